@@ -1,0 +1,101 @@
+# Everything starts here; `make help` lists what there is. Each target installs what it needs into virtual environments
+# in the checkout, and does only what its inputs' changes ask for.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+SCALE ?= 1
+FUZZ_SECONDS ?= 60
+VENV := .venv
+OLDEST := .venv-oldest
+SOURCES := $(shell find crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
+PYTEST := -m pytest $(PYTEST_OPTIONS)
+
+# One interpreter for every build, or pyo3 would be built anew for each.
+export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-rust test-python test-oldest doctest lint bench fuzz docs clean tools
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
+
+demo: $(VENV)/.longshore ## read TPC-H's lineitem out of a private PostgreSQL into pandas; SCALE=1 is 6 million rows
+	@$(VENV)/bin/python -m benches.demo $(SCALE)
+
+test: test-rust test-oldest doctest test-python ## run all tests, on the newest and on the oldest supported packages
+
+# Not --release: overflow checks and debug assertions are worth a second build. longshore-py cannot be linked by itself.
+test-rust: $(VENV)/.group-dev
+	cargo test --workspace --exclude longshore-py --quiet
+
+test-python: $(VENV)/.longshore
+	$(VENV)/bin/python $(PYTEST) tests
+
+test-oldest: $(OLDEST)/.longshore
+	$(OLDEST)/bin/python $(PYTEST) tests
+
+# The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
+doctest: $(VENV)/.longshore
+	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.conftest --doctest-modules --pyargs longshore
+
+lint: $(VENV)/.longshore ## check format, lints, types and stubs
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+		{ echo "cargo fmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	MYPYPATH=python $(VENV)/bin/mypy --strict -p longshore -p tests -p benches
+	cd $(VENV) && bin/python -m mypy.stubtest longshore._core
+
+bench: $(VENV)/.longshore $(VENV)/.group-bench ## measure reading beside its peers
+	$(VENV)/bin/python -m benches.read
+
+fuzz: $(VENV)/bin/cargo-fuzz ## fuzz each wire decoder for FUZZ_SECONDS (60)
+	@set -e; for target in $$($(VENV)/bin/cargo-fuzz fuzz list); do \
+		echo "fuzzing $$target"; \
+		RUSTC_BOOTSTRAP=1 $(VENV)/bin/cargo-fuzz fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
+
+docs: $(VENV)/.longshore $(VENV)/.group-docs ## build the documentation into site/
+	$(VENV)/bin/mkdocs build --strict
+
+clean: ## remove what was built; downloads and loaded tables stay in the cache
+	rm -rf $(VENV) $(OLDEST) dist site
+	cargo clean
+
+tools:
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer: apt install python3, or set PYTHON" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "Python has no venv: apt install python3-venv" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "no cargo: install Rust from https://rustup.rs" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "no C compiler: apt install build-essential" >&2; exit 1; }
+
+# A stamp in an environment says which group of pyproject.toml it holds. --group needs a pip of 2025.
+$(VENV)/.pip $(OLDEST)/.pip: | tools
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.group-%: $(VENV)/.pip pyproject.toml
+	$(@D)/bin/pip install --quiet --group $*
+	@touch $@
+
+$(OLDEST)/.group-test: $(OLDEST)/.pip pyproject.toml tests/oldest.txt
+	$(@D)/bin/pip install --quiet --group test --constraint tests/oldest.txt
+	@touch $@
+
+# One wheel (abi3) for every environment.
+dist/.built: $(VENV)/.group-dev $(SOURCES)
+	@rm -rf dist
+	$(VENV)/bin/maturin build --release --compatibility linux --interpreter $(PYO3_PYTHON) --out dist
+	@touch $@
+
+$(VENV)/.longshore: dist/.built $(VENV)/.group-dev
+$(OLDEST)/.longshore: dist/.built $(OLDEST)/.group-test
+%/.longshore:
+	$(@D)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+$(VENV)/bin/cargo-fuzz: | $(VENV)/.pip
+	cargo install --quiet --locked --root $(VENV) cargo-fuzz

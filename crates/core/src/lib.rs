@@ -1,0 +1,26 @@
+//! The vocabulary that every source and every frame shares.
+//!
+//! Arrow record batches are the only waist: a source produces them, a frame consumes them. This crate holds
+//! the words both sides speak, and knows no socket and no Python.
+
+mod chain;
+mod error;
+mod limit;
+mod query;
+mod read;
+mod secret;
+mod session;
+mod target;
+mod typename;
+mod watch;
+
+pub use chain::read_all;
+pub use error::{Error, Kind, Place, Result};
+pub use limit::within_limit;
+pub use query::{Param, Params, Query, Value};
+pub use read::{Decimals, OnOdd, Protocol, ReadOptions, Uuids};
+pub use secret::{PasswordSource, Secret};
+pub use session::{Batches, Cancel, Column, Driver, Session, Settled};
+pub use target::{Target, percent_decode};
+pub use typename::parse_type;
+pub use watch::{Interrupt, Never, Watch};

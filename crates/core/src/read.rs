@@ -1,0 +1,95 @@
+//! What a caller can ask of a read.
+
+use arrow_schema::DataType;
+
+/// How decimals reach the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Decimals {
+    /// Exact, and where the database declares no scale, the smallest that fits the whole result.
+    #[default]
+    Settled,
+    /// Exact, with a scale of 20 where the database declares none: a stream cannot look ahead.
+    Streamed,
+    /// The nearest double (pandas).
+    Float64,
+}
+
+/// What becomes of a value that Arrow cannot hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnOdd {
+    /// An error that names column and row.
+    #[default]
+    Error,
+    /// NULL.
+    Null,
+}
+
+/// How UUIDs reach the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uuids {
+    /// Sixteen bytes under Arrow's canonical extension type `arrow.uuid`.
+    #[default]
+    Arrow,
+    /// Lower-case text with hyphens.
+    Text,
+}
+
+/// Which of the database's two encodings carries the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Binary where a type has a known binary form.
+    #[default]
+    Binary,
+    /// Text for every type.
+    Text,
+}
+
+/// The choices of one read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Rows per batch at most.
+    pub batch_rows: usize,
+    /// How decimals reach the frame.
+    pub decimals: Decimals,
+    /// The widest decimal the frame can hold, in digits: 76, or 38 (polars).
+    pub decimal_digits: u8,
+    /// Whether the frame can hold intervals of months, days and nanoseconds.
+    pub intervals: bool,
+    /// NaN and infinity in decimals.
+    pub numeric_nan: OnOdd,
+    /// Infinite dates and timestamps, and those out of Arrow's range.
+    pub infinity: OnOdd,
+    /// The time 24:00.
+    pub time_24: OnOdd,
+    /// How UUIDs reach the frame.
+    pub uuid: Uuids,
+    /// Binary or text results.
+    pub protocol: Protocol,
+    /// Arrow types by column name that replace the type policy's.
+    pub schema: Vec<(String, DataType)>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            batch_rows: 65_536,
+            decimals: Decimals::default(),
+            decimal_digits: 76,
+            intervals: true,
+            numeric_nan: OnOdd::default(),
+            infinity: OnOdd::default(),
+            time_24: OnOdd::default(),
+            uuid: Uuids::default(),
+            protocol: Protocol::default(),
+            schema: Vec::new(),
+        }
+    }
+}
+
+impl ReadOptions {
+    /// The type that the caller asks for in `column`, if any.
+    #[must_use]
+    pub fn wanted(&self, column: &str) -> Option<&DataType> {
+        self.schema.iter().find(|(name, _)| name == column).map(|(_, data_type)| data_type)
+    }
+}

@@ -1,0 +1,158 @@
+//! Arrow types by name, as a caller writes them in `schema={"column": "decimal128(20, 4)"}`.
+//!
+//! The names are those that pyarrow prints: `int64`, `string`, `timestamp[us, tz=UTC]`, `list<int32>`.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+
+use crate::{Error, Result};
+
+/// Nested deeper than this, a type's name is refused rather than followed.
+const DEPTH: usize = 32;
+
+/// The Arrow type called `name`.
+pub fn parse_type(name: &str) -> Result<DataType> {
+    parse(name.trim(), 0).ok_or_else(|| {
+        Error::interface(format!("{name:?} is no type that schema= knows")).with_hint(
+            "write it as pyarrow prints it: int64, float64, string, decimal128(20, 4), timestamp[us, tz=UTC], \
+             list<int32>",
+        )
+    })
+}
+
+fn parse(name: &str, depth: usize) -> Option<DataType> {
+    if depth > DEPTH {
+        return None;
+    }
+    if let Some(simple) = simple(name) {
+        return Some(simple);
+    }
+    let open = name.find(['(', '[', '<'])?;
+    let (head, rest) = name.split_at(open);
+    let inner = rest.strip_prefix(['(', '[', '<'])?.strip_suffix([')', ']', '>'])?.trim();
+    match head.trim().to_ascii_lowercase().as_str() {
+        "decimal128" | "decimal" | "numeric" => decimal(inner, 38, DataType::Decimal128),
+        "decimal256" => decimal(inner, 76, DataType::Decimal256),
+        "timestamp" => timestamp(inner),
+        "duration" => Some(DataType::Duration(unit(inner)?)),
+        "time64" => Some(DataType::Time64(unit(inner)?)),
+        "time32" => Some(DataType::Time32(unit(inner)?)),
+        "list" => Some(DataType::List(item(inner, depth)?)),
+        "large_list" => Some(DataType::LargeList(item(inner, depth)?)),
+        "struct" => structure(inner, depth),
+        "fixed_size_binary" => inner.parse().ok().filter(|size| *size >= 0).map(DataType::FixedSizeBinary),
+        _ => None,
+    }
+}
+
+fn simple(name: &str) -> Option<DataType> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "bool" | "boolean" => DataType::Boolean,
+        "int8" => DataType::Int8,
+        "int16" => DataType::Int16,
+        "int32" => DataType::Int32,
+        "int64" | "int" => DataType::Int64,
+        "uint8" => DataType::UInt8,
+        "uint16" => DataType::UInt16,
+        "uint32" => DataType::UInt32,
+        "uint64" => DataType::UInt64,
+        "float" | "float32" => DataType::Float32,
+        "double" | "float64" => DataType::Float64,
+        "string" | "utf8" | "str" | "text" => DataType::Utf8,
+        "large_string" | "large_utf8" => DataType::LargeUtf8,
+        "binary" | "bytes" => DataType::Binary,
+        "large_binary" => DataType::LargeBinary,
+        "date32" | "date32[day]" | "date" => DataType::Date32,
+        "time" => DataType::Time64(TimeUnit::Microsecond),
+        "datetime" => DataType::Timestamp(TimeUnit::Microsecond, None),
+        _ => return None,
+    })
+}
+
+fn unit(name: &str) -> Option<TimeUnit> {
+    Some(match name.trim() {
+        "s" => TimeUnit::Second,
+        "ms" => TimeUnit::Millisecond,
+        "us" => TimeUnit::Microsecond,
+        "ns" => TimeUnit::Nanosecond,
+        _ => return None,
+    })
+}
+
+fn decimal(inner: &str, digits: u8, make: fn(u8, i8) -> DataType) -> Option<DataType> {
+    let (precision, scale) = inner.split_once(',').unwrap_or((inner, "0"));
+    let precision: u8 = precision.trim().parse().ok()?;
+    let scale: i8 = scale.trim().parse().ok()?;
+    let fits = (1..=digits).contains(&precision) && scale >= 0 && scale.unsigned_abs() <= precision;
+    fits.then(|| make(precision, scale))
+}
+
+fn timestamp(inner: &str) -> Option<DataType> {
+    let Some((unit_name, zone)) = inner.split_once(',') else {
+        return Some(DataType::Timestamp(unit(inner)?, None));
+    };
+    let zone = zone.trim();
+    let zone = zone.strip_prefix("tz=").unwrap_or(zone);
+    (!zone.is_empty()).then_some(DataType::Timestamp(unit(unit_name)?, Some(zone.into())))
+}
+
+fn item(inner: &str, depth: usize) -> Option<Arc<Field>> {
+    let inner = inner.strip_prefix("item:").or_else(|| inner.strip_prefix("element:")).unwrap_or(inner);
+    Some(Arc::new(Field::new_list_field(parse(inner.trim(), depth + 1)?, true)))
+}
+
+fn structure(inner: &str, depth: usize) -> Option<DataType> {
+    let fields: Option<Fields> = split_top(inner)
+        .into_iter()
+        .map(|part| {
+            let (name, kind) = part.split_once(':')?;
+            Some(Field::new(name.trim(), parse(kind.trim(), depth + 1)?, true))
+        })
+        .collect();
+    fields.map(DataType::Struct)
+}
+
+/// Splits at the commas that stand in no bracket.
+fn split_top(text: &str) -> Vec<&str> {
+    let (mut parts, mut level, mut start) = (Vec::new(), 0_usize, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' | '(' | '[' => level += 1,
+            '>' | ')' | ']' => level = level.saturating_sub(1),
+            ',' if level == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_names_that_pyarrow_prints() {
+        assert_eq!(parse_type("decimal128(20, 4)").unwrap(), DataType::Decimal128(20, 4));
+        assert_eq!(
+            parse_type("timestamp[us, tz=UTC]").unwrap(),
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+        );
+        let nested = parse_type("list<item: struct<a: int32, b: list<string>>>").unwrap();
+        let DataType::List(item) = nested else { panic!("no list") };
+        let DataType::Struct(fields) = item.data_type() else { panic!("no struct") };
+        assert_eq!(fields.iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_type() {
+        for name in ["", "int65", "decimal128(39, 2)", "decimal128(3, 4)", "list<>", "list<int32", "(", "a]"] {
+            assert!(parse_type(name).is_err(), "{name}");
+        }
+        assert!(parse_type(&"list<".repeat(100_000)).is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! Deadlines and interruption: every wait in the library looks here between its slices.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::{Error, Kind, Result};
+
+/// The longest sleep between two looks at the deadline and the caller's signals.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Tells whether the caller wants to stop (Ctrl-C). Asked about twenty times a second.
+pub trait Interrupt: Send + Sync {
+    /// Returns an error of [`Kind::Interrupted`] when the caller wants to stop.
+    fn check(&self) -> Result<()>;
+}
+
+/// An [`Interrupt`] that never stops anything.
+#[derive(Debug)]
+pub struct Never;
+
+impl Interrupt for Never {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a blocking operation has to look at while it waits. Clones share one deadline.
+#[derive(Clone)]
+pub struct Watch {
+    interrupt: Arc<dyn Interrupt>,
+    deadline: Arc<Mutex<Deadline>>,
+}
+
+#[derive(Clone, Copy)]
+struct Deadline {
+    timeout: Option<Duration>,
+    at: Option<Instant>,
+}
+
+impl Watch {
+    /// Watches `interrupt`, and a deadline `timeout` from now.
+    pub fn new(interrupt: Arc<dyn Interrupt>, timeout: Option<Duration>) -> Self {
+        let watch = Self { interrupt, deadline: Arc::new(Mutex::new(Deadline { timeout, at: None })) };
+        watch.restart();
+        watch
+    }
+
+    /// Never interrupts.
+    #[must_use]
+    pub fn never() -> Self {
+        Self::new(Arc::new(Never), None)
+    }
+
+    /// A watch over the same interrupt that ends at the earlier of this deadline and `timeout` from now.
+    #[must_use]
+    pub fn at_most(&self, timeout: Duration) -> Self {
+        let left = self.remaining().map_or(timeout, |left| left.min(timeout));
+        Self::new(self.interrupt.clone(), Some(left))
+    }
+
+    /// Starts the deadline anew: a stream's time-out counts for each wait.
+    pub fn restart(&self) {
+        let mut deadline = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+        deadline.at = deadline.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    }
+
+    /// The time left; `None` where there is no deadline.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        let deadline = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+        deadline.at.map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// How long to sleep at most before the next [`Watch::check`].
+    #[must_use]
+    pub fn slice(&self) -> Duration {
+        // At least a millisecond: a zero time-out means "for ever" to some system calls.
+        self.remaining().map_or(SLICE, |left| left.clamp(Duration::from_millis(1), SLICE))
+    }
+
+    /// Fails when the caller wants to stop or the deadline has passed.
+    pub fn check(&self) -> Result<()> {
+        self.interrupt.check()?;
+        match self.remaining() {
+            Some(left) if left.is_zero() => Err(self.timed_out()),
+            _ => Ok(()),
+        }
+    }
+
+    fn timed_out(&self) -> Error {
+        let timeout = self.deadline.lock().unwrap_or_else(PoisonError::into_inner).timeout;
+        let seconds = timeout.unwrap_or_default().as_secs_f64();
+        Error::new(Kind::Timeout, format!("no answer within {seconds} s"))
+            .with_hint("give a longer timeout, or look on the server for what the statement waits for")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passed_deadline_fails_and_restarts() {
+        let watch = Watch::new(Arc::new(Never), Some(Duration::from_millis(20)));
+        watch.check().unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!(watch.check().unwrap_err().kind(), Kind::Timeout);
+        watch.restart();
+        watch.check().unwrap();
+    }
+}

@@ -1,0 +1,130 @@
+//! Columns that stay in Arrow memory: the batches' arrays, handed over without a copy.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::{Array, ArrayRef, LargeStringArray, ffi, new_empty_array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, FieldRef};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList};
+
+use crate::column::Parts;
+use crate::columns::Accumulator;
+use crate::fault::Fault;
+use crate::shape::{EXTENSION, is_json, is_text};
+
+/// One array under the Arrow `PyCapsule` interface.
+#[pyclass(frozen, module = "longshore._core")]
+pub struct Chunk {
+    field: FieldRef,
+    array: ArrayRef,
+}
+
+#[pymethods]
+impl Chunk {
+    /// The capsules of schema and array. The consumer casts if it wants another schema.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        drop(requested_schema);
+        let failed = |error: arrow_schema::ArrowError| PyRuntimeError::new_err(error.to_string());
+        let schema = FFI_ArrowSchema::try_from(self.field.as_ref()).map_err(failed)?;
+        let (array, _): (FFI_ArrowArray, _) = ffi::to_ffi(&self.array.to_data()).map_err(failed)?;
+        Ok((
+            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
+            PyCapsule::new_with_value(py, array, c"arrow_array")?,
+        ))
+    }
+
+    fn __len__(&self) -> usize {
+        self.array.len()
+    }
+}
+
+/// Keeps the arrays of one column.
+pub(crate) struct Chunks {
+    field: FieldRef,
+    wide: bool,
+    arrays: Vec<ArrayRef>,
+    bytes: usize,
+}
+
+impl Chunks {
+    /// Keeps arrays of `field`, strings with 64-bit offsets if `wide`.
+    pub(crate) fn new(field: &Field, wide: bool) -> Self {
+        let data_type = if wide { DataType::LargeUtf8 } else { field.data_type().clone() };
+        let mut metadata = field.metadata().clone();
+        if is_json(field) {
+            // JSON is read as its text: the string methods of a frame would refuse the extension type.
+            metadata.remove(EXTENSION);
+        }
+        let field = Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata);
+        Self { field: Arc::new(field), wide, arrays: Vec::new(), bytes: 0 }
+    }
+}
+
+impl Accumulator for Chunks {
+    fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
+        if array.is_empty() && !self.arrays.is_empty() {
+            return Ok(());
+        }
+        let array = if self.wide { widened(array)? } else { array.slice(0, array.len()) };
+        self.bytes += array.get_array_memory_size();
+        self.arrays.push(array);
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn finish(mut self: Box<Self>, py: Python<'_>) -> PyResult<Parts> {
+        if self.arrays.is_empty() {
+            self.arrays.push(new_empty_array(self.field.data_type()));
+        }
+        let field = &self.field;
+        let chunk = |array| Py::new(py, Chunk { field: field.clone(), array });
+        let chunks = self.arrays.into_iter().map(chunk).collect::<PyResult<Vec<_>>>()?;
+        let mut parts = Parts::new("chunks", PyList::new(py, chunks)?.into_any());
+        parts.text = is_text(self.field.data_type());
+        Ok(parts)
+    }
+}
+
+/// `array` with 64-bit offsets over the same bytes.
+fn widened(array: &dyn Array) -> Result<ArrayRef, Fault> {
+    if let Some(strings) = array.as_string_opt::<i32>() {
+        let offsets: ScalarBuffer<i64> = strings.offsets().iter().map(|offset| i64::from(*offset)).collect();
+        // Widening keeps the order, so the check inside `new` cannot fail.
+        let offsets = OffsetBuffer::new(offsets);
+        return LargeStringArray::try_new(offsets, strings.values().clone(), strings.nulls().cloned())
+            .map(|strings| Arc::new(strings) as ArrayRef)
+            .map_err(|error| Fault::internal(error.to_string()));
+    }
+    if let Some(strings) = array.as_string_view_opt() {
+        return Ok(Arc::new(strings.iter().collect::<LargeStringArray>()));
+    }
+    Ok(array.slice(0, array.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringArray;
+
+    use super::*;
+
+    #[test]
+    fn widening_keeps_the_bytes_where_they_are() {
+        let strings = StringArray::from(vec![Some("a"), None, Some("bcd")]).slice(1, 2);
+        let wide = widened(&strings).unwrap();
+        let wide = wide.as_string::<i64>();
+        assert_eq!(wide.iter().collect::<Vec<_>>(), [None, Some("bcd")]);
+        assert_eq!(wide.values().as_ptr(), strings.values().as_ptr());
+    }
+}

@@ -1,0 +1,45 @@
+//! A finished column, as Python sees it.
+
+use pyo3::prelude::*;
+
+/// One finished column; `longshore.frames` makes the frame's own column of it.
+#[pyclass(frozen, get_all, module = "longshore._core")]
+#[derive(Debug)]
+pub struct Column {
+    /// The column's name.
+    pub name: String,
+    /// `numbers`, `objects`, `dictionary` or `chunks`.
+    pub kind: &'static str,
+    /// The NumPy array of values or codes, or the list of Arrow arrays.
+    pub values: Py<PyAny>,
+    /// Whether NULLs show in `mask` and nowhere else.
+    pub masked: bool,
+    /// The NumPy array of booleans, true where a row is NULL; `None` where no row is.
+    pub mask: Option<Py<PyAny>>,
+    /// The list of a dictionary's labels.
+    pub labels: Option<Py<PyAny>>,
+    /// Whether the labels are in a meaningful order.
+    pub ordered: bool,
+    /// The time zone in which a timestamp's instants are shown.
+    pub timezone: Option<String>,
+    /// Whether the values are strings.
+    pub text: bool,
+}
+
+/// What an accumulator knows of its [`Column`].
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) kind: &'static str,
+    pub(crate) values: Py<PyAny>,
+    pub(crate) masked: bool,
+    pub(crate) mask: Option<Py<PyAny>>,
+    pub(crate) labels: Option<Py<PyAny>>,
+    pub(crate) text: bool,
+}
+
+impl Parts {
+    /// Values without a mask.
+    pub(crate) fn new(kind: &'static str, values: Bound<'_, PyAny>) -> Self {
+        Self { kind, values: values.unbind(), masked: false, mask: None, labels: None, text: false }
+    }
+}

@@ -1,0 +1,210 @@
+//! The columns of one result, growing batch by batch.
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field, SchemaRef};
+use longshore_core::{Error, Place, Result};
+use pyo3::prelude::*;
+
+use crate::chunks::Chunks;
+use crate::column::{Column, Parts};
+use crate::dictionary::Dictionary;
+use crate::fault::Fault;
+use crate::numbers;
+use crate::objects::Objects;
+use crate::shape::{Choices, Shape};
+
+/// The metadata key under which a source leaves the database's own name of a type.
+const NATIVE_TYPE: &str = "native_type";
+
+/// Takes a column's arrays in without the interpreter.
+pub(crate) trait Accumulator: Send {
+    /// Adds the rows of `array`.
+    fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault>;
+
+    /// The memory held.
+    fn bytes(&self) -> usize;
+
+    /// Hands the memory over.
+    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Parts>;
+}
+
+enum Slot {
+    Free(Box<dyn Accumulator>),
+    /// Needs the interpreter for every batch.
+    Bound(Objects),
+}
+
+/// The columns of one result. Made before the first batch, fed with every batch, taken at the end.
+pub struct Columns {
+    schema: SchemaRef,
+    slots: Vec<Slot>,
+    rows: u64,
+}
+
+impl Columns {
+    /// Empty columns of `schema` in the forms that `choices` give them.
+    pub fn new(schema: SchemaRef, choices: &Choices) -> Result<Self> {
+        let slots = schema.fields().iter().map(|field| slot(field, choices)).collect::<Result<_>>()?;
+        Ok(Self { schema, slots, rows: 0 })
+    }
+
+    /// Adds the rows of `batch`. Call it without the interpreter's lock: it is taken only while objects are
+    /// made.
+    ///
+    /// A batch without rows is welcome: it brings a dictionary's labels.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check(batch)?;
+        for (index, (slot, array)) in self.slots.iter_mut().zip(batch.columns()).enumerate() {
+            if let Slot::Free(accumulator) = slot {
+                accumulator
+                    .absorb(array)
+                    .map_err(|fault| located(fault, self.schema.field(index), self.rows))?;
+            }
+        }
+        if self.slots.iter().any(|slot| matches!(slot, Slot::Bound(_))) {
+            Python::try_attach(|py| self.make_objects(py, batch))
+                .unwrap_or_else(|| Err(Error::operational("the Python interpreter is shutting down")))?;
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn make_objects(&mut self, py: Python<'_>, batch: &RecordBatch) -> Result<()> {
+        for (index, (slot, array)) in self.slots.iter_mut().zip(batch.columns()).enumerate() {
+            if let Slot::Bound(objects) = slot {
+                objects
+                    .absorb(py, array)
+                    .map_err(|fault| located(fault, self.schema.field(index), self.rows))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a batch of another schema, whose arrays would not be what the accumulators expect, and a NULL
+    /// where the source promised none.
+    fn check(&self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_columns() != self.slots.len() {
+            return Err(Error::internal("a batch has another number of columns than its schema"));
+        }
+        for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
+            if array.data_type() != field.data_type() {
+                let message =
+                    format!("a batch holds {} in a column of {}", array.data_type(), field.data_type());
+                return Err(Error::internal(message).at(place(field, None)));
+            }
+            if !field.is_nullable() && array.null_count() > 0 {
+                let row = array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count());
+                return Err(located(broken_promise(row), field, self.rows));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of rows so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The memory held so far, objects estimated.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let bytes = |slot: &Slot| match slot {
+            Slot::Free(accumulator) => accumulator.bytes(),
+            Slot::Bound(objects) => objects.bytes(),
+        };
+        self.slots.iter().map(bytes).sum()
+    }
+
+    /// Hands every column over.
+    pub fn finish(self, py: Python<'_>) -> PyResult<Vec<Column>> {
+        let finished = self.slots.into_iter().zip(self.schema.fields()).map(|(slot, field)| {
+            let parts = match slot {
+                Slot::Free(accumulator) => accumulator.finish(py),
+                Slot::Bound(objects) => objects.finish(py),
+            };
+            Ok(column(field, parts?))
+        });
+        finished.collect()
+    }
+}
+
+fn slot(field: &Field, choices: &Choices) -> Result<Slot> {
+    let free = |accumulator| Ok(Slot::Free(accumulator));
+    match Shape::of(field, choices) {
+        Shape::Numbers { nulls, dates } => numbers::accumulator(field.data_type(), nulls, dates)
+            .map(Slot::Free)
+            .ok_or_else(|| Error::internal("a shape without an accumulator").at(place(field, None))),
+        Shape::Objects { masked, json } => {
+            Objects::new(field, masked, json).map(Slot::Bound).map_err(|error| error.at(place(field, None)))
+        }
+        Shape::Dictionary => free(Box::new(Dictionary::default())),
+        Shape::Chunks { wide } => free(Box::new(Chunks::new(field, wide))),
+    }
+}
+
+fn column(field: &Field, parts: Parts) -> Column {
+    let timezone = match field.data_type() {
+        DataType::Timestamp(_, Some(zone)) => Some(zone.to_string()),
+        _ => None,
+    };
+    Column {
+        name: field.name().clone(),
+        kind: parts.kind,
+        values: parts.values,
+        masked: parts.masked,
+        mask: parts.mask,
+        labels: parts.labels,
+        ordered: field.dict_is_ordered().unwrap_or(false),
+        timezone,
+        text: parts.text,
+    }
+}
+
+fn broken_promise(row: usize) -> Fault {
+    Fault::data(row, "NULL, although the source declares the column NOT NULL")
+        .with_hint("read it with dtype_backend=\"numpy_nullable\", and report this as a defect")
+}
+
+fn place(field: &Field, row: Option<u64>) -> Place {
+    Place { column: Some(field.name().clone()), row, native_type: field.metadata().get(NATIVE_TYPE).cloned() }
+}
+
+fn located(fault: Fault, field: &Field, rows: u64) -> Error {
+    let row = rows + fault.row as u64;
+    fault.into_error(place(field, Some(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Float64Array};
+    use arrow_schema::Schema;
+    use longshore_core::Kind;
+
+    use super::*;
+
+    fn batch(values: Vec<Option<f64>>) -> RecordBatch {
+        let schema = Schema::new(vec![Field::new("a", DataType::Float64, true)]);
+        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(Float64Array::from(values)) as ArrayRef])
+            .unwrap()
+    }
+
+    #[test]
+    fn a_broken_promise_is_told_with_its_row_in_the_whole_result() {
+        let promised = Schema::new(vec![Field::new("a", DataType::Float64, false)]);
+        let mut columns = Columns::new(Arc::new(promised), &Choices::default()).unwrap();
+        columns.push(&batch(vec![Some(1.0), Some(2.0)])).unwrap();
+        let error = columns.push(&batch(vec![Some(3.0), None])).unwrap_err();
+        assert_eq!((error.kind(), error.place().row), (Kind::Data, Some(3)));
+        assert_eq!((columns.rows(), columns.bytes()), (2, 16));
+    }
+
+    #[test]
+    fn a_batch_of_another_schema_is_refused() {
+        let other = Schema::new(vec![Field::new("a", DataType::Int64, true)]);
+        let mut columns = Columns::new(Arc::new(other), &Choices::default()).unwrap();
+        assert_eq!(columns.push(&batch(vec![])).unwrap_err().kind(), Kind::Internal);
+    }
+}

@@ -1,0 +1,27 @@
+//! The frames' edge: Arrow record batches become NumPy memory and Python objects, column by column, while
+//! they arrive.
+//!
+//! [`Columns`] takes batches one by one, without the interpreter's lock except where Python objects are
+//! made, and at the end hands each column over as one [`Column`]. Which form a column takes follows from its
+//! Arrow field and the caller's [`Choices`] alone ([`Shape::of`] is the table), never from its values.
+
+mod chunks;
+mod column;
+mod columns;
+mod dictionary;
+mod fault;
+mod mask;
+mod memory;
+mod names;
+mod numbers;
+mod objects;
+mod polars;
+mod shape;
+
+pub use chunks::Chunk;
+pub use column::Column;
+pub use columns::Columns;
+pub use memory::Memory;
+pub use names::distinct_names;
+pub use polars::{polars_batch, polars_schema};
+pub use shape::{Backend, Choices, DateUnit, Nulls, Shape};

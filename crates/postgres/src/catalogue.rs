@@ -1,0 +1,209 @@
+//! What only the server's catalogue tells: user-defined types, and which columns are NOT NULL.
+//!
+//! Asked between `Parse` and `Bind`, cached for the connection.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use longshore_core::Result;
+
+use crate::connection::{Connection, Described, TextRow};
+use crate::types::{Attribute, Kind, Type, class, element_of};
+
+/// Types inside types deeper than this arrive as text.
+const DEPTH: usize = 32;
+
+/// One row per type, per enum label and per field of a composite, each with what it refers to.
+const TYPES: &str = "\
+SELECT 't', t.oid, format_type(t.oid, NULL), t.typtype, \
+       CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE t.typbasetype END, t.typtypmod, e.typdelim, 0::float8 \
+FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND t.typcategory = 'A' \
+WHERE t.oid = ANY ($1::oid[]) \
+UNION ALL \
+SELECT 'e', enumtypid, enumlabel, NULL, 0, 0, NULL, enumsortorder \
+FROM pg_catalog.pg_enum WHERE enumtypid = ANY ($1::oid[]) \
+UNION ALL \
+SELECT 'f', t.oid, a.attname, NULL, a.atttypid, a.atttypmod, NULL, a.attnum \
+FROM pg_catalog.pg_type t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid \
+WHERE t.oid = ANY ($1::oid[]) AND t.typtype = 'c' AND a.attnum > 0 AND NOT a.attisdropped \
+ORDER BY 8";
+
+/// A NOT NULL counts where every row obeys it: not on foreign tables, not on parents whose children may differ,
+/// and not while the constraint is not validated (version 18).
+const COLUMNS: &str = "\
+SELECT a.attrelid, a.attnum, a.attndims, \
+       a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND NOT EXISTS ( \
+           SELECT FROM pg_catalog.pg_constraint n WHERE n.conrelid = a.attrelid AND n.contype = 'n' \
+           AND NOT n.convalidated AND n.conkey = ARRAY[a.attnum]) \
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
+WHERE a.attrelid = ANY ($1::oid[]) AND a.attnum > 0";
+
+/// What the catalogue says of one type.
+#[derive(Debug)]
+enum Entry {
+    Other { name: String },
+    Array { element: u32, delimiter: u8 },
+    Domain { base: u32, modifier: i32 },
+    Enum { name: String, labels: Arc<[String]> },
+    Composite { name: String, fields: Vec<(String, u32, i32)> },
+}
+
+/// What the catalogue says of one column of a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ColumnFacts {
+    pub(crate) not_null: bool,
+    pub(crate) dimensions: usize,
+}
+
+/// The catalogue as far as this connection has asked for it.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    types: HashMap<u32, Entry>,
+    columns: HashMap<(u32, i16), ColumnFacts>,
+    tables: HashSet<u32>,
+    /// A server that only speaks the wire has no catalogue: its types are the builtin ones or text.
+    absent: bool,
+}
+
+impl Catalogue {
+    /// The server could not answer: do not ask again.
+    pub(crate) fn give_up(&mut self) {
+        self.absent = true;
+    }
+
+    /// Asks for whatever `columns` need and is not known yet; whether that went through the connection.
+    pub(crate) fn load(&mut self, connection: &mut Connection, columns: &[Described]) -> Result<()> {
+        if self.absent {
+            return Ok(());
+        }
+        let mut wanted: Vec<u32> = columns.iter().map(|column| column.oid).collect();
+        for _ in 0..DEPTH {
+            wanted.retain(|oid| !self.is_known(*oid));
+            wanted.sort_unstable();
+            wanted.dedup();
+            if wanted.is_empty() {
+                break;
+            }
+            let rows = connection.lookup(TYPES, &oid_array(&wanted))?;
+            wanted = self.take_types(&wanted, rows);
+        }
+        self.load_tables(connection, columns)
+    }
+
+    fn is_known(&self, oid: u32) -> bool {
+        class(oid).is_some() || element_of(oid).is_some() || self.types.contains_key(&oid)
+    }
+
+    fn load_tables(&mut self, connection: &mut Connection, columns: &[Described]) -> Result<()> {
+        let tables: HashSet<u32> = columns.iter().map(|column| column.table).collect();
+        let unknown: Vec<u32> =
+            tables.into_iter().filter(|table| *table != 0 && !self.tables.contains(table)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        for row in connection.lookup(COLUMNS, &oid_array(&unknown))? {
+            let key = (number(&row, 0), number(&row, 1));
+            let facts = ColumnFacts { not_null: text(&row, 3) == "t", dimensions: number(&row, 2) };
+            self.columns.insert(key, facts);
+        }
+        self.tables.extend(unknown);
+        Ok(())
+    }
+
+    /// Files the rows of a lookup; returns the types that they refer to.
+    fn take_types(&mut self, asked: &[u32], rows: Vec<TextRow>) -> Vec<u32> {
+        let mut references = Vec::new();
+        let mut parts: HashMap<u32, Vec<(String, u32, i32)>> = HashMap::new();
+        let mut heads = HashMap::new();
+        for row in rows {
+            let oid: u32 = number(&row, 1);
+            references.push(number(&row, 4));
+            if text(&row, 0) == "t" {
+                heads.insert(oid, row);
+            } else {
+                parts.entry(oid).or_default().push((
+                    text(&row, 2).to_owned(),
+                    number(&row, 4),
+                    modifier(&row),
+                ));
+            }
+        }
+        for oid in asked {
+            let parts = parts.remove(oid).unwrap_or_default();
+            let entry = heads
+                .remove(oid)
+                .map_or_else(|| Entry::Other { name: format!("type {oid}") }, |head| entry(&head, parts));
+            self.types.insert(*oid, entry);
+        }
+        references.retain(|oid| *oid != 0);
+        references
+    }
+
+    /// The type of `oid`, resolved down to builtin ones.
+    pub(crate) fn type_of(&self, oid: u32, modifier: i32) -> Type {
+        self.resolve(oid, modifier, 0)
+    }
+
+    fn resolve(&self, oid: u32, modifier: i32, depth: usize) -> Type {
+        if let Some(builtin) = Type::builtin(oid) {
+            return builtin.with_modifier(modifier);
+        }
+        let Some(entry) = self.types.get(&oid).filter(|_| depth < DEPTH) else {
+            return Type::text_only(format!("type {oid}"));
+        };
+        let of = |name: &str, kind: Kind| Type { name: name.to_owned(), kind, modifier: -1 };
+        match entry {
+            Entry::Other { name } => Type::text_only(name),
+            Entry::Array { element, delimiter } => {
+                Type::array_of(self.resolve(*element, -1, depth + 1), *delimiter).with_modifier(modifier)
+            }
+            // The domain's own modifier wins: a domain has none of its column.
+            Entry::Domain { base, modifier } => self.resolve(*base, *modifier, depth + 1),
+            Entry::Enum { name, labels } => of(name, Kind::Enum(labels.clone())),
+            Entry::Composite { name, fields } => {
+                let attribute = |(name, oid, modifier): &(String, u32, i32)| Attribute {
+                    name: name.clone(),
+                    oid: *oid,
+                    native: self.resolve(*oid, *modifier, depth + 1),
+                };
+                of(name, Kind::Composite(fields.iter().map(attribute).collect()))
+            }
+        }
+    }
+
+    /// What is known of the table column behind `column`.
+    pub(crate) fn facts(&self, column: &Described) -> ColumnFacts {
+        self.columns.get(&(column.table, column.attribute)).copied().unwrap_or_default()
+    }
+}
+
+fn entry(head: &TextRow, parts: Vec<(String, u32, i32)>) -> Entry {
+    let name = text(head, 2).to_owned();
+    match text(head, 3) {
+        "e" => Entry::Enum { name, labels: parts.into_iter().map(|(label, ..)| label).collect() },
+        "c" => Entry::Composite { name, fields: parts },
+        "d" => Entry::Domain { base: number(head, 4), modifier: modifier(head) },
+        "b" if number::<u32>(head, 4) != 0 => {
+            Entry::Array { element: number(head, 4), delimiter: text(head, 6).bytes().next().unwrap_or(b',') }
+        }
+        _ => Entry::Other { name },
+    }
+}
+
+fn modifier(row: &TextRow) -> i32 {
+    text(row, 5).parse().unwrap_or(-1)
+}
+
+fn text(row: &TextRow, index: usize) -> &str {
+    row.get(index).and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// A number of the catalogue; what does not parse is 0, which names nothing.
+fn number<T: std::str::FromStr + Default>(row: &TextRow, index: usize) -> T {
+    text(row, index).parse().unwrap_or_default()
+}
+
+fn oid_array(oids: &[u32]) -> String {
+    let oids: Vec<String> = oids.iter().map(u32::to_string).collect();
+    format!("{{{}}}", oids.join(","))
+}

@@ -1,0 +1,355 @@
+//! One connection: messages out, messages in, and what becomes of it at its end.
+
+use bytes::BytesMut;
+use longshore_core::{Cancel, Error, Kind, Result, Watch};
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+
+use crate::message::{Frame, HEADER, Reader, broken, frame, server_error, unexpected};
+use crate::startup::{self, Link};
+use longshore_core::Target;
+
+/// What the catalogue's own statements are called: the caller's statement is the unnamed one.
+const LOOKUP: &str = "longshore_lookup";
+
+/// A connection past its start-up.
+pub(crate) struct Connection {
+    link: Link,
+    outbox: BytesMut,
+    watch: Watch,
+    /// Something runs on the server; a drop now must stop it.
+    busy: bool,
+    /// The socket is of no more use.
+    cut: bool,
+    /// The process that opened the socket: a forked child shares it and must not speak on it.
+    owner: u32,
+}
+
+/// A statement that the server has parsed.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// The types of the parameters.
+    pub(crate) parameters: Vec<u32>,
+    /// The columns of the result; `None` where the statement returns none.
+    pub(crate) columns: Option<Vec<Described>>,
+}
+
+/// A column as `RowDescription` tells it.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    /// The table and attribute that the column comes from unchanged; 0 for an expression.
+    pub(crate) table: u32,
+    pub(crate) attribute: i16,
+    pub(crate) oid: u32,
+    pub(crate) modifier: i32,
+}
+
+/// A row of a lookup, in text.
+pub(crate) type TextRow = Vec<Option<String>>;
+
+impl Connection {
+    pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
+        let link = startup::open(target, watch)?;
+        Ok(Self {
+            link,
+            outbox: BytesMut::new(),
+            watch: watch.clone(),
+            busy: false,
+            cut: false,
+            owner: std::process::id(),
+        })
+    }
+
+    /// A handle that stops what runs here.
+    pub(crate) fn canceller(&self) -> std::sync::Arc<dyn Cancel> {
+        self.link.canceller.clone()
+    }
+
+    /// The bytes received and not yet consumed.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.link.inbox.bytes()
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.link.inbox.has_room()
+    }
+
+    pub(crate) fn consume(&mut self, count: usize) {
+        self.link.inbox.consume(count);
+    }
+
+    /// Looks at the deadline and at the caller's signals.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.owner != std::process::id() {
+            return Err(Error::interface(
+                "the connection belongs to the process that this one was forked from",
+            )
+            .with_hint("open a connection of its own in each process"));
+        }
+        self.watch.check()
+    }
+
+    /// Waits for more bytes.
+    pub(crate) fn fill(&mut self) -> Result<()> {
+        let filled = self.link.inbox.fill(&mut self.link.socket, &self.watch);
+        self.mark(filled)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.check()?;
+        self.busy = true;
+        let written = self.link.socket.write_all(&self.outbox, &self.watch);
+        self.outbox.clear();
+        self.mark(written)
+    }
+
+    fn mark<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.cut |= error.kind() == Kind::Operational;
+        }
+        result
+    }
+
+    /// The next message that answers a request; it lies at the start of [`Connection::bytes`].
+    fn next(&mut self) -> Result<Frame> {
+        loop {
+            match frame(self.bytes())? {
+                None => self.fill()?,
+                Some(got) if self.is_notice(got) => self.consume(got.length),
+                Some(got) => return Ok(got),
+            }
+        }
+    }
+
+    /// Takes note of messages that may come at any time: notices, notifications, changed settings.
+    pub(crate) fn is_notice(&mut self, got: Frame) -> bool {
+        if got.tag == b'S' {
+            let mut reader = Reader::new(&self.link.inbox.bytes()[HEADER..got.length]);
+            if let (Ok(name), Ok(value)) = (reader.text(), reader.text()) {
+                self.link.parameters.insert(name, value);
+            }
+        }
+        matches!(got.tag, b'S' | b'N' | b'A')
+    }
+
+    fn body(&self, got: Frame) -> Reader<'_> {
+        Reader::new(&self.bytes()[HEADER..got.length])
+    }
+
+    /// The error of an `ErrorResponse` at the start of the inbox.
+    pub(crate) fn take_error(&mut self, got: Frame) -> Error {
+        let error = server_error(&self.bytes()[HEADER..got.length]);
+        self.consume(got.length);
+        error
+    }
+
+    /// Consumes a message that must be of type `tag`.
+    fn expect(&mut self, tag: u8, during: &str) -> Result<()> {
+        let got = self.next()?;
+        match got.tag {
+            b'E' => Err(self.take_error(got)),
+            _ if got.tag == tag => {
+                self.consume(got.length);
+                Ok(())
+            }
+            other => Err(unexpected(other, during)),
+        }
+    }
+
+    /// Reads on to `ReadyForQuery`, after which the connection can be used again.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let mut first_error = None;
+        loop {
+            let got = self.next()?;
+            if got.tag == b'E' {
+                let error = self.take_error(got);
+                first_error.get_or_insert(error);
+                continue;
+            }
+            self.consume(got.length);
+            if got.tag == b'Z' {
+                self.busy = false;
+                return first_error.map_or(Ok(()), Err);
+            }
+        }
+    }
+
+    /// The message at the start of the inbox was `ReadyForQuery`.
+    pub(crate) fn ready(&mut self) {
+        self.busy = false;
+    }
+
+    /// Ends a failed exchange, in which no `Sync` was sent yet, and gives `error` back.
+    fn recover(&mut self, error: Error) -> Error {
+        if self.cut || matches!(error.kind(), Kind::Timeout | Kind::Interrupted) {
+            return error;
+        }
+        frontend::sync(&mut self.outbox);
+        // Whatever fails here, the first error is the one that tells.
+        let _ = self.flush().and_then(|()| self.finish());
+        error
+    }
+
+    /// Runs statements that return nothing of interest.
+    pub(crate) fn simple(&mut self, text: &str) -> Result<()> {
+        frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        self.flush()?;
+        self.finish()
+    }
+
+    /// Has the server parse and describe `text` as the unnamed statement; nothing runs yet.
+    pub(crate) fn prepare(&mut self, text: &str) -> Result<Prepared> {
+        frontend::parse("", text, [], &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        frontend::describe(b'S', "", &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        frontend::flush(&mut self.outbox);
+        self.flush()?;
+        self.described().map_err(|error| self.recover(error))
+    }
+
+    fn described(&mut self) -> Result<Prepared> {
+        self.expect(b'1', "Parse")?;
+        let got = self.next()?;
+        let parameters = match got.tag {
+            b't' => parameter_types(self.body(got))?,
+            b'E' => return Err(self.take_error(got)),
+            other => return Err(unexpected(other, "Describe")),
+        };
+        self.consume(got.length);
+        let got = self.next()?;
+        let columns = match got.tag {
+            b'T' => Some(row_description(self.body(got))?),
+            b'n' => None,
+            b'E' => return Err(self.take_error(got)),
+            other => return Err(unexpected(other, "Describe")),
+        };
+        self.consume(got.length);
+        Ok(Prepared { parameters, columns })
+    }
+
+    /// Ends the exchange after a description that will not be executed.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        frontend::sync(&mut self.outbox);
+        self.flush()?;
+        self.finish()
+    }
+
+    /// Binds and executes the unnamed statement; its rows are next in the inbox.
+    pub(crate) fn execute(&mut self, parameters: &[Option<Vec<u8>>], formats: &[i16]) -> Result<()> {
+        bind("", "", parameters, formats, &mut self.outbox)?;
+        frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        frontend::sync(&mut self.outbox);
+        self.flush()
+    }
+
+    /// Runs a statement of ours between the caller's `Parse` and `Bind`, without ending the exchange.
+    pub(crate) fn lookup(&mut self, text: &str, parameter: &str) -> Result<Vec<TextRow>> {
+        let buffer = &mut self.outbox;
+        let no_zero = |_| zero_byte("a lookup");
+        frontend::parse(LOOKUP, text, [], buffer).map_err(no_zero)?;
+        bind(LOOKUP, LOOKUP, &[Some(parameter.as_bytes().to_vec())], &[0], buffer)?;
+        frontend::execute(LOOKUP, 0, buffer).map_err(no_zero)?;
+        frontend::close(b'P', LOOKUP, buffer).map_err(no_zero)?;
+        frontend::close(b'S', LOOKUP, buffer).map_err(no_zero)?;
+        frontend::flush(buffer);
+        self.flush()?;
+        self.looked_up().map_err(|error| self.recover(error))
+    }
+
+    fn looked_up(&mut self) -> Result<Vec<TextRow>> {
+        self.expect(b'1', "Parse")?;
+        self.expect(b'2', "Bind")?;
+        let mut rows = Vec::new();
+        loop {
+            let got = self.next()?;
+            match got.tag {
+                b'D' => rows.push(text_row(self.body(got))?),
+                b'C' => {}
+                b'E' => return Err(self.take_error(got)),
+                other => return Err(unexpected(other, "Execute")),
+            }
+            self.consume(got.length);
+            if got.tag == b'C' {
+                break;
+            }
+        }
+        self.expect(b'3', "Close")?;
+        self.expect(b'3', "Close")?;
+        Ok(rows)
+    }
+
+    /// Whether the server can still be spoken to.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.cut
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.cut || self.owner != std::process::id() {
+            return;
+        }
+        // Nobody is left to hear of a failure: the server notices the closed socket in any case.
+        if self.busy {
+            let _ = self.link.canceller.cancel();
+            return;
+        }
+        self.outbox.clear();
+        frontend::terminate(&mut self.outbox);
+        let watch = Watch::never().at_most(std::time::Duration::from_millis(100));
+        let _ = self.link.socket.write_all(&self.outbox, &watch);
+    }
+}
+
+fn zero_byte(what: &str) -> Error {
+    Error::programming(format!("{what} holds a zero byte, which PostgreSQL's text cannot"))
+}
+
+fn bind(
+    portal: &str,
+    statement: &str,
+    parameters: &[Option<Vec<u8>>],
+    formats: &[i16],
+    buffer: &mut BytesMut,
+) -> Result<()> {
+    let write = |parameter: &Option<Vec<u8>>, into: &mut BytesMut| match parameter {
+        Some(text) => {
+            into.extend_from_slice(text);
+            Ok(IsNull::No)
+        }
+        None => Ok(IsNull::Yes),
+    };
+    let formats = formats.iter().copied();
+    frontend::bind(portal, statement, [0_i16], parameters, write, formats, buffer).map_err(|_| {
+        Error::programming("the parameters are too many or too large for one message")
+            .with_hint("at most 65,535 parameters of 1 GiB in all; send a list as one array parameter")
+    })
+}
+
+fn parameter_types(mut reader: Reader<'_>) -> Result<Vec<u32>> {
+    let count = reader.i16()?.cast_unsigned();
+    (0..count).map(|_| reader.u32()).collect()
+}
+
+fn row_description(mut reader: Reader<'_>) -> Result<Vec<Described>> {
+    let count = reader.i16()?.cast_unsigned();
+    let mut column = || {
+        let name = reader.text()?;
+        let (table, attribute, oid) = (reader.u32()?, reader.i16()?, reader.u32()?);
+        let (_size, modifier, _format) = (reader.i16()?, reader.i32()?, reader.i16()?);
+        Ok(Described { name, table, attribute, oid, modifier })
+    };
+    (0..count).map(|_| column()).collect()
+}
+
+fn text_row(mut reader: Reader<'_>) -> Result<TextRow> {
+    let count = reader.i16()?;
+    let mut cell = || match reader.i32()? {
+        -1 => Ok(None),
+        length => {
+            let length = usize::try_from(length).map_err(|_| broken("a cell of negative length"))?;
+            Ok(Some(String::from_utf8_lossy(reader.bytes(length)?).into_owned()))
+        }
+    };
+    (0..count).map(|_| cell()).collect()
+}

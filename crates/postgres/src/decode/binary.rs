@@ -1,0 +1,185 @@
+//! Binary cells: each type's `*_send` function, read back.
+
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type, UInt64Type,
+    Utf8Type,
+};
+use arrow_buffer::IntervalMonthDayNano;
+use arrow_schema::DataType;
+use longshore_core::OnOdd;
+use longshore_wire::{Decoder, Odd};
+
+use super::bytes::{Derived, Fixed, bytes, text};
+use super::dictionary::Labels;
+use super::nested::{Lists, Records};
+use super::numeric::{self, DecimalType};
+use super::odds::{Odds, infinite, out_of_range, time_24};
+use super::primitive::{Booleans, Primitive};
+use crate::types::{Class, Kind, Type};
+
+/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
+const EPOCH_DAYS: i32 = 10_957;
+
+/// The same in microseconds.
+const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
+
+pub(super) const DAY: i64 = 86_400_000_000;
+
+/// The decoder of `native`'s binary form into `arrow`.
+pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Box<dyn Decoder> {
+    match (&native.kind, arrow) {
+        (Kind::Plain(class), _) => plain(*class, arrow, odds),
+        (Kind::Enum(labels), _) => Box::new(Labels::new(labels)),
+        (Kind::Array { element, dimensions, .. }, DataType::List(item)) => {
+            let mut leaf = item;
+            while let (DataType::List(inner), true) = (leaf.data_type(), *dimensions > 1) {
+                leaf = inner;
+            }
+            let values = decoder(element, leaf.data_type(), odds);
+            Box::new(Lists::new(item.clone(), *dimensions, values, Box::new(super::nested::BinaryArray)))
+        }
+        (Kind::Composite(attributes), DataType::Struct(fields)) => {
+            let children = attributes.iter().zip(fields);
+            let children = children.map(|(child, field)| decoder(&child.native, field.data_type(), odds));
+            let oids = attributes.iter().map(|attribute| attribute.oid).collect();
+            Box::new(Records::new(
+                fields.clone(),
+                children.collect(),
+                Box::new(super::nested::BinaryRecord(oids)),
+            ))
+        }
+        // `Type::arrow` gives lists to arrays and structs to composites.
+        _ => bytes(),
+    }
+}
+
+fn plain(class: Class, arrow: &DataType, odds: Odds) -> Box<dyn Decoder> {
+    let as_is = arrow.clone();
+    match class {
+        Class::Bool => Booleans::boxed(|cell| Ok(array::<1>(cell)? != [0])),
+        Class::Int2 => Primitive::<Int16Type, _>::boxed(as_is, |cell| array(cell).map(i16::from_be_bytes)),
+        Class::Int4 => Primitive::<Int32Type, _>::boxed(as_is, |cell| array(cell).map(i32::from_be_bytes)),
+        Class::Int8 => Primitive::<Int64Type, _>::boxed(as_is, |cell| array(cell).map(i64::from_be_bytes)),
+        Class::Unsigned => {
+            Primitive::<UInt32Type, _>::boxed(as_is, |cell| array(cell).map(u32::from_be_bytes))
+        }
+        Class::Xid8 => Primitive::<UInt64Type, _>::boxed(as_is, |cell| array(cell).map(u64::from_be_bytes)),
+        Class::Float4 => {
+            Primitive::<Float32Type, _>::boxed(as_is, |cell| array(cell).map(f32::from_be_bytes))
+        }
+        Class::Float8 => {
+            Primitive::<Float64Type, _>::boxed(as_is, |cell| array(cell).map(f64::from_be_bytes))
+        }
+        Class::Numeric => decimal(arrow, odds.numeric_nan),
+        Class::Text | Class::Json | Class::TextOnly => text(),
+        Class::Jsonb => Derived::<Utf8Type, _>::boxed(jsonb),
+        Class::Bytes => bytes(),
+        Class::Date => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, odds.infinity)),
+        Class::Time => {
+            Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| time(cell, odds.time_24))
+        }
+        Class::Timestamp | Class::Instant => {
+            Primitive::<TimestampMicrosecondType, _>::boxed(as_is, move |cell| timestamp(cell, odds.infinity))
+        }
+        Class::Interval => {
+            Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| interval(cell, odds.infinity))
+        }
+        Class::Uuid if *arrow == DataType::Utf8 => Derived::<Utf8Type, _>::boxed(uuid_text),
+        Class::Uuid => Fixed::<16, _>::boxed(array),
+    }
+}
+
+fn decimal(arrow: &DataType, numeric_nan: OnOdd) -> Box<dyn Decoder> {
+    let as_is = arrow.clone();
+    match *arrow {
+        DataType::Decimal128(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan };
+            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.binary(cell))
+        }
+        DataType::Decimal256(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan };
+            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.binary(cell))
+        }
+        DataType::Float64 => {
+            Primitive::<Float64Type, _>::boxed(as_is, move |cell| numeric::double(cell, numeric_nan))
+        }
+        // Deferred: the cells wait as they are for the scale that fits them all.
+        _ => bytes(),
+    }
+}
+
+#[inline]
+fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
+    cell.try_into().map_err(|_| wrong_length(cell.len(), N))
+}
+
+#[cold]
+fn wrong_length(got: usize, expected: usize) -> Odd {
+    Odd::with_hint(
+        format!("the server sent {got} bytes where the type has {expected}"),
+        "the server's binary form is not PostgreSQL's: use options={\"protocol\": \"text\"}",
+    )
+}
+
+#[inline]
+fn date(cell: &[u8], policy: OnOdd) -> Result<i32, Odd> {
+    match i32::from_be_bytes(array(cell)?) {
+        i32::MAX | i32::MIN => Err(infinite(policy)),
+        days => days.checked_add(EPOCH_DAYS).ok_or_else(|| out_of_range(policy)),
+    }
+}
+
+#[inline]
+fn timestamp(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
+    match i64::from_be_bytes(array(cell)?) {
+        i64::MAX | i64::MIN => Err(infinite(policy)),
+        microseconds => microseconds.checked_add(EPOCH_MICROSECONDS).ok_or_else(|| out_of_range(policy)),
+    }
+}
+
+#[inline]
+fn time(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
+    match i64::from_be_bytes(array(cell)?) {
+        microseconds @ 0..DAY => Ok(microseconds),
+        DAY => Err(time_24(policy)),
+        _ => Err(Odd::fault("the server sent a time beyond 24:00")),
+    }
+}
+
+fn interval(cell: &[u8], policy: OnOdd) -> Result<IntervalMonthDayNano, Odd> {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = array(cell)?;
+    let microseconds = i64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    let days = i32::from_be_bytes([i, j, k, l]);
+    let months = i32::from_be_bytes([m, n, o, p]);
+    match (microseconds, days, months) {
+        (i64::MAX, i32::MAX, i32::MAX) | (i64::MIN, i32::MIN, i32::MIN) => Err(infinite(policy)),
+        _ => {
+            let nanoseconds = microseconds.checked_mul(1000).ok_or_else(|| out_of_range(policy))?;
+            Ok(IntervalMonthDayNano::new(months, days, nanoseconds))
+        }
+    }
+}
+
+/// jsonb's binary form is a version byte, 1, and the text.
+fn jsonb(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+    let Some((1, text)) = cell.split_first() else {
+        return Err(Odd::with_hint(
+            "the server sent an unknown version of jsonb",
+            "use options={\"protocol\": \"text\"}",
+        ));
+    };
+    into.extend_from_slice(text);
+    Ok(())
+}
+
+fn uuid_text(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (index, byte) in array::<16>(cell)?.into_iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            into.push(b'-');
+        }
+        into.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+    Ok(())
+}

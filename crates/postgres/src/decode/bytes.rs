@@ -1,0 +1,248 @@
+//! Columns of text and bytes.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
+use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
+use longshore_wire::{CellFault, Cells, Decoder, Odd};
+use simdutf8::basic::from_utf8;
+
+use super::primitive::{Validity, fault};
+
+/// A column of text or bytes that the wire carries as they are.
+///
+/// A batch is closed long before its bytes reach the 2 GiB that 32-bit offsets can tell: see `rows.rs`.
+pub(crate) struct Plain<T: ByteArrayType> {
+    values: Vec<u8>,
+    offsets: Vec<T::Offset>,
+    validity: Validity,
+    kind: PhantomData<T>,
+}
+
+/// A column of UTF-8 text, checked.
+pub(crate) fn text() -> Box<dyn Decoder> {
+    Box::new(Plain::<Utf8Type>::new())
+}
+
+/// A column of bytes.
+pub(crate) fn bytes() -> Box<dyn Decoder> {
+    Box::new(Plain::<BinaryType>::new())
+}
+
+/// A column of UTF-8 text with 64-bit offsets, checked.
+pub(crate) fn large_text() -> Box<dyn Decoder> {
+    Box::new(Plain::<LargeUtf8Type>::new())
+}
+
+/// A column of bytes with 64-bit offsets.
+pub(crate) fn large_bytes() -> Box<dyn Decoder> {
+    Box::new(Plain::<LargeBinaryType>::new())
+}
+
+impl<T: ByteArrayType> Plain<T> {
+    fn new() -> Self {
+        Self {
+            values: Vec::new(),
+            offsets: vec![T::Offset::default()],
+            validity: Validity::new(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<T: ByteArrayType + Checked> Decoder for Plain<T> {
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        let first = self.offsets.len() - 1;
+        let before = self.values.len();
+        self.values.reserve(cells.total_length());
+        self.offsets.reserve(cells.len());
+        if cells.any_null() {
+            for cell in cells.iter() {
+                self.values.extend_from_slice(cell.unwrap_or_default());
+                self.offsets.push(T::Offset::usize_as(self.values.len()));
+                self.validity.push(cell.is_some());
+            }
+        } else {
+            for cell in cells.values() {
+                self.values.extend_from_slice(cell);
+                self.offsets.push(T::Offset::usize_as(self.values.len()));
+            }
+            self.validity.all_valid(cells.len());
+        }
+        T::check(&self.values[before..], before, &self.offsets[first..])
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let (rows, length) = (self.offsets.len(), self.values.len());
+        let mut offsets = std::mem::replace(&mut self.offsets, Vec::with_capacity(rows));
+        self.offsets.push(T::Offset::default());
+        let mut values = std::mem::replace(&mut self.values, Vec::with_capacity(length));
+        offsets.shrink_to_fit();
+        values.shrink_to_fit();
+        Arc::new(array::<T>(offsets, values, &mut self.validity))
+    }
+
+    fn size(&self) -> usize {
+        self.values.len()
+    }
+}
+
+/// `decode` has checked the text chunk by chunk and offsets only grow.
+#[allow(unsafe_code)]
+fn array<T: ByteArrayType>(
+    offsets: Vec<T::Offset>,
+    values: Vec<u8>,
+    validity: &mut Validity,
+) -> GenericByteArray<T> {
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    // SAFETY: the offsets are monotonic (OffsetBuffer::new asserts it) and end at values.len(), since each was
+    // pushed as the length at that time; `Checked::check` has found every value between two of them to be valid.
+    unsafe { GenericByteArray::new_unchecked(offsets, Buffer::from_vec(values), validity.finish()) }
+}
+
+/// What a value's bytes must be.
+pub(crate) trait Checked: Send {
+    /// Checks the values that `offsets` tell, of which `bytes` are all the bytes and start at `base`.
+    fn check<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault>;
+}
+
+impl Checked for BinaryType {
+    fn check<O: OffsetSizeTrait>(_: &[u8], _: usize, _: &[O]) -> Result<(), CellFault> {
+        Ok(())
+    }
+}
+
+impl Checked for LargeBinaryType {
+    fn check<O: OffsetSizeTrait>(_: &[u8], _: usize, _: &[O]) -> Result<(), CellFault> {
+        Ok(())
+    }
+}
+
+impl Checked for Utf8Type {
+    fn check<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault> {
+        check_utf8(bytes, base, offsets)
+    }
+}
+
+impl Checked for LargeUtf8Type {
+    fn check<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault> {
+        check_utf8(bytes, base, offsets)
+    }
+}
+
+fn check_utf8<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault> {
+    if bytes.is_ascii() {
+        return Ok(());
+    }
+    let positions = || offsets.iter().map(|offset| offset.as_usize() - base);
+    // All bytes together may be valid where two cells share a character between them.
+    let whole = from_utf8(bytes).is_ok_and(|text| positions().all(|at| text.is_char_boundary(at)));
+    if whole {
+        return Ok(());
+    }
+    let bad =
+        |(row, (from, to)): (usize, (usize, usize))| from_utf8(&bytes[from..to]).is_err().then_some(row);
+    let row = positions().zip(positions().skip(1)).enumerate().find_map(bad).unwrap_or_default();
+    Err(CellFault {
+        row,
+        what: "the text is not valid UTF-8".into(),
+        hint: Some(
+            "the database's encoding is SQL_ASCII or its data is damaged: read the column as bytes with \
+             convert_to(column, 'SQL_ASCII')"
+                .into(),
+        ),
+    })
+}
+
+/// A column of text or bytes that `append` derives from each cell.
+pub(crate) struct Derived<T: ByteArrayType, F> {
+    plain: Plain<T>,
+    append: F,
+}
+
+impl<T, F> Derived<T, F>
+where
+    T: ByteArrayType + Checked,
+    F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
+{
+    pub(crate) fn boxed(append: F) -> Box<dyn Decoder> {
+        Box::new(Self { plain: Plain::<T>::new(), append })
+    }
+}
+
+impl<T, F> Decoder for Derived<T, F>
+where
+    T: ByteArrayType + Checked,
+    F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
+{
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        let Plain { values, offsets, validity, .. } = &mut self.plain;
+        let (first, before) = (offsets.len() - 1, values.len());
+        for (row, cell) in cells.iter().enumerate() {
+            let start = values.len();
+            let mut valid = cell.is_some();
+            if let Some(Err(odd)) = cell.map(|cell| (self.append)(cell, values)) {
+                if let Some(fault) = fault(row, odd) {
+                    return Err(fault);
+                }
+                values.truncate(start);
+                valid = false;
+            }
+            offsets.push(T::Offset::usize_as(values.len()));
+            validity.push(valid);
+        }
+        T::check(&values[before..], before, &offsets[first..])
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        self.plain.finish()
+    }
+
+    fn size(&self) -> usize {
+        self.plain.size()
+    }
+}
+
+/// A column of values of `N` bytes each.
+pub(crate) struct Fixed<const N: usize, F> {
+    values: Vec<u8>,
+    validity: Validity,
+    parse: F,
+}
+
+impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> Fixed<N, F> {
+    pub(crate) fn boxed(parse: F) -> Box<dyn Decoder> {
+        Box::new(Self { values: Vec::new(), validity: Validity::new(), parse })
+    }
+}
+
+impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> Decoder for Fixed<N, F> {
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        for (row, cell) in cells.iter().enumerate() {
+            let value = match cell.map(&mut self.parse) {
+                None => None,
+                Some(Ok(value)) => Some(value),
+                Some(Err(odd)) => match fault(row, odd) {
+                    Some(fault) => return Err(fault),
+                    None => None,
+                },
+            };
+            self.values.extend_from_slice(&value.unwrap_or([0; N]));
+            self.validity.push(value.is_some());
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let mut values = std::mem::take(&mut self.values);
+        values.shrink_to_fit();
+        let width = i32::try_from(N).unwrap_or(i32::MAX);
+        Arc::new(FixedSizeBinaryArray::new(width, Buffer::from_vec(values), self.validity.finish()))
+    }
+
+    fn size(&self) -> usize {
+        self.values.len()
+    }
+}

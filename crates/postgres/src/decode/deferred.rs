@@ -1,0 +1,173 @@
+//! Numerics without a declared scale: their cells wait until the whole result tells the smallest exact type.
+
+use std::sync::Arc;
+
+use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Decimal256Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray, cast::AsArray};
+use arrow_schema::{DataType, Field, FieldRef};
+use longshore_core::{Error, Kind, Place, ReadOptions, Result};
+use longshore_wire::Odd;
+
+use super::numeric::{self, DecimalType, Mantissa, Parsed};
+use crate::types::{DEFERRED, Format};
+
+/// The batches' arrays of one column with every deferred part of them in its final type.
+pub(crate) fn settle(
+    field: &FieldRef,
+    arrays: Vec<ArrayRef>,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<(FieldRef, Vec<ArrayRef>)> {
+    if field.metadata().contains_key(DEFERRED) {
+        return Leaf { field, format, options }.settle(&arrays);
+    }
+    match field.data_type() {
+        DataType::List(item) if has_deferred(item) => {
+            let values = arrays.iter().map(|array| array.as_list::<i32>().values().clone()).collect();
+            let (item, values) = settle(item, values, format, options)?;
+            let lists = arrays.into_iter().zip(values).map(|(array, values)| {
+                let list = array.as_list::<i32>();
+                Arc::new(ListArray::new(item.clone(), list.offsets().clone(), values, list.nulls().cloned()))
+                    as _
+            });
+            Ok((with_type(field, DataType::List(item.clone())), lists.collect()))
+        }
+        DataType::Struct(fields) if fields.iter().any(|field| has_deferred(field)) => {
+            let mut settled = Vec::new();
+            for (index, child) in fields.iter().enumerate() {
+                let columns = arrays.iter().map(|array| array.as_struct().column(index).clone()).collect();
+                settled.push(settle(child, columns, format, options)?);
+            }
+            let (fields, columns): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
+            let structs = arrays.iter().enumerate().map(|(batch, array)| {
+                let children = columns.iter().map(|column| column[batch].clone()).collect();
+                Arc::new(StructArray::new(fields.clone().into(), children, array.nulls().cloned()))
+                    as ArrayRef
+            });
+            let structs = structs.collect();
+            Ok((with_type(field, DataType::Struct(fields.clone().into())), structs))
+        }
+        _ => Ok((field.clone(), arrays)),
+    }
+}
+
+/// Whether the field's type is not yet final somewhere in it.
+pub(crate) fn has_deferred(field: &Field) -> bool {
+    field.metadata().contains_key(DEFERRED)
+        || match field.data_type() {
+            DataType::List(item) => has_deferred(item),
+            DataType::Struct(fields) => fields.iter().any(|field| has_deferred(field)),
+            _ => false,
+        }
+}
+
+fn with_type(field: &FieldRef, data_type: DataType) -> FieldRef {
+    let mut metadata = field.metadata().clone();
+    metadata.remove(DEFERRED);
+    Arc::new(Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata))
+}
+
+/// One array of numerics as they came.
+struct Leaf<'a> {
+    field: &'a FieldRef,
+    format: Format,
+    options: &'a ReadOptions,
+}
+
+impl Leaf<'_> {
+    fn settle(&self, arrays: &[ArrayRef]) -> Result<(FieldRef, Vec<ArrayRef>)> {
+        let (mut decimals, mut whole) = (0, 0);
+        for cell in arrays.iter().flat_map(|array| array.as_binary::<i32>()).flatten() {
+            let (cell_decimals, cell_whole) = self.extent(cell);
+            decimals = decimals.max(cell_decimals);
+            whole = whole.max(cell_whole);
+        }
+        let digits = decimals.saturating_add(whole);
+        let scale = i8::try_from(decimals).ok().filter(|_| digits <= i32::from(self.options.decimal_digits));
+        let Some(scale) = scale else { return Err(self.too_wide(whole, decimals)) };
+        if digits <= 38 {
+            return self.convert::<Decimal128Type>(arrays, 38, scale, DataType::Decimal128(38, scale));
+        }
+        self.convert::<Decimal256Type>(arrays, 76, scale, DataType::Decimal256(76, scale))
+    }
+
+    fn extent(&self, cell: &[u8]) -> (i32, i32) {
+        match self.format {
+            Format::Binary => match numeric::parse(cell) {
+                Ok(Parsed::Finite(numeric)) => numeric.extent(),
+                // Faults are found, with their row, by the conversion.
+                Ok(Parsed::Special(_)) | Err(_) => (0, 0),
+            },
+            Format::Text => {
+                let text = std::str::from_utf8(cell).unwrap_or_default();
+                numeric::Text::parse(text).map_or((0, 0), |text| text.extent())
+            }
+        }
+    }
+
+    fn convert<T>(
+        &self,
+        arrays: &[ArrayRef],
+        precision: u8,
+        scale: i8,
+        to: DataType,
+    ) -> Result<(FieldRef, Vec<ArrayRef>)>
+    where
+        T: ArrowPrimitiveType<Native: Mantissa>,
+    {
+        let decimal = DecimalType { precision, scale, numeric_nan: self.options.numeric_nan };
+        let mut row = 0;
+        let mut converted = Vec::with_capacity(arrays.len());
+        for array in arrays {
+            let array = array.as_binary::<i32>();
+            converted
+                .push(Arc::new(self.cells::<T>(array, decimal, row)?.with_data_type(to.clone())) as ArrayRef);
+            row += array.len() as u64;
+        }
+        Ok((with_type(self.field, to), converted))
+    }
+
+    fn cells<T>(&self, array: &BinaryArray, decimal: DecimalType, first: u64) -> Result<PrimitiveArray<T>>
+    where
+        T: ArrowPrimitiveType<Native: Mantissa>,
+    {
+        let read = |(row, cell): (u64, Option<&[u8]>)| match (cell, self.format) {
+            (None, _) => Ok(None),
+            (Some(cell), Format::Binary) => self.value(decimal.binary(cell), row),
+            (Some(cell), Format::Text) => self.value(decimal.text(cell), row),
+        };
+        (first..).zip(array).map(read).collect()
+    }
+
+    fn value<M>(&self, parsed: Result<M, Odd>, row: u64) -> Result<Option<M>> {
+        match parsed {
+            Ok(value) => Ok(Some(value)),
+            Err(Odd::Null) => Ok(None),
+            Err(Odd::Fault(text)) => {
+                let (what, hint) = *text;
+                let error = Error::data(what).at(self.place(Some(row)));
+                Err(match hint {
+                    Some(hint) => error.with_hint(hint),
+                    None => error,
+                })
+            }
+        }
+    }
+
+    fn place(&self, row: Option<u64>) -> Place {
+        Place { column: Some(self.field.name().clone()), row, native_type: Some("numeric".to_owned()) }
+    }
+
+    fn too_wide(&self, whole: i32, decimals: i32) -> Error {
+        let limit = self.options.decimal_digits;
+        Error::new(
+            Kind::Data,
+            format!("its values need {whole} digits before the point and {decimals} after it; {limit} are the limit"),
+        )
+        .with_hint(format!(
+            "choose a type with schema={{{:?}: \"string\"}}, \"float64\" or \"decimal128(38, <scale>)\"",
+            self.field.name()
+        ))
+        .at(self.place(None))
+    }
+}

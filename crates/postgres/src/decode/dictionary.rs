@@ -1,0 +1,57 @@
+//! Enums: a dictionary over the catalogue's labels.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
+use arrow_buffer::ScalarBuffer;
+use longshore_wire::{CellFault, Cells, Decoder};
+
+use super::primitive::Validity;
+
+/// A column of an enum's labels, of which all batches share one dictionary.
+pub(crate) struct Labels {
+    labels: Arc<StringArray>,
+    keys_by_label: HashMap<Box<[u8]>, i32>,
+    keys: Vec<i32>,
+    validity: Validity,
+}
+
+impl Labels {
+    pub(crate) fn new(labels: &[String]) -> Self {
+        let numbered = (0..).zip(labels);
+        let keys_by_label = numbered.map(|(key, label)| (label.as_bytes().into(), key)).collect();
+        let labels = Arc::new(StringArray::from_iter_values(labels));
+        Self { labels, keys_by_label, keys: Vec::new(), validity: Validity::new() }
+    }
+}
+
+impl Decoder for Labels {
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        for (row, cell) in cells.iter().enumerate() {
+            let key = match cell {
+                None => 0,
+                Some(label) => *self.keys_by_label.get(label).ok_or_else(|| unknown(row, label))?,
+            };
+            self.keys.push(key);
+            self.validity.push(cell.is_some());
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let keys =
+            Int32Array::new(ScalarBuffer::from(std::mem::take(&mut self.keys)), self.validity.finish());
+        // Each key came out of the map over these very labels.
+        Arc::new(DictionaryArray::<Int32Type>::new(keys, self.labels.clone()))
+    }
+}
+
+fn unknown(row: usize, label: &[u8]) -> CellFault {
+    CellFault {
+        row,
+        what: format!("the label {:?} is not in the catalogue", String::from_utf8_lossy(label)).into(),
+        hint: Some("the enum was altered while the query ran: run it again".into()),
+    }
+}

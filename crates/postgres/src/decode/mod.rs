@@ -1,0 +1,43 @@
+//! Wire -> Arrow columns: which decoder reads a column's cells.
+
+mod binary;
+mod bytes;
+pub(crate) mod civil;
+mod deferred;
+mod dictionary;
+mod interval;
+mod literal;
+mod nested;
+mod numeric;
+mod odds;
+mod primitive;
+mod text;
+
+use arrow_schema::DataType;
+use longshore_core::{Error, Kind, Place, ReadOptions, Result};
+use longshore_wire::Decoder;
+
+pub(crate) use deferred::{has_deferred, settle};
+pub(crate) use odds::Odds;
+
+use crate::types::{Format, Type};
+
+/// The decoder of a column named `name`, whose cells arrive in `format`, into Arrow's `data_type`.
+pub(crate) fn decoder(
+    name: &str,
+    native: &Type,
+    format: Format,
+    data_type: &DataType,
+    options: &ReadOptions,
+) -> Result<Box<dyn Decoder>> {
+    let odds = Odds::from(options);
+    match format {
+        Format::Binary => Ok(binary::decoder(native, data_type, odds)),
+        Format::Text => text::decoder(native, data_type, odds).ok_or_else(|| {
+            let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) };
+            Error::new(Kind::NotSupported, format!("cannot be read as {data_type}"))
+                .with_hint("leave it out of schema=, or ask for \"string\"")
+                .at(place)
+        }),
+    }
+}

@@ -1,0 +1,56 @@
+//! Values that PostgreSQL has and Arrow has not, and what the caller wants of them.
+
+use longshore_core::{OnOdd, ReadOptions};
+use longshore_wire::Odd;
+
+/// The caller's choices for such values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Odds {
+    pub(crate) numeric_nan: OnOdd,
+    pub(crate) infinity: OnOdd,
+    pub(crate) time_24: OnOdd,
+}
+
+impl From<&ReadOptions> for Odds {
+    fn from(options: &ReadOptions) -> Self {
+        Self { numeric_nan: options.numeric_nan, infinity: options.infinity, time_24: options.time_24 }
+    }
+}
+
+#[cold]
+fn odd(policy: OnOdd, what: &'static str, hint: &'static str) -> Odd {
+    match policy {
+        OnOdd::Null => Odd::Null,
+        OnOdd::Error => Odd::with_hint(what, hint),
+    }
+}
+
+/// An infinite date, timestamp or interval.
+#[cold]
+pub(crate) fn infinite(policy: OnOdd) -> Odd {
+    odd(
+        policy,
+        "infinity has no Arrow value",
+        "read it as NULL with options={\"infinity\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
+    )
+}
+
+/// A moment or span beyond Arrow's 64 bits.
+#[cold]
+pub(crate) fn out_of_range(policy: OnOdd) -> Odd {
+    odd(
+        policy,
+        "the value is beyond what Arrow's type holds",
+        "read it as NULL with options={\"infinity\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
+    )
+}
+
+/// The time 24:00.
+#[cold]
+pub(crate) fn time_24(policy: OnOdd) -> Odd {
+    odd(
+        policy,
+        "24:00 has no Arrow value; consumers would read it as 00:00",
+        "read it as NULL with options={\"time_24\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
+    )
+}

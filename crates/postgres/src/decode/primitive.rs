@@ -1,0 +1,146 @@
+//! Columns of fixed-width values, booleans and validity.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, NullBufferBuilder, ScalarBuffer};
+use arrow_schema::DataType;
+use longshore_wire::{CellFault, Cells, Decoder, Odd};
+
+/// Which rows hold a value; costs nothing until the first NULL.
+pub(crate) struct Validity(NullBufferBuilder);
+
+impl Validity {
+    pub(crate) fn new() -> Self {
+        Self(NullBufferBuilder::new(0))
+    }
+
+    pub(crate) fn all_valid(&mut self, count: usize) {
+        self.0.append_n_non_nulls(count);
+    }
+
+    pub(crate) fn push(&mut self, valid: bool) {
+        self.0.append(valid);
+    }
+
+    pub(crate) fn finish(&mut self) -> Option<NullBuffer> {
+        self.0.finish()
+    }
+}
+
+/// The fault of `row`, whose cell is `odd`; `None` where the caller's options make it NULL.
+#[cold]
+pub(crate) fn fault(row: usize, odd: Odd) -> Option<CellFault> {
+    match odd {
+        Odd::Null => None,
+        Odd::Fault(text) => {
+            let (what, hint) = *text;
+            Some(CellFault { row, what, hint })
+        }
+    }
+}
+
+/// A column of `T`, each cell of which `parse` reads.
+pub(crate) struct Primitive<T: ArrowPrimitiveType, F> {
+    data_type: DataType,
+    values: Vec<T::Native>,
+    validity: Validity,
+    parse: F,
+}
+
+impl<T, F> Primitive<T, F>
+where
+    T: ArrowPrimitiveType,
+    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
+{
+    /// A column of Arrow type `data_type`, which is `T` with a time zone or a scale.
+    pub(crate) fn boxed(data_type: DataType, parse: F) -> Box<dyn Decoder> {
+        Box::new(Self { data_type, values: Vec::new(), validity: Validity::new(), parse })
+    }
+
+    /// Reads cells that hold no NULL; stops at the first odd one.
+    fn decode_values(&mut self, cells: Cells<'_>) -> Result<(), Odd> {
+        self.values.reserve(cells.len());
+        for cell in cells.values() {
+            self.values.push((self.parse)(cell)?);
+        }
+        Ok(())
+    }
+
+    fn decode_each(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        self.values.reserve(cells.len());
+        for (row, cell) in cells.iter().enumerate() {
+            let value = match cell.map(&mut self.parse) {
+                None => None,
+                Some(Ok(value)) => Some(value),
+                Some(Err(odd)) => match fault(row, odd) {
+                    Some(fault) => return Err(fault),
+                    None => None,
+                },
+            };
+            self.values.push(value.unwrap_or_default());
+            self.validity.push(value.is_some());
+        }
+        Ok(())
+    }
+}
+
+impl<T, F> Decoder for Primitive<T, F>
+where
+    T: ArrowPrimitiveType,
+    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
+{
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        let before = self.values.len();
+        if !cells.any_null() && self.decode_values(cells).is_ok() {
+            self.validity.all_valid(cells.len());
+            return Ok(());
+        }
+        self.values.truncate(before);
+        self.decode_each(cells)
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        // The next batch will most likely be as long as this one.
+        let next = Vec::with_capacity(self.values.len());
+        let mut values = std::mem::replace(&mut self.values, next);
+        values.shrink_to_fit();
+        let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), self.validity.finish());
+        Arc::new(array.with_data_type(self.data_type.clone()))
+    }
+}
+
+/// A column of booleans.
+pub(crate) struct Booleans<F> {
+    values: BooleanBufferBuilder,
+    validity: Validity,
+    parse: F,
+}
+
+impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Booleans<F> {
+    pub(crate) fn boxed(parse: F) -> Box<dyn Decoder> {
+        Box::new(Self { values: BooleanBufferBuilder::new(0), validity: Validity::new(), parse })
+    }
+}
+
+impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Decoder for Booleans<F> {
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        for (row, cell) in cells.iter().enumerate() {
+            let value = match cell.map(&mut self.parse) {
+                None => None,
+                Some(Ok(value)) => Some(value),
+                Some(Err(odd)) => match fault(row, odd) {
+                    Some(fault) => return Err(fault),
+                    None => None,
+                },
+            };
+            self.values.append(value.unwrap_or_default());
+            self.validity.push(value.is_some());
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(BooleanArray::new(self.values.finish(), self.validity.finish()))
+    }
+}

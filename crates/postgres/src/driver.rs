@@ -1,0 +1,19 @@
+//! PostgreSQL's entry in the registry.
+
+use longshore_core::{Driver, Result, Session, Target, Watch};
+
+use crate::session::PostgresSession;
+
+/// PostgreSQL, and the servers that speak its wire.
+#[derive(Debug)]
+pub struct Postgres;
+
+impl Driver for Postgres {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["postgresql", "postgres", "redshift", "cockroachdb"]
+    }
+
+    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
+        Ok(Box::new(PostgresSession::open(target, watch)?))
+    }
+}

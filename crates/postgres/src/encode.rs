@@ -1,0 +1,326 @@
+//! Parameters -> wire: each bound value in the text form of the type that the server expects.
+//!
+//! The server parses the text; what it would silently round, shift or cut is refused here.
+
+use std::fmt::Write;
+
+use longshore_core::{Error, Result, Value};
+
+use crate::decode::civil::civil_from_days;
+use crate::types::{Class, class, element_of};
+
+const DAY: i64 = 86_400_000_000;
+
+/// JSON's type; jsonb is 3802.
+const JSON: u32 = 114;
+const JSONB: u32 = 3802;
+const TIMETZ: u32 = 1266;
+const BYTEA: u32 = 17;
+
+/// The text of each of `values` for parameters of the types `oids`; `None` is NULL.
+pub(crate) fn parameters(values: &[&Value], oids: &[u32]) -> Result<Vec<Option<Vec<u8>>>> {
+    if values.len() != oids.len() {
+        return Err(Error::programming(format!(
+            "the statement has {} parameters, params has {}",
+            oids.len(),
+            values.len()
+        ))
+        .with_hint("write $1, $2, ... for a list of params, or :name for a dict"));
+    }
+    let numbered = values.iter().zip(oids).enumerate();
+    let encoded = numbered.map(|(index, (value, oid))| {
+        text(value, *oid)
+            .map(|text| text.map(String::into_bytes))
+            .map_err(|error| error.within(format!("parameter ${}", index + 1)))
+    });
+    encoded.collect()
+}
+
+/// The text of `value` for a parameter of type `oid`; `None` is NULL.
+fn text(value: &Value, oid: u32) -> Result<Option<String>> {
+    refuse_loss(value, oid)?;
+    if matches!(oid, JSON | JSONB) {
+        return Ok(match value {
+            Value::Null => None,
+            Value::Text(text) => Some(text.clone()),
+            other => Some(json(other)?),
+        });
+    }
+    Ok(Some(match value {
+        Value::Null => return Ok(None),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) => float(*value),
+        Value::Decimal(text) | Value::Text(text) | Value::Json(text) => text.clone(),
+        Value::Bytes(bytes) => hex("\\x", bytes),
+        Value::Date(days) => date(i64::from(*days)),
+        Value::Time(microseconds, offset) => time(*microseconds) + &offset.map(zone).unwrap_or_default(),
+        Value::Timestamp(microseconds) => timestamp(*microseconds, ""),
+        Value::Instant(microseconds) => timestamp(*microseconds, "+00"),
+        Value::Interval(months, days, microseconds) => interval(*months, *days, *microseconds),
+        Value::Uuid(bytes) => hex("", bytes),
+        Value::List(items) => array(items, element_of(oid).unwrap_or(0))?,
+        // A tuple for an array parameter is a list.
+        Value::Row(items) => match element_of(oid) {
+            Some(element) => array(items, element)?,
+            None => row(items)?,
+        },
+    }))
+}
+
+/// Refuses a value that the server would take and change without a word.
+fn refuse_loss(value: &Value, oid: u32) -> Result<()> {
+    let Some(class) = class(oid) else { return Ok(()) };
+    match (value, class) {
+        (Value::Int(value), Class::Float8) if float_differs(*value) => {
+            Err(lossy("float8", "it has no exact double"))
+        }
+        (Value::Int(value), Class::Float4) if value.unsigned_abs() > 1 << 24 && float_differs_32(*value) => {
+            Err(lossy("float4", "it has no exact float"))
+        }
+        (Value::Timestamp(_), Class::Instant) => Err(lossy(
+            "timestamptz",
+            "a timestamp without a time zone is no moment; give it one: value.replace(tzinfo=timezone.utc)",
+        )),
+        (Value::Instant(_), Class::Timestamp) => Err(lossy(
+            "timestamp",
+            "the server would drop the time zone; convert it: value.astimezone(timezone.utc).replace(tzinfo=None)",
+        )),
+        (Value::Timestamp(at), Class::Date) if at.rem_euclid(DAY) != 0 => {
+            Err(lossy("date", "the server would drop the time of day; give value.date()"))
+        }
+        (Value::Instant(_), Class::Date | Class::Time) | (Value::Timestamp(_), Class::Time) => {
+            Err(lossy("date or time", "the server would drop part of it; give value.date() or value.time()"))
+        }
+        (Value::Date(_), Class::Instant) => Err(lossy(
+            "timestamptz",
+            "which midnight it means depends on a time zone; give a datetime with tzinfo",
+        )),
+        (Value::Time(_, Some(_)), Class::Time) => {
+            Err(lossy("time", "the server would drop the offset; give value.replace(tzinfo=None)"))
+        }
+        (Value::Time(_, None), _) if oid == TIMETZ => {
+            Err(lossy("timetz", "its offset would depend on the session; give the time a tzinfo"))
+        }
+        (Value::Bytes(_), _) if oid != BYTEA => Err(lossy(
+            "a type that is not bytea",
+            "the server would store the text \\x...; decode the bytes, or cast the parameter: $1::bytea",
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn lossy(native: &str, why: &str) -> Error {
+    Error::data(format!("the value does not fit {native} exactly")).with_hint(why)
+}
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // the loss is what is looked for
+fn float_differs(value: i128) -> bool {
+    value as f64 as i128 != value
+}
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // the loss is what is looked for
+fn float_differs_32(value: i128) -> bool {
+    value as f32 as i128 != value
+}
+
+/// The shortest text that reads back as the same double.
+fn float(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    // Exponents keep 1e300 from becoming 301 digits; below that, whole numbers read as integers too.
+    if value != 0.0 && !(1e-5..1e15).contains(&value.abs()) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
+}
+
+fn hex(prefix: &str, bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(prefix.len() + 2 * bytes.len());
+    text.push_str(prefix);
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// `YYYY-MM-DD`, and whether the year is before Christ.
+fn civil(days: i64) -> (String, &'static str) {
+    let (year, month, day) = civil_from_days(days);
+    let (year, era) = if year > 0 { (year, "") } else { (1 - year, " BC") };
+    (format!("{year:04}-{month:02}-{day:02}"), era)
+}
+
+fn date(days: i64) -> String {
+    let (civil, era) = civil(days);
+    civil + era
+}
+
+fn time(microseconds: i64) -> String {
+    let (seconds, fraction) = (microseconds.div_euclid(1_000_000), microseconds.rem_euclid(1_000_000));
+    format!("{:02}:{:02}:{:02}.{fraction:06}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+fn timestamp(microseconds: i64, zone: &str) -> String {
+    let (civil, era) = civil(microseconds.div_euclid(DAY));
+    format!("{civil} {}{zone}{era}", time(microseconds.rem_euclid(DAY)))
+}
+
+fn zone(seconds: i32) -> String {
+    let (sign, east) =
+        if seconds < 0 { ('-', seconds.unsigned_abs()) } else { ('+', seconds.unsigned_abs()) };
+    format!("{sign}{:02}:{:02}:{:02}", east / 3600, east / 60 % 60, east % 60)
+}
+
+fn interval(months: i32, days: i32, microseconds: i64) -> String {
+    let (sign, span) =
+        if microseconds < 0 { ("-", microseconds.unsigned_abs()) } else { ("", microseconds.unsigned_abs()) };
+    let (seconds, fraction) = (span / 1_000_000, span % 1_000_000);
+    format!(
+        "{months} mons {days} days {sign}{}:{:02}:{:02}.{fraction:06}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+/// An array literal; every element but NULL and lists in quotes.
+fn array(items: &[Value], element: u32) -> Result<String> {
+    let mut literal = String::from("{");
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            literal.push(',');
+        }
+        match item {
+            Value::List(inner) if !matches!(element, JSON | JSONB) => {
+                literal.push_str(&array(inner, element)?)
+            }
+            _ => match text(item, element)? {
+                None => literal.push_str("NULL"),
+                Some(text) => quote(&mut literal, &text, "\\\"", "\\\\"),
+            },
+        }
+    }
+    literal.push('}');
+    Ok(literal)
+}
+
+/// A record literal; NULL is nothing between two commas.
+fn row(items: &[Value]) -> Result<String> {
+    let mut literal = String::from("(");
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            literal.push(',');
+        }
+        if let Some(text) = text(item, 0)? {
+            quote(&mut literal, &text, "\"\"", "\\\\");
+        }
+    }
+    literal.push(')');
+    Ok(literal)
+}
+
+fn quote(literal: &mut String, text: &str, quote: &str, backslash: &str) {
+    literal.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => literal.push_str(quote),
+            '\\' => literal.push_str(backslash),
+            _ => literal.push(c),
+        }
+    }
+    literal.push('"');
+}
+
+/// A value inside a JSON document.
+fn json(value: &Value) -> Result<String> {
+    Ok(match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) if !value.is_finite() => {
+            return Err(lossy("json", "JSON has no NaN and no infinity"));
+        }
+        Value::Float(value) => float(*value),
+        Value::Decimal(text) if text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'.')) => {
+            text.clone()
+        }
+        Value::Json(text) => text.clone(),
+        Value::List(items) | Value::Row(items) => {
+            let items = items.iter().map(json).collect::<Result<Vec<_>>>()?;
+            format!("[{}]", items.join(","))
+        }
+        Value::Bytes(_) => return Err(lossy("json", "JSON has no bytes; encode them as text")),
+        other => json_text(&text(other, 0)?.unwrap_or_default()),
+    })
+}
+
+/// A JSON string (RFC 8259, section 7).
+fn json_text(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            c if c < ' ' => {
+                // Writing to a String cannot fail.
+                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(value: &Value) -> String {
+        text(value, 0).unwrap().unwrap()
+    }
+
+    #[test]
+    fn texts_of_every_kind() {
+        assert_eq!(plain(&Value::Float(2.0)), "2");
+        assert_eq!(plain(&Value::Float(1e300)), "1e300");
+        assert_eq!(plain(&Value::Float(-0.0)), "-0");
+        assert_eq!(plain(&Value::Timestamp(-1)), "1969-12-31 23:59:59.999999");
+        assert_eq!(plain(&Value::Instant(0)), "1970-01-01 00:00:00.000000+00");
+        assert_eq!(plain(&Value::Date(-719_528)), "0001-01-01 BC");
+        assert_eq!(plain(&Value::Interval(-1, 2, -3_000_001)), "-1 mons 2 days -0:00:03.000001");
+        assert_eq!(plain(&Value::Time(1, Some(-3600))), "00:00:00.000001-01:00:00");
+        assert_eq!(plain(&Value::Bytes(vec![0, 255])), "\\x00ff");
+    }
+
+    #[test]
+    fn lists_and_rows_quote_what_they_hold() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let list = Value::List(vec![text("a\"b\\"), Value::Null, text(""), Value::List(vec![text("x")])]);
+        assert_eq!(plain(&list), r#"{"a\"b\\",NULL,"",{"x"}}"#);
+        assert_eq!(plain(&Value::Row(vec![text("a\"b\\"), Value::Null])), r#"("a""b\\",)"#);
+        assert_eq!(
+            json(&Value::List(vec![text("a\n\""), Value::Json("{}".into())])).unwrap(),
+            r#"["a\u000a\"",{}]"#
+        );
+    }
+
+    #[test]
+    fn loss_is_refused() {
+        let timestamptz = 1184;
+        assert!(super::text(&Value::Timestamp(0), timestamptz).is_err());
+        assert!(super::text(&Value::Int((1 << 53) + 1), 701).is_err());
+        assert!(super::text(&Value::Int(1 << 53), 701).is_ok());
+        assert!(super::text(&Value::Timestamp(1), 1082).is_err());
+        assert!(super::text(&Value::Bytes(vec![]), 25).is_err());
+    }
+}

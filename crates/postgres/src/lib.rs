@@ -1,0 +1,21 @@
+//! PostgreSQL, and the servers that speak its wire.
+
+mod authentication;
+mod cancel;
+mod catalogue;
+mod connection;
+mod decode;
+mod driver;
+mod encode;
+mod message;
+mod negotiation;
+mod placeholders;
+mod plain;
+mod role;
+mod rows;
+mod session;
+mod settings;
+mod startup;
+mod types;
+
+pub use driver::Postgres;

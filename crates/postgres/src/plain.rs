@@ -1,0 +1,57 @@
+//! Whether a query is plain enough for NOT NULL to count: one table, nothing that makes NULLs.
+
+use sqlparser::ast::{GroupByExpr, Query, Select, SetExpr, Statement, TableFactor};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+/// Whether `text` is one SELECT over one table: outer joins, ROLLUP, set operations and CTEs bring NULLs into
+/// columns that are declared NOT NULL. What cannot be parsed is not plain.
+pub(crate) fn is_plain(text: &str) -> bool {
+    match Parser::parse_sql(&PostgreSqlDialect {}, text).as_deref() {
+        Ok([Statement::Query(query)]) => query_is_plain(query),
+        _ => false,
+    }
+}
+
+fn query_is_plain(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    query.with.is_none() && select_is_plain(select)
+}
+
+fn select_is_plain(select: &Select) -> bool {
+    let ungrouped =
+        matches!(&select.group_by, GroupByExpr::Expressions(by, with) if by.is_empty() && with.is_empty());
+    let [from] = select.from.as_slice() else { return false };
+    let one_table = matches!(from.relation, TableFactor::Table { args: None, .. });
+    ungrouped && one_table && from.joins.is_empty() && select.lateral_views.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain;
+
+    #[test]
+    fn only_one_table_is_plain() {
+        for plain in [
+            "SELECT * FROM t",
+            "select a, b + 1 from s.t x where a > $1 order by b limit 3",
+            "SELECT \"A\" FROM \"T\" WHERE EXISTS (SELECT 1 FROM u)",
+        ] {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for other in [
+            "SELECT * FROM t LEFT JOIN u USING (id)",
+            "SELECT * FROM t, u",
+            "SELECT a FROM t GROUP BY ROLLUP (a)",
+            "SELECT a FROM t UNION ALL SELECT a FROM u",
+            "WITH c AS (SELECT * FROM t) SELECT * FROM c",
+            "SELECT * FROM (SELECT * FROM t) s",
+            "SELECT * FROM generate_series(1, 2)",
+            "INSERT INTO t VALUES (1) RETURNING *",
+            "not sql",
+            "",
+        ] {
+            assert!(!is_plain(other), "{other}");
+        }
+    }
+}

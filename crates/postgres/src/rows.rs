@@ -1,0 +1,300 @@
+//! Wire -> record batches: a first pass finds each cell of a chunk of rows, a second decodes column by column.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
+use longshore_core::{Batches, Error, Kind, Place, ReadOptions, Result, Session, Settled};
+use longshore_wire::{CellFault, Decoder, Span, Spans};
+
+use crate::decode::{has_deferred, settle};
+use crate::message::{Frame, HEADER, broken, frame, unexpected};
+use crate::session::PostgresSession;
+use crate::types::Format;
+
+/// A batch is closed when one of its columns holds this many bytes, so that 32-bit offsets always suffice: one
+/// further chunk adds a value of 1 GiB at most.
+const CLOSE_AT: usize = 256 << 20;
+
+/// Rows of a chunk at most.
+const CHUNK: usize = 1024;
+
+/// One column on its way from the wire into Arrow.
+pub(crate) struct ReadColumn {
+    pub(crate) native_type: String,
+    pub(crate) nullable: bool,
+    pub(crate) format: Format,
+    pub(crate) decoder: Box<dyn Decoder>,
+}
+
+/// A result on its way.
+pub(crate) struct Rows {
+    session: PostgresSession,
+    schema: SchemaRef,
+    columns: Vec<ReadColumn>,
+    options: ReadOptions,
+    spans: Spans,
+    /// Bytes of the inbox whose rows are in `spans`.
+    indexed: usize,
+    /// Rows decoded in earlier chunks.
+    decoded: u64,
+    /// Rows decoded since the last batch.
+    pending: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Streaming,
+    /// `ReadyForQuery` has come.
+    Complete,
+    Failed,
+}
+
+/// Why the first pass stopped.
+enum Stop {
+    /// The chunk is full.
+    Full,
+    /// The next message is not complete yet.
+    Starved,
+    /// The next message is no row.
+    Message(Frame),
+}
+
+impl Rows {
+    pub(crate) fn new(
+        session: PostgresSession,
+        schema: SchemaRef,
+        columns: Vec<ReadColumn>,
+        options: &ReadOptions,
+    ) -> Self {
+        let spans = Spans::new(columns.len());
+        let options = options.clone();
+        let state = State::Streaming;
+        Self { session, schema, columns, options, spans, indexed: 0, decoded: 0, pending: 0, state }
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        while self.state == State::Streaming {
+            match self.index()? {
+                Stop::Full => self.decode()?,
+                Stop::Starved => {
+                    if !self.session.connection.has_room() {
+                        self.decode()?;
+                    }
+                    self.session.connection.fill()?;
+                }
+                Stop::Message(got) => {
+                    self.decode()?;
+                    self.message(got)?;
+                }
+            }
+            if self.pending >= self.options.batch_rows || self.size() >= CLOSE_AT {
+                return self.batch().map(Some);
+            }
+        }
+        if self.pending > 0 { self.batch().map(Some) } else { Ok(None) }
+    }
+
+    fn size(&self) -> usize {
+        self.columns.iter().map(|column| column.decoder.size()).max().unwrap_or_default()
+    }
+
+    /// First pass: the spans of all complete rows that the chunk can still take.
+    fn index(&mut self) -> Result<Stop> {
+        let bytes = self.session.connection.bytes();
+        let limit = CHUNK.min(self.options.batch_rows - self.pending);
+        while self.spans.rows() < limit {
+            let Some(got) = frame(&bytes[self.indexed..])? else { return Ok(Stop::Starved) };
+            if got.tag != b'D' {
+                return Ok(Stop::Message(got));
+            }
+            let end = self.indexed + got.length;
+            index_row(&bytes[..end], self.indexed + HEADER, &mut self.spans)?;
+            self.indexed = end;
+        }
+        Ok(Stop::Full)
+    }
+
+    /// Second pass: each column's decoder reads its cells; the chunk's bytes are consumed.
+    fn decode(&mut self) -> Result<()> {
+        let rows = self.spans.rows();
+        if rows == 0 {
+            return Ok(());
+        }
+        self.session.connection.check()?;
+        let bytes = self.session.connection.bytes();
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            let cells = self.spans.column(index, bytes);
+            let decoded = if cells.any_null() && !column.nullable {
+                Err(broken_promise(cells.iter().position(|cell| cell.is_none()).unwrap_or_default()))
+            } else {
+                column.decoder.decode(cells)
+            };
+            decoded.map_err(|fault| {
+                let place = Place {
+                    column: Some(self.schema.field(index).name().clone()),
+                    row: Some(self.decoded + fault.row as u64),
+                    native_type: Some(column.native_type.clone()),
+                };
+                cell_error(fault, place)
+            })?;
+        }
+        self.session.connection.consume(self.indexed);
+        self.indexed = 0;
+        self.decoded += rows as u64;
+        self.pending += rows;
+        self.spans.clear();
+        Ok(())
+    }
+
+    /// A message other than a row, at the start of the inbox.
+    fn message(&mut self, got: Frame) -> Result<()> {
+        let connection = &mut self.session.connection;
+        match got.tag {
+            b'E' => {
+                let error = connection.take_error(got);
+                // A fatal error ends the connection instead of the exchange; the first error tells more.
+                let _ = connection.finish();
+                Err(error)
+            }
+            b'Z' => {
+                connection.consume(got.length);
+                connection.ready();
+                self.state = State::Complete;
+                Ok(())
+            }
+            // BindComplete; CommandComplete, after which only ReadyForQuery is the end.
+            b'2' | b'C' => {
+                connection.consume(got.length);
+                Ok(())
+            }
+            _ if connection.is_notice(got) => {
+                connection.consume(got.length);
+                Ok(())
+            }
+            other => Err(unexpected(other, "a result")),
+        }
+    }
+
+    fn batch(&mut self) -> Result<RecordBatch> {
+        let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|column| column.decoder.finish()).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.pending));
+        self.pending = 0;
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .map_err(|error| Error::internal(format!("the decoded columns do not match: {error}")))
+    }
+}
+
+/// The spans of one row, whose message ends where `bytes` end and whose body starts at `start`.
+fn index_row(bytes: &[u8], start: usize, spans: &mut Spans) -> Result<()> {
+    let columns = spans.columns();
+    let count = bytes.get(start..start + 2).and_then(|word| word.try_into().ok()).map(u16::from_be_bytes);
+    if count.map(usize::from) != Some(columns) {
+        return Err(broken("a row with another number of columns than described"));
+    }
+    let mut at = start + 2;
+    for column in 0..columns {
+        let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>) else { return Err(short_row()) };
+        let length = u32::from_be_bytes(*word);
+        at += 4;
+        if length == u32::MAX {
+            spans.set(column, Span::NULL);
+            continue;
+        }
+        let end = at + length as usize;
+        if end > bytes.len() {
+            return Err(short_row());
+        }
+        // A message is shorter than 2 GiB, and so is the inbox around it.
+        spans.set(column, Span::new(u32::try_from(at).unwrap_or(u32::MAX), length));
+        at = end;
+    }
+    if at != bytes.len() {
+        return Err(short_row());
+    }
+    spans.end_row();
+    Ok(())
+}
+
+#[cold]
+fn short_row() -> Error {
+    broken("a row whose cells do not fill its message")
+}
+
+#[cold]
+fn broken_promise(row: usize) -> CellFault {
+    CellFault {
+        row,
+        what: "NULL in a column that is declared NOT NULL".into(),
+        hint: Some(
+            "the table was altered while the query ran, or its data is damaged: run the query again".into(),
+        ),
+    }
+}
+
+fn cell_error(fault: CellFault, place: Place) -> Error {
+    let error = Error::data(fault.what).at(place);
+    match fault.hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::Failed {
+            return None;
+        }
+        let next = self.advance().transpose();
+        if matches!(next, Some(Err(_))) {
+            self.state = State::Failed;
+        }
+        next
+    }
+}
+
+impl Batches for Rows {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn is_settled(&self) -> bool {
+        !self.schema.fields().iter().any(|field| has_deferred(field))
+    }
+
+    fn settle(&self, batches: Vec<RecordBatch>) -> Result<Settled> {
+        let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
+        let mut columns: Vec<std::vec::IntoIter<ArrayRef>> = Vec::new();
+        let mut fields: Vec<FieldRef> = Vec::new();
+        let mut arrays: Vec<Vec<ArrayRef>> =
+            self.columns.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+        for batch in batches {
+            arrays.iter_mut().zip(batch.columns()).for_each(|(column, array)| column.push(array.clone()));
+        }
+        for (index, arrays) in arrays.into_iter().enumerate() {
+            let format = self.columns[index].format;
+            let (field, arrays) = settle(&self.schema.fields()[index], arrays, format, &self.options)?;
+            fields.push(field);
+            columns.push(arrays.into_iter());
+        }
+        let schema = Arc::new(Schema::new_with_metadata(fields, self.schema.metadata().clone()));
+        let batch = |rows: usize| {
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            let arrays = columns.iter_mut().filter_map(Iterator::next).collect();
+            RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
+                .map_err(|error| Error::internal(format!("the settled columns do not match: {error}")))
+        };
+        let batches = rows.into_iter().map(batch).collect::<Result<Vec<_>>>()?;
+        Ok((schema, batches))
+    }
+
+    fn into_session(self: Box<Self>) -> Result<Box<dyn Session>> {
+        if self.state == State::Complete {
+            return Ok(Box::new(self.session));
+        }
+        Err(Error::new(Kind::Interface, "the result has not been read to its end"))
+    }
+}

@@ -1,0 +1,23 @@
+//! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
+
+mod error;
+mod params;
+mod progress;
+mod read;
+mod registry;
+mod signals;
+mod stream;
+mod target;
+mod types;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
+    module.add_class::<read::Reading>()?;
+    module.add_class::<stream::Stream>()?;
+    module.add_class::<longshore_frames::Column>()?;
+    module.add("SCHEMES", registry::schemes())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

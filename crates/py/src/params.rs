@@ -1,0 +1,218 @@
+//! Python's values as parameters of a statement.
+
+use longshore_core::{Param, Params, Value};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString,
+    PyTime, PyTuple,
+};
+
+const DAY: i64 = 86_400_000_000;
+
+/// 1970-01-01 as Python's `date.toordinal` counts.
+const EPOCH_ORDINAL: i32 = 719_163;
+
+/// `params`: `None`, a sequence, or a dict by name.
+pub(crate) fn params(given: Option<&Bound<'_, PyAny>>) -> PyResult<Params> {
+    let Some(given) = given else { return Ok(Params::None) };
+    if let Ok(named) = given.cast::<PyDict>() {
+        let param = |(name, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            let name: String = name.extract()?;
+            let value = value(&item).map_err(|error| within(given.py(), &format!(":{name}"), error))?;
+            Ok(Param { name, value })
+        };
+        return named.iter().map(param).collect::<PyResult<_>>().map(Params::Named);
+    }
+    let values = given.try_iter()?.enumerate().map(|(index, item)| {
+        value(&item?).map_err(|error| within(given.py(), &format!("${}", index + 1), error))
+    });
+    values.collect::<PyResult<_>>().map(Params::Positional)
+}
+
+fn within(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    let message = format!("parameter {name}: {}", error.value(py));
+    if error.is_instance_of::<PyTypeError>(py) { PyTypeError::new_err(message) } else { PyValueError::new_err(message) }
+}
+
+fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if item.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(flag) = item.cast::<PyBool>() {
+        return Ok(Value::Bool(flag.is_true()));
+    }
+    if item.is_instance_of::<PyInt>() {
+        return Ok(integer(item)?);
+    }
+    if let Ok(number) = item.cast::<PyFloat>() {
+        return Ok(Value::Float(number.value()));
+    }
+    if let Ok(text) = item.cast::<PyString>() {
+        return Ok(Value::Text(text.extract()?));
+    }
+    if item.is_instance_of::<PyBytes>() || item.is_instance_of::<PyByteArray>() {
+        return Ok(Value::Bytes(item.extract()?));
+    }
+    if item.is_instance_of::<PyMemoryView>() {
+        return value(&item.call_method0("tobytes")?);
+    }
+    if let Ok(items) = item.cast::<PyList>() {
+        return items.iter().map(|item| value(&item)).collect::<PyResult<_>>().map(Value::List);
+    }
+    if item.is_instance_of::<PyDict>() {
+        let text = item.py().import("json")?.call_method1("dumps", (item,))?;
+        return Ok(Value::Json(text.extract()?));
+    }
+    match temporal(item)? {
+        Some(value) => Ok(value),
+        None => by_class(item),
+    }
+}
+
+/// An integer, in text where 128 bits are too few.
+fn integer(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    match item.extract::<i128>() {
+        Ok(number) => Ok(Value::Int(number)),
+        // `int.__str__`: a subclass may show itself otherwise.
+        Err(_) => Ok(Value::Decimal(item.py().get_type::<PyInt>().call_method1("__str__", (item,))?.extract()?)),
+    }
+}
+
+fn temporal(item: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+    if item.is_instance_of::<PyDateTime>() {
+        return datetime(item).map(Some);
+    }
+    if item.is_instance_of::<PyDate>() {
+        return Ok(Some(Value::Date(days(item)?)));
+    }
+    if item.is_instance_of::<PyTime>() {
+        let offset = item.call_method0("utcoffset")?;
+        let offset = if offset.is_none() { None } else { Some(seconds(&offset)?) };
+        return Ok(Some(Value::Time(time_of_day(item)?, offset)));
+    }
+    if item.is_instance_of::<PyDelta>() {
+        refuse_nanoseconds(item, "nanoseconds")?;
+        let (days, microseconds) = delta(item)?;
+        return Ok(Some(Value::Interval(0, days, microseconds)));
+    }
+    Ok(None)
+}
+
+fn datetime(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    // NaT says that it is a datetime, and has no parts.
+    if item.getattr("year")?.extract::<i32>().is_err() {
+        return Ok(Value::Null);
+    }
+    refuse_nanoseconds(item, "nanosecond")?;
+    let local = i64::from(days(item)?) * DAY + time_of_day(item)?;
+    let offset = item.call_method0("utcoffset")?;
+    if offset.is_none() {
+        return Ok(Value::Timestamp(local));
+    }
+    let (days, microseconds) = delta(&offset)?;
+    Ok(Value::Instant(local - i64::from(days) * DAY - microseconds))
+}
+
+/// pandas' timestamps and timedeltas have nanoseconds, which would be lost.
+fn refuse_nanoseconds(item: &Bound<'_, PyAny>, attribute: &str) -> PyResult<()> {
+    match item.getattr_opt(attribute)?.map(|value| value.extract::<i64>()) {
+        Some(Ok(nanoseconds)) if nanoseconds != 0 => {
+            Err(PyValueError::new_err("its nanoseconds do not fit; round it to microseconds first"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn days(item: &Bound<'_, PyAny>) -> PyResult<i32> {
+    Ok(item.call_method0("toordinal")?.extract::<i32>()? - EPOCH_ORDINAL)
+}
+
+fn time_of_day(item: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let part = |name: &str| item.getattr(name)?.extract::<i64>();
+    Ok(((part("hour")? * 60 + part("minute")?) * 60 + part("second")?) * 1_000_000 + part("microsecond")?)
+}
+
+/// The days of a timedelta, and the microseconds beside them.
+fn delta(item: &Bound<'_, PyAny>) -> PyResult<(i32, i64)> {
+    let seconds: i64 = item.getattr("seconds")?.extract()?;
+    let microseconds: i64 = item.getattr("microseconds")?.extract()?;
+    Ok((item.getattr("days")?.extract()?, seconds * 1_000_000 + microseconds))
+}
+
+fn seconds(offset: &Bound<'_, PyAny>) -> PyResult<i32> {
+    let (days, microseconds) = delta(offset)?;
+    let total = i64::from(days) * DAY + microseconds;
+    if total % 1_000_000 != 0 {
+        return Err(PyValueError::new_err("its UTC offset has a fraction of a second"));
+    }
+    Ok(i32::try_from(total / 1_000_000)?)
+}
+
+/// Classes that are known by name, so that their modules need not be imported.
+fn by_class(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let class = item.get_type();
+    let module: String = class.module()?.extract()?;
+    let name: String = class.name()?.extract()?;
+    let module = module.split('.').next().unwrap_or_default();
+    match (module, name.as_str()) {
+        ("decimal", _) => Ok(Value::Decimal(item.str()?.extract()?)),
+        ("uuid", _) => Ok(Value::Uuid(item.getattr("bytes")?.extract()?)),
+        ("longshore", "Interval") => interval(item),
+        ("pandas", "NAType" | "NaTType") => Ok(Value::Null),
+        ("numpy", "datetime64") => numpy_datetime(item),
+        ("numpy", "timedelta64") => numpy_timedelta(item),
+        // `tolist` would lose the unit of times; each element keeps it.
+        ("numpy", "ndarray") | ("pandas", _) if item.hasattr("__len__")? => sequence(item),
+        ("numpy", _) if item.hasattr("item")? => value(&item.call_method0("item")?),
+        ("ipaddress", _) => Ok(Value::Text(item.str()?.extract()?)),
+        ("enum", _) => value(&item.getattr("value")?),
+        _ if item.is_instance_of::<PyTuple>() => {
+            item.try_iter()?.map(|item| value(&item?)).collect::<PyResult<_>>().map(Value::Row)
+        }
+        _ if item.hasattr("__index__")? => integer(&item.call_method0("__index__")?),
+        _ => Err(PyTypeError::new_err(format!(
+            "a value of type {module}.{name} cannot be bound; give an int, float, str, bytes, Decimal, date, time, \
+             UUID, list, tuple or dict"
+        ))),
+    }
+}
+
+fn sequence(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    item.try_iter()?.map(|item| value(&item?)).collect::<PyResult<_>>().map(Value::List)
+}
+
+fn interval(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let (months, days, nanoseconds): (i32, i32, i64) = item.extract()?;
+    if nanoseconds % 1000 != 0 {
+        return Err(PyValueError::new_err("its nanoseconds do not fit; round it to microseconds first"));
+    }
+    Ok(Value::Interval(months, days, nanoseconds / 1000))
+}
+
+/// NumPy's times in microseconds, exactly; `None` for NaT.
+fn numpy_microseconds(item: &Bound<'_, PyAny>, class: &str) -> PyResult<Option<i64>> {
+    let numpy = item.py().import("numpy")?;
+    if numpy.call_method1("isnat", (item,))?.extract()? {
+        return Ok(None);
+    }
+    let converted = item.call_method1("astype", (format!("{class}[us]"),))?;
+    if !converted.call_method1("__eq__", (item,))?.is_truthy()? {
+        return Err(PyValueError::new_err("it does not fit microseconds exactly"));
+    }
+    converted.call_method1("astype", ("int64",))?.call_method0("item")?.extract().map(Some)
+}
+
+fn numpy_datetime(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let dtype: String = item.getattr("dtype")?.str()?.extract()?;
+    let Some(microseconds) = numpy_microseconds(item, "datetime64")? else { return Ok(Value::Null) };
+    if dtype != "datetime64[D]" {
+        return Ok(Value::Timestamp(microseconds));
+    }
+    Ok(Value::Date(i32::try_from(microseconds / DAY)?))
+}
+
+fn numpy_timedelta(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let microseconds = numpy_microseconds(item, "timedelta64")?;
+    Ok(microseconds.map_or(Value::Null, |microseconds| Value::Interval(0, 0, microseconds)))
+}

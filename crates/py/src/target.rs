@@ -1,0 +1,34 @@
+//! What to connect to, as Python gives it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use longshore_core::{Kind, PasswordSource, Result, Secret, Target};
+use pyo3::prelude::*;
+
+use crate::error::{raise, wrap};
+
+/// A URL, or a scheme with keywords, and perhaps a callable that gives the password.
+pub(crate) fn target(
+    url: Option<&str>,
+    scheme: &str,
+    keywords: BTreeMap<String, String>,
+    password: Option<Py<PyAny>>,
+) -> PyResult<Target> {
+    let mut target = match url {
+        Some(url) => Target::from_url(url).map_err(raise)?,
+        None => Target::from_keywords(scheme, BTreeMap::new()),
+    };
+    target.keywords = keywords;
+    target.password = password.map(|callable| Arc::new(Callable(callable)) as Arc<dyn PasswordSource>);
+    Ok(target)
+}
+
+struct Callable(Py<PyAny>);
+
+impl PasswordSource for Callable {
+    fn password(&self) -> Result<Secret> {
+        let called = Python::attach(|py| self.0.call0(py)?.extract::<String>(py));
+        called.map(Secret::new).map_err(|error| wrap(Kind::Operational, error))
+    }
+}

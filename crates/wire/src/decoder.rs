@@ -1,0 +1,55 @@
+//! The trait that turns cells into an Arrow array, and the faults that a cell can have.
+
+use std::borrow::Cow;
+
+use arrow_array::ArrayRef;
+
+use crate::Cells;
+
+/// A cell that its decoder cannot represent.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Odd {
+    /// The caller's options make it NULL.
+    Null,
+    /// What is wrong with it, and what the caller can do.
+    Fault(Box<(Cow<'static, str>, Option<Cow<'static, str>>)>),
+}
+
+impl Odd {
+    /// A fault without a remedy of its own.
+    #[cold]
+    pub fn fault(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::Fault(Box::new((what.into(), None)))
+    }
+
+    /// A fault with its remedy.
+    #[cold]
+    pub fn with_hint(what: impl Into<Cow<'static, str>>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Self::Fault(Box::new((what.into(), Some(hint.into()))))
+    }
+}
+
+/// A fault and the row of the chunk that it is in; the reader adds the column's name and type.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CellFault {
+    /// The row, counted from the chunk's first.
+    pub row: usize,
+    /// What is wrong with the cell.
+    pub what: Cow<'static, str>,
+    /// What the caller can do.
+    pub hint: Option<Cow<'static, str>>,
+}
+
+/// Turns one column's cells into one Arrow array. Chosen once per column and query; loops over a chunk.
+pub trait Decoder: Send {
+    /// Appends a chunk of cells.
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault>;
+
+    /// The array of all cells since the last call, whose rows are now forgotten.
+    fn finish(&mut self) -> ArrayRef;
+
+    /// The bytes that the cells since the last [`Decoder::finish`] hold, where they can grow large.
+    fn size(&self) -> usize {
+        0
+    }
+}

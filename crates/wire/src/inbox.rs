@@ -1,0 +1,76 @@
+//! The receive buffer: bytes from the socket wait here, whole messages are read in place.
+
+use longshore_core::{Error, Result, Watch};
+
+use crate::Socket;
+
+/// Large enough for one chunk of rows, small enough to stay in the processor's second cache.
+const CAPACITY: usize = 512 * 1024;
+
+/// A reused buffer of bytes received and not yet consumed.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Inbox {
+    /// An empty buffer.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The bytes received and not yet consumed. Positions in it hold until the next [`Inbox::consume`] or
+    /// [`Inbox::fill`].
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Forgets the first `count` bytes.
+    ///
+    /// # Panics
+    /// When fewer bytes are there: a mistake in the caller.
+    pub fn consume(&mut self, count: usize) {
+        assert!(count <= self.end - self.start, "consumed more than was received");
+        self.start += count;
+    }
+
+    /// Whether another [`Inbox::fill`] can receive without growing the buffer.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.end - self.start < CAPACITY
+    }
+
+    /// Waits for more bytes and appends them. The server's end of the connection is an error.
+    ///
+    /// The bytes keep their positions relative to [`Inbox::bytes`].
+    pub fn fill(&mut self, socket: &mut Socket, watch: &Watch) -> Result<()> {
+        self.make_room();
+        match socket.read(&mut self.buffer[self.end..], watch)? {
+            0 => Err(Error::operational("the server closed the connection in the middle of an answer")
+                .with_hint(
+                    "look into the server's log: it may have been restarted, or have ended this session",
+                )),
+            count => {
+                self.end += count;
+                Ok(())
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.start > 0 && (self.start == self.end || self.buffer.len() - self.end < CAPACITY / 8) {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            // Only one message larger than the buffer comes here; it grows with what really arrives.
+            let grown = (self.buffer.len() * 2).max(CAPACITY);
+            self.buffer.resize(grown, 0);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A stream to a server, plain or under TLS, each wait of which can be interrupted.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::path::Path;
+
+use longshore_core::{Result, Watch};
+
+use crate::Tls;
+use crate::stream::{Address, Keepalive, Stream, is_pause, peer_name};
+use crate::tunnel::{Tunnel, failure};
+
+/// A connection to a server: TCP or a Unix socket, plain or under TLS.
+pub struct Socket {
+    stream: Stream,
+    tls: Option<Box<Tunnel>>,
+    peer: String,
+    address: Address,
+}
+
+impl Socket {
+    /// Resolves `host` and connects to the first of its addresses that answers.
+    pub fn connect_tcp(host: &str, port: u16, keepalive: &Keepalive, watch: &Watch) -> Result<Self> {
+        let (stream, address) = Stream::tcp(host, port, keepalive, watch)?;
+        Ok(Self { stream, tls: None, peer: peer_name(host, port), address })
+    }
+
+    /// Connects to the Unix socket at `path`.
+    #[cfg(unix)]
+    pub fn connect_unix(path: &Path, watch: &Watch) -> Result<Self> {
+        let (stream, address) = Stream::unix(path, watch)?;
+        Ok(Self { stream, tls: None, peer: path.display().to_string(), address })
+    }
+
+    /// Connects to the very address that another socket has reached, whose [`Socket::peer`] was `peer`.
+    pub fn connect_again(
+        peer: &str,
+        address: &Address,
+        keepalive: &Keepalive,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let (stream, address) = Stream::to(address, keepalive, watch)?;
+        Ok(Self { stream, tls: None, peer: peer.to_owned(), address })
+    }
+
+    /// Goes over to TLS, in the name of `host`. Bytes received before must all have been read.
+    pub fn start_tls(mut self, tls: &Tls, host: &str, watch: &Watch) -> Result<Self> {
+        let mut tunnel = Tunnel::new(tls, host)?;
+        tunnel.handshake(&mut self.stream, watch, &self.peer)?;
+        self.tls = Some(Box::new(tunnel));
+        Ok(self)
+    }
+
+    /// The server as errors name it: `host:port`, or a path.
+    #[must_use]
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// The address that was reached.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether the connection is under TLS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// What ties an authentication to this very connection under TLS: the digest of the server's certificate
+    /// (tls-server-end-point). `None` without TLS, and for certificates whose signature has no digest.
+    #[must_use]
+    pub fn channel_binding(&self) -> Option<Vec<u8>> {
+        self.tls.as_ref()?.end_point()
+    }
+
+    /// The application protocol that the server has agreed to, under TLS.
+    #[must_use]
+    pub fn application_protocol(&self) -> Option<&[u8]> {
+        self.tls.as_ref()?.application_protocol()
+    }
+
+    /// Waits for bytes and puts as many as are there into `into`; 0 means that the server has closed the
+    /// connection.
+    #[inline]
+    pub fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+        loop {
+            let outcome = match &mut self.tls {
+                None => self.stream.read(into),
+                Some(tunnel) => tunnel.read(&mut self.stream, into),
+            };
+            match outcome {
+                Ok(count) => return Ok(count),
+                Err(error) => self.wait_or_fail(error, "receiving from", watch)?,
+            }
+        }
+    }
+
+    /// Sends all `bytes`.
+    pub fn write_all(&mut self, bytes: &[u8], watch: &Watch) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let outcome = match &mut self.tls {
+                None => self.stream.write(rest),
+                Some(tunnel) => tunnel.write(&mut self.stream, rest),
+            };
+            match outcome {
+                Ok(0) => return Err(failure(&self.peer, "sending to", io::ErrorKind::WriteZero.into())),
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(error) => self.wait_or_fail(error, "sending to", watch)?,
+            }
+        }
+        self.flush(watch)
+    }
+
+    fn flush(&mut self, watch: &Watch) -> Result<()> {
+        while let Some(tunnel) = &mut self.tls {
+            match tunnel.flush(&mut self.stream) {
+                Ok(()) => break,
+                Err(error) => self.wait_or_fail(error, "sending to", watch)?,
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn wait_or_fail(&self, error: io::Error, doing: &str, watch: &Watch) -> Result<()> {
+        if is_pause(&error) { watch.check() } else { Err(failure(&self.peer, doing, error)) }
+    }
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket")
+            .field("peer", &self.peer)
+            .field("encrypted", &self.is_encrypted())
+            .finish_non_exhaustive()
+    }
+}

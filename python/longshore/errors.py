@@ -1,0 +1,102 @@
+"""The exceptions of the DB-API (PEP 249), each with its place and its remedy."""
+
+__all__ = [
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "MemoryLimitError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "SerialReadWarning",
+    "TimeoutError",
+    "Warning",
+]
+
+
+class Warning(UserWarning):  # noqa: A001  PEP 249 gives the name
+    """Something that the caller should know and that stops nothing."""
+
+
+class SerialReadWarning(Warning):
+    """A read that was asked to be parallel is serial, for the reason given."""
+
+
+class Error(Exception):
+    """The base of every exception of Longshore.
+
+    The text says what happened, where, and what to do. The attributes say the same for programs; each is None
+    where it does not apply.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        sqlstate: str | None = None,
+        detail: str | None = None,
+        hint: str | None = None,
+        position: int | None = None,
+        column: str | None = None,
+        row: int | None = None,
+        native_type: str | None = None,
+    ) -> None:
+        """Keep the text and the attributes."""
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        """The SQL standard's state, five characters, where the server gave one."""
+        self.detail = detail
+        """The server's longer explanation."""
+        self.hint = hint
+        """What to do."""
+        self.position = position
+        """The position in the statement, in characters from 1."""
+        self.column = column
+        """The name of the column."""
+        self.row = row
+        """The number of the row in the result, from 0."""
+        self.native_type = native_type
+        """The database's own name of the column's type."""
+
+
+class InterfaceError(Error):
+    """The library was used wrongly: an unknown option, a URL that is none."""
+
+
+class DatabaseError(Error):
+    """Everything that the database, its data or the way to it causes."""
+
+
+class OperationalError(DatabaseError):
+    """The connection or the server failed: refused, cut, out of resources, stopped."""
+
+
+class TimeoutError(OperationalError):  # noqa: A001  it is what the caller's `timeout` raises
+    """The time-out passed; the query has been cancelled on the server."""
+
+
+class MemoryLimitError(OperationalError):
+    """The result is larger than ``options={"memory_limit": ...}``."""
+
+
+class DataError(DatabaseError):
+    """A value cannot be represented exactly in the type that was asked for."""
+
+
+class IntegrityError(DatabaseError):
+    """A constraint of the database was violated."""
+
+
+class InternalError(DatabaseError):
+    """The server or this library broke its own rules."""
+
+
+class ProgrammingError(DatabaseError):
+    """The statement or its parameters are wrong."""
+
+
+class NotSupportedError(DatabaseError):
+    """The server, or the frame, cannot do what was asked."""

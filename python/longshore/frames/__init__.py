@@ -1,0 +1,60 @@
+"""The dataframe libraries: one file each, imported only when its library is asked for."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from longshore.errors import InterfaceError
+from longshore.frames.target import FRAMES, ColumnsTarget, FrameName, StreamTarget, Target
+
+__all__ = ["FRAMES", "ColumnsTarget", "FrameName", "StreamTarget", "target"]
+
+
+def target(
+    return_type: str,
+    *,
+    dtype_backend: str | None = None,
+    index_col: str | Sequence[str] | None = None,
+) -> Target:
+    """Find what makes a frame of ``return_type``; its library is imported here.
+
+    Raises ``InterfaceError`` for an unknown ``return_type`` and for options that the frame does not have, and
+    ``ImportError`` where its library is missing or too old.
+    """
+    name = _known(return_type)
+    if name != "pandas":
+        _refuse(name, "dtype_backend", dtype_backend)
+        _refuse(name, "index_col", index_col)
+    # Each file imports its library; none may be imported unless it is asked for.
+    match name:
+        case "pandas":
+            from longshore.frames.pandas import PandasTarget
+
+            return PandasTarget(dtype_backend, index_col)
+        case "numpy":
+            from longshore.frames.numpy import NumpyTarget
+
+            return NumpyTarget()
+        case "polars":
+            from longshore.frames.polars import PolarsTarget
+
+            return PolarsTarget()
+        case "arrow":
+            from longshore.frames.arrow import ArrowTarget
+
+            return ArrowTarget()
+        case _:
+            assert_never(name)
+
+
+def _known(return_type: str) -> FrameName:
+    for name in FRAMES:
+        if name == return_type:
+            return name
+    message = f"unknown return_type {return_type!r}; choose one of {', '.join(FRAMES)}"
+    raise InterfaceError(message)
+
+
+def _refuse(name: FrameName, option: str, value: object) -> None:
+    if value is not None:
+        message = f'{option} is an option of return_type="pandas", not of "{name}"'
+        raise InterfaceError(message)

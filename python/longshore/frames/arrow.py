@@ -1,0 +1,19 @@
+"""pyarrow: a Table over the core's own memory."""
+
+from typing import Any
+
+from longshore.frames.libraries import missing
+from longshore.frames.target import ArrowStream
+
+try:
+    import pyarrow as pa
+except ImportError as error:
+    raise missing("pyarrow", "arrow", 'return_type="arrow"') from error
+
+
+class ArrowTarget:
+    """``return_type="arrow"``."""
+
+    def build(self, stream: ArrowStream) -> Any:
+        """Make a ``pyarrow.Table`` with one chunk for each batch."""
+        return pa.RecordBatchReader.from_stream(stream).read_all()

@@ -1,0 +1,18 @@
+"""Clear errors for libraries that are missing or too old."""
+
+
+def missing(library: str, extra: str, purpose: str) -> ImportError:
+    """Make the error for a ``library`` that is not installed."""
+    return ImportError(f"{purpose} needs {library}: pip install 'longshore[{extra}]'", name=library)
+
+
+def require_version(library: str, found: str, minimum: tuple[int, int]) -> None:
+    """Refuse a ``library`` older than ``minimum``."""
+    parts = found.split(".")[:2]
+    # A version that is not numbers is a development build: newer than any minimum.
+    if len(parts) < len(minimum) or not all(part.isdigit() for part in parts):
+        return
+    if tuple(int(part) for part in parts) < minimum:
+        oldest = ".".join(str(part) for part in minimum)
+        message = f"{library} {found} is too old: pip install '{library}>={oldest}'"
+        raise ImportError(message, name=library)

@@ -1,0 +1,22 @@
+"""polars: a DataFrame over the core's own memory, without pyarrow."""
+
+from typing import Any
+
+from longshore.frames.libraries import missing, require_version
+from longshore.frames.target import ArrowStream
+
+try:
+    import polars as pl
+except ImportError as error:
+    raise missing("polars", "polars", 'return_type="polars"') from error
+
+# 1.3 is the first that takes an Arrow stream in a capsule.
+require_version("polars", pl.__version__, (1, 3))
+
+
+class PolarsTarget:
+    """``return_type="polars"``."""
+
+    def build(self, stream: ArrowStream) -> Any:
+        """Make a ``polars.DataFrame`` with one chunk for each batch."""
+        return pl.DataFrame(stream)

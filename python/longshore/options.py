@@ -1,0 +1,112 @@
+"""The documented keys of ``options=``."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self, get_args
+
+from longshore.errors import InterfaceError
+
+__all__ = ["Options"]
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """Choices beyond the arguments of a verb; a mapping of the same keys does as well.
+
+    >>> Options(numeric_nan="null").numeric_nan
+    'null'
+
+    Raises ``InterfaceError`` for a word that a key does not know.
+    """
+
+    numeric_nan: Literal["error", "null"] = "error"
+    """NaN and infinity in ``numeric``: an error, or NULL."""
+    infinity: Literal["error", "null"] = "error"
+    """Infinite dates, timestamps and intervals, and those beyond Arrow's range: an error, or NULL."""
+    time_24: Literal["error", "null"] = "error"
+    """The time 24:00: an error, or NULL."""
+    zero_date: Literal["null", "error"] = "null"
+    """MySQL's zero dates: NULL with a warning, or an error. PostgreSQL has none."""
+    nan: Literal["null", "keep"] = "null"
+    """NaN of a pandas NumPy float column on its way into a database: NULL, or NaN. Reading is not concerned."""
+    tinyint1: Literal["int8", "bool"] = "int8"
+    """MySQL's ``tinyint(1)``: a number, or a boolean. PostgreSQL has none."""
+    uuid: Literal["arrow", "text"] = "arrow"
+    """UUIDs: ``arrow.uuid`` (in pandas ``uuid.UUID``), or text."""
+    json: Literal["text", "object"] = "text"
+    """JSON in pandas and NumPy: its text, or Python objects."""
+    objects: Literal["error", "text"] = "error"
+    """Mixed Python objects on their way into SQL: an error, or text. Reading is not concerned."""
+    protocol: Literal["binary", "text"] = "binary"
+    """The form in which the server sends values: binary where a type has a known one, or text for all."""
+    snapshot: bool = True
+    """Whether all parts of a read see one moment of the database."""
+    ordered: bool = False
+    """Whether the parts of a parallel stream keep their order. A serial stream always does."""
+    lock: bool = False
+    """Whether MySQL may lock its tables for a moment to take a snapshot. PostgreSQL needs no lock."""
+    memory_limit: int | str | None = None
+    """The most memory that a whole result may hold, in bytes or as ``"2GB"``, ``"512MiB"``; None for no limit."""
+    threads: int | None = None
+    """The number of threads that ``sql`` may use; None for all cores. Reading is not concerned."""
+
+    def __post_init__(self) -> None:
+        """Refuse what a key does not know."""
+        for field in fields(self):
+            _check(field.name, field.type, getattr(self, field.name))
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | Self | None) -> Self:
+        """Take options as a caller gives them; an unknown key is an ``InterfaceError`` that names the closest."""
+        if isinstance(given, cls):
+            return given
+        known = [field.name for field in fields(cls)]
+        for key in given or {}:
+            if key not in known:
+                close = difflib.get_close_matches(str(key), known, n=1)
+                remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+                message = f"unknown option {key!r}; {remedy}"
+                raise InterfaceError(message)
+        return cls(**dict(given or {}))
+
+    @property
+    def memory_limit_bytes(self) -> int | None:
+        """The memory limit in bytes."""
+        return None if self.memory_limit is None else _bytes(self.memory_limit)
+
+
+def _check(name: str, declared: Any, value: object) -> None:
+    words = get_args(declared)
+    if name == "memory_limit":
+        if value is not None:
+            _bytes(value)
+    elif name == "threads":
+        _check_threads(value)
+    elif declared is bool:
+        if not isinstance(value, bool):
+            message = f"options[{name!r}] is True or False, not {value!r}"
+            raise InterfaceError(message)
+    elif value not in words:
+        message = f"options[{name!r}] is one of {', '.join(map(repr, words))}, not {value!r}"
+        raise InterfaceError(message)
+
+
+def _check_threads(value: object) -> None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        message = f"options['threads'] is a number of threads from 1, not {value!r}"
+        raise InterfaceError(message)
+
+
+def _bytes(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    text = str(value).strip().lower() if isinstance(value, str) else ""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
+    unit = text[len(number) :].strip()
+    if number.replace(".", "", 1).isdecimal() and unit in _UNITS:
+        return int(float(number) * _UNITS[unit])
+    message = f"options['memory_limit'] is a number of bytes or a text such as '2GB' or '512MiB', not {value!r}"
+    raise InterfaceError(message)

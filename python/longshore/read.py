@@ -1,0 +1,257 @@
+"""``read_sql``: the result of a query as a dataframe."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from longshore import _core, frames
+from longshore.connection import ConnectionLike, is_url, target
+from longshore.errors import InterfaceError, SerialReadWarning
+from longshore.options import Options
+from longshore.progress import reporter
+from longshore.schema import wanted
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["read_sql"]
+
+Backend = Literal["numpy", "numpy_nullable", "pyarrow"]
+Progress = bool | Callable[[int], object]
+
+_BATCH_ROWS = 65_536
+
+
+@overload
+def read_sql(
+    query: str | Sequence[str],
+    conn: ConnectionLike,
+    *,
+    return_type: Literal["pandas"] = "pandas",
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    dtype_backend: Backend | None = None,
+    index_col: str | Sequence[str] | None = None,
+    partition_on: str | None = None,
+    partition_num: int | Literal["auto"] | None = None,
+    partition_range: tuple[Any, Any] | None = None,
+    batch_size: int | None = None,
+    pre_execution_query: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+    progress: Progress = False,
+    options: Mapping[str, Any] | Options | None = None,
+) -> "pd.DataFrame": ...
+@overload
+def read_sql(
+    query: str | Sequence[str],
+    conn: ConnectionLike,
+    *,
+    return_type: Literal["arrow"],
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    partition_on: str | None = None,
+    partition_num: int | Literal["auto"] | None = None,
+    partition_range: tuple[Any, Any] | None = None,
+    batch_size: int | None = None,
+    pre_execution_query: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+    progress: Progress = False,
+    options: Mapping[str, Any] | Options | None = None,
+) -> "pa.Table": ...
+@overload
+def read_sql(
+    query: str | Sequence[str],
+    conn: ConnectionLike,
+    *,
+    return_type: Literal["arrow_stream"],
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    partition_on: str | None = None,
+    partition_num: int | Literal["auto"] | None = None,
+    partition_range: tuple[Any, Any] | None = None,
+    batch_size: int | None = None,
+    pre_execution_query: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+    progress: Progress = False,
+    options: Mapping[str, Any] | Options | None = None,
+) -> _core.Stream: ...
+@overload
+def read_sql(
+    query: str | Sequence[str],
+    conn: ConnectionLike,
+    *,
+    return_type: Literal["polars"],
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    partition_on: str | None = None,
+    partition_num: int | Literal["auto"] | None = None,
+    partition_range: tuple[Any, Any] | None = None,
+    batch_size: int | None = None,
+    pre_execution_query: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+    progress: Progress = False,
+    options: Mapping[str, Any] | Options | None = None,
+) -> "pl.DataFrame": ...
+@overload
+def read_sql(
+    query: str | Sequence[str],
+    conn: ConnectionLike,
+    *,
+    return_type: Literal["numpy"],
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    partition_on: str | None = None,
+    partition_num: int | Literal["auto"] | None = None,
+    partition_range: tuple[Any, Any] | None = None,
+    batch_size: int | None = None,
+    pre_execution_query: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+    progress: Progress = False,
+    options: Mapping[str, Any] | Options | None = None,
+) -> "dict[str, np.ma.MaskedArray[Any, Any]]": ...
+def read_sql(
+    query: str | Sequence[str] | ConnectionLike,
+    conn: ConnectionLike | str | Sequence[str],
+    *,
+    return_type: str = "pandas",
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    dtype_backend: Backend | None = None,
+    index_col: str | Sequence[str] | None = None,
+    partition_on: str | None = None,
+    partition_num: int | Literal["auto"] | None = None,
+    partition_range: tuple[Any, Any] | None = None,
+    batch_size: int | None = None,
+    pre_execution_query: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+    progress: Progress = False,
+    options: Mapping[str, Any] | Options | None = None,
+) -> Any:
+    """Run a query and return its whole result, or a stream of it.
+
+    >>> import longshore
+    >>> longshore.read_sql("SELECT 1 AS one, 'a' AS letter", url, return_type="numpy")["one"].data
+    array([1], dtype=int32)
+
+    ``query``
+        One statement that returns rows, or a list of statements with the same columns, whose results follow one
+        another and are all read at one moment of the database.
+    ``conn``
+        A URL, or a dict of the source's keywords, in which ``password`` may be a callable. ConnectorX's order,
+        ``(conn, query)``, is recognised too.
+    ``return_type``
+        ``"pandas"``, ``"arrow"`` (a ``pyarrow.Table``), ``"arrow_stream"`` (an object with ``__arrow_c_stream__``
+        that reads while it is consumed), ``"polars"`` or ``"numpy"`` (a dict of masked arrays).
+    ``params``
+        Values that the server binds: a sequence for ``$1``, ``$2``, ..., or a dict for ``:name``.
+    ``schema``
+        Arrow types by column that replace the type policy's; a value that does not fit is a ``DataError``.
+    ``dtype_backend``
+        For pandas: None (by the query's schema), ``"numpy"``, ``"numpy_nullable"`` or ``"pyarrow"``.
+    ``index_col``
+        For pandas: the column or columns of the index.
+    ``partition_on``, ``partition_num``, ``partition_range``
+        How to split the read. This version reads serially, and warns that it does.
+    ``batch_size``
+        Rows per Arrow batch at most; 65,536 by default.
+    ``pre_execution_query``
+        Statements that run first, on the same connection.
+    ``timeout``
+        Seconds for the whole call; of a stream, for each wait for a batch. The query is cancelled on the server.
+    ``progress``
+        True for a bar on the terminal (needs rich), or a callable that is given the number of rows so far.
+    ``options``
+        A mapping or ``longshore.Options``.
+
+    Raises the exceptions of ``longshore.errors``; every text names what happened, where, and what to do.
+    """
+    if is_url(query) and not is_url(conn):
+        query, conn = conn, query
+    chosen = Options.of(options)
+    # Before the connection: a missing library or a wrong argument must not cost a query.
+    frame = None if return_type == "arrow_stream" else frames.target(return_type, dtype_backend=dtype_backend, index_col=index_col)
+    if frame is None and (dtype_backend is not None or index_col is not None):
+        message = 'dtype_backend and index_col are options of return_type="pandas"'
+        raise InterfaceError(message)
+    _warn_serial(partition_on, partition_num, partition_range)
+    reading = _core.open_read(
+        **target(conn)._asdict(),  # type: ignore[arg-type]  # the order was settled above
+        setup=_statements(pre_execution_query, "pre_execution_query"),
+        queries=_statements(query, "query"),
+        params=_bound(params),
+        schema=wanted(schema),
+        policy=_policy(return_type, dtype_backend, chosen),
+        batch_rows=_batch_rows(batch_size),
+        timeout=timeout,
+    )
+    if frame is None:
+        return reading.stream()
+    with reporter(progress) as report:
+        limits = {"memory_limit": chosen.memory_limit_bytes, "progress": report}
+        if isinstance(frame, frames.ColumnsTarget):
+            columns, rows = reading.columns(
+                backend=frame.backend,
+                arrow_strings=frame.arrow_strings,
+                json_objects=chosen.json == "object",
+                **limits,
+            )
+            return frame.build(columns, rows)
+        return frame.build(reading.table(for_polars=return_type == "polars", **limits))
+
+
+def _policy(return_type: str, dtype_backend: str | None, options: Options) -> dict[str, str]:
+    """The type policy of a frame, in the core's words."""
+    decimals = "settled"
+    if return_type == "pandas" and dtype_backend != "pyarrow":
+        decimals = "float64"
+    if return_type == "arrow_stream":
+        decimals = "streamed"
+    return {
+        "frame": return_type,
+        "decimals": decimals,
+        "numeric_nan": options.numeric_nan,
+        "infinity": options.infinity,
+        "time_24": options.time_24,
+        "uuid": "text" if return_type == "polars" else options.uuid,
+        "protocol": options.protocol,
+    }
+
+
+def _statements(given: object, name: str) -> list[str]:
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Sequence) and all(isinstance(statement, str) for statement in given):
+        return list(given)
+    message = f"{name} is a text or a list of texts, not {type(given).__name__}"
+    raise InterfaceError(message)
+
+
+def _bound(params: object) -> object:
+    if params is None or isinstance(params, Mapping):
+        return None if params is None else dict(params)
+    if isinstance(params, str | bytes) or not hasattr(params, "__iter__"):
+        message = f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=[value]"
+        raise InterfaceError(message)
+    return params
+
+
+def _batch_rows(batch_size: object) -> int:
+    if batch_size is None:
+        return _BATCH_ROWS
+    if isinstance(batch_size, int) and not isinstance(batch_size, bool) and 0 < batch_size < 2**31:
+        return batch_size
+    message = f"batch_size is a number of rows from 1, not {batch_size!r}"
+    raise InterfaceError(message)
+
+
+def _warn_serial(partition_on: str | None, partition_num: object, partition_range: object) -> None:
+    asked = {"partition_on": partition_on, "partition_num": partition_num, "partition_range": partition_range}
+    given = [name for name, value in asked.items() if value is not None]
+    if given and partition_num != 1:
+        message = f"{', '.join(given)}: this version reads over one connection; the result is the same"
+        warnings.warn(message, SerialReadWarning, stacklevel=3)

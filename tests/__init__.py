@@ -1,0 +1,1 @@
+"""The tests, and the ground that they stand on."""

@@ -1,0 +1,94 @@
+"""The servers, as fixtures. One that is missing skips its tests, save in CI, where it fails them."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TypeVar
+
+import pytest
+
+from tests.certificates import Certificates
+from tests.cutter import Cutter
+from tests.servers import H2, Endpoint, Missing, PgBouncer, PostgreSQL, QuestDB, postgresql
+
+S = TypeVar("S")
+
+
+@contextlib.contextmanager
+def require(make: Callable[[], AbstractContextManager[S]]) -> Iterator[S]:
+    """Start a server; where it cannot be had, skip the test, or in CI fail it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(make())
+        except Missing as missing:
+            if os.environ.get("CI") == "true":
+                pytest.fail(str(missing))
+            pytest.skip(str(missing))
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Endpoint]:
+    """Give the PostgreSQL that all tests share: do not stop it, and leave no table behind."""
+    with require(postgresql) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def url(postgres: Endpoint) -> str:
+    """Give the shared PostgreSQL's URL."""
+    return postgres.url()
+
+
+@pytest.fixture(autouse=True)
+def _names_in_doctests(request: pytest.FixtureRequest) -> None:
+    """Give doctests `url`: the shared PostgreSQL's."""
+    if isinstance(request.node, pytest.DoctestItem):
+        request.getfixturevalue("doctest_namespace")["url"] = request.getfixturevalue("url")
+
+
+@pytest.fixture
+def make_server() -> Iterator[Callable[..., PostgreSQL]]:
+    """Give a function that starts a PostgreSQL for this test alone, with the arguments of `PostgreSQL`."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**options: object) -> PostgreSQL:
+            return stack.enter_context(require(lambda: PostgreSQL(**options)))  # type: ignore[arg-type]
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Give an authority with a certificate for 127.0.0.1 and localhost, and one for a client named postgres."""
+    return Certificates.make(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def cutter(postgres: Endpoint) -> Iterator[Cutter]:
+    """Give a network to the shared PostgreSQL that fails where it is told to."""
+    upstream = postgres.socket_path if isinstance(postgres, PostgreSQL) else (postgres.host, postgres.port)
+    with Cutter(upstream) as cutter:
+        yield cutter
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: Endpoint) -> Iterator[PgBouncer]:
+    """Give a PgBouncer in transaction mode in front of the shared PostgreSQL."""
+    with require(lambda: PgBouncer(postgres)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def questdb() -> Iterator[QuestDB]:
+    """Give a QuestDB."""
+    with require(QuestDB) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def h2() -> Iterator[H2]:
+    """Give an H2."""
+    with require(H2) as server:
+        yield server
