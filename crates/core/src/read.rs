@@ -49,6 +49,8 @@ pub enum Protocol {
 pub struct ReadOptions {
     /// Rows per batch at most.
     pub batch_rows: usize,
+    /// A batch of about this many bytes is closed before it has all its rows.
+    pub batch_bytes: usize,
     /// How decimals reach the frame.
     pub decimals: Decimals,
     /// The widest decimal the frame can hold, in digits: 76, or 38 (polars).
@@ -73,6 +75,7 @@ impl Default for ReadOptions {
     fn default() -> Self {
         Self {
             batch_rows: 65_536,
+            batch_bytes: 32 << 20,
             decimals: Decimals::default(),
             decimal_digits: 76,
             intervals: true,

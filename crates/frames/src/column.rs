@@ -6,12 +6,12 @@ use pyo3::prelude::*;
 #[pyclass(frozen, get_all, module = "longshore._core")]
 #[derive(Debug)]
 pub struct Column {
-    /// The column's name.
+    /// The name in the frame.
     pub name: String,
     /// `numbers`, `objects`, `dictionary` or `chunks`.
     pub kind: &'static str,
     /// The NumPy array of values or codes, or the list of Arrow arrays.
-    pub values: Py<PyAny>,
+    pub data: Py<PyAny>,
     /// Whether NULLs show in `mask` and nowhere else.
     pub masked: bool,
     /// The NumPy array of booleans, true where a row is NULL; `None` where no row is.
@@ -30,7 +30,7 @@ pub struct Column {
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) kind: &'static str,
-    pub(crate) values: Py<PyAny>,
+    pub(crate) data: Py<PyAny>,
     pub(crate) masked: bool,
     pub(crate) mask: Option<Py<PyAny>>,
     pub(crate) labels: Option<Py<PyAny>>,
@@ -39,7 +39,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Values without a mask.
-    pub(crate) fn new(kind: &'static str, values: Bound<'_, PyAny>) -> Self {
-        Self { kind, values: values.unbind(), masked: false, mask: None, labels: None, text: false }
+    pub(crate) fn new(kind: &'static str, data: Bound<'_, PyAny>) -> Self {
+        Self { kind, data: data.unbind(), masked: false, mask: None, labels: None, text: false }
     }
 }

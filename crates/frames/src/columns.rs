@@ -1,7 +1,7 @@
 //! The columns of one result, growing batch by batch.
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{Error, Place, Result};
 use pyo3::prelude::*;
 
@@ -9,9 +9,10 @@ use crate::chunks::Chunks;
 use crate::column::{Column, Parts};
 use crate::dictionary::Dictionary;
 use crate::fault::Fault;
+use crate::names::distinct_names;
 use crate::numbers;
 use crate::objects::Objects;
-use crate::shape::{Choices, Shape};
+use crate::shape::{Backend, Choices, Shape};
 
 /// The metadata key under which a source leaves the database's own name of a type.
 const NATIVE_TYPE: &str = "native_type";
@@ -37,6 +38,8 @@ enum Slot {
 /// The columns of one result. Made before the first batch, fed with every batch, taken at the end.
 pub struct Columns {
     schema: SchemaRef,
+    /// The columns' names in the frame.
+    names: Vec<String>,
     slots: Vec<Slot>,
     rows: u64,
 }
@@ -44,8 +47,8 @@ pub struct Columns {
 impl Columns {
     /// Empty columns of `schema` in the forms that `choices` give them.
     pub fn new(schema: SchemaRef, choices: &Choices) -> Result<Self> {
-        let slots = schema.fields().iter().map(|field| slot(field, choices)).collect::<Result<_>>()?;
-        Ok(Self { schema, slots, rows: 0 })
+        let slots = schema.fields().iter().map(|field| slot(field, *choices)).collect::<Result<_>>()?;
+        Ok(Self { names: names(&schema, choices.backend), schema, slots, rows: 0 })
     }
 
     /// Adds the rows of `batch`. Call it without the interpreter's lock: it is taken only while objects are
@@ -118,40 +121,50 @@ impl Columns {
 
     /// Hands every column over.
     pub fn finish(self, py: Python<'_>) -> PyResult<Vec<Column>> {
-        let finished = self.slots.into_iter().zip(self.schema.fields()).map(|(slot, field)| {
+        let columns = self.slots.into_iter().zip(self.names).zip(self.schema.fields());
+        let finished = columns.map(|((slot, name), field)| {
             let parts = match slot {
                 Slot::Free(accumulator) => accumulator.finish(py),
                 Slot::Bound(objects) => objects.finish(py),
             };
-            Ok(column(field, parts?))
+            Ok(column(name, field, parts?))
         });
         finished.collect()
     }
 }
 
-fn slot(field: &Field, choices: &Choices) -> Result<Slot> {
+/// pandas keeps names that repeat; a dict cannot.
+fn names(schema: &Schema, backend: Backend) -> Vec<String> {
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    match backend {
+        Backend::Masked => distinct_names(&names),
+        _ => names.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+fn slot(field: &Field, choices: Choices) -> Result<Slot> {
     let free = |accumulator| Ok(Slot::Free(accumulator));
-    match Shape::of(field, choices) {
+    match Shape::of(field, &choices) {
         Shape::Numbers { nulls, dates } => numbers::accumulator(field.data_type(), nulls, dates)
             .map(Slot::Free)
             .ok_or_else(|| Error::internal("a shape without an accumulator").at(place(field, None))),
         Shape::Objects { masked, json } => {
             Objects::new(field, masked, json).map(Slot::Bound).map_err(|error| error.at(place(field, None)))
         }
-        Shape::Dictionary => free(Box::new(Dictionary::default())),
+        Shape::Dictionary => free(Box::<Dictionary>::default()),
         Shape::Chunks { wide } => free(Box::new(Chunks::new(field, wide))),
     }
 }
 
-fn column(field: &Field, parts: Parts) -> Column {
+fn column(name: String, field: &Field, parts: Parts) -> Column {
     let timezone = match field.data_type() {
         DataType::Timestamp(_, Some(zone)) => Some(zone.to_string()),
         _ => None,
     };
     Column {
-        name: field.name().clone(),
+        name,
         kind: parts.kind,
-        values: parts.values,
+        data: parts.data,
         masked: parts.masked,
         mask: parts.mask,
         labels: parts.labels,
@@ -171,7 +184,7 @@ fn place(field: &Field, row: Option<u64>) -> Place {
 }
 
 fn located(fault: Fault, field: &Field, rows: u64) -> Error {
-    let row = rows + fault.row as u64;
+    let row = rows + fault.row() as u64;
     fault.into_error(place(field, Some(row)))
 }
 
@@ -180,7 +193,6 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{ArrayRef, Float64Array};
-    use arrow_schema::Schema;
     use longshore_core::Kind;
 
     use super::*;

@@ -137,15 +137,11 @@ fn append_typed<K: ArrowDictionaryKeyType>(
 impl Codes {
     /// Widens the codes so that they count `labels` labels.
     fn fit(&mut self, labels: usize) {
-        if let Self::Byte(codes) = self {
-            if labels > 1 << 7 {
-                *self = Self::Short(codes.iter().map(|code| i16::from(*code)).collect());
-            }
-        }
-        if let Self::Short(codes) = self {
-            if labels > 1 << 15 {
-                *self = Self::Word(codes.iter().map(|code| i32::from(*code)).collect());
-            }
+        match self {
+            Self::Byte(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)),
+            Self::Byte(codes) if labels > 1 << 7 => *self = Self::Short(widened(codes)),
+            Self::Short(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)),
+            _ => {}
         }
     }
 
@@ -166,6 +162,10 @@ impl Codes {
             Self::Word(codes) => size_of_val(codes.as_slice()),
         }
     }
+}
+
+fn widened<Narrow: Copy, Wide: From<Narrow>>(codes: &[Narrow]) -> Vec<Wide> {
+    codes.iter().map(|code| Wide::from(*code)).collect()
 }
 
 #[cfg(test)]

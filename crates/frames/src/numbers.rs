@@ -47,7 +47,12 @@ pub(crate) fn accumulator(
         DataType::UInt16 => plain::<UInt16Type>(nulls, "uint16", 0),
         DataType::UInt32 => plain::<UInt32Type>(nulls, "uint32", 0),
         DataType::UInt64 => plain::<UInt64Type>(nulls, "uint64", 0),
-        DataType::Float16 => mapped::<Float16Type, _, _>(nulls, "float16", half_nan, |half| half.to_bits()),
+        DataType::Float16 => mapped::<Float16Type, _, _>(
+            nulls,
+            "float16",
+            half_nan,
+            <Float16Type as ArrowPrimitiveType>::Native::to_bits,
+        ),
         DataType::Float32 => plain::<Float32Type>(nulls, "float32", f32::NAN),
         DataType::Float64 => plain::<Float64Type>(nulls, "float64", f64::NAN),
         DataType::Date32 => {
@@ -246,14 +251,14 @@ mod tests {
         assert_eq!(masked.mask.finish(), Some(vec![0, 1]));
 
         let mut refused = Numbers::<Int32Type, i32, _>::new(Nulls::Refused, "int32", 0, |v| v);
-        assert_eq!(refused.absorb(&array).unwrap_err().row, 1);
+        assert_eq!(refused.absorb(&array).unwrap_err().row(), 1);
     }
 
     #[test]
     fn no_value_becomes_nat() {
         let array: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![Some(0), None, Some(i64::MIN)]));
         let mut times = accumulator(array.data_type(), Nulls::Marked, DateUnit::Seconds).unwrap();
-        assert_eq!(times.absorb(&array).unwrap_err().row, 2);
+        assert_eq!(times.absorb(&array).unwrap_err().row(), 2);
         times.absorb(&array.slice(0, 2)).unwrap();
     }
 

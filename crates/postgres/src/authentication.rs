@@ -270,7 +270,9 @@ fn message(parts: &[&[u8]]) -> Vec<u8> {
     message.push(b'p');
     // Texts as long as 2 GiB would not have come this far.
     message.extend(u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
-    parts.iter().for_each(|part| message.extend_from_slice(part));
+    for part in parts {
+        message.extend_from_slice(part);
+    }
     message
 }
 

@@ -16,7 +16,8 @@ const DEPTH: usize = 32;
 /// One row per type, per enum label and per field of a composite, each with what it refers to.
 const TYPES: &str = "\
 SELECT 't', t.oid, format_type(t.oid, NULL), t.typtype, \
-       CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE t.typbasetype END, t.typtypmod, e.typdelim, 0::float8 \
+       CASE WHEN t.typtype = 'd' THEN t.typbasetype WHEN t.typcategory = 'A' THEN t.typelem ELSE 0 END, \
+       t.typtypmod, e.typdelim, 0::float8 \
 FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND t.typcategory = 'A' \
 WHERE t.oid = ANY ($1::oid[]) \
 UNION ALL \

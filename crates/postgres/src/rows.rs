@@ -12,9 +12,9 @@ use crate::message::{Frame, HEADER, broken, frame, unexpected};
 use crate::session::PostgresSession;
 use crate::types::Format;
 
-/// A batch is closed when one of its columns holds this many bytes, so that 32-bit offsets always suffice: one
-/// further chunk adds a value of 1 GiB at most.
-const CLOSE_AT: usize = 256 << 20;
+/// No batch takes further rows from here on, so that 32-bit offsets always suffice: one further chunk adds a value
+/// of 1 GiB at most.
+const CLOSE_AT: usize = 512 << 20;
 
 /// Rows of a chunk at most.
 const CHUNK: usize = 1024;
@@ -89,7 +89,7 @@ impl Rows {
                     self.message(got)?;
                 }
             }
-            if self.pending >= self.options.batch_rows || self.size() >= CLOSE_AT {
+            if self.pending >= self.options.batch_rows || self.size() >= self.options.batch_bytes.min(CLOSE_AT) {
                 return self.batch().map(Some);
             }
         }
@@ -97,7 +97,7 @@ impl Rows {
     }
 
     fn size(&self) -> usize {
-        self.columns.iter().map(|column| column.decoder.size()).max().unwrap_or_default()
+        self.columns.iter().map(|column| column.decoder.size()).sum()
     }
 
     /// First pass: the spans of all complete rows that the chunk can still take.

@@ -237,12 +237,12 @@ fn methods(list: &str) -> Result<Methods> {
         Error::interface(format!("the connection setting require_auth {what}"))
             .with_hint(format!("list some of {} by commas, or each with ! before it", KNOWN.join(", ")))
     };
-    let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let negated = names.iter().filter(|name| name.starts_with('!')).count();
-    if negated != 0 && negated != names.len() {
+    let words: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let negated = words.iter().filter(|name| name.starts_with('!')).count();
+    if negated != 0 && negated != words.len() {
         return Err(wrong("mixes methods with and without !"));
     }
-    let named: Vec<String> = names.iter().map(|name| name.trim_start_matches('!').to_owned()).collect();
+    let named: Vec<String> = words.iter().map(|name| name.trim_start_matches('!').to_owned()).collect();
     if !named.iter().all(|name| KNOWN.contains(&name.as_str())) {
         return Err(wrong("names an unknown method"));
     }

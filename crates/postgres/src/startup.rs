@@ -50,6 +50,19 @@ enum Failure {
 }
 
 impl Failure {
+    /// A server's refusal that no other encryption would change; another host might, while this one starts up.
+    fn refused_for_good(error: Error) -> Self {
+        match error.sqlstate() {
+            Some("57P03") => Self::Unreachable(error),
+            _ => Self::Final(error),
+        }
+    }
+
+    /// The failure of two attempts: that of the first, unless this one, the second, came further.
+    fn unless_further(self, first: Self) -> Self {
+        if matches!(self, Self::Final(_) | Self::Mismatched(_)) { self } else { first }
+    }
+
     fn error(self) -> Error {
         match self {
             Self::Final(error)
@@ -78,16 +91,16 @@ impl Attempt<'_> {
             Mode::Disable => self.plain(),
             Mode::Require => self.encrypted(),
             Mode::Prefer => match self.preferred() {
-                Err(Failure::Unencrypted(first) | Failure::Refused(first)) => {
-                    // The first reason tells more: the second attempt was the poorer one.
-                    self.plain().map_err(|failure| replace(failure, first))
+                Err(first @ (Failure::Unencrypted(_) | Failure::Refused(_))) => {
+                    self.plain().map_err(|failure| failure.unless_further(first))
                 }
                 outcome => outcome,
             },
             Mode::Allow => match self.plain() {
-                Err(Failure::Refused(first)) => self.encrypted().map_err(|failure| match failure {
-                    Failure::Unencrypted(_) => Failure::Refused(first),
-                    other => other,
+                Err(first @ Failure::Refused(_)) => self.encrypted().map_err(|failure| match failure {
+                    // The rules for encrypted connections are what counts, if there can be any.
+                    Failure::Refused(_) => failure,
+                    _ => failure.unless_further(first),
                 }),
                 outcome => outcome,
             },
@@ -181,17 +194,6 @@ impl Attempt<'_> {
     }
 }
 
-/// The same failure for another reason.
-fn replace(failure: Failure, error: Error) -> Failure {
-    match failure {
-        Failure::Final(_) => Failure::Final(error),
-        Failure::Unreachable(_) => Failure::Unreachable(error),
-        Failure::Unencrypted(_) => Failure::Unencrypted(error),
-        Failure::Refused(_) => Failure::Refused(error),
-        Failure::Mismatched(_) => Failure::Mismatched(error),
-    }
-}
-
 /// The conversation until the server is ready.
 struct Opening<'a> {
     socket: Socket,
@@ -234,7 +236,7 @@ impl Opening<'_> {
             self.inbox.consume(frame.length);
             match step {
                 Step::Send(answer) => {
-                    self.socket.write_all(&answer, self.watch).map_err(Failure::Unreachable)?
+                    self.socket.write_all(&answer, self.watch).map_err(Failure::Unreachable)?;
                 }
                 Step::Wait => {}
                 Step::Done => return Ok(()),
@@ -280,16 +282,6 @@ impl Opening<'_> {
                 return Ok(frame);
             }
             self.inbox.fill(&mut self.socket, self.watch)?;
-        }
-    }
-}
-
-impl Failure {
-    /// A server's refusal that no other encryption would change; another host might, while this one starts up.
-    fn refused_for_good(error: Error) -> Self {
-        match error.sqlstate() {
-            Some("57P03") => Self::Unreachable(error),
-            _ => Self::Final(error),
         }
     }
 }

@@ -190,13 +190,16 @@ fn lookup(oid: u32) -> Option<&'static Builtin> {
     BUILTINS.binary_search_by_key(&oid, |builtin| builtin.oid).ok().map(|at| &BUILTINS[at])
 }
 
+/// Arrays in all but name, and in their text form: blanks part the elements, and nothing braces them.
+const INT2VECTOR: u32 = 22;
+const OIDVECTOR: u32 = 30;
+
 /// The OID of the elements of a builtin array type.
 pub(crate) fn element_of(array: u32) -> Option<u32> {
     match array {
         0 => None,
-        // int2vector and oidvector: arrays in all but name.
-        22 => Some(21),
-        30 => Some(26),
+        INT2VECTOR => Some(21),
+        OIDVECTOR => Some(26),
         _ => BUILTINS.iter().find(|builtin| builtin.array == array).map(|builtin| builtin.oid),
     }
 }
@@ -217,7 +220,11 @@ impl Type {
             });
         }
         Self::builtin(element_of(oid)?).map(|element| {
-            let delimiter = if element.name == "box" { b';' } else { b',' };
+            let delimiter = match oid {
+                INT2VECTOR | OIDVECTOR => b' ',
+                _ if element.name == "box" => b';',
+                _ => b',',
+            };
             Self::array_of(element, delimiter)
         })
     }

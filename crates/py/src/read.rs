@@ -32,7 +32,7 @@ pub(crate) struct Reading {
 ///
 /// `policy` holds the words of the type policy; `longshore.read` has checked them.
 #[pyfunction]
-#[pyo3(signature = (*, url, scheme, keywords, password, setup, queries, params, schema, policy, batch_rows, timeout))]
+#[pyo3(signature = (*, url, scheme, keywords, password, setup, queries, params, schema, policy, batch_rows, batch_bytes, timeout))]
 #[allow(clippy::too_many_arguments)] // one call from one place, by keyword
 pub(crate) fn open_read(
     py: Python<'_>,
@@ -46,13 +46,14 @@ pub(crate) fn open_read(
     schema: &Bound<'_, PyDict>,
     policy: BTreeMap<String, String>,
     batch_rows: usize,
+    batch_bytes: usize,
     timeout: Option<f64>,
 ) -> PyResult<Reading> {
     let target = target(url, scheme, keywords, password)?;
     let driver = driver(&target).map_err(raise)?;
     let params = crate::params::params(params)?;
     let queries = queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
-    let mut options = ReadOptions { batch_rows, ..choices(&policy) };
+    let mut options = ReadOptions { batch_rows, batch_bytes, ..choices(&policy) };
     for (name, wanted) in schema {
         options.schema.push((name.extract()?, data_type(&wanted)?));
     }

@@ -48,8 +48,6 @@ pub trait Decoder: Send {
     /// The array of all cells since the last call, whose rows are now forgotten.
     fn finish(&mut self) -> ArrayRef;
 
-    /// The bytes that the cells since the last [`Decoder::finish`] hold, where they can grow large.
-    fn size(&self) -> usize {
-        0
-    }
+    /// The bytes that the cells since the last [`Decoder::finish`] hold.
+    fn size(&self) -> usize;
 }

@@ -4,8 +4,8 @@ use longshore_core::{Error, Result, Watch};
 
 use crate::Socket;
 
-/// Large enough for one chunk of rows, small enough to stay in the processor's second cache.
-const CAPACITY: usize = 512 * 1024;
+/// Large enough for a few chunks of rows, small enough to stay in the processor's second cache.
+const CAPACITY: usize = 1 << 20;
 
 /// A reused buffer of bytes received and not yet consumed.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Inbox {
     }
 
     fn make_room(&mut self) {
-        if self.start > 0 && (self.start == self.end || self.buffer.len() - self.end < CAPACITY / 8) {
+        if self.start > 0 && (self.start == self.end || self.buffer.len() - self.end < CAPACITY / 4) {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;

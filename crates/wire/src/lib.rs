@@ -4,6 +4,7 @@ mod cells;
 mod certificate;
 mod decoder;
 mod inbox;
+mod low_water;
 mod socket;
 mod stream;
 mod tls;

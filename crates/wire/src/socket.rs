@@ -8,6 +8,7 @@ use std::path::Path;
 use longshore_core::{Result, Watch};
 
 use crate::Tls;
+use crate::low_water::LowWater;
 use crate::stream::{Address, Keepalive, Stream, is_pause, peer_name};
 use crate::tunnel::{Tunnel, failure};
 
@@ -15,6 +16,7 @@ use crate::tunnel::{Tunnel, failure};
 pub struct Socket {
     stream: Stream,
     tls: Option<Box<Tunnel>>,
+    low_water: LowWater,
     peer: String,
     address: Address,
 }
@@ -23,14 +25,14 @@ impl Socket {
     /// Resolves `host` and connects to the first of its addresses that answers.
     pub fn connect_tcp(host: &str, port: u16, keepalive: &Keepalive, watch: &Watch) -> Result<Self> {
         let (stream, address) = Stream::tcp(host, port, keepalive, watch)?;
-        Ok(Self { stream, tls: None, peer: peer_name(host, port), address })
+        Ok(Self { stream, tls: None, low_water: LowWater::default(), peer: peer_name(host, port), address })
     }
 
     /// Connects to the Unix socket at `path`.
     #[cfg(unix)]
     pub fn connect_unix(path: &Path, watch: &Watch) -> Result<Self> {
         let (stream, address) = Stream::unix(path, watch)?;
-        Ok(Self { stream, tls: None, peer: path.display().to_string(), address })
+        Ok(Self { stream, tls: None, low_water: LowWater::default(), peer: path.display().to_string(), address })
     }
 
     /// Connects to the very address that another socket has reached, whose [`Socket::peer`] was `peer`.
@@ -41,7 +43,7 @@ impl Socket {
         watch: &Watch,
     ) -> Result<Self> {
         let (stream, address) = Stream::to(address, keepalive, watch)?;
-        Ok(Self { stream, tls: None, peer: peer.to_owned(), address })
+        Ok(Self { stream, tls: None, low_water: LowWater::default(), peer: peer.to_owned(), address })
     }
 
     /// Goes over to TLS, in the name of `host`. Bytes received before must all have been read.
@@ -93,14 +95,24 @@ impl Socket {
                 Some(tunnel) => tunnel.read(&mut self.stream, into),
             };
             match outcome {
-                Ok(count) => return Ok(count),
-                Err(error) => self.wait_or_fail(error, "receiving from", watch)?,
+                Ok(count) => {
+                    if self.tls.is_none() {
+                        self.low_water.received(&self.stream, count, into.len());
+                    }
+                    return Ok(count);
+                }
+                Err(error) => {
+                    self.low_water.reset(&self.stream);
+                    self.wait_or_fail(error, "receiving from", watch)?;
+                }
             }
         }
     }
 
     /// Sends all `bytes`.
     pub fn write_all(&mut self, bytes: &[u8], watch: &Watch) -> Result<()> {
+        // What is asked now may have a short answer.
+        self.low_water.reset(&self.stream);
         let mut rest = bytes;
         while !rest.is_empty() {
             let outcome = match &mut self.tls {

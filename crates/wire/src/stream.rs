@@ -4,6 +4,8 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 #[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(unix)]
 use std::os::unix::net::UnixStream;
 #[cfg(unix)]
 use std::path::PathBuf;
@@ -14,8 +16,10 @@ use std::time::Duration;
 use longshore_core::{Error, Result, Watch};
 use socket2::{SockRef, TcpKeepalive};
 
+use crate::low_water;
+
 /// The longest that a read or write blocks before it looks at the watch.
-const SLICE: Duration = Duration::from_millis(50);
+pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
 /// How the operating system finds out that the peer is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +128,17 @@ impl Stream {
         Ok((stream, Address::Unix(path)))
     }
 
+    /// Has reads wait until `bytes` are there, but no longer than `slice`.
+    pub(crate) fn set_low_water(&self, bytes: usize, slice: Duration) {
+        // A refusal costs speed, nothing else.
+        let _ = match self {
+            Self::Tcp(stream) => stream.set_read_timeout(Some(slice)),
+            #[cfg(unix)]
+            Self::Unix(stream) => stream.set_read_timeout(Some(slice)),
+        };
+        low_water::set(self, bytes);
+    }
+
     fn set_slices(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => {
@@ -135,6 +150,16 @@ impl Stream {
                 stream.set_read_timeout(Some(SLICE))?;
                 stream.set_write_timeout(Some(SLICE))
             }
+        }
+    }
+}
+
+#[cfg(unix)]
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
         }
     }
 }

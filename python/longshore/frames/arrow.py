@@ -8,7 +8,7 @@ from longshore.frames.target import ArrowStream
 try:
     import pyarrow as pa
 except ImportError as error:
-    raise missing("pyarrow", "arrow", 'return_type="arrow"') from error
+    raise missing(library="pyarrow", extra="arrow", purpose='return_type="arrow"') from error
 
 
 class ArrowTarget:

@@ -1,7 +1,7 @@
 """Clear errors for libraries that are missing or too old."""
 
 
-def missing(library: str, extra: str, purpose: str) -> ImportError:
+def missing(*, library: str, extra: str, purpose: str) -> ImportError:
     """Make the error for a ``library`` that is not installed."""
     return ImportError(f"{purpose} needs {library}: pip install 'longshore[{extra}]'", name=library)
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from longshore.frames.names import distinct
 from longshore.frames.target import Backend, Column
 
 
@@ -16,12 +15,11 @@ class NumpyTarget:
     arrow_strings = False
 
     def build(self, columns: Sequence[Column], rows: int) -> dict[str, np.ma.MaskedArray[Any, Any]]:
-        """Make a dict from name to masked array; repeated names get a suffix."""
+        """Make a dict from name to masked array; the core has given repeated names a suffix."""
         del rows
-        names = distinct([column.name for column in columns])
-        return {name: _array(column) for name, column in zip(names, columns, strict=True)}
+        return {column.name: _array(column) for column in columns}
 
 
 def _array(column: Column) -> np.ma.MaskedArray[Any, Any]:
     mask = np.ma.nomask if column.mask is None else column.mask
-    return np.ma.MaskedArray(column.values, mask=mask, copy=False)
+    return np.ma.MaskedArray(column.data, mask=mask, copy=False)

@@ -1,8 +1,7 @@
 """pandas 2.2 and later: a DataFrame of unconsolidated columns over the core's own memory."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from longshore.frames.target import Backend, Column
 try:
     import pandas as pd
 except ImportError as error:
-    raise missing("pandas", "pandas", 'return_type="pandas"') from error
+    raise missing(library="pandas", extra="pandas", purpose='return_type="pandas"') from error
 
 require_version("pandas", pd.__version__, (2, 2))
 
@@ -54,19 +53,17 @@ class PandasTarget:
         return frame
 
     def _index(self, columns: Sequence[Column], rows: int) -> Any:
-        make = partial(pd.Index, copy=False)
-        levels = [
-            make(array, dtype=array.dtype, name=column.name)
-            for column in columns
-            for array in [self._array(column)]
-        ]
-        match levels:
+        match [self._level(column) for column in columns]:
             case []:
                 return pd.RangeIndex(rows)
             case [level]:
                 return level
-            case _:
+            case levels:
                 return pd.MultiIndex.from_arrays(levels)
+
+    def _level(self, column: Column) -> Any:
+        array = self._array(column)
+        return pd.Index(array, dtype=array.dtype, name=column.name, copy=False)
 
     def _series(self, column: Column, index: Any) -> Any:
         array = self._array(column)
@@ -89,23 +86,23 @@ class PandasTarget:
     def _categorical(self, column: Column) -> Any:
         categories = pd.Index(column.labels, dtype=self._text)
         dtype = pd.CategoricalDtype(categories, ordered=column.ordered)
-        return pd.Categorical.from_codes(column.values, dtype=dtype, validate=False)
+        return pd.Categorical.from_codes(column.data, dtype=dtype, validate=False)
 
     def _chunks(self, column: Column) -> Any:
         pa = _pyarrow()
-        chunked = pa.chunked_array([pa.array(chunk) for chunk in column.values])
+        chunked = pa.chunked_array([pa.array(chunk) for chunk in column.data])
         if column.text and self.backend != "pyarrow":
             return cast("Any", self._text).__from_arrow__(chunked)
         return pd.arrays.ArrowExtensionArray(chunked)
 
     def _objects(self, column: Column) -> Any:
         if column.text and self._text != np.dtype(object):
-            return pd.array(column.values, dtype=self._text, copy=False)
-        return column.values
+            return pd.array(column.data, dtype=self._text, copy=False)
+        return column.data
 
 
 def _text_dtype(backend: Backend) -> Any:
-    """The dtype of strings. pandas itself says which, by its version, its options and what is installed."""
+    """Ask pandas for its dtype of strings: it depends on version, options and what is installed."""
     match backend:
         case "numpy":
             return np.dtype(object)
@@ -118,7 +115,7 @@ def _text_dtype(backend: Backend) -> Any:
 
 
 def _masked(column: Column) -> Any:
-    values = column.values
+    values = column.data
     mask = np.zeros(len(values), dtype=bool) if column.mask is None else column.mask
     match values.dtype.kind:
         case "b":
@@ -130,10 +127,10 @@ def _masked(column: Column) -> Any:
 
 
 def _numbers(column: Column) -> Any:
-    values = column.values
+    values = column.data
     if column.timezone is None:
         return values
-    unit = np.datetime_data(values.dtype)[0]
+    unit = cast("Literal['s', 'ms', 'us', 'ns']", np.datetime_data(values.dtype)[0])
     dtype = pd.DatetimeTZDtype(unit=unit, tz=column.timezone)
     # pandas reads integers as instants, and dates without a zone as the clock of the zone.
     return pd.array(values.view("int64"), dtype=dtype, copy=False)
@@ -162,5 +159,5 @@ def _pyarrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise missing("pyarrow", "arrow", 'dtype_backend="pyarrow"') from error
+        raise missing(library="pyarrow", extra="arrow", purpose='dtype_backend="pyarrow"') from error
     return pa

@@ -8,7 +8,7 @@ from longshore.frames.target import ArrowStream
 try:
     import polars as pl
 except ImportError as error:
-    raise missing("polars", "polars", 'return_type="polars"') from error
+    raise missing(library="polars", extra="polars", purpose='return_type="polars"') from error
 
 # 1.3 is the first that takes an Arrow stream in a capsule.
 require_version("polars", pl.__version__, (1, 3))

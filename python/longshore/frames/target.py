@@ -22,7 +22,7 @@ class Column(Protocol):
         """``numbers``, ``objects``, ``dictionary`` or ``chunks``."""
 
     @property
-    def values(self) -> Any:
+    def data(self) -> Any:
         """A NumPy array of values, objects or codes; of ``chunks`` a list of Arrow arrays in capsules."""
 
     @property
@@ -57,6 +57,7 @@ class ArrowStream(Protocol):
         """Hand the stream over."""
 
 
+@runtime_checkable
 @runtime_checkable
 class ColumnsTarget(Protocol):
     """A frame that is made of finished columns."""

@@ -21,7 +21,7 @@ pub(super) struct Decimals<T> {
 }
 
 impl<T: DecimalType> Decimals<T> {
-    pub(super) fn new(precision: u8, scale: i8) -> Box<dyn Maker> {
+    pub(super) fn boxed(precision: u8, scale: i8) -> Box<dyn Maker> {
         Box::new(Self { precision, scale, arrow: PhantomData })
     }
 }

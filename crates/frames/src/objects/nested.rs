@@ -96,7 +96,7 @@ impl Maker for Lists {
         let spans = Spans::of(array)?;
         self.items += spans.values.len();
         let mut items = parts(py, self.item.as_mut(), &spans.values).map_err(|fault| {
-            let row = spans.row_of(fault.row);
+            let row = spans.row_of(fault.row());
             fault.at_row(row)
         })?;
         for row in 0..array.len() {
@@ -182,7 +182,7 @@ impl Maker for Maps {
         let first = usize::try_from(offsets.first()).unwrap_or(0);
         let values = array.as_map().values().slice(first, keys.values.len());
         let outward = |fault: Fault| {
-            let row = keys.row_of(fault.row);
+            let row = keys.row_of(fault.row());
             fault.at_row(row)
         };
         let key_objects = parts(py, self.key.as_mut(), &keys.values).map_err(outward)?;
@@ -247,7 +247,8 @@ impl Maker for Dictionaries {
         each_row(py, dictionary.keys(), objects, |row| Ok(values[keys[row]].clone_ref(py)))
     }
 
-    fn bytes(&self, rows: usize) -> usize {
-        0 * rows
+    fn bytes(&self, _rows: usize) -> usize {
+        // The labels only, which are few.
+        0
     }
 }

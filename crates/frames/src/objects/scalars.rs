@@ -68,7 +68,7 @@ floats!(Float16Type, Float32Type, Float64Type);
 pub(super) struct Scalars<T>(PhantomData<fn(T)>);
 
 impl<T: Scalar> Scalars<T> {
-    pub(super) fn new() -> Box<dyn Maker> {
+    pub(super) fn boxed() -> Box<dyn Maker> {
         Box::new(Self(PhantomData))
     }
 }

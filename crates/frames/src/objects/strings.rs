@@ -20,7 +20,7 @@ const SLOTS: usize = 512;
 /// How many strings of a batch are looked up before the cache is judged.
 const TRIAL: u32 = 1024;
 
-/// What CPython's compact strings take beside their characters.
+/// What the interpreter's compact strings take beside their characters.
 const HEADER: usize = 49;
 
 /// Remembers short strings, so that the rows of a column of few values share their objects.
@@ -56,11 +56,12 @@ impl Cache {
         self.looked = self.looked.wrapping_add(1);
         let key = Key::of(text.as_bytes());
         let at = key.slot();
-        if let Some((known, object)) = &self.slots[at] {
-            if *known == key {
+        match &self.slots[at] {
+            Some((known, object)) if *known == key => {
                 self.found += 1;
                 return object.clone_ref(py);
             }
+            _ => {}
         }
         let object = self.string(py, text);
         self.slots[at] = Some((key, object.clone_ref(py)));

@@ -87,7 +87,7 @@ pub(super) struct Dates<T> {
 
 impl<T: ArrowPrimitiveType<Native: Into<i64>>> Dates<T> {
     /// Dates that count `per_day` a day.
-    pub(super) fn new(per_day: i64) -> Box<dyn Maker> {
+    pub(super) fn boxed(per_day: i64) -> Box<dyn Maker> {
         Box::new(Self { per_day, arrow: PhantomData })
     }
 }

@@ -33,8 +33,10 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Box<dyn De
         (Kind::Enum(labels), _) => Box::new(Labels::new(labels)),
         (Kind::Array { element, dimensions, .. }, DataType::List(item)) => {
             let mut leaf = item;
-            while let (DataType::List(inner), true) = (leaf.data_type(), *dimensions > 1) {
-                leaf = inner;
+            for _ in 1..*dimensions {
+                if let DataType::List(inner) = leaf.data_type() {
+                    leaf = inner;
+                }
             }
             let values = decoder(element, leaf.data_type(), odds);
             Box::new(Lists::new(item.clone(), *dimensions, values, Box::new(super::nested::BinaryArray)))

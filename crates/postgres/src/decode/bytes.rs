@@ -75,10 +75,10 @@ impl<T: ByteArrayType + Checked> Decoder for Plain<T> {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let (rows, length) = (self.offsets.len(), self.values.len());
-        let mut offsets = std::mem::replace(&mut self.offsets, Vec::with_capacity(rows));
+        let next = (Vec::with_capacity(self.offsets.len()), Vec::with_capacity(self.values.len()));
+        let mut offsets = std::mem::replace(&mut self.offsets, next.0);
         self.offsets.push(T::Offset::default());
-        let mut values = std::mem::replace(&mut self.values, Vec::with_capacity(length));
+        let mut values = std::mem::replace(&mut self.values, next.1);
         offsets.shrink_to_fit();
         values.shrink_to_fit();
         Arc::new(array::<T>(offsets, values, &mut self.validity))

@@ -46,6 +46,10 @@ impl Decoder for Labels {
         // Each key came out of the map over these very labels.
         Arc::new(DictionaryArray::<Int32Type>::new(keys, self.labels.clone()))
     }
+
+    fn size(&self) -> usize {
+        size_of_val(self.keys.as_slice())
+    }
 }
 
 fn unknown(row: usize, label: &[u8]) -> CellFault {

@@ -5,7 +5,8 @@ use longshore_wire::Odd;
 
 use super::nested::{Dimensions, Parts, SplitArray, SplitRecord};
 
-/// `{1,NULL,"a b",{...}}`, with bounds before it where they do not start at 1.
+/// `{1,NULL,"a b",{...}}`, with bounds before it where they do not start at 1; or `1 2`, of a delimiter that is a
+/// blank.
 pub(super) struct TextArray {
     pub(super) delimiter: u8,
 }
@@ -16,8 +17,11 @@ fn damaged(what: &'static str) -> Odd {
 
 impl SplitArray for TextArray {
     fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
+        if self.delimiter == b' ' {
+            return vector(cell, into);
+        }
         let start = cell.iter().position(|byte| *byte == b'{').ok_or_else(|| damaged("array"))?;
-        let mut walk = Walk { rest: &cell[start..], lengths: Vec::new(), scratch: Vec::new() };
+        let mut walk = Walk { rest: &cell[start..], lengths: Vec::new(), leaf: None, scratch: Vec::new() };
         walk.list(self.delimiter, 0, into)?;
         if !walk.rest.is_empty() {
             return Err(damaged("array"));
@@ -33,10 +37,25 @@ impl SplitArray for TextArray {
     }
 }
 
+/// The text of an `int2vector` or `oidvector`.
+fn vector(cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
+    let (mut dimensions, mut length) = (Dimensions::default(), 0);
+    for element in cell.split(|byte| *byte == b' ').filter(|element| !element.is_empty()) {
+        into.push(Some(element))?;
+        length += 1;
+    }
+    if length > 0 {
+        dimensions.push(length)?;
+    }
+    Ok(dimensions)
+}
+
 struct Walk<'a> {
     rest: &'a [u8],
     /// The length of each dimension, as its first list tells it.
     lengths: Vec<Option<usize>>,
+    /// The depth at which elements stand, once one was seen.
+    leaf: Option<usize>,
     scratch: Vec<u8>,
 }
 
@@ -62,8 +81,9 @@ impl Walk<'_> {
         }
         loop {
             match self.rest.first() {
-                Some(b'{') => self.list(delimiter, depth + 1, into)?,
-                Some(_) if depth + 1 < self.lengths.len() => return Err(damaged("array")),
+                Some(b'{') if self.leaf != Some(depth) => self.list(delimiter, depth + 1, into)?,
+                Some(b'{') => return Err(damaged("array")),
+                _ if *self.leaf.get_or_insert(depth) != depth => return Err(damaged("array")),
                 _ => self.element(delimiter, into)?,
             }
             length += 1;
@@ -190,6 +210,17 @@ mod tests {
         for bad in ["", "{", "{a", "{a,}x", "{{1,2},{3}}", "{{1},2}", "{1,{2}}", "{\"a}", "{{{{{{{1}}}}}}}"] {
             assert!(array(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn vectors_are_parted_by_blanks() {
+        let vector = |text: &str| {
+            let mut parts = Parts::default();
+            let split = TextArray { delimiter: b' ' }.split(text.as_bytes(), &mut parts);
+            split.map(|dimensions| (dimensions.lengths().to_vec(), texts(&parts)))
+        };
+        assert_eq!(vector("1 -2"), Ok((vec![2], vec![Some("1".to_owned()), Some("-2".to_owned())])));
+        assert_eq!(vector(""), Ok((vec![], vec![])));
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Decoder for Lists {
 
     fn size(&self) -> usize {
         let offsets: usize = self.levels.iter().map(|level| level.offsets.len() * 4).sum();
-        self.values.size().max(offsets)
+        self.values.size() + offsets
     }
 }
 
@@ -256,7 +256,7 @@ impl Decoder for Records {
     }
 
     fn size(&self) -> usize {
-        self.children.iter().map(|child| child.size()).max().unwrap_or_default()
+        self.children.iter().map(|child| child.size()).sum()
     }
 }
 

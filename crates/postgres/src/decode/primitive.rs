@@ -108,6 +108,10 @@ where
         let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), self.validity.finish());
         Arc::new(array.with_data_type(self.data_type.clone()))
     }
+
+    fn size(&self) -> usize {
+        size_of_val(self.values.as_slice())
+    }
 }
 
 /// A column of booleans.
@@ -142,5 +146,9 @@ impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Decoder for Booleans
 
     fn finish(&mut self) -> ArrayRef {
         Arc::new(BooleanArray::new(self.values.finish(), self.validity.finish()))
+    }
+
+    fn size(&self) -> usize {
+        self.values.len() / 8
     }
 }

@@ -39,17 +39,32 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box
     }
 }
 
-/// Lists as deep as the Arrow type says.
+/// Lists as deep as the Arrow type says; the innermost of them may be the elements' own.
 fn lists(element: &Type, delimiter: u8, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder>> {
     let DataType::List(item) = arrow else { return None };
+    let own = lists_in(element);
     let (mut leaf, mut depth) = (item, 1);
-    while let (DataType::List(inner), false) = (leaf.data_type(), matches!(element.kind, Kind::Array { .. }))
-    {
+    while let (DataType::List(inner), true) = (leaf.data_type(), levels(leaf.data_type()) > own) {
         leaf = inner;
         depth += 1;
     }
     let values = decoder(element, leaf.data_type(), odds)?;
     Some(Box::new(Lists::new(item.clone(), depth, values, Box::new(TextArray { delimiter }))))
+}
+
+/// The levels of lists that a value of the type has by itself: an array of a domain over arrays has more than one.
+fn lists_in(native: &Type) -> usize {
+    match &native.kind {
+        Kind::Array { element, dimensions, .. } => dimensions + lists_in(element),
+        _ => 0,
+    }
+}
+
+fn levels(arrow: &DataType) -> usize {
+    match arrow {
+        DataType::List(item) => 1 + levels(item.data_type()),
+        _ => 0,
+    }
 }
 
 fn scalar(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder>> {

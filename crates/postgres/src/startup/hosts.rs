@@ -89,8 +89,8 @@ impl Round<'_> {
         let kind = last.kind();
         let (state, hint) = (last.sqlstate().map(str::to_owned), last.hint().map(str::to_owned));
         self.reasons.push(last);
-        let list: Vec<&str> = self.reasons.iter().map(Error::message).collect();
-        let mut error = Error::new(kind, format!("none of the hosts will do: {}", list.join("; ")));
+        let told: Vec<&str> = self.reasons.iter().map(Error::message).collect();
+        let mut error = Error::new(kind, format!("none of the hosts will do: {}", told.join("; ")));
         if let Some(state) = state {
             error = error.with_sqlstate(state);
         }

@@ -1,0 +1,65 @@
+"""Arrow values in a form that compares exactly: no NaN, no lost sign, no date that Python cannot hold."""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECOND = dt.timedelta(microseconds=1)
+
+
+def values(column: "pa.ChunkedArray | pa.Array") -> list[Any]:
+    """Give a column's values, each as `expected` gives what should be there."""
+    return [_plain(scalar) for scalar in column]
+
+
+def expected(cells: Sequence[Any], data_type: pa.DataType) -> list[Any]:
+    """Give what a case says in the form of `values`."""
+    return [_wanted(cell, data_type) for cell in cells]
+
+
+def _plain(scalar: Any) -> Any:
+    if not scalar.is_valid:
+        return None
+    if isinstance(scalar, pa.ExtensionScalar):
+        return _plain(scalar.value)
+    data_type = scalar.type
+    if pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type) or pa.types.is_time64(data_type):
+        return scalar.value if hasattr(scalar, "value") else scalar.cast(pa.int64()).as_py()
+    if pa.types.is_floating(data_type):
+        return repr(scalar.as_py())
+    if pa.types.is_list(data_type):
+        return values(scalar.values)
+    if pa.types.is_struct(data_type):
+        return [_plain(scalar[at]) for at in range(data_type.num_fields)]
+    if pa.types.is_decimal(data_type):
+        return str(scalar.as_py())
+    value = scalar.as_py()
+    return tuple(value) if isinstance(value, pa.MonthDayNano) else value
+
+
+def _wanted(cell: Any, data_type: pa.DataType) -> Any:
+    if cell is None:
+        return None
+    if pa.types.is_list(data_type):
+        return expected(cell, data_type.value_type)
+    if pa.types.is_struct(data_type):
+        return [_wanted(part, data_type.field(at).type) for at, part in enumerate(cell)]
+    if pa.types.is_floating(data_type):
+        return repr(float(cell))
+    if pa.types.is_decimal(data_type):
+        return str(cell)
+    return _count(cell)
+
+
+def _count(cell: Any) -> Any:
+    """Count as Arrow counts: days or microseconds since 1970, microseconds since midnight."""
+    if isinstance(cell, dt.datetime):
+        return (cell.replace(tzinfo=cell.tzinfo or dt.UTC) - EPOCH) // MICROSECOND
+    if isinstance(cell, dt.date):
+        return cell.toordinal() - EPOCH.toordinal()
+    if isinstance(cell, dt.time):
+        return ((cell.hour * 60 + cell.minute) * 60 + cell.second) * 1_000_000 + cell.microsecond
+    return cell

@@ -1,0 +1,1 @@
+"""Types, NULLs and names in each frame."""

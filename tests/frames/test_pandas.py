@@ -1,0 +1,185 @@
+"""pandas: dtypes by schema, values exact, nothing copied."""
+
+import datetime as dt
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longshore import DataError, InterfaceError, Interval, read_sql
+from tests.frames import cases
+from tests.frames.cases import CASES, NULLS, Case, expected, query
+
+TEXT = str(pd.Series([""]).dtype)
+
+
+def values(series: "pd.Series[Any]") -> list[Any]:
+    """List a column's values as Python's own, NULL as None."""
+    return [_python(value) for value in series.astype(object)]
+
+
+def _python(value: Any) -> Any:
+    if isinstance(value, pd.Timestamp):
+        return value.to_pydatetime()
+    if isinstance(value, np.generic):
+        return value.item()
+    return None if value is None or value is pd.NA or value is pd.NaT or value != value else value  # noqa: PLR0124  NaN
+
+
+def as_pandas(case: Case) -> tuple[Any, ...]:
+    """Give a case's values as pandas holds them: dates are timestamps."""
+    if case.sql != "date":
+        return case.held
+    return tuple(dt.datetime.combine(value, dt.time()) for value in case.held)
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_default_dtypes_follow_the_schema(url: str, case: Case, nulls: str) -> None:
+    frame = read_sql(query(case.sql, case.literals, nulls), url)
+    assert str(frame["c"].dtype) == case.pandas.replace("text", TEXT)
+    assert values(frame["c"]) == expected(as_pandas(case), nulls)
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_numpy_nullable(url: str, case: Case, nulls: str) -> None:
+    frame = read_sql(query(case.sql, case.literals, nulls), url, dtype_backend="numpy_nullable")
+    assert str(frame["c"].dtype) == case.nullable
+    assert values(frame["c"]) == expected(as_pandas(case), nulls)
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_pyarrow(url: str, case: Case, nulls: str) -> None:
+    frame = read_sql(query(case.sql, case.literals, nulls), url, dtype_backend="pyarrow")
+    assert isinstance(frame["c"].dtype, pd.ArrowDtype)
+    assert str(frame["c"].dtype.pyarrow_dtype) == case.arrow
+    assert frame["c"].array.__arrow_array__().to_pylist() == expected(case.held, nulls)
+
+
+@pytest.mark.parametrize("nulls", ["none", "empty"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_numpy_everywhere(url: str, case: Case, nulls: str) -> None:
+    frame = read_sql(query(case.sql, case.literals, nulls), url, dtype_backend="numpy")
+    dtype = {"text": "object", "boolean": "bool"}.get(case.pandas, case.pandas)
+    # The masked dtypes are NumPy's with a capital.
+    assert str(frame["c"].dtype) == (dtype.lower() if "int" in dtype.lower() else dtype)
+    assert values(frame["c"]) == expected(as_pandas(case), nulls)
+
+
+def test_an_integer_with_a_null_has_no_place_in_numpy(url: str) -> None:
+    with pytest.raises(DataError, match=r'column "c", row 2 \(int8\): NULL') as caught:
+        read_sql(query("int8", ("1", "2")), url, dtype_backend="numpy")
+    assert (caught.value.column, caught.value.row, caught.value.native_type) == ("c", 2, "int8")
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize(
+    ("column", "held"), [(cases.IDENTIFIER, cases.IDENTIFIERS), (cases.SPAN, cases.SPANS)], ids=["uuid", "interval"]
+)
+def test_objects(url: str, column: tuple[str, tuple[str, str]], held: tuple[Any, Any], nulls: str) -> None:
+    frame = read_sql(query(*column, nulls), url)
+    assert frame["c"].dtype == object
+    assert list(frame["c"]) == expected(held, nulls)
+
+
+def test_an_interval_keeps_its_three_parts(url: str) -> None:
+    for backend in (None, "pyarrow"):
+        (span,) = read_sql("SELECT interval '14 months -1 day 00:00:00.5' AS c", url, dtype_backend=backend)["c"]
+        assert span == Interval(months=14, days=-1, nanoseconds=500_000_000)
+        assert isinstance(span, Interval)
+
+
+def test_decimals_are_doubles_or_exact(url: str) -> None:
+    frame = read_sql(query(*cases.DECIMAL), url)
+    assert frame["c"].dtype == "float64"
+    assert frame["c"][0] == float(cases.DECIMALS[0])
+    frame = read_sql(query(*cases.DECIMAL), url, dtype_backend="pyarrow")
+    assert frame["c"].tolist()[:2] == list(cases.DECIMALS)
+    frame = read_sql(query(*cases.DECIMAL), url, schema={"c": "decimal128(38, 10)"})
+    assert list(frame["c"]) == [*cases.DECIMALS, None]
+
+
+def test_a_float_that_is_no_number_is_kept(url: str) -> None:
+    frame = read_sql("SELECT 'NaN'::float8 AS nan, NULL::float8 AS missing", url, dtype_backend="numpy_nullable")
+    array = frame["nan"].array
+    assert not array._mask[0]  # noqa: SLF001  pandas 2 shows NaN and NULL alike
+    assert frame["missing"].isna()[0]
+
+
+@pytest.fixture(scope="module")
+def mood(url: str) -> Iterator[str]:
+    name = "frames_mood"
+    create = [f"DROP TYPE IF EXISTS {name}", f"CREATE TYPE {name} AS ENUM ('sad', 'ok', 'happy')"]
+    read_sql("SELECT 1", url, pre_execution_query=create)
+    yield name
+    read_sql("SELECT 1", url, pre_execution_query=f"DROP TYPE {name}")
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+def test_an_enum_has_the_catalogues_categories(url: str, mood: str, nulls: str) -> None:
+    frame = read_sql(query(mood, ("happy", "sad"), nulls), url)
+    assert frame["c"].dtype == "category"
+    assert list(frame["c"].cat.categories) == ["sad", "ok", "happy"]
+    assert values(frame["c"]) == expected(("happy", "sad"), nulls)
+
+
+def test_json_is_text_or_objects(url: str) -> None:
+    json = """SELECT '{"big": 12345678901234567890123, "list": [1.5, null]}'::json AS c"""
+    assert read_sql(json, url)["c"].dtype == TEXT
+    frame = read_sql(json, url, options={"json": "object"})
+    assert frame["c"].dtype == object
+    assert frame["c"][0] == {"big": 12345678901234567890123, "list": [1.5, None]}
+    strings = read_sql("""SELECT '"a"'::json AS c""", url, options={"json": "object"})
+    assert strings["c"].dtype == object
+
+
+def test_names_that_repeat_are_kept(url: str) -> None:
+    frame = read_sql("SELECT 1 AS a, 2 AS a, 3 AS b", url)
+    assert list(frame.columns) == ["a", "a", "b"]
+    assert frame.to_numpy().tolist() == [[1, 2, 3]]
+
+
+def test_index_col(url: str) -> None:
+    sql = "SELECT 7 AS a, 'x' AS b, 1.5::float8 AS c"
+    frame = read_sql(sql, url, index_col="b")
+    assert (frame.index.name, list(frame.index), list(frame.columns)) == ("b", ["x"], ["a", "c"])
+    frame = read_sql(sql, url, index_col=["b", "a"])
+    assert (frame.index.names, list(frame.index)) == (["b", "a"], [("x", 7)])
+    with pytest.raises(InterfaceError, match="index_col names 'z'"):
+        read_sql(sql, url, index_col="z")
+    with pytest.raises(InterfaceError, match="2 times"):
+        read_sql("SELECT 1 AS a, 2 AS a", url, index_col="a")
+
+
+def test_rows_without_columns(url: str) -> None:
+    assert read_sql("SELECT FROM generate_series(1, 3)", url).shape == (3, 0)
+
+
+def test_a_frame_can_be_written_copied_and_pickled(url: str) -> None:
+    frame = read_sql("SELECT n AS a, n::text AS b, n::float8 AS c FROM generate_series(1, 1000) AS n", url)
+    copied = pickle.loads(pickle.dumps(frame))  # noqa: S301  our own bytes
+    frame.loc[0, "a"] = 0
+    frame.loc[0, "c"] = 0.5
+    assert (frame["a"][0], copied["a"][0], frame["c"][0], copied["c"][0]) == (0, 1, 0.5, 1.0)
+    assert len(pd.concat([frame, copied])) == 2000
+
+
+def test_objects_outlive_their_frame(url: str) -> None:
+    sql = "SELECT repeat(n::text, 40) AS s FROM generate_series(1, 70000) AS n"
+    column = read_sql(sql, url, dtype_backend="numpy")["s"].to_numpy()
+    assert column[-1] == "70000" * 40
+    copied = column.copy()
+    del column
+    assert copied[1] == "2" * 40
+
+
+def test_unknown_backends_are_refused(url: str) -> None:
+    with pytest.raises(InterfaceError, match="unknown dtype_backend 'arrow'"):
+        read_sql("SELECT 1", url, dtype_backend="arrow")  # type: ignore[call-overload]
+    with pytest.raises(InterfaceError, match="unknown return_type"):
+        read_sql("SELECT 1", url, return_type="panda")  # type: ignore[call-overload]

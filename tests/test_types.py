@@ -1,0 +1,177 @@
+"""Every type of the table of cases, in every form and both protocols, exactly."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.conformance import plain, postgresql
+from tests.conformance.case import Case, Odd
+from tests.conformance.cases import CASES
+from tests.conftest import require
+from tests.servers import Endpoint, PostgreSQL
+
+Place = Callable[[Case], str]
+EXTENSIONS = ("citext", "hstore", "ltree", "vector")
+
+
+@pytest.fixture(scope="module")
+def place(postgres: Endpoint) -> Iterator[Place]:
+    """Give the URL of a server that has what a case needs: the shared one, or one that is started for it."""
+    with ExitStack() as stack:
+        version = int(postgres.psql("SHOW server_version_num")) // 10_000
+        servers: dict[tuple[str, ...], Endpoint] = {(): postgres}
+
+        def find(case: Case) -> str:
+            if version < case.since:
+                pytest.skip(f"{case.type} is of PostgreSQL {case.since}")
+            if case.needs not in servers:
+                server = stack.enter_context(require(lambda: PostgreSQL(needs=case.needs)))
+                for need in case.needs:
+                    server.psql(f"CREATE EXTENSION {need}" if need in EXTENSIONS else "")
+                servers[case.needs] = server
+            return servers[case.needs].url()
+
+        yield find
+
+
+def named(cases: list[Any]) -> list[Any]:
+    return [pytest.param(*case, id=f"{case[0].type}-{number}") for number, case in enumerate(cases)]
+
+
+def read(case: Case, url: str, cells: list[str], protocol: str = "binary", where: str = "true", **options: Any) -> Any:
+    return longshore.read_sql(
+        postgresql.query(case, where),
+        url,
+        return_type="arrow",
+        pre_execution_query=postgresql.setup(case, cells),
+        options={"protocol": protocol, **options},
+    )
+
+
+def derived(case: Case, type_: str, cells: dict[str, Any], arrow: pa.DataType, *setup: str) -> Case:
+    return Case(type=type_, arrow=arrow, cells=cells, setup=(*case.setup, *setup), needs=case.needs, since=case.since)
+
+
+def check(case: Case, url: str, protocol: str) -> pa.Field:
+    cells = case.cells if case.query else {"NULL": None, **case.cells, "CASE WHEN true THEN NULL END": None}
+    table = read(case, url, list(cells), protocol)
+    assert table.column_names == ["value"]
+    assert plain.values(table["value"]) == plain.expected(list(cells.values()), case.arrow)
+    field = table.schema.field(0)
+    assert storage(field.type) == case.arrow
+    return field
+
+
+def storage(data_type: pa.DataType) -> pa.DataType:
+    """Give the type below extension types, without the metadata of what it holds."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return storage(data_type.storage_type)
+    if pa.types.is_list(data_type):
+        return pa.list_(storage(data_type.value_type))
+    if pa.types.is_struct(data_type):
+        fields = [data_type.field(at) for at in range(data_type.num_fields)]
+        return pa.struct([(field.name, storage(field.type)) for field in fields])
+    return data_type
+
+
+@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
+@pytest.mark.parametrize("case", named([(case,) for case in CASES]))
+def test_values(case: Case, protocol: str, place: Place) -> None:
+    field = check(case, place(case), protocol)
+    assert field.nullable
+    assert field.metadata[b"native_type"].decode() == (case.native or case.type)
+
+
+@pytest.mark.parametrize("case", named([(case,) for case in CASES if case.extension]))
+def test_extension_names(case: Case, place: Place) -> None:
+    stream = longshore.read_sql(
+        postgresql.query(case),
+        place(case),
+        return_type="arrow_stream",
+        pre_execution_query=postgresql.setup(case, list(case.cells)),
+    )
+    field = pa.schema(stream).field(0)
+    name = getattr(field.type, "extension_name", None) or field.metadata[b"ARROW:extension:name"].decode()
+    assert name == case.extension
+
+
+@pytest.mark.parametrize("case", named([(case,) for case in CASES if "numeric" not in case.type and case.type != "free"]))
+def test_an_empty_result_has_the_same_schema(case: Case, place: Place) -> None:
+    cells = list(case.cells)
+    empty = read(case, place(case), cells, where="false")
+    assert empty.num_rows == 0
+    assert empty.schema.equals(read(case, place(case), cells).schema, check_metadata=True)
+
+
+@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
+@pytest.mark.parametrize("case", named([(case,) for case in CASES if not case.query and "[]" not in case.type and case.cells]))
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_arrays_of_every_type(case: Case, dimensions: int, protocol: str, place: Place) -> None:
+    sql = [f"CAST({cell} AS {case.type})" for cell in case.cells]
+    values = list(case.cells.values())
+    one = ", ".join([*sql, "NULL"])
+    if dimensions == 1:
+        cells = {f"ARRAY[{one}]::{case.type}[]": [*values, None], "'{}'": [], "'{NULL}'": [None]}
+        arrow = pa.list_(case.arrow)
+    else:
+        other = ", ".join(["NULL", *reversed(sql)])
+        cells = {f"ARRAY[[{one}], [{other}]]::{case.type}[][]": [[*values, None], [None, *reversed(values)]], "'{}'": []}
+        arrow = pa.list_(pa.list_(case.arrow))
+    if pa.types.is_list(case.arrow) and case.setup:
+        pytest.skip("an array of a domain over arrays is a case of its own")
+    check(derived(case, case.type + "[]" * dimensions, cells, arrow), place(case), protocol)
+
+
+@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
+@pytest.mark.parametrize("case", named([(case,) for case in CASES if not case.query and case.cells]))
+def test_composites_of_every_type(case: Case, protocol: str, place: Place) -> None:
+    # No column of a composite declares its dimensions.
+    if case.type.endswith("[][]"):
+        pytest.skip("a field has one dimension")
+    cells: dict[str, Any] = {f"ROW(1, CAST({sql} AS {case.type}), 'end')": [1, value, "end"] for sql, value in case.cells.items()}
+    cells["ROW(NULL, NULL, NULL)"] = [None, None, None]
+    arrow = pa.struct([("first", pa.int32()), ("Second", case.arrow), ("third", pa.string())])
+    make = f'CREATE TYPE pg_temp.around AS (first int, "Second" {case.type}, third text)'
+    check(derived(case, "around", cells, arrow, make), place(case), protocol)
+
+
+ODD = [(case, odd) for case in CASES for odd in case.odd]
+
+
+@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
+@pytest.mark.parametrize(("case", "odd"), named(ODD))
+def test_what_arrow_cannot_hold_is_an_error(case: Case, odd: Odd, protocol: str, place: Place) -> None:
+    cells = [*case.cells, odd.sql]
+    with pytest.raises(longshore.DataError) as caught:
+        read(case, place(case), cells, protocol)
+    error = caught.value
+    assert odd.says in str(error)
+    assert error.hint
+    assert "value" in (error.column or "") or '"item"' in str(error)
+    if "digits" not in str(error):
+        assert (error.row, f"row {len(case.cells)}" in str(error)) == (len(case.cells), True)
+
+
+@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
+@pytest.mark.parametrize(("case", "odd"), named([pair for pair in ODD if pair[1].option]))
+def test_what_arrow_cannot_hold_is_null_by_option(case: Case, odd: Odd, protocol: str, place: Place) -> None:
+    table = read(case, place(case), [*case.cells, odd.sql], protocol, **{str(odd.option): "null"})
+    assert plain.values(table["value"]) == plain.expected([*case.cells.values(), None], case.arrow)
+
+
+@pytest.mark.parametrize(("case", "odd"), named(ODD))
+def test_what_arrow_cannot_hold_can_be_read_as_text(case: Case, odd: Odd, place: Place) -> None:
+    table = longshore.read_sql(
+        postgresql.query(case),
+        place(case),
+        return_type="arrow",
+        pre_execution_query=postgresql.setup(case, [odd.sql]),
+        schema={"value": "string"},
+    )
+    (text,) = table["value"].to_pylist()
+    assert isinstance(text, str)
+    assert text
