@@ -47,7 +47,7 @@ class Error(Exception):
         """Keep the text and the attributes."""
         super().__init__(message)
         self.sqlstate = sqlstate
-        """The SQL standard's state, five characters, where the server gave one."""
+        """The SQL standard's state, five characters: the server's, or of class 08 for a connection that failed."""
         self.detail = detail
         """The server's longer explanation."""
         self.hint = hint

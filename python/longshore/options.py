@@ -1,11 +1,13 @@
 """The documented keys of ``options=``."""
 
 import difflib
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from longshore.errors import InterfaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Options"]
 
@@ -49,7 +51,7 @@ class Options:
     lock: bool = False
     """Whether MySQL may lock its tables for a moment to take a snapshot. PostgreSQL needs no lock."""
     memory_limit: int | str | None = None
-    """The most memory that a whole result may hold, in bytes or as ``"2GB"``, ``"512MiB"``; None for no limit."""
+    """The most memory of a whole result, in bytes or as ``"2GB"``, ``"512MiB"``; None for no limit. Not for streams."""
     threads: int | None = None
     """The number of threads that ``sql`` may use; None for all cores. Reading is not concerned."""
 
@@ -59,9 +61,9 @@ class Options:
             _check(field.name, field.type, getattr(self, field.name))
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | Self | None) -> Self:
+    def of(cls, given: "Mapping[str, Any] | Options | None") -> "Options":
         """Take options as a caller gives them; an unknown key is an ``InterfaceError`` that names the closest."""
-        if isinstance(given, cls):
+        if isinstance(given, Options):
             return given
         known = [field.name for field in fields(cls)]
         for key in given or {}:

@@ -1,7 +1,7 @@
 """``read_sql``: the result of a query as a dataframe."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from longshore import _core, frames
@@ -27,7 +27,8 @@ Progress = bool | Callable[[int], object]
 _BATCH_ROWS = {"arrow": 1 << 20, "polars": 1 << 20, "arrow_stream": 1 << 16, "pandas": 1 << 14, "numpy": 1 << 14}
 
 # A batch of wide rows is closed before it has them all.
-_BATCH_BYTES = {"arrow": 256 << 20, "polars": 256 << 20, "arrow_stream": 32 << 20, "pandas": 32 << 20, "numpy": 32 << 20}
+_TABLE_BATCH_BYTES = 256 << 20
+_BATCH_BYTES = 32 << 20
 
 
 @overload
@@ -177,10 +178,7 @@ def read_sql(
         query, conn = conn, query
     chosen = Options.of(options)
     # Before the connection: a missing library or a wrong argument must not cost a query.
-    frame = None if return_type == "arrow_stream" else frames.target(return_type, dtype_backend=dtype_backend, index_col=index_col)
-    if frame is None and (dtype_backend is not None or index_col is not None):
-        message = 'dtype_backend and index_col are options of return_type="pandas"'
-        raise InterfaceError(message)
+    frame = _frame(return_type, dtype_backend, index_col)
     _warn_serial(partition_on, partition_num, partition_range)
     reading = _core.open_read(
         **target(conn)._asdict(),  # type: ignore[arg-type]  # the order was settled above
@@ -190,26 +188,37 @@ def read_sql(
         schema=wanted(schema),
         policy=_policy(return_type, dtype_backend, chosen),
         batch_rows=_batch_rows(batch_size, return_type),
-        batch_bytes=_BATCH_BYTES[return_type],
+        batch_bytes=_TABLE_BATCH_BYTES if return_type in {"arrow", "polars"} else _BATCH_BYTES,
         timeout=timeout,
     )
     if frame is None:
         return reading.stream()
+    limit = chosen.memory_limit_bytes
     with reporter(progress) as report:
-        limits = {"memory_limit": chosen.memory_limit_bytes, "progress": report}
         if isinstance(frame, frames.ColumnsTarget):
             columns, rows = reading.columns(
                 backend=frame.backend,
                 arrow_strings=frame.arrow_strings,
                 json_objects=chosen.json == "object",
-                **limits,
+                memory_limit=limit,
+                progress=report,
             )
             return frame.build(columns, rows)
-        return frame.build(reading.table(for_polars=return_type == "polars", **limits))
+        return frame.build(reading.table(for_polars=return_type == "polars", memory_limit=limit, progress=report))
+
+
+def _frame(return_type: str, dtype_backend: str | None, index_col: str | Sequence[str] | None) -> frames.Target | None:
+    """Find what makes the frame; a stream needs nothing made."""
+    if return_type != "arrow_stream":
+        return frames.target(return_type, dtype_backend=dtype_backend, index_col=index_col)
+    if dtype_backend is not None or index_col is not None:
+        message = 'dtype_backend and index_col are options of return_type="pandas"'
+        raise InterfaceError(message)
+    return None
 
 
 def _policy(return_type: str, dtype_backend: str | None, options: Options) -> dict[str, str]:
-    """The type policy of a frame, in the core's words."""
+    """Put the type policy of a frame into the core's words."""
     decimals = "settled"
     if return_type == "pandas" and dtype_backend != "pyarrow":
         decimals = "float64"
@@ -223,11 +232,12 @@ def _policy(return_type: str, dtype_backend: str | None, options: Options) -> di
         "time_24": options.time_24,
         "uuid": "text" if return_type == "polars" else options.uuid,
         "protocol": options.protocol,
+        "snapshot": str(options.snapshot).lower(),
     }
 
 
 def _statements(given: object, name: str) -> list[str]:
-    if given is None:
+    if given is None and name != "query":
         return []
     if isinstance(given, str):
         return [given]
@@ -240,7 +250,8 @@ def _statements(given: object, name: str) -> list[str]:
 def _bound(params: object) -> object:
     if params is None or isinstance(params, Mapping):
         return None if params is None else dict(params)
-    if isinstance(params, str | bytes) or not hasattr(params, "__iter__"):
+    # A set has no order, and a text would be taken apart into letters.
+    if isinstance(params, str | bytes | Set) or not hasattr(params, "__iter__"):
         message = f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=[value]"
         raise InterfaceError(message)
     return params

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 
 use crate::{Batches, Error, Query, ReadOptions, Result, Session, Settled};
 
-/// Reads `queries` in order, at one moment of the database, as one result.
+/// Reads `queries` in order, at one moment of the database unless the options say otherwise, as one result.
 pub fn read_all(
     mut session: Box<dyn Session>,
     queries: Vec<Query>,
@@ -20,7 +20,9 @@ pub fn read_all(
     if queries.is_empty() {
         return session.read(&first, options);
     }
-    session.begin_snapshot()?;
+    if options.snapshot {
+        session.begin_snapshot()?;
+    }
     let current = session.read(&first, options)?;
     Ok(Box::new(Chain { schema: current.schema(), current: Some(current), queries, options: options.clone() }))
 }
@@ -84,7 +86,9 @@ impl Batches for Chain {
 
     fn into_session(self: Box<Self>) -> Result<Box<dyn Session>> {
         let mut session = self.current.ok_or_else(failed)?.into_session()?;
-        session.end_snapshot()?;
+        if self.options.snapshot {
+            session.end_snapshot()?;
+        }
         Ok(session)
     }
 }

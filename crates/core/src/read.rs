@@ -65,6 +65,8 @@ pub struct ReadOptions {
     pub time_24: OnOdd,
     /// How UUIDs reach the frame.
     pub uuid: Uuids,
+    /// Whether several queries see the database as it was at the first.
+    pub snapshot: bool,
     /// Binary or text results.
     pub protocol: Protocol,
     /// Arrow types by column name that replace the type policy's.
@@ -83,6 +85,7 @@ impl Default for ReadOptions {
             infinity: OnOdd::default(),
             time_24: OnOdd::default(),
             uuid: Uuids::default(),
+            snapshot: true,
             protocol: Protocol::default(),
             schema: Vec::new(),
         }

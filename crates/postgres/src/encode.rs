@@ -16,6 +16,8 @@ const JSON: u32 = 114;
 const JSONB: u32 = 3802;
 const TIMETZ: u32 = 1266;
 const BYTEA: u32 = 17;
+/// The one type whose array elements are not parted by commas.
+const BOX: u32 = 603;
 
 /// The text of each of `values` for parameters of the types `oids`; `None` is NULL.
 pub(crate) fn parameters(values: &[&Value], oids: &[u32]) -> Result<Vec<Option<Vec<u8>>>> {
@@ -196,7 +198,7 @@ fn array(items: &[Value], element: u32) -> Result<String> {
     let mut literal = String::from("{");
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
-            literal.push(',');
+            literal.push(if element == BOX { ';' } else { ',' });
         }
         match item {
             Value::List(inner) if !matches!(element, JSON | JSONB) => {

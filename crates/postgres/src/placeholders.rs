@@ -59,7 +59,8 @@ fn skip(text: &str) -> usize {
         // A cast, a slice's or an assignment's colon is no parameter.
         [b':', b':' | b'=', ..] => 2,
         [b':', ..] if name_length(&text[1..]) > 0 => 0,
-        [byte, ..] if is_name(*byte) => text.len() - text.trim_start_matches(is_name_char).len(),
+        // A dollar inside a name quotes nothing.
+        [byte, ..] if is_name(*byte) => text.len() - text.trim_start_matches(|c| is_name_char(c) || c == '$').len(),
         _ => text.chars().next().map_or(0, char::len_utf8),
     }
 }
@@ -140,6 +141,7 @@ mod tests {
             "SELECT ':a', \":a\", E'\\':a', 'it''s :a' -- :a\n, /* :a /* :a */ :a */ $$ :a $$, $t$ :a $$ $t$, a[1:2], x::a, f(a := 1)",
             "SELECT 'open :a",
             "SELECT $1:2",
+            "SELECT a$b$c, x$",
         ] {
             let (rewritten, count) = rewrite(&format!("{text} "), &[]).unwrap();
             assert_eq!((rewritten.trim_end(), count), (text, 0));

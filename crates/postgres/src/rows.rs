@@ -8,7 +8,7 @@ use longshore_core::{Batches, Error, Kind, Place, ReadOptions, Result, Session, 
 use longshore_wire::{CellFault, Decoder, Span, Spans};
 
 use crate::decode::{has_deferred, settle};
-use crate::message::{Frame, HEADER, broken, frame, unexpected};
+use crate::message::{Frame, HEADER, Reader, broken, frame, unexpected};
 use crate::session::PostgresSession;
 use crate::types::Format;
 
@@ -40,6 +40,10 @@ pub(crate) struct Rows {
     decoded: u64,
     /// Rows decoded since the last batch.
     pending: usize,
+    /// Whether a batch has been handed on.
+    yielded: bool,
+    /// `CommandComplete` has come.
+    told: bool,
     state: State,
 }
 
@@ -69,9 +73,19 @@ impl Rows {
         options: &ReadOptions,
     ) -> Self {
         let spans = Spans::new(columns.len());
-        let options = options.clone();
-        let state = State::Streaming;
-        Self { session, schema, columns, options, spans, indexed: 0, decoded: 0, pending: 0, state }
+        Self {
+            session,
+            schema,
+            columns,
+            options: options.clone(),
+            spans,
+            indexed: 0,
+            decoded: 0,
+            pending: 0,
+            yielded: false,
+            told: false,
+            state: State::Streaming,
+        }
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
@@ -93,7 +107,9 @@ impl Rows {
                 return self.batch().map(Some);
             }
         }
-        if self.pending > 0 { self.batch().map(Some) } else { Ok(None) }
+        // An empty result is one empty batch: it brings the enums' labels.
+        let last = self.pending > 0 || !self.yielded;
+        if last { self.batch().map(Some) } else { Ok(None) }
     }
 
     fn size(&self) -> usize {
@@ -158,14 +174,22 @@ impl Rows {
                 let _ = connection.finish();
                 Err(error)
             }
-            b'Z' => {
+            b'Z' if self.told => {
                 connection.consume(got.length);
                 connection.ready();
                 self.state = State::Complete;
                 Ok(())
             }
-            // BindComplete; CommandComplete, after which only ReadyForQuery is the end.
-            b'2' | b'C' => {
+            // CommandComplete, after which only ReadyForQuery is the end.
+            b'C' => {
+                let tag = Reader::new(&connection.bytes()[HEADER..got.length]).text()?;
+                check_count(&tag, self.decoded)?;
+                connection.consume(got.length);
+                self.told = true;
+                Ok(())
+            }
+            // BindComplete.
+            b'2' => {
                 connection.consume(got.length);
                 Ok(())
             }
@@ -181,8 +205,18 @@ impl Rows {
         let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|column| column.decoder.finish()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.pending));
         self.pending = 0;
+        self.yielded = true;
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
             .map_err(|error| Error::internal(format!("the decoded columns do not match: {error}")))
+    }
+}
+
+/// Compares the number of rows in a command's tag, where it tells one, with those that came.
+fn check_count(tag: &str, came: u64) -> Result<()> {
+    let told = tag.strip_prefix("SELECT ").or_else(|| tag.strip_prefix("FETCH "));
+    match told.and_then(|count| count.parse::<u64>().ok()) {
+        Some(told) if told != came => Err(broken(format!("{came} rows of a result of {told}"))),
+        _ => Ok(()),
     }
 }
 

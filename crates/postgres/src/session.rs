@@ -78,9 +78,10 @@ impl PostgresSession {
     fn column(&self, column: &Described, plain: bool, options: &ReadOptions) -> Result<Planned> {
         let facts = self.catalogue.facts(column);
         let native = self.catalogue.type_of(column.oid, column.modifier).with_dimensions(facts.dimensions);
-        let nullable = !(plain && facts.not_null);
+        let wanted = options.wanted(&column.name);
+        let nullable = !(plain && facts.not_null) || native.turns_null(wanted, options);
         let default = native.field(&column.name, nullable, options);
-        let (field, format) = match options.wanted(&column.name) {
+        let (field, format) = match wanted {
             Some(wanted) if default.as_ref().is_ok_and(|field| field.data_type() == wanted) => {
                 (default?, native.format(options.protocol))
             }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
-use longshore_core::{Decimals, Error, Kind as ErrorKind, Place, Protocol, ReadOptions, Result, Uuids};
+use longshore_core::{Decimals, Error, Kind as ErrorKind, OnOdd, Place, Protocol, ReadOptions, Result, Uuids};
 
 /// The metadata key of a field that holds the database's own name of its type.
 pub(crate) const NATIVE_TYPE: &str = "native_type";
@@ -322,6 +322,20 @@ impl Type {
         matches!(self.kind, Kind::Plain(Class::Numeric))
             && options.decimals == Decimals::Settled
             && declared_decimal(self.modifier).is_none()
+    }
+
+    /// Whether the caller's options turn some values of the type, or of the type `wanted` in its place, into NULL.
+    pub(crate) fn turns_null(&self, wanted: Option<&DataType>, options: &ReadOptions) -> bool {
+        let is_null = |odd: OnOdd| odd == OnOdd::Null;
+        if wanted.is_some() {
+            return [options.numeric_nan, options.infinity, options.time_24].into_iter().any(is_null);
+        }
+        match self.kind {
+            Kind::Plain(Class::Numeric) => is_null(options.numeric_nan),
+            Kind::Plain(Class::Date | Class::Timestamp | Class::Instant | Class::Interval) => is_null(options.infinity),
+            Kind::Plain(Class::Time) => is_null(options.time_24),
+            _ => false,
+        }
     }
 
     /// The Arrow type, by the type policy and the caller's options.

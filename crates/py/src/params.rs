@@ -4,8 +4,8 @@ use longshore_core::{Param, Params, Value};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString,
-    PyTime, PyTuple,
+    IntoPyDict, PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString,
+    PyTime, PyTuple, PyType,
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -61,7 +61,8 @@ fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
         return items.iter().map(|item| value(&item)).collect::<PyResult<_>>().map(Value::List);
     }
     if item.is_instance_of::<PyDict>() {
-        let text = item.py().import("json")?.call_method1("dumps", (item,))?;
+        let strict = [("allow_nan", false)].into_py_dict(item.py())?;
+        let text = item.py().import("json")?.call_method("dumps", (item,), Some(&strict))?;
         return Ok(Value::Json(text.extract()?));
     }
     match temporal(item)? {
@@ -149,33 +150,50 @@ fn seconds(offset: &Bound<'_, PyAny>) -> PyResult<i32> {
     Ok(i32::try_from(total / 1_000_000)?)
 }
 
-/// Classes that are known by name, so that their modules need not be imported.
+/// Classes that are known by name, so that their modules need not be imported, and what inherits from them.
 fn by_class(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    for class in item.get_type().mro() {
+        if let Some(value) = of_class(item, &class.cast_into()?)? {
+            return Ok(value);
+        }
+    }
+    if item.is_instance_of::<PyTuple>() {
+        return item.try_iter()?.map(|item| value(&item?)).collect::<PyResult<_>>().map(Value::Row);
+    }
+    if item.hasattr("__index__")? {
+        return integer(&item.call_method0("__index__")?);
+    }
     let class = item.get_type();
+    Err(PyTypeError::new_err(format!(
+        "a value of type {}.{} cannot be bound; give an int, float, str, bytes, Decimal, date, time, UUID, list, tuple \
+         or dict",
+        class.module()?,
+        class.name()?
+    )))
+}
+
+/// The value of an `item` of `class`, if the class is known.
+fn of_class(item: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Option<Value>> {
     let module: String = class.module()?.extract()?;
     let name: String = class.name()?.extract()?;
     let module = module.split('.').next().unwrap_or_default();
-    match (module, name.as_str()) {
-        ("decimal", _) => Ok(Value::Decimal(item.str()?.extract()?)),
-        ("uuid", _) => Ok(Value::Uuid(item.getattr("bytes")?.extract()?)),
-        ("longshore", "Interval") => interval(item),
-        ("pandas", "NAType" | "NaTType") => Ok(Value::Null),
-        ("numpy", "datetime64") => numpy_datetime(item),
-        ("numpy", "timedelta64") => numpy_timedelta(item),
-        // `tolist` would lose the unit of times; each element keeps it.
-        ("numpy", "ndarray") | ("pandas", _) if item.hasattr("__len__")? => sequence(item),
-        ("numpy", _) if item.hasattr("item")? => value(&item.call_method0("item")?),
-        ("ipaddress", _) => Ok(Value::Text(item.str()?.extract()?)),
-        ("enum", _) => value(&item.getattr("value")?),
-        _ if item.is_instance_of::<PyTuple>() => {
-            item.try_iter()?.map(|item| value(&item?)).collect::<PyResult<_>>().map(Value::Row)
+    Ok(Some(match (module, name.as_str()) {
+        // The class's own `__str__`: what inherits from it may show itself otherwise.
+        ("decimal" | "_decimal" | "_pydecimal", "Decimal") => {
+            Value::Decimal(class.call_method1("__str__", (item,))?.extract()?)
         }
-        _ if item.hasattr("__index__")? => integer(&item.call_method0("__index__")?),
-        _ => Err(PyTypeError::new_err(format!(
-            "a value of type {module}.{name} cannot be bound; give an int, float, str, bytes, Decimal, date, time, \
-             UUID, list, tuple or dict"
-        ))),
-    }
+        ("uuid", "UUID") => Value::Uuid(item.getattr("bytes")?.extract()?),
+        ("enum", "Enum") => value(&item.getattr("value")?)?,
+        ("longshore", "Interval") => interval(item)?,
+        ("pandas", "NAType" | "NaTType") => Value::Null,
+        ("numpy", "datetime64") => numpy_datetime(item)?,
+        ("numpy", "timedelta64") => numpy_timedelta(item)?,
+        // `tolist` would lose the unit of times; each element keeps it.
+        ("numpy", "ndarray") | ("pandas", _) if item.hasattr("__len__")? => sequence(item)?,
+        ("numpy", "generic") => value(&item.call_method0("item")?)?,
+        ("ipaddress", _) => Value::Text(item.str()?.extract()?),
+        _ => return Ok(None),
+    }))
 }
 
 fn sequence(item: &Bound<'_, PyAny>) -> PyResult<Value> {

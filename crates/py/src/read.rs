@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
-use arrow_schema::SchemaRef;
+use arrow_array::RecordBatchIterator;
 use longshore_core::{
     Batches, Decimals, Error, OnOdd, Protocol, Query, ReadOptions, Result, Settled, Uuids, Watch, read_all, within_limit,
 };
-use longshore_frames::{Backend, Choices, Column, Columns, polars_schema};
+use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_schema};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -17,7 +16,7 @@ use crate::error::raise;
 use crate::progress::Progress;
 use crate::registry::driver;
 use crate::signals::Signals;
-use crate::stream::{Live, Stream, renamed};
+use crate::stream::{Live, Stream};
 use crate::target::target;
 use crate::types::data_type;
 
@@ -85,6 +84,7 @@ fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
         infinity: odd("infinity"),
         time_24: odd("time_24"),
         uuid: if is("uuid", "text") { Uuids::Text } else { Uuids::Arrow },
+        snapshot: !is("snapshot", "false"),
         protocol: if is("protocol", "text") { Protocol::Text } else { Protocol::Binary },
         ..ReadOptions::default()
     }
@@ -130,20 +130,20 @@ impl Reading {
         let batches = self.take()?;
         let settled = py.detach(|| collect(batches, memory_limit, &mut Progress::new(progress)));
         let (schema, batches) = settled.map_err(raise)?;
-        let schema = if for_polars { polars_schema(&schema) } else { schema };
-        Ok(Stream::new(table(schema, batches)))
+        if !for_polars {
+            return Ok(Stream::new(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema))));
+        }
+        let schema = polars_schema(&schema);
+        let named = schema.clone();
+        let batches = batches.into_iter().map(move |batch| polars_batch(&batch, &named));
+        Ok(Stream::new(Box::new(RecordBatchIterator::new(batches, schema))))
     }
 
     /// The result as a stream that waits for the server.
     fn stream(&self) -> PyResult<Stream> {
         let batches = self.take()?;
-        Ok(Stream::new(Box::new(Live::new(batches.schema(), batches, self.watch.clone()))))
+        Ok(Stream::new(Box::new(Live::new(batches, self.watch.clone()))))
     }
-}
-
-fn table(schema: SchemaRef, batches: Vec<RecordBatch>) -> Box<dyn arrow_array::RecordBatchReader + Send> {
-    let named = schema.clone();
-    Box::new(RecordBatchIterator::new(batches.into_iter().map(move |batch| renamed(&batch, &named)), schema))
 }
 
 fn backend_named(name: &str) -> Backend {

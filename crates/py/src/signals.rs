@@ -30,6 +30,11 @@ impl Signals {
     }
 }
 
+/// Has Python see a Ctrl-C again that was taken here and whose exception cannot cross the Arrow C interface.
+pub(crate) fn once_more() {
+    let _ = Python::try_attach(|py| py.import("_thread")?.call_method0("interrupt_main").map(drop));
+}
+
 impl Interrupt for Signals {
     fn check(&self) -> Result<()> {
         if self.main_thread != Some(std::thread::current().id()) {

@@ -1,16 +1,17 @@
 //! Results under the Arrow `PyCapsule` interface.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
-use longshore_core::{Batches, Error, Watch};
+use longshore_core::{Batches, Error, Kind, Watch};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::raise;
+use crate::signals;
 
 type Source = Box<dyn RecordBatchReader + Send>;
 
@@ -87,9 +88,9 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Hands the batches on under `schema`, which names the same types.
-    pub(crate) fn new(schema: SchemaRef, batches: Box<dyn Batches>, watch: Watch) -> Self {
-        Self { schema, batches: Some(batches), watch }
+    /// Hands `batches` on, each wait under `watch`.
+    pub(crate) fn new(batches: Box<dyn Batches>, watch: Watch) -> Self {
+        Self { schema: batches.schema(), batches: Some(batches), watch }
     }
 }
 
@@ -102,7 +103,12 @@ impl Iterator for Live {
         if !matches!(next, Some(Ok(_))) {
             self.batches = None;
         }
-        Some(next?.map_err(external).and_then(|batch| renamed(&batch, &self.schema)))
+        Some(next?.map_err(|error| {
+            if error.kind() == Kind::Interrupted {
+                signals::once_more();
+            }
+            external(error)
+        }))
     }
 }
 
@@ -112,15 +118,7 @@ impl RecordBatchReader for Live {
     }
 }
 
+/// The C interface carries texts that end at a zero byte: none may stand inside.
 fn external(error: Error) -> ArrowError {
-    ArrowError::ExternalError(Box::new(error))
-}
-
-/// `batch` under `schema`, which differs in names and metadata only.
-pub(crate) fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    if Arc::ptr_eq(batch.schema_ref(), schema) {
-        return Ok(batch.clone());
-    }
-    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)
+    ArrowError::from_external_error(error.to_string().replace('\0', "\u{fffd}").into())
 }

@@ -6,7 +6,7 @@ from typing import assert_never
 from longshore.errors import InterfaceError
 from longshore.frames.target import FRAMES, ColumnsTarget, FrameName, StreamTarget, Target
 
-__all__ = ["FRAMES", "ColumnsTarget", "FrameName", "StreamTarget", "target"]
+__all__ = ["FRAMES", "ColumnsTarget", "FrameName", "StreamTarget", "Target", "target"]
 
 
 def target(

@@ -9,22 +9,34 @@ use longshore_core::{Error, Kind, Place, ReadOptions, Result};
 use longshore_wire::Odd;
 
 use super::numeric::{self, DecimalType, Mantissa, Parsed};
-use crate::types::{DEFERRED, Format};
+use crate::types::{DEFERRED, Format, NATIVE_TYPE};
 
 /// The batches' arrays of one column with every deferred part of them in its final type.
 pub(crate) fn settle(
+    column: &FieldRef,
+    arrays: Vec<ArrayRef>,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<(FieldRef, Vec<ArrayRef>)> {
+    settle_part(column, column, arrays, format, options)
+}
+
+/// The same for `field`, which is the `column` or a part of it.
+fn settle_part(
+    column: &FieldRef,
     field: &FieldRef,
     arrays: Vec<ArrayRef>,
     format: Format,
     options: &ReadOptions,
 ) -> Result<(FieldRef, Vec<ArrayRef>)> {
     if field.metadata().contains_key(DEFERRED) {
-        return Leaf { field, format, options }.settle(&arrays);
+        return Leaf { column, field, format, options }.settle(&arrays);
     }
     match field.data_type() {
         DataType::List(item) if has_deferred(item) => {
             let values = arrays.iter().map(|array| array.as_list::<i32>().values().clone()).collect();
-            let (item, values) = settle(item, values, format, options)?;
+            let settled = settle_part(column, item, values, format, options);
+            let (item, values) = settled.map_err(|error| at_row_of_element(error, &arrays))?;
             let lists = arrays.into_iter().zip(values).map(|(array, values)| {
                 let list = array.as_list::<i32>();
                 Arc::new(ListArray::new(item.clone(), list.offsets().clone(), values, list.nulls().cloned()))
@@ -36,7 +48,7 @@ pub(crate) fn settle(
             let mut settled = Vec::new();
             for (index, child) in fields.iter().enumerate() {
                 let columns = arrays.iter().map(|array| array.as_struct().column(index).clone()).collect();
-                settled.push(settle(child, columns, format, options)?);
+                settled.push(settle_part(column, child, columns, format, options)?);
             }
             let (fields, columns): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
             let structs = arrays.iter().enumerate().map(|(batch, array)| {
@@ -61,6 +73,23 @@ pub(crate) fn has_deferred(field: &Field) -> bool {
         }
 }
 
+/// The error of an element of `lists`, at the row of the list that holds it.
+fn at_row_of_element(error: Error, lists: &[ArrayRef]) -> Error {
+    let place = error.place().clone();
+    let Some(mut element) = place.row.and_then(|row| usize::try_from(row).ok()) else { return error };
+    let mut rows = 0;
+    for list in lists.iter().map(|array| array.as_list::<i32>()) {
+        if element < list.values().len() {
+            let ends = list.value_offsets().iter().skip(1);
+            rows += ends.take_while(|end| usize::try_from(**end).is_ok_and(|end| end <= element)).count();
+            break;
+        }
+        element -= list.values().len();
+        rows += list.len();
+    }
+    error.at(Place { row: Some(rows as u64), ..place })
+}
+
 fn with_type(field: &FieldRef, data_type: DataType) -> FieldRef {
     let mut metadata = field.metadata().clone();
     metadata.remove(DEFERRED);
@@ -69,6 +98,8 @@ fn with_type(field: &FieldRef, data_type: DataType) -> FieldRef {
 
 /// One array of numerics as they came.
 struct Leaf<'a> {
+    /// The column that the errors name: the field, or what the field is a part of.
+    column: &'a FieldRef,
     field: &'a FieldRef,
     format: Format,
     options: &'a ReadOptions,
@@ -155,7 +186,8 @@ impl Leaf<'_> {
     }
 
     fn place(&self, row: Option<u64>) -> Place {
-        Place { column: Some(self.field.name().clone()), row, native_type: Some("numeric".to_owned()) }
+        let native_type = self.column.metadata().get(NATIVE_TYPE).cloned();
+        Place { column: Some(self.column.name().clone()), row, native_type }
     }
 
     fn too_wide(&self, whole: i32, decimals: i32) -> Error {
@@ -166,7 +198,7 @@ impl Leaf<'_> {
         )
         .with_hint(format!(
             "choose a type with schema={{{:?}: \"string\"}}, \"float64\" or \"decimal128(38, <scale>)\"",
-            self.field.name()
+            self.column.name()
         ))
         .at(self.place(None))
     }

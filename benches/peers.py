@@ -1,0 +1,92 @@
+"""The clients that are compared: each reads a query into one kind of frame.
+
+Every function imports what it needs when it is called with no query: `prepare` is that call.
+"""
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benches.drain import drain
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A client and the frame that it makes."""
+
+    client: str
+    frame: str
+    modules: tuple[str, ...]
+    read: Callable[[str, str], Any]
+
+    def prepare(self) -> None:
+        """Import what the client needs, so that it belongs to the baseline."""
+        for module in self.modules:
+            importlib.import_module(module)
+
+
+def _longshore(frame: str) -> Callable[[str, str], Any]:
+    def read(query: str, url: str) -> Any:
+        import longshore
+
+        return longshore.read_sql(query, url, return_type=frame)  # type: ignore[call-overload]
+
+    return read
+
+
+def _connectorx(frame: str) -> Callable[[str, str], Any]:
+    def read(query: str, url: str) -> Any:
+        import connectorx
+
+        return connectorx.read_sql(url, query, return_type=frame)
+
+    return read
+
+
+def _adbc(method: str) -> Callable[[str, str], Any]:
+    def read(query: str, url: str) -> Any:
+        from adbc_driver_postgresql import dbapi
+
+        with dbapi.connect(url) as connection, connection.cursor() as cursor:
+            cursor.execute(query)
+            return getattr(cursor, method)()
+
+    return read
+
+
+def _asyncpg(query: str, url: str) -> Any:
+    import asyncpg
+
+    async def fetch() -> Any:
+        connection = await asyncpg.connect(url)
+        try:
+            return await connection.fetch(query)
+        finally:
+            await connection.close()
+
+    return asyncio.run(fetch())
+
+
+def _pandas(query: str, url: str) -> Any:
+    import pandas as pd
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+    return pd.read_sql(sqlalchemy.text(query), engine)
+
+
+PEERS = (
+    Peer("drain", "-", (), drain),
+    Peer("longshore", "arrow", ("longshore", "pyarrow"), _longshore("arrow")),
+    Peer("ADBC", "arrow", ("adbc_driver_postgresql.dbapi", "pyarrow"), _adbc("fetch_arrow_table")),
+    Peer("ConnectorX", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow")),
+    Peer("longshore", "pandas", ("longshore", "pandas", "pyarrow"), _longshore("pandas")),
+    Peer("ADBC", "pandas", ("adbc_driver_postgresql.dbapi", "pandas", "pyarrow"), _adbc("fetch_df")),
+    Peer("ConnectorX", "pandas", ("connectorx", "pandas", "pyarrow"), _connectorx("pandas")),
+    Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
+    Peer("longshore", "numpy", ("longshore", "numpy"), _longshore("numpy")),
+    Peer("asyncpg", "records", ("asyncpg",), _asyncpg),
+    Peer("pandas", "pandas", ("pandas", "sqlalchemy", "psycopg", "pyarrow"), _pandas),
+)
