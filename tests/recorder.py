@@ -13,12 +13,13 @@ from typing import Self
 
 
 class Recorder:
-    """A proxy for one connection after the other; each letter of a flight is the type of a client's message."""
+    """A proxy for one connection; each letter of a flight is the type of a client's message."""
 
     def __init__(self, upstream: tuple[str, int]) -> None:
         """Listen on `host` and `port`."""
         self.upstream = upstream
         self._chunks: list[tuple[bool, bytes]] = []
+        self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.host, self.port = "127.0.0.1", int(self._listener.getsockname()[1])
         self._thread = threading.Thread(target=self._accept, daemon=True)
@@ -35,7 +36,8 @@ class Recorder:
         self._thread.join()
 
     def flights(self) -> list[str]:
-        """Return the types of the messages after the start-up: one text for each time that the client spoke."""
+        """Return what one connection said after its start-up, once it is over: one text for each flight."""
+        assert self._over.wait(10)
         flights: list[bytes] = []
         spoken = False
         for up, data in self._chunks:
@@ -54,6 +56,7 @@ class Recorder:
                 client, _ = self._listener.accept()
                 with client, socket.create_connection(self.upstream) as server, contextlib.suppress(OSError):
                     self._carry(client, server)
+                self._over.set()
 
     def _carry(self, client: socket.socket, server: socket.socket) -> None:
         while True:

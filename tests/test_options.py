@@ -175,10 +175,3 @@ def test_numeric_nan(return_type: str, url: str) -> None:
         assert column.iloc[1] == 1.0
     else:
         assert (column.tolist() if return_type == "numpy" else column.to_pylist() if return_type.startswith("arrow") else column.to_list()) == [None, D("1.00")]
-
-
-def test_snapshot_off_lets_a_list_of_queries_write(url: str) -> None:
-    queries = ["INSERT INTO made VALUES (1) RETURNING i", "INSERT INTO made VALUES (2) RETURNING i"]
-    before = "CREATE TEMP TABLE made (i int)"
-    table = longshore.read_sql(queries, url, return_type="arrow", pre_execution_query=before, options={"snapshot": False})
-    assert table["i"].to_pylist() == [1, 2]

@@ -27,6 +27,7 @@ def _tables(postgres: Endpoint) -> Iterator[None]:
         INSERT INTO other VALUES (1);
         CREATE VIEW v AS SELECT o.id FROM t LEFT JOIN other o USING (id);
         CREATE TABLE empty (id int NOT NULL, word text);
+        CREATE TABLE spare (id int);
         CREATE TYPE mood AS ENUM ('sad', 'ok');
         CREATE PROCEDURE twice(INOUT n int) LANGUAGE plpgsql AS 'BEGIN n := 2 * n; END';
         CREATE PROCEDURE silent() LANGUAGE plpgsql AS 'BEGIN INSERT INTO empty VALUES (1, NULL); END';
@@ -68,11 +69,11 @@ def read(query: Any, url: str, **options: Any) -> Any:
         ("CALL twice(21)", [{"n": 42}]),
         ("SELECT 1 AS a;", [{"a": 1}]),
         ("-- a comment\nSELECT /* another */ 1 AS a", [{"a": 1}]),
-        ("WITH w AS (INSERT INTO empty VALUES (1) RETURNING id) SELECT id FROM w WHERE false", []),
+        ("WITH w AS (INSERT INTO spare VALUES (1) RETURNING id) SELECT id FROM w WHERE false", []),
     ],
 )
 def test_statements_that_return_rows(query: str, rows: list[dict[str, object]], url: str) -> None:
-    assert read(query, url, before=["SET default_transaction_read_only = off"]).to_pylist() == rows
+    assert read(query, url).to_pylist() == rows
 
 
 def test_explain(url: str) -> None:
@@ -150,14 +151,14 @@ def test_rows_without_columns_are_counted(url: str) -> None:
 
 
 def test_names_that_repeat(url: str) -> None:
-    query = 'SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS "", 5 AS "größe \'\'"'
-    names = ["a", "a", "a_1", "", "größe ''"]
+    query = 'SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS " ", 5 AS "größe \'\'"'
+    names = ["a", "a", "a_1", " ", "größe ''"]
     assert read(query, url).column_names == names
     frame = read(query, url, return_type="pandas")
     assert list(frame.columns) == names
     assert frame.iloc[0].tolist() == [1, 2, 3, 4, 5]
-    assert read(query, url, return_type="polars").columns == ["a", "a_2", "a_1", "", "größe ''"]
-    assert list(read(query, url, return_type="numpy")) == ["a", "a_2", "a_1", "", "größe ''"]
+    assert read(query, url, return_type="polars").columns == ["a", "a_2", "a_1", " ", "größe ''"]
+    assert list(read(query, url, return_type="numpy")) == ["a", "a_2", "a_1", " ", "größe ''"]
 
 
 # Several queries.
@@ -190,11 +191,21 @@ def test_a_list_of_queries_sees_one_moment(url: str, postgres: Endpoint) -> None
     assert [*first.column(0).to_pylist(), *reader.read_all()["count"].to_pylist()] == [1, 1]
 
 
+def test_a_list_of_queries_writes_only_without_a_snapshot(url: str, postgres: Endpoint) -> None:
+    postgres.psql("CREATE TABLE statements.filled (i int)")
+    queries = [f"INSERT INTO filled VALUES ({i}) RETURNING i" for i in (1, 2)]
+    with pytest.raises(longshore.OperationalError, match="read-only transaction") as caught:
+        read(queries, url)
+    assert caught.value.sqlstate == "25006"
+    assert read(queries, url, options={"snapshot": False})["i"].to_pylist() == [1, 2]
+    assert postgres.psql("SELECT sum(i) FROM statements.filled") == "3"
+
+
 @pytest.mark.parametrize(
     "other", ["SELECT 1 AS b", "SELECT 'x' AS a", "SELECT 1 AS a, 2 AS b", "SELECT 1::int8 AS a", "SELECT 1.5::numeric(3,1) AS a"]
 )
 def test_a_list_of_queries_has_one_schema(other: str, url: str) -> None:
-    with pytest.raises(longshore.ProgrammingError, match="return different columns"):
+    with pytest.raises(longshore.ProgrammingError, match="query 2 of the list returns"):
         read(["SELECT 1 AS a", other], url)
 
 
@@ -233,9 +244,8 @@ def recorder(postgres: Endpoint) -> Iterator[Recorder]:
 
 def flights(recorder: Recorder, postgres: Endpoint, query: Any, **options: Any) -> list[str]:
     url = postgres.url(host=recorder.host, port=recorder.port, sslmode="disable")
-    before = len(recorder.flights())
     longshore.read_sql(query, url, return_type="numpy", **options)
-    return recorder.flights()[before:]
+    return recorder.flights()
 
 
 def test_a_query_takes_two_flights(recorder: Recorder, postgres: Endpoint) -> None:

@@ -66,7 +66,7 @@ def open_read(
     setup: Sequence[str],
     queries: Sequence[str],
     params: object,
-    schema: Mapping[str, Any],
+    types: Mapping[str, Any],
     policy: Mapping[str, str],
     batch_rows: int,
     batch_bytes: int,

@@ -1,5 +1,7 @@
 """The exceptions of the DB-API (PEP 249), each with its place and its remedy."""
 
+import builtins
+
 __all__ = [
     "DataError",
     "DatabaseError",
@@ -74,11 +76,11 @@ class OperationalError(DatabaseError):
     """The connection or the server failed: refused, cut, out of resources, stopped."""
 
 
-class TimeoutError(OperationalError):  # noqa: A001  it is what the caller's `timeout` raises
+class TimeoutError(OperationalError, builtins.TimeoutError):  # noqa: A001  the name that its users look for
     """The time-out passed; the query has been cancelled on the server."""
 
 
-class MemoryLimitError(OperationalError):
+class MemoryLimitError(OperationalError, MemoryError):
     """The result is larger than ``options={"memory_limit": ...}``."""
 
 

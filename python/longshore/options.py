@@ -1,13 +1,11 @@
 """The documented keys of ``options=``."""
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from longshore.errors import InterfaceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["Options"]
 
@@ -65,6 +63,9 @@ class Options:
         """Take options as a caller gives them; an unknown key is an ``InterfaceError`` that names the closest."""
         if isinstance(given, Options):
             return given
+        if given is not None and not isinstance(given, Mapping):
+            message = f"options is a mapping or longshore.Options, not {type(given).__name__}"
+            raise InterfaceError(message)
         known = [field.name for field in fields(cls)]
         for key in given or {}:
             if key not in known:

@@ -179,17 +179,19 @@ def read_sql(
     chosen = Options.of(options)
     # Before the connection: a missing library or a wrong argument must not cost a query.
     frame = _frame(return_type, dtype_backend, index_col)
+    if frame is None:
+        _refuse_for_stream(chosen, progress)
     _warn_serial(partition_on, partition_num, partition_range)
     reading = _core.open_read(
         **target(conn)._asdict(),  # type: ignore[arg-type]  # the order was settled above
         setup=_statements(pre_execution_query, "pre_execution_query"),
         queries=_statements(query, "query"),
         params=_bound(params),
-        schema=wanted(schema),
+        types=wanted(schema),
         policy=_policy(return_type, dtype_backend, chosen),
         batch_rows=_batch_rows(batch_size, return_type),
         batch_bytes=_TABLE_BATCH_BYTES if return_type in {"arrow", "polars"} else _BATCH_BYTES,
-        timeout=timeout,
+        timeout=_seconds(timeout),
     )
     if frame is None:
         return reading.stream()
@@ -215,6 +217,24 @@ def _frame(return_type: str, dtype_backend: str | None, index_col: str | Sequenc
         message = 'dtype_backend and index_col are options of return_type="pandas"'
         raise InterfaceError(message)
     return None
+
+
+def _refuse_for_stream(options: Options, progress: Progress) -> None:
+    if options.memory_limit is not None:
+        message = "options['memory_limit'] bounds a whole result; a stream holds a batch or two: set batch_size"
+        raise InterfaceError(message)
+    if progress is not False:
+        message = "progress reports a whole result; count the rows of a stream's batches as they come"
+        raise InterfaceError(message)
+
+
+def _seconds(timeout: object) -> float | None:
+    if timeout is None:
+        return None
+    if isinstance(timeout, int | float) and not isinstance(timeout, bool) and timeout >= 0:
+        return float(timeout)
+    message = f"timeout is a number of seconds, zero or more, not {timeout!r}"
+    raise InterfaceError(message)
 
 
 def _policy(return_type: str, dtype_backend: str | None, options: Options) -> dict[str, str]:

@@ -126,9 +126,12 @@ impl Error {
         self
     }
 
-    /// Adds the column, row and native type.
+    /// Adds the column, row and native type. A `<column>` in the hint becomes the column's name.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
+        if let (Some(hint), Some(column)) = (&self.0.hint, &place.column) {
+            self.0.hint = Some(hint.replace("\"<column>\"", &format!("{column:?}")));
+        }
         self.0.place = place;
         self
     }
@@ -240,8 +243,7 @@ mod tests {
 
     #[test]
     fn says_where_what_and_what_to_do() {
-        let place =
-            Place { column: Some("price".into()), row: Some(7), native_type: Some("numeric".into()) };
+        let place = Place { column: Some("price".into()), row: Some(7), native_type: Some("numeric".into()) };
         let error = Error::data("NaN has no exact decimal").with_hint("use numeric_nan").at(place);
         assert_eq!(
             error.to_string(),

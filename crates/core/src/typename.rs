@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_type() {
-        for name in ["", "int65", "decimal128(39, 2)", "decimal128(3, 4)", "list<>", "list<int32", "(", "a]"] {
+        for name in ["", "int65", "decimal128(39, 2)", "decimal128(3, 4)", "list<>", "list<int32", "(", "a]"]
+        {
             assert!(parse_type(name).is_err(), "{name}");
         }
         assert!(parse_type(&"list<".repeat(100_000)).is_err());

@@ -72,6 +72,11 @@ impl Catalogue {
         self.absent = true;
     }
 
+    /// Whether the server has not yet failed to answer like PostgreSQL.
+    pub(crate) fn is_present(&self) -> bool {
+        !self.absent
+    }
+
     /// Asks for whatever `columns` need and is not known yet; whether that went through the connection.
     pub(crate) fn load(&mut self, connection: &mut Connection, columns: &[Described]) -> Result<()> {
         if self.absent {

@@ -1,5 +1,7 @@
 //! One connection: messages out, messages in, and what becomes of it at its end.
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 use longshore_core::{Cancel, Error, Kind, Result, Watch};
 use postgres_protocol::IsNull;
@@ -8,6 +10,9 @@ use postgres_protocol::message::frontend;
 use crate::message::{Frame, HEADER, Reader, broken, frame, server_error, unexpected};
 use crate::startup::{self, Link};
 use longshore_core::Target;
+
+/// How long a dropped connection may take to tell the server.
+const STOPPING: Duration = Duration::from_secs(2);
 
 /// What the catalogue's own statements are called: the caller's statement is the unnamed one.
 const LOOKUP: &str = "longshore_lookup";
@@ -64,6 +69,11 @@ impl Connection {
     /// A handle that stops what runs here.
     pub(crate) fn canceller(&self) -> std::sync::Arc<dyn Cancel> {
         self.link.canceller.clone()
+    }
+
+    /// Whether the server's binary forms are PostgreSQL's. H2's temporal ones are not, and it says so.
+    pub(crate) fn has_binary_forms(&self) -> bool {
+        self.link.parameters.get("integer_datetimes").is_some_and(|value| value == "on")
     }
 
     /// The bytes received and not yet consumed.
@@ -168,11 +178,22 @@ impl Connection {
                 continue;
             }
             self.consume(got.length);
-            if got.tag == b'Z' {
-                self.busy = false;
-                return first_error.map_or(Ok(()), Err);
+            match got.tag {
+                b'G' => self.refuse_copy()?,
+                b'Z' => {
+                    self.busy = false;
+                    return first_error.map_or(Ok(()), Err);
+                }
+                _ => {}
             }
         }
+    }
+
+    /// COPY FROM STDIN waits for data that nobody sends: the server is told, and answers with an error.
+    fn refuse_copy(&mut self) -> Result<()> {
+        frontend::copy_fail("COPY FROM STDIN has no data here", &mut self.outbox)
+            .map_err(|_| zero_byte("a message"))?;
+        self.flush()
     }
 
     /// The message at the start of the inbox was `ReadyForQuery`.
@@ -235,7 +256,24 @@ impl Connection {
     }
 
     /// Binds and executes the unnamed statement; its rows are next in the inbox.
-    pub(crate) fn execute(&mut self, parameters: &[Option<Vec<u8>>], formats: &[i16]) -> Result<()> {
+    ///
+    /// `exact_floats` has the server print floats with all their digits, until the end of this transaction: in the
+    /// same flight, and without a row of its own.
+    pub(crate) fn execute(
+        &mut self,
+        parameters: &[Option<Vec<u8>>],
+        formats: &[i16],
+        exact_floats: bool,
+    ) -> Result<()> {
+        if exact_floats {
+            let buffer = &mut self.outbox;
+            let no_zero = |_| zero_byte("a setting");
+            frontend::parse(LOOKUP, "SET LOCAL extra_float_digits = 3", [], buffer).map_err(no_zero)?;
+            bind(LOOKUP, LOOKUP, &[], &[], buffer)?;
+            frontend::execute(LOOKUP, 0, buffer).map_err(no_zero)?;
+            frontend::close(b'P', LOOKUP, buffer).map_err(no_zero)?;
+            frontend::close(b'S', LOOKUP, buffer).map_err(no_zero)?;
+        }
         bind("", "", parameters, formats, &mut self.outbox)?;
         frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::sync(&mut self.outbox);
@@ -278,6 +316,32 @@ impl Connection {
         Ok(rows)
     }
 
+    /// Stops what runs on the server, and tells whether it has said that it is ready.
+    ///
+    /// A request that comes before the server has begun to execute is lost without a word, so it is repeated until
+    /// the answer's end is there.
+    fn stop(&mut self) -> bool {
+        self.watch = Watch::never().at_most(STOPPING);
+        self.outbox.clear();
+        // Where a `Sync` was sent already, this one is answered by a second `ReadyForQuery`, which nobody awaits.
+        frontend::sync(&mut self.outbox);
+        if self.flush().is_err() {
+            return false;
+        }
+        for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
+            if self.link.canceller.cancel().is_err() {
+                return false;
+            }
+            self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
+            match self.finish() {
+                Err(error) if error.kind() == Kind::Timeout => {}
+                // The statement's own error came before the end, or the socket is cut.
+                ended => return ended.is_ok() || !self.cut,
+            }
+        }
+        false
+    }
+
     /// Whether the server can still be spoken to.
     pub(crate) fn is_usable(&self) -> bool {
         !self.cut
@@ -289,15 +353,14 @@ impl Drop for Connection {
         if self.cut || self.owner != std::process::id() {
             return;
         }
-        // Nobody is left to hear of a failure: the server notices the closed socket in any case.
-        if self.busy {
-            let _ = self.link.canceller.cancel();
+        if self.busy && !self.stop() {
             return;
         }
+        // Nobody is left to hear of a failure: the server notices the closed socket in any case.
+        self.watch = Watch::never().at_most(Duration::from_millis(100));
         self.outbox.clear();
         frontend::terminate(&mut self.outbox);
-        let watch = Watch::never().at_most(std::time::Duration::from_millis(100));
-        let _ = self.link.socket.write_all(&self.outbox, &watch);
+        let _ = self.link.socket.write_all(&self.outbox, &self.watch);
     }
 }
 
@@ -326,12 +389,12 @@ fn bind(
     })
 }
 
-fn parameter_types(mut reader: Reader<'_>) -> Result<Vec<u32>> {
+pub(crate) fn parameter_types(mut reader: Reader<'_>) -> Result<Vec<u32>> {
     let count = reader.i16()?.cast_unsigned();
     (0..count).map(|_| reader.u32()).collect()
 }
 
-fn row_description(mut reader: Reader<'_>) -> Result<Vec<Described>> {
+pub(crate) fn row_description(mut reader: Reader<'_>) -> Result<Vec<Described>> {
     let count = reader.i16()?.cast_unsigned();
     let mut column = || {
         let name = reader.text()?;
@@ -342,7 +405,7 @@ fn row_description(mut reader: Reader<'_>) -> Result<Vec<Described>> {
     (0..count).map(|_| column()).collect()
 }
 
-fn text_row(mut reader: Reader<'_>) -> Result<TextRow> {
+pub(crate) fn text_row(mut reader: Reader<'_>) -> Result<TextRow> {
     let count = reader.i16()?;
     let mut cell = || match reader.i32()? {
         -1 => Ok(None),

@@ -23,8 +23,9 @@ const BOX: u32 = 603;
 pub(crate) fn parameters(values: &[&Value], oids: &[u32]) -> Result<Vec<Option<Vec<u8>>>> {
     if values.len() != oids.len() {
         return Err(Error::programming(format!(
-            "the statement has {} parameters, params has {}",
+            "the statement has {} parameter{}, params has {}",
             oids.len(),
+            if oids.len() == 1 { "" } else { "s" },
             values.len()
         ))
         .with_hint("write $1, $2, ... for a list of params, or :name for a dict"));
@@ -202,7 +203,7 @@ fn array(items: &[Value], element: u32) -> Result<String> {
         }
         match item {
             Value::List(inner) if !matches!(element, JSON | JSONB) => {
-                literal.push_str(&array(inner, element)?)
+                literal.push_str(&array(inner, element)?);
             }
             _ => match text(item, element)? {
                 None => literal.push_str("NULL"),

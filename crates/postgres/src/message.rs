@@ -109,10 +109,7 @@ impl<'a> Reader<'a> {
 
 /// The error that an `ErrorResponse` body tells of (chapter "Error and Notice Message Fields").
 pub(crate) fn server_error(body: &[u8]) -> Error {
-    match fields(body) {
-        Ok(error) => error,
-        Err(error) => error,
-    }
+    fields(body).unwrap_or_else(|broken| broken)
 }
 
 fn fields(body: &[u8]) -> Result<Error> {

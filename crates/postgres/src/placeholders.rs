@@ -2,17 +2,45 @@
 
 use longshore_core::{Error, Param, Params, Result, Value};
 
+/// A statement as the server takes it.
+#[derive(Debug, Default)]
+pub(crate) struct Statement<'a> {
+    pub(crate) text: String,
+    /// Its parameters in order.
+    pub(crate) values: Vec<&'a Value>,
+    /// Where names became numbers: the position behind the number in `text`, and behind the name in the caller's
+    /// text, in characters.
+    renamed: Vec<(usize, usize)>,
+}
+
+impl Statement<'_> {
+    /// The error with its position in the caller's own text.
+    pub(crate) fn restore_position(&self, error: Error) -> Error {
+        let Some(position) = error.position().and_then(|position| usize::try_from(position).ok()) else {
+            return error;
+        };
+        let before = self.renamed.iter().rev().find(|(number_end, _)| *number_end < position);
+        let Some((number_end, name_end)) = before else { return error };
+        match u32::try_from(position - number_end + name_end) {
+            Ok(restored) => error.with_position(restored),
+            Err(_) => error,
+        }
+    }
+}
+
 /// The statement as the server takes it, and its parameters in order.
-pub(crate) fn positional<'a>(text: &str, params: &'a Params) -> Result<(String, Vec<&'a Value>)> {
+pub(crate) fn positional<'a>(text: &str, params: &'a Params) -> Result<Statement<'a>> {
+    let unchanged = |values| Statement { text: text.to_owned(), values, renamed: Vec::new() };
     match params {
-        Params::None => Ok((text.to_owned(), Vec::new())),
-        Params::Positional(values) => Ok((text.to_owned(), values.iter().collect())),
+        Params::None => Ok(unchanged(Vec::new())),
+        Params::Positional(values) => Ok(unchanged(values.iter().collect())),
         Params::Named(params) => named(text, params),
     }
 }
 
-fn named<'a>(text: &str, params: &'a [Param]) -> Result<(String, Vec<&'a Value>)> {
+fn named<'a>(text: &str, params: &'a [Param]) -> Result<Statement<'a>> {
     let mut statement = String::with_capacity(text.len());
+    let mut renamed = Vec::new();
     let mut order: Vec<usize> = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -30,14 +58,17 @@ fn named<'a>(text: &str, params: &'a [Param]) -> Result<(String, Vec<&'a Value>)
             order.push(index);
             order.len() - 1
         });
-        statement.push_str(&format!("${}", number + 1));
+        statement.push('$');
+        statement.push_str(&(number + 1).to_string());
         rest = &rest[1 + length..];
+        renamed.push((statement.chars().count(), text[..text.len() - rest.len()].chars().count()));
     }
     if let Some(unused) = (0..params.len()).find(|index| !order.contains(index)) {
         return Err(Error::programming(format!("the statement has no parameter :{}", params[unused].name))
             .with_hint("write it as :name in the statement, or leave it out of params"));
     }
-    Ok((statement, order.into_iter().map(|index| &params[index].value).collect()))
+    let values = order.into_iter().map(|index| &params[index].value).collect();
+    Ok(Statement { text: statement, values, renamed })
 }
 
 #[cold]
@@ -60,7 +91,9 @@ fn skip(text: &str) -> usize {
         [b':', b':' | b'=', ..] => 2,
         [b':', ..] if name_length(&text[1..]) > 0 => 0,
         // A dollar inside a name quotes nothing.
-        [byte, ..] if is_name(*byte) => text.len() - text.trim_start_matches(|c| is_name_char(c) || c == '$').len(),
+        [byte, ..] if is_name(*byte) => {
+            text.len() - text.trim_start_matches(|c| is_name_char(c) || c == '$').len()
+        }
         _ => text.chars().next().map_or(0, char::len_utf8),
     }
 }
@@ -126,7 +159,7 @@ mod tests {
     fn rewrite(text: &str, names: &[&str]) -> Result<(String, usize)> {
         let params =
             names.iter().map(|name| Param { name: (*name).to_owned(), value: Value::Null }).collect();
-        positional(text, &Params::Named(params)).map(|(text, values)| (text, values.len()))
+        positional(text, &Params::Named(params)).map(|statement| (statement.text, statement.values.len()))
     }
 
     #[test]
@@ -146,6 +179,20 @@ mod tests {
             let (rewritten, count) = rewrite(&format!("{text} "), &[]).unwrap();
             assert_eq!((rewritten.trim_end(), count), (text, 0));
         }
+    }
+
+    #[test]
+    fn positions_are_those_of_the_callers_text() {
+        let params = Params::Named(vec![Param { name: "größe".to_owned(), value: Value::Null }]);
+        let statement = positional("SELECT :größe, nope, :größe, x", &params).unwrap();
+        let restored = |position| {
+            statement.restore_position(Error::programming("no").with_position(position)).position()
+        };
+        assert_eq!(statement.text, "SELECT $1, nope, $1, x");
+        assert_eq!(
+            (restored(1), restored(8), restored(12), restored(22)),
+            (Some(1), Some(8), Some(16), Some(30))
+        );
     }
 
     #[test]

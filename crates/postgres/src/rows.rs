@@ -103,7 +103,9 @@ impl Rows {
                     self.message(got)?;
                 }
             }
-            if self.pending >= self.options.batch_rows || self.size() >= self.options.batch_bytes.min(CLOSE_AT) {
+            if self.pending >= self.options.batch_rows
+                || self.size() >= self.options.batch_bytes.min(CLOSE_AT)
+            {
                 return self.batch().map(Some);
             }
         }
@@ -188,9 +190,10 @@ impl Rows {
                 self.told = true;
                 Ok(())
             }
-            // BindComplete.
-            b'2' => {
+            // ParseComplete, BindComplete, CloseComplete: what was complete before was a setting of ours.
+            b'1' | b'2' | b'3' => {
                 connection.consume(got.length);
+                self.told = false;
                 Ok(())
             }
             _ if connection.is_notice(got) => {
@@ -221,7 +224,7 @@ fn check_count(tag: &str, came: u64) -> Result<()> {
 }
 
 /// The spans of one row, whose message ends where `bytes` end and whose body starts at `start`.
-fn index_row(bytes: &[u8], start: usize, spans: &mut Spans) -> Result<()> {
+pub(crate) fn index_row(bytes: &[u8], start: usize, spans: &mut Spans) -> Result<()> {
     let columns = spans.columns();
     let count = bytes.get(start..start + 2).and_then(|word| word.try_into().ok()).map(u16::from_be_bytes);
     if count.map(usize::from) != Some(columns) {
@@ -268,10 +271,10 @@ fn broken_promise(row: usize) -> CellFault {
 }
 
 fn cell_error(fault: CellFault, place: Place) -> Error {
-    let error = Error::data(fault.what).at(place);
+    let error = Error::data(fault.what);
     match fault.hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
+        Some(hint) => error.with_hint(hint).at(place),
+        None => error.at(place),
     }
 }
 

@@ -43,15 +43,14 @@ impl PostgresSession {
         }
     }
 
-    fn plan(
-        &mut self,
-        query: &Query,
-        statement: &str,
-        options: &ReadOptions,
-    ) -> Result<(Prepared, Vec<Planned>)> {
+    fn plan(&mut self, statement: &str, options: &ReadOptions) -> Result<(Prepared, Vec<Planned>)> {
+        let mut options = options.clone();
+        if !self.connection.has_binary_forms() {
+            options.protocol = Protocol::Text;
+        }
         let prepared = self.prepare(statement)?;
         let planned = match &prepared.columns {
-            Some(columns) => self.columns(columns, is_plain(&query.text), options),
+            Some(columns) => self.columns(columns, is_plain(statement), &options),
             None => Err(no_result()),
         };
         match planned {
@@ -67,9 +66,11 @@ impl PostgresSession {
     fn columns(&self, columns: &[Described], plain: bool, options: &ReadOptions) -> Result<Vec<Planned>> {
         for (name, _) in &options.schema {
             if !columns.iter().any(|column| column.name == *name) {
+                let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
                 return Err(Error::interface(format!(
                     "schema= names {name:?}, which the query does not return"
-                )));
+                ))
+                .with_hint(format!("it returns {}", known.join(", "))));
             }
         }
         columns.iter().map(|column| self.column(column, plain, options)).collect()
@@ -124,17 +125,19 @@ impl Session for PostgresSession {
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
-        let (statement, _) = positional(&query.text, &query.params)?;
-        let (_, planned) = self.plan(query, &statement, options)?;
+        let statement = positional(&query.text, &query.params)?;
+        let planned = self.plan(&statement.text, options);
+        let (_, planned) = planned.map_err(|error| statement.restore_position(error))?;
         self.connection.sync()?;
         let column = |planned: Planned| Column { native_type: planned.native.label(), field: planned.field };
         Ok(planned.into_iter().map(column).collect())
     }
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>> {
-        let (statement, values) = positional(&query.text, &query.params)?;
-        let (prepared, planned) = self.plan(query, &statement, options)?;
-        let bound = encode::parameters(&values, &prepared.parameters);
+        let statement = positional(&query.text, &query.params)?;
+        let planned = self.plan(&statement.text, options);
+        let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
+        let bound = encode::parameters(&statement.values, &prepared.parameters);
         let columns = planned.iter().map(|planned| read_column(planned, options)).collect::<Result<Vec<_>>>();
         let (bound, columns) = match (bound, columns) {
             (Ok(bound), Ok(columns)) => (bound, columns),
@@ -144,7 +147,9 @@ impl Session for PostgresSession {
             }
         };
         let formats: Vec<i16> = planned.iter().map(|planned| planned.format as i16).collect();
-        self.connection.execute(&bound, &formats)?;
+        let prints_floats =
+            planned.iter().any(|planned| planned.format == Format::Text && planned.native.prints_floats());
+        self.connection.execute(&bound, &formats, prints_floats && self.catalogue.is_present())?;
         let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
         Ok(Box::new(Rows::new(*self, Arc::new(schema), columns, options)))
     }

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
-use longshore_core::{Decimals, Error, Kind as ErrorKind, OnOdd, Place, Protocol, ReadOptions, Result, Uuids};
+use longshore_core::{
+    Decimals, Error, Kind as ErrorKind, OnOdd, Place, Protocol, ReadOptions, Result, Uuids,
+};
 
 /// The metadata key of a field that holds the database's own name of its type.
 pub(crate) const NATIVE_TYPE: &str = "native_type";
@@ -142,6 +144,9 @@ static BUILTINS: &[Builtin] = &[
     row( 5069,   271, "xid8",           Class::Xid8),
 ];
 
+/// Types asked for as text that hold floats.
+const WITH_FLOATS: &[&str] = &["point", "lseg", "path", "box", "polygon", "line", "circle", "record"];
+
 /// A type as one query needs it: resolved down to builtin types.
 #[derive(Clone, Debug)]
 pub(crate) struct Type {
@@ -184,6 +189,12 @@ pub(crate) enum Format {
 /// The class of a builtin type.
 pub(crate) fn class(oid: u32) -> Option<Class> {
     lookup(oid).map(|builtin| builtin.class)
+}
+
+/// Every builtin type of the table.
+#[cfg(fuzzing)]
+pub(crate) fn builtin_types() -> Vec<Type> {
+    BUILTINS.iter().filter_map(|builtin| Type::builtin(builtin.oid)).collect()
 }
 
 fn lookup(oid: u32) -> Option<&'static Builtin> {
@@ -309,6 +320,22 @@ impl Type {
         Ok(Field::new(name, data_type, nullable).with_metadata(metadata))
     }
 
+    /// Whether its text form has floats in it, or may have: the session's `extra_float_digits` would round them.
+    pub(crate) fn prints_floats(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(Class::Float4 | Class::Float8) => true,
+            Kind::Plain(Class::TextOnly) => {
+                let known = BUILTINS.iter().any(|builtin| builtin.name == self.name);
+                !known || WITH_FLOATS.contains(&self.name.as_str())
+            }
+            Kind::Plain(_) | Kind::Enum(_) => false,
+            Kind::Array { element, .. } => element.prints_floats(),
+            Kind::Composite(attributes) => {
+                attributes.iter().any(|attribute| attribute.native.prints_floats())
+            }
+        }
+    }
+
     fn extension(&self, options: &ReadOptions) -> Option<&'static str> {
         match self.kind {
             Kind::Plain(Class::Json | Class::Jsonb) => Some("arrow.json"),
@@ -332,7 +359,9 @@ impl Type {
         }
         match self.kind {
             Kind::Plain(Class::Numeric) => is_null(options.numeric_nan),
-            Kind::Plain(Class::Date | Class::Timestamp | Class::Instant | Class::Interval) => is_null(options.infinity),
+            Kind::Plain(Class::Date | Class::Timestamp | Class::Instant | Class::Interval) => {
+                is_null(options.infinity)
+            }
             Kind::Plain(Class::Time) => is_null(options.time_24),
             _ => false,
         }
@@ -351,7 +380,8 @@ impl Type {
                 Class::Float4 => DataType::Float32,
                 Class::Float8 => DataType::Float64,
                 Class::Numeric => return self.decimal(options),
-                Class::Text | Class::TextOnly | Class::Json | Class::Jsonb => DataType::Utf8,
+                Class::Uuid if options.uuid == Uuids::Arrow => DataType::FixedSizeBinary(16),
+                Class::Text | Class::TextOnly | Class::Json | Class::Jsonb | Class::Uuid => DataType::Utf8,
                 Class::Bytes => DataType::Binary,
                 Class::Date => DataType::Date32,
                 Class::Time => DataType::Time64(TimeUnit::Microsecond),
@@ -359,8 +389,6 @@ impl Type {
                 Class::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
                 Class::Interval if options.intervals => DataType::Interval(IntervalUnit::MonthDayNano),
                 Class::Interval => return Err(no_interval()),
-                Class::Uuid if options.uuid == Uuids::Arrow => DataType::FixedSizeBinary(16),
-                Class::Uuid => DataType::Utf8,
             },
             Kind::Enum(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
             Kind::Array { element, dimensions, .. } => {

@@ -21,7 +21,7 @@ fn exception(py: Python<'_>, error: Error) -> PyResult<PyErr> {
     keywords.set_item("native_type", error.place().native_type.as_deref())?;
     let exception = class.call((error.to_string(),), Some(&keywords))?;
     // A Python exception below this one (KeyboardInterrupt, a password callable's own) is the one to raise.
-    match error.into_source().map(|source| source.downcast::<PyErr>()) {
+    match error.into_source().map(<dyn std::error::Error + Send + Sync>::downcast::<PyErr>) {
         Some(Ok(wrapped)) => Ok(*wrapped),
         _ => Ok(PyErr::from_value(exception)),
     }

@@ -4,8 +4,8 @@ use longshore_core::{Param, Params, Value};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    IntoPyDict, PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString,
-    PyTime, PyTuple, PyType,
+    IntoPyDict, PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList,
+    PyMemoryView, PyString, PyTime, PyTuple, PyType,
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -19,20 +19,24 @@ pub(crate) fn params(given: Option<&Bound<'_, PyAny>>) -> PyResult<Params> {
     if let Ok(named) = given.cast::<PyDict>() {
         let param = |(name, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             let name: String = name.extract()?;
-            let value = value(&item).map_err(|error| within(given.py(), &format!(":{name}"), error))?;
+            let value = value(&item).map_err(|error| within(given.py(), &format!(":{name}"), &error))?;
             Ok(Param { name, value })
         };
         return named.iter().map(param).collect::<PyResult<_>>().map(Params::Named);
     }
     let values = given.try_iter()?.enumerate().map(|(index, item)| {
-        value(&item?).map_err(|error| within(given.py(), &format!("${}", index + 1), error))
+        value(&item?).map_err(|error| within(given.py(), &format!("${}", index + 1), &error))
     });
     values.collect::<PyResult<_>>().map(Params::Positional)
 }
 
-fn within(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+fn within(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     let message = format!("parameter {name}: {}", error.value(py));
-    if error.is_instance_of::<PyTypeError>(py) { PyTypeError::new_err(message) } else { PyValueError::new_err(message) }
+    if error.is_instance_of::<PyTypeError>(py) {
+        PyTypeError::new_err(message)
+    } else {
+        PyValueError::new_err(message)
+    }
 }
 
 fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
@@ -43,7 +47,7 @@ fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Bool(flag.is_true()));
     }
     if item.is_instance_of::<PyInt>() {
-        return Ok(integer(item)?);
+        return integer(item);
     }
     if let Ok(number) = item.cast::<PyFloat>() {
         return Ok(Value::Float(number.value()));
@@ -76,7 +80,9 @@ fn integer(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     match item.extract::<i128>() {
         Ok(number) => Ok(Value::Int(number)),
         // `int.__str__`: a subclass may show itself otherwise.
-        Err(_) => Ok(Value::Decimal(item.py().get_type::<PyInt>().call_method1("__str__", (item,))?.extract()?)),
+        Err(_) => {
+            Ok(Value::Decimal(item.py().get_type::<PyInt>().call_method1("__str__", (item,))?.extract()?))
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use arrow_array::RecordBatchIterator;
 use longshore_core::{
-    Batches, Decimals, Error, OnOdd, Protocol, Query, ReadOptions, Result, Settled, Uuids, Watch, read_all, within_limit,
+    Batches, Decimals, Error, OnOdd, Protocol, Query, ReadOptions, Result, Settled, Uuids, Watch, read_all,
+    within_limit,
 };
 use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_schema};
 use pyo3::prelude::*;
@@ -31,8 +32,9 @@ pub(crate) struct Reading {
 ///
 /// `policy` holds the words of the type policy; `longshore.read` has checked them.
 #[pyfunction]
-#[pyo3(signature = (*, url, scheme, keywords, password, setup, queries, params, schema, policy, batch_rows, batch_bytes, timeout))]
-#[allow(clippy::too_many_arguments)] // one call from one place, by keyword
+#[pyo3(signature = (*, url, scheme, keywords, password, setup, queries, params, types, policy, batch_rows, batch_bytes, timeout))]
+// One call from one place, by keyword; what Python gives is made into values on the way in.
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn open_read(
     py: Python<'_>,
     url: Option<&str>,
@@ -42,7 +44,7 @@ pub(crate) fn open_read(
     setup: Vec<String>,
     queries: Vec<String>,
     params: Option<&Bound<'_, PyAny>>,
-    schema: &Bound<'_, PyDict>,
+    types: &Bound<'_, PyDict>,
     policy: BTreeMap<String, String>,
     batch_rows: usize,
     batch_bytes: usize,
@@ -53,12 +55,13 @@ pub(crate) fn open_read(
     let params = crate::params::params(params)?;
     let queries = queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
     let mut options = ReadOptions { batch_rows, batch_bytes, ..choices(&policy) };
-    for (name, wanted) in schema {
+    for (name, wanted) in types {
         options.schema.push((name.extract()?, data_type(&wanted)?));
     }
-    let timeout = timeout.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
-        raise(Error::interface("timeout is a number of seconds, zero or more"))
-    })?;
+    let timeout = timeout
+        .map(Duration::try_from_secs_f64)
+        .transpose()
+        .map_err(|_| raise(Error::interface("timeout is a number of seconds, zero or more")))?;
     let watch = Watch::new(Arc::new(Signals::new(py)?), timeout);
     let opened = py.detach(|| {
         let mut session = driver.connect(&target, &watch)?;
@@ -112,7 +115,7 @@ impl Reading {
     ) -> PyResult<(Vec<Column>, u64)> {
         let batches = self.take()?;
         let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
-        let filled = py.detach(|| fill(batches, &choices, memory_limit, Progress::new(progress)));
+        let filled = py.detach(|| fill(batches, choices, memory_limit, Progress::new(progress)));
         let columns = filled.map_err(raise)?;
         let rows = columns.rows();
         Ok((columns.finish(py)?, rows))
@@ -167,24 +170,25 @@ fn collect(mut batches: Box<dyn Batches>, limit: Option<usize>, progress: &mut P
         collected.push(batch);
     }
     progress.report()?;
-    let settled = if batches.is_settled() { (batches.schema(), collected) } else { batches.settle(collected)? };
+    let settled =
+        if batches.is_settled() { (batches.schema(), collected) } else { batches.settle(collected)? };
     Ok(settled)
 }
 
 /// Columns fed while the batches arrive, or after the last where types are only then final.
 fn fill(
     mut batches: Box<dyn Batches>,
-    choices: &Choices,
+    choices: Choices,
     limit: Option<usize>,
     mut progress: Progress,
 ) -> Result<Columns> {
     if !batches.is_settled() {
         let (schema, batches) = collect(batches, limit, &mut progress)?;
-        let mut columns = Columns::new(schema, choices)?;
+        let mut columns = Columns::new(schema, &choices)?;
         batches.into_iter().try_for_each(|batch| columns.push(&batch))?;
         return Ok(columns);
     }
-    let mut columns = Columns::new(batches.schema(), choices)?;
+    let mut columns = Columns::new(batches.schema(), &choices)?;
     for batch in batches.by_ref() {
         let batch = batch?;
         columns.push(&batch)?;

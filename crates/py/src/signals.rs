@@ -46,6 +46,7 @@ impl Interrupt for Signals {
         }
         *last = Instant::now();
         drop(last);
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general over lifetimes
         let checked = Python::try_attach(|py| py.check_signals());
         checked.unwrap_or(Ok(())).map_err(|error| wrap(Kind::Interrupted, error))
     }

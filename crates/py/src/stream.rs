@@ -107,7 +107,7 @@ impl Iterator for Live {
             if error.kind() == Kind::Interrupted {
                 signals::once_more();
             }
-            external(error)
+            external(&error)
         }))
     }
 }
@@ -119,6 +119,6 @@ impl RecordBatchReader for Live {
 }
 
 /// The C interface carries texts that end at a zero byte: none may stand inside.
-fn external(error: Error) -> ArrowError {
+fn external(error: &Error) -> ArrowError {
     ArrowError::from_external_error(error.to_string().replace('\0', "\u{fffd}").into())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use longshore_core::{Kind, PasswordSource, Result, Secret, Target};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::error::{raise, wrap};
@@ -28,7 +29,13 @@ struct Callable(Py<PyAny>);
 
 impl PasswordSource for Callable {
     fn password(&self) -> Result<Secret> {
-        let called = Python::attach(|py| self.0.call0(py)?.extract::<String>(py));
+        let called = Python::attach(|py| {
+            let password = self.0.call0(py)?;
+            // The value itself may be a secret: the error does not show it.
+            password
+                .extract::<String>(py)
+                .map_err(|_| PyTypeError::new_err("the password callable must return a str"))
+        });
         called.map(Secret::new).map_err(|error| wrap(Kind::Operational, error))
     }
 }

@@ -66,6 +66,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Each cell's bytes, `None` for NULL.
+    #[must_use]
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&'a [u8]>> + use<'a> {
         let bytes = self.bytes;
@@ -73,6 +74,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Each cell's bytes, where [`Cells::any_null`] is false.
+    #[must_use]
     #[inline]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
@@ -95,7 +97,7 @@ const STRIDE: usize = ROWS + 8;
 /// cells to its decoder.
 #[derive(Debug)]
 pub struct Spans {
-    spans: Vec<Span>,
+    by_column: Vec<Span>,
     any_null: Vec<bool>,
     rows: usize,
 }
@@ -104,7 +106,7 @@ impl Spans {
     /// Room for one chunk of `columns` columns.
     #[must_use]
     pub fn new(columns: usize) -> Self {
-        Self { spans: vec![Span::NULL; columns * STRIDE], any_null: vec![false; columns], rows: 0 }
+        Self { by_column: vec![Span::NULL; columns * STRIDE], any_null: vec![false; columns], rows: 0 }
     }
 
     /// The rows in the chunk.
@@ -128,7 +130,7 @@ impl Spans {
     /// Sets the cell of `column` in the row that [`Spans::end_row`] will end.
     #[inline]
     pub fn set(&mut self, column: usize, span: Span) {
-        self.spans[column * STRIDE + self.rows] = span;
+        self.by_column[column * STRIDE + self.rows] = span;
         self.any_null[column] |= span.is_null();
     }
 
@@ -143,7 +145,7 @@ impl Spans {
     #[must_use]
     pub fn column<'a>(&'a self, column: usize, bytes: &'a [u8]) -> Cells<'a> {
         let from = column * STRIDE;
-        Cells::new(bytes, &self.spans[from..from + self.rows], self.any_null[column])
+        Cells::new(bytes, &self.by_column[from..from + self.rows], self.any_null[column])
     }
 
     /// Empties the chunk.

@@ -32,7 +32,13 @@ impl Socket {
     #[cfg(unix)]
     pub fn connect_unix(path: &Path, watch: &Watch) -> Result<Self> {
         let (stream, address) = Stream::unix(path, watch)?;
-        Ok(Self { stream, tls: None, low_water: LowWater::default(), peer: path.display().to_string(), address })
+        Ok(Self {
+            stream,
+            tls: None,
+            low_water: LowWater::default(),
+            peer: path.display().to_string(),
+            address,
+        })
     }
 
     /// Connects to the very address that another socket has reached, whose [`Socket::peer`] was `peer`.

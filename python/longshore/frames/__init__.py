@@ -50,7 +50,7 @@ def _known(return_type: str) -> FrameName:
     for name in FRAMES:
         if name == return_type:
             return name
-    message = f"unknown return_type {return_type!r}; choose one of {', '.join(FRAMES)}"
+    message = f"unknown return_type {return_type!r}; choose one of {', '.join(FRAMES)}, arrow_stream"
     raise InterfaceError(message)
 
 

@@ -44,11 +44,11 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Box<dyn De
         (Kind::Composite(attributes), DataType::Struct(fields)) => {
             let children = attributes.iter().zip(fields);
             let children = children.map(|(child, field)| decoder(&child.native, field.data_type(), odds));
-            let oids = attributes.iter().map(|attribute| attribute.oid).collect();
+            let identifiers = attributes.iter().map(|attribute| attribute.oid).collect();
             Box::new(Records::new(
                 fields.clone(),
                 children.collect(),
-                Box::new(super::nested::BinaryRecord(oids)),
+                Box::new(super::nested::BinaryRecord(identifiers)),
             ))
         }
         // `Type::arrow` gives lists to arrays and structs to composites.
@@ -150,10 +150,14 @@ fn time(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
 }
 
 fn interval(cell: &[u8], policy: OnOdd) -> Result<IntervalMonthDayNano, Odd> {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = array(cell)?;
-    let microseconds = i64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    let days = i32::from_be_bytes([i, j, k, l]);
-    let months = i32::from_be_bytes([m, n, o, p]);
+    let value = u128::from_be_bytes(array(cell)?);
+    // The halves and quarters of the value, cut out as they are.
+    #[allow(clippy::cast_possible_truncation)]
+    let (microseconds, days, months) = (
+        ((value >> 64) as u64).cast_signed(),
+        ((value >> 32) as u32).cast_signed(),
+        (value as u32).cast_signed(),
+    );
     match (microseconds, days, months) {
         (i64::MAX, i32::MAX, i32::MAX) | (i64::MIN, i32::MIN, i32::MIN) => Err(infinite(policy)),
         _ => {

@@ -78,7 +78,7 @@ fn at_row_of_element(error: Error, lists: &[ArrayRef]) -> Error {
     let place = error.place().clone();
     let Some(mut element) = place.row.and_then(|row| usize::try_from(row).ok()) else { return error };
     let mut rows = 0;
-    for list in lists.iter().map(|array| array.as_list::<i32>()) {
+    for list in lists.iter().map(AsArray::as_list::<i32>) {
         if element < list.values().len() {
             let ends = list.value_offsets().iter().skip(1);
             rows += ends.take_while(|end| usize::try_from(**end).is_ok_and(|end| end <= element)).count();
@@ -108,7 +108,7 @@ struct Leaf<'a> {
 impl Leaf<'_> {
     fn settle(&self, arrays: &[ArrayRef]) -> Result<(FieldRef, Vec<ArrayRef>)> {
         let (mut decimals, mut whole) = (0, 0);
-        for cell in arrays.iter().flat_map(|array| array.as_binary::<i32>()).flatten() {
+        for cell in arrays.iter().flat_map(AsArray::as_binary::<i32>).flatten() {
             let (cell_decimals, cell_whole) = self.extent(cell);
             decimals = decimals.max(cell_decimals);
             whole = whole.max(cell_whole);

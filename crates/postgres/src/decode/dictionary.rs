@@ -12,7 +12,7 @@ use super::primitive::Validity;
 
 /// A column of an enum's labels, of which all batches share one dictionary.
 pub(crate) struct Labels {
-    labels: Arc<StringArray>,
+    dictionary: Arc<StringArray>,
     keys_by_label: HashMap<Box<[u8]>, i32>,
     keys: Vec<i32>,
     validity: Validity,
@@ -22,8 +22,8 @@ impl Labels {
     pub(crate) fn new(labels: &[String]) -> Self {
         let numbered = (0..).zip(labels);
         let keys_by_label = numbered.map(|(key, label)| (label.as_bytes().into(), key)).collect();
-        let labels = Arc::new(StringArray::from_iter_values(labels));
-        Self { labels, keys_by_label, keys: Vec::new(), validity: Validity::new() }
+        let dictionary = Arc::new(StringArray::from_iter_values(labels));
+        Self { dictionary, keys_by_label, keys: Vec::new(), validity: Validity::new() }
     }
 }
 
@@ -44,7 +44,7 @@ impl Decoder for Labels {
         let keys =
             Int32Array::new(ScalarBuffer::from(std::mem::take(&mut self.keys)), self.validity.finish());
         // Each key came out of the map over these very labels.
-        Arc::new(DictionaryArray::<Int32Type>::new(keys, self.labels.clone()))
+        Arc::new(DictionaryArray::<Int32Type>::new(keys, self.dictionary.clone()))
     }
 
     fn size(&self) -> usize {

@@ -153,8 +153,7 @@ fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), 
     let (mut rest, mut quoted, mut seen) = (text, false, false);
     loop {
         match rest {
-            [b',', ..] if !quoted => return Ok((!seen, rest)),
-            [] if !quoted => return Ok((!seen, rest)),
+            [] | [b',', ..] if !quoted => return Ok((!seen, rest)),
             [b'"', b'"', after @ ..] if quoted => {
                 scratch.push(b'"');
                 rest = after;
@@ -164,12 +163,7 @@ fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), 
                 seen = true;
                 rest = after;
             }
-            [b'\\', byte, after @ ..] => {
-                scratch.push(*byte);
-                seen = true;
-                rest = after;
-            }
-            [byte, after @ ..] => {
+            [b'\\', byte, after @ ..] | [byte, after @ ..] => {
                 scratch.push(*byte);
                 seen = true;
                 rest = after;

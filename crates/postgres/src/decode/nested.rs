@@ -264,21 +264,22 @@ fn damaged(what: &'static str) -> Odd {
     Odd::fault(format!("the server sent a damaged {what}"))
 }
 
-fn word<'a>(bytes: &mut &'a [u8]) -> Option<i32> {
+fn word(bytes: &mut &[u8]) -> Option<i32> {
     let (word, rest) = bytes.split_first_chunk::<4>()?;
     *bytes = rest;
     Some(i32::from_be_bytes(*word))
 }
 
-/// A value behind its length word; `Some(None)` for NULL.
-fn value<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let length = word(bytes)?;
+/// A value behind its length word, `None` for NULL.
+fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u8]>, Odd> {
+    let length = word(bytes).ok_or_else(|| damaged(inside))?;
     if length == -1 {
-        return Some(None);
+        return Ok(None);
     }
-    let (value, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+    let length = usize::try_from(length).map_err(|_| damaged(inside))?;
+    let (value, rest) = bytes.split_at_checked(length).ok_or_else(|| damaged(inside))?;
     *bytes = rest;
-    Some(Some(value))
+    Ok(Some(value))
 }
 
 /// `array_send`'s form: dimensions, a flag, the element's OID, length and lower bound of each dimension, then
@@ -311,7 +312,7 @@ impl SplitArray for BinaryArray {
             return Err(damaged("array"));
         }
         for _ in 0..elements {
-            into.push(value(&mut rest).ok_or_else(|| damaged("array"))?)?;
+            into.push(value(&mut rest, "array")?)?;
         }
         if rest.is_empty() { Ok(dimensions) } else { Err(damaged("array")) }
     }
@@ -332,7 +333,7 @@ impl SplitRecord for BinaryRecord {
             if got.cast_unsigned() != *oid {
                 return Err(altered());
             }
-            part.push(value(&mut rest).ok_or_else(|| damaged("composite"))?)?;
+            part.push(value(&mut rest, "composite")?)?;
         }
         if rest.is_empty() { Ok(()) } else { Err(damaged("composite")) }
     }

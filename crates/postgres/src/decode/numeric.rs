@@ -37,10 +37,10 @@ fn damaged() -> Odd {
 #[inline]
 pub(crate) fn parse(cell: &[u8]) -> Result<Parsed<'_>, Odd> {
     let Some((header, digits)) = cell.split_first_chunk::<8>() else { return Err(damaged()) };
-    let [a, b, c, d, e, f, _, _] = *header;
-    let count = usize::from(u16::from_be_bytes([a, b]));
-    let weight = i16::from_be_bytes([c, d]);
-    let sign = u16::from_be_bytes([e, f]);
+    let ([count, weight, sign, _scale], _) = header.as_chunks::<2>() else { return Err(damaged()) };
+    let count = usize::from(u16::from_be_bytes(*count));
+    let weight = i16::from_be_bytes(*weight);
+    let sign = u16::from_be_bytes(*sign);
     if digits.len() != count * 2 {
         return Err(damaged());
     }
@@ -71,6 +71,14 @@ fn too_many_decimals(scale: i8) -> Odd {
     Odd::with_hint(
         format!("the value has more than {scale} decimals"),
         "give the column a type that holds it, such as schema={\"<column>\": \"decimal256(76, 30)\"} or \"string\"",
+    )
+}
+
+#[cold]
+fn beyond_double() -> Odd {
+    Odd::with_hint(
+        "the value is beyond the largest double",
+        "ask for text: schema={\"<column>\": \"string\"}",
     )
 }
 
@@ -229,7 +237,11 @@ impl Numeric<'_> {
             }
         }
         // The standard library rounds a decimal text to the nearest double.
-        self.text().parse().map_err(|_| damaged())
+        match self.text().parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(value),
+            Ok(_) => Err(beyond_double()),
+            Err(_) => Err(damaged()),
+        }
     }
 
     /// `[-]digitsE-places`, for the standard library's parser.
@@ -292,6 +304,7 @@ pub(crate) fn text_double(cell: &[u8], policy: OnOdd) -> Result<f64, Odd> {
     let text = std::str::from_utf8(cell).unwrap_or_default();
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) if Text::parse(text).is_some() => Err(beyond_double()),
         _ => Err(not_a_number(text, policy)),
     }
 }
@@ -360,7 +373,7 @@ mod tests {
         cell.extend(weight.to_be_bytes());
         cell.extend(sign.to_be_bytes());
         cell.extend(0_u16.to_be_bytes());
-        digits.iter().for_each(|digit| cell.extend(digit.to_be_bytes()));
+        cell.extend(digits.iter().flat_map(|digit| digit.to_be_bytes()));
         cell
     }
 
@@ -400,6 +413,8 @@ mod tests {
         assert_eq!(double(&cell(4, 0, &[1, 2, 3, 4, 5]), OnOdd::Error), Ok(10_002_000_300_040_005.0));
         assert_eq!(double(&cell(0, NAN, &[]), OnOdd::Null), Err(Odd::Null));
         assert_eq!(double(&cell(0, 0, &[]), OnOdd::Error), Ok(0.0));
+        assert!(matches!(double(&cell(100, 0, &[1]), OnOdd::Null), Err(Odd::Fault(_))));
+        assert!(matches!(text_double(b"1e400", OnOdd::Null), Err(Odd::Fault(_))));
     }
 
     #[test]

@@ -11,7 +11,8 @@ pub(crate) fn parse(rest: &str) -> Result<Vec<(String, String)>> {
         Some((login, hosts)) => (Some(login), hosts),
         None => (None, authority),
     };
-    if path.contains('@') && login.is_none() {
+    // A slash in a password that was not encoded ends the authority there: what follows is no database.
+    if path.contains('@') {
         return Err(broken("has an @ behind its first slash"));
     }
     let mut settings = Vec::new();

@@ -1,0 +1,158 @@
+//! What the fuzz targets call: every reader of bytes that a server sends. There is none in an ordinary build.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use longshore_core::{OnOdd, ReadOptions, Uuids};
+use longshore_wire::{Cells, Span, Spans};
+
+use crate::connection::{parameter_types, row_description, text_row};
+use crate::decode::{decoder, settle};
+use crate::message::{HEADER, Reader, frame, server_error};
+use crate::rows::index_row;
+use crate::types::{Attribute, Format, Kind, Type, builtin_types};
+
+/// Reads `bytes` as messages of every kind that a server sends.
+pub fn messages(bytes: &[u8]) {
+    let mut rest = bytes;
+    while let Ok(Some(got)) = frame(rest) {
+        let (message, after) = rest.split_at(got.length);
+        let body = &message[HEADER..];
+        let _ = server_error(body);
+        let _ = parameter_types(Reader::new(body));
+        let _ = row_description(Reader::new(body));
+        let _ = text_row(Reader::new(body));
+        for columns in 0..4 {
+            let mut spans = Spans::new(columns);
+            if index_row(message, HEADER, &mut spans).is_ok() {
+                for column in 0..columns {
+                    spans
+                        .column(column, message)
+                        .iter()
+                        .flatten()
+                        .for_each(|cell| assert!(cell.len() <= body.len()));
+                }
+            }
+        }
+        rest = after;
+    }
+}
+
+/// Decodes `bytes` as two chunks of cells. Its first bytes choose the type, the format and the caller's options.
+///
+/// # Panics
+/// When a decoder makes an array that is not valid.
+pub fn cells(bytes: &[u8]) {
+    let Some((&[which, how, shape], rest)) = bytes.split_first_chunk::<3>() else { return };
+    let options = options(how);
+    let native = shaped(&builtin_types(), which, shape);
+    let format = if how & 1 == 0 { native.format(options.protocol) } else { Format::Text };
+    let Ok(field) = native.field("column", true, &options) else { return };
+    let wanted =
+        if how & 2 == 0 || format == Format::Binary { field.data_type().clone() } else { wanted(which) };
+    let Ok(mut decoder) = decoder("column", &native, format, &wanted, &options) else { return };
+    let (buffer, spans) = spans(rest);
+    let any_null = spans.iter().any(|span| span.is_null());
+    let half = spans.len() / 2;
+    for chunk in [&spans[..half], &spans[half..]] {
+        if decoder.decode(Cells::new(&buffer, chunk, any_null)).is_err() {
+            return;
+        }
+    }
+    let _ = decoder.size();
+    let array = decoder.finish();
+    valid(&array, spans.len());
+    if wanted == *field.data_type() {
+        if let Ok((_, settled)) = settle(&Arc::new(field), vec![array], format, &options) {
+            settled.iter().for_each(|array| valid(array, spans.len()));
+        }
+    }
+}
+
+fn valid(array: &ArrayRef, rows: usize) {
+    assert_eq!(array.len(), rows);
+    array.to_data().validate_full().expect("the decoder made an invalid array");
+}
+
+fn options(how: u8) -> ReadOptions {
+    let odd = |bit: u8| if how & bit == 0 { OnOdd::Error } else { OnOdd::Null };
+    ReadOptions {
+        numeric_nan: odd(4),
+        infinity: odd(8),
+        time_24: odd(16),
+        uuid: if how & 32 == 0 { Uuids::Arrow } else { Uuids::Text },
+        ..ReadOptions::default()
+    }
+}
+
+/// A type with a modifier or without, alone, in arrays or in a composite.
+fn shaped(builtins: &[Type], which: u8, shape: u8) -> Type {
+    let modifiers = [-1, (10 << 16 | 2) + 4, (38 << 16) + 4, (76 << 16 | 38) + 4, (3 << 16 | 0x7fe) + 4];
+    let modifier = modifiers[usize::from(shape >> 4) % modifiers.len()];
+    let plain = builtins[usize::from(which) % builtins.len()].clone().with_modifier(modifier);
+    let labels: Arc<[String]> = Arc::new(["a".to_owned(), String::new(), "größe".to_owned()]);
+    let of = |kind: Kind| Type { name: "made".to_owned(), kind, modifier: -1 };
+    let record = |native: Type| {
+        let attribute = |name: &str| Attribute { name: name.to_owned(), oid: 7, native: native.clone() };
+        of(Kind::Composite(Arc::new([attribute("a"), attribute("b")])))
+    };
+    match shape % 10 {
+        0..=2 => plain,
+        3 => Type::array_of(plain, b','),
+        4 => Type::array_of(plain, b',').with_dimensions(2),
+        5 => Type::array_of(Type::array_of(plain, b','), b','),
+        6 => record(plain),
+        7 => Type::array_of(record(plain), b','),
+        8 => record(Type::array_of(plain, b';')),
+        _ => Type::array_of(of(Kind::Enum(labels)), b','),
+    }
+}
+
+/// An override, as `schema=` would give it.
+fn wanted(which: u8) -> DataType {
+    let types = [
+        DataType::Boolean,
+        DataType::Int8,
+        DataType::UInt64,
+        DataType::Int64,
+        DataType::Float32,
+        DataType::Float64,
+        DataType::Decimal128(38, 10),
+        DataType::Decimal256(76, 0),
+        DataType::Utf8,
+        DataType::LargeUtf8,
+        DataType::Binary,
+        DataType::LargeBinary,
+        DataType::FixedSizeBinary(16),
+        DataType::Date32,
+        DataType::Time64(TimeUnit::Microsecond),
+        DataType::Time64(TimeUnit::Nanosecond),
+        DataType::Timestamp(TimeUnit::Second, None),
+        DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+        DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+        DataType::Interval(IntervalUnit::MonthDayNano),
+        DataType::List(Arc::new(Field::new_list_field(DataType::Int32, true))),
+    ];
+    types[usize::from(which) % types.len()].clone()
+}
+
+/// Cells: a length byte before each, 255 for NULL.
+fn spans(bytes: &[u8]) -> (Vec<u8>, Vec<Span>) {
+    let (mut buffer, mut spans, mut rest) = (Vec::new(), Vec::new(), bytes);
+    while let Some((length, after)) = rest.split_first() {
+        rest = after;
+        if *length == u8::MAX {
+            spans.push(Span::NULL);
+            continue;
+        }
+        let (cell, after) = rest.split_at(usize::from(*length).min(rest.len()));
+        rest = after;
+        // What a fuzzer gives is far below 4 GiB.
+        let at = |length: usize| u32::try_from(length).unwrap_or_default();
+        spans.push(Span::new(at(buffer.len()), at(cell.len())));
+        buffer.extend_from_slice(cell);
+    }
+    (buffer, spans)
+}

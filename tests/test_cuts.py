@@ -1,0 +1,107 @@
+"""A network that fails at every byte of a small result: an error, or exactly the right result; never less, never a wait."""
+
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.cutter import Cutter
+from tests.servers import Endpoint
+
+QUERY = (
+    "SELECT i, i::text AS t, 1.5::numeric(9,2) AS n, ARRAY[i, NULL] AS l, NULL::date AS d, "
+    "(ARRAY['A','B']::\"char\"[])[1] AS c FROM generate_series(1, 5) AS i"
+)
+
+
+@pytest.fixture
+def way(postgres: Endpoint, cutter: Cutter) -> str:
+    """Give the URL that goes through the cutter."""
+    return postgres.url(host=cutter.host, port=cutter.port, sslmode="disable")
+
+
+def read(way: str, **options: Any) -> pa.Table:
+    return longshore.read_sql(QUERY, way, return_type="arrow", **options)
+
+
+def outcome(way: str, right: pa.Table, **options: Any) -> bool:
+    """Tell whether the read succeeds; whatever it gives is right, and whatever fails says so in our own class."""
+    started = time.monotonic()
+    try:
+        got = read(way, **options)
+    except longshore.Error as error:
+        assert isinstance(error, longshore.DatabaseError), repr(error)
+        assert str(error)
+        return False
+    finally:
+        assert time.monotonic() - started < 10
+    assert got.equals(right)
+    return True
+
+
+@pytest.mark.parametrize("action", ["cut", "reset"])
+def test_at_every_byte(action: Any, way: str, cutter: Cutter) -> None:
+    right = read(way)
+    size = cutter.measure(lambda: read(way)).down
+    for byte in range(size):
+        with cutter.fault(action, byte):
+            assert not outcome(way, right), f"{action} at {byte} of {size}"
+    # What is cut after the last byte is whole.
+    with cutter.fault("cut", size):
+        assert outcome(way, right)
+
+
+@pytest.mark.parametrize("action", ["cut", "reset"])
+def test_at_every_byte_up(action: Any, way: str, cutter: Cutter) -> None:
+    right = read(way)
+    size = cutter.measure(lambda: read(way)).up
+    results = []
+    for byte in range(0, size + 1, 3):
+        with cutter.fault(action, byte, way="up"):
+            results.append(outcome(way, right))
+    # Only the goodbye may be lost.
+    assert not any(results[: (size - 5) // 3])
+
+
+@pytest.mark.parametrize("mask", [0xFF, 0x01, 0x07, 0x0A, 0x1E, 0x17, 0x80])
+def test_a_garbled_byte_loses_no_row(mask: int, way: str, cutter: Cutter) -> None:
+    right = read(way)
+    size = cutter.measure(lambda: read(way)).down
+    # The masks turn the type of a row into that of an error, a notice, an end.
+    for byte in range(size):
+        with cutter.fault("garble", byte, mask=mask, connections=1):
+            try:
+                # A length that has become too long is waited for.
+                got = read(way, timeout=0.1)
+            except longshore.Error:
+                continue
+            except (UnicodeDecodeError, pa.ArrowInvalid):
+                continue
+        assert (got.num_rows, got.num_columns) == (right.num_rows, right.num_columns), f"{mask:#x} at {byte}"
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_a_stall_ends_with_the_timeout(part: int, way: str, cutter: Cutter) -> None:
+    size = cutter.measure(lambda: read(way)).down
+    byte = size * part // 6
+    with cutter.fault("stall", byte, connections=1):
+        started = time.monotonic()
+        with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s"):
+            read(way, timeout=0.3)
+        assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("action", ["cut", "reset"])
+def test_a_stream_that_is_cut_does_not_end(action: Any, way: str, cutter: Cutter) -> None:
+    query = "SELECT i FROM generate_series(1, 500000) AS i"
+
+    def rows() -> int:
+        stream = longshore.read_sql(query, way, return_type="arrow_stream", batch_size=1000)
+        return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(stream))
+
+    size = cutter.measure(rows).down
+    for eighth in range(1, 8):
+        with cutter.fault(action, size * eighth // 8), pytest.raises((longshore.Error, pa.ArrowException, OSError)):
+            rows()

@@ -1,0 +1,171 @@
+"""Ctrl-C, deadlines and dropped results: each ends the query on the server, and soon."""
+
+import gc
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.servers import Endpoint, PostgreSQL
+
+STREAMING = "SELECT repeat('x', 100) AS t FROM generate_series(1, 500000000)"
+SLEEPING = "SELECT pg_sleep(60)::text AS t"
+
+
+def running(postgres: Endpoint, name: str) -> bool:
+    """Tell whether a statement of the application `name` runs on the server."""
+    query = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}' AND state <> 'idle'"
+    return postgres.psql(query) != "0"
+
+
+def wait(condition: Callable[[], bool], seconds: float = 10) -> float:
+    """Return after how many seconds the condition came true."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < seconds, "it did not come true"
+        time.sleep(0.01)
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
+@pytest.mark.parametrize("return_type", ["pandas", "arrow", "polars", "numpy", "arrow_stream"])
+def test_ctrl_c(return_type: str, query: str, postgres: Endpoint) -> None:
+    name = f"ctrl_c_{return_type}_{'sleep' in query}"
+    script = f"""
+        import signal, sys, time
+        import {return_type.replace("arrow_stream", "pyarrow").replace("arrow", "pyarrow").replace("pypy", "py")}
+        import longshore
+
+        try:
+            print("ready", flush=True)
+            result = longshore.read_sql({query!r}, {postgres.url(application_name=name)!r}, return_type={return_type!r})
+            if {return_type == "arrow_stream"}:
+                for batch in pyarrow.RecordBatchReader.from_stream(result):
+                    pass
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout
+    assert child.stderr
+    assert child.stdout.readline() == "ready\n"
+    wait(lambda: running(postgres, name))
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    said = child.stdout.readline()
+    took = time.monotonic() - sent
+    rest, errors = child.communicate(timeout=10)
+    assert (said, rest) == ("interrupted\n", ""), errors
+    assert took < 0.3
+    wait(lambda: not running(postgres, name), 2)
+
+
+@pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
+def test_a_deadline(query: str, postgres: Endpoint) -> None:
+    name = f"deadline_{'sleep' in query}"
+    started = time.monotonic()
+    with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.5 s") as caught:
+        longshore.read_sql(query, postgres.url(application_name=name), return_type="arrow", timeout=0.5)
+    assert 0.5 <= time.monotonic() - started < 1
+    assert isinstance(caught.value, longshore.OperationalError)
+    wait(lambda: not running(postgres, name), 2)
+
+
+def test_a_deadline_counts_for_the_whole_call(postgres: Endpoint) -> None:
+    with pytest.raises(longshore.TimeoutError):
+        longshore.read_sql(SLEEPING.replace("60", "0.1") + ", generate_series(1, 100)", postgres.url(), timeout=0.5)
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), "5", float("-inf")])
+def test_a_timeout_that_is_none(timeout: object, url: str) -> None:
+    with pytest.raises(longshore.InterfaceError, match="timeout is a number of seconds"):
+        longshore.read_sql("SELECT 1", url, timeout=timeout)  # type: ignore[call-overload]
+
+
+def test_a_streams_deadline_is_for_each_wait(postgres: Endpoint) -> None:
+    query = "SELECT i, pg_sleep(0.3)::text AS t FROM generate_series(1, 4) AS i"
+    stream = longshore.read_sql(query, postgres.url(), return_type="arrow_stream", timeout=0.8, batch_size=1)
+    started = time.monotonic()
+    assert pa.RecordBatchReader.from_stream(stream).read_all().num_rows == 4
+    assert time.monotonic() - started > 0.8
+    stream = longshore.read_sql(SLEEPING, postgres.url(), return_type="arrow_stream", timeout=0.3)
+    with pytest.raises((pa.ArrowException, OSError), match=r"no answer within 0\.3 s"):
+        pa.RecordBatchReader.from_stream(stream).read_all()
+
+
+@pytest.mark.parametrize("how", ["unread", "closed", "left", "part", "capsule"])
+def test_a_dropped_stream_ends_its_query(how: str, postgres: Endpoint) -> None:
+    name = f"dropped_{how}"
+    stream = longshore.read_sql(STREAMING, postgres.url(application_name=name), return_type="arrow_stream")
+    wait(lambda: running(postgres, name))
+    match how:
+        case "closed":
+            stream.close()
+            stream.close()
+        case "left":
+            with stream:
+                pass
+        case "part":
+            reader = pa.RecordBatchReader.from_stream(stream)
+            assert reader.read_next_batch().num_rows > 0
+            del reader
+        case "capsule":
+            capsule = stream.__arrow_c_stream__()
+            del capsule
+    if how in {"closed", "left"}:
+        with pytest.raises(longshore.InterfaceError, match="consumed or closed"):
+            stream.__arrow_c_stream__()
+    del stream
+    gc.collect()
+    wait(lambda: not running(postgres, name), 2)
+
+
+def test_a_query_that_is_cancelled_by_somebody_else(postgres: Endpoint) -> None:
+    name = "cancelled"
+    caught: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            longshore.read_sql(SLEEPING, postgres.url(application_name=name))
+        except longshore.Error as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    wait(lambda: running(postgres, name))
+    postgres.psql(f"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
+    thread.join(10)
+    assert [(type(error), getattr(error, "sqlstate", None)) for error in caught] == [(longshore.OperationalError, "57014")]
+
+
+def test_ctrl_c_while_connecting(make_server: Callable[..., PostgreSQL]) -> None:
+    # A server that is stopped still accepts connections, and says nothing.
+    server = make_server()
+    script = f"import longshore; print('ready', flush=True); longshore.read_sql('SELECT 1', {server.url()!r})"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        signal_server(server, signal.SIGSTOP)
+        try:
+            assert child.stdout.readline() == "ready\n"
+            time.sleep(0.5)
+            child.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            _, errors = child.communicate(timeout=10)
+            assert "KeyboardInterrupt" in errors
+            assert time.monotonic() - sent < 1
+        finally:
+            signal_server(server, signal.SIGCONT)
+
+
+def signal_server(server: PostgreSQL, number: signal.Signals) -> None:
+    import os
+
+    os.kill(server.pid, number)
