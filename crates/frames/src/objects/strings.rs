@@ -12,8 +12,8 @@ use super::scalars::each_row;
 use crate::fault::Fault;
 use crate::numbers::no_array_of;
 
-/// Strings longer than this are never remembered: they seldom repeat, and a [`Key`] is three words.
-const SHORT: usize = 24;
+/// Strings longer than this are never remembered: they seldom repeat, and a [`Key`] is four words.
+const SHORT: usize = 32;
 
 const SLOTS: usize = 512;
 
@@ -74,11 +74,11 @@ impl Cache {
     }
 }
 
-/// A string of up to 24 bytes in full: its length and words that together cover every byte.
+/// A string of up to 32 bytes in full: its length and words that together cover every byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     length: usize,
-    words: [u64; 3],
+    words: [u64; 4],
 }
 
 impl Key {
@@ -86,11 +86,14 @@ impl Key {
         let length = bytes.len();
         let words = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
             (Some(first), Some(last)) => {
-                let middle = if length > 16 { bytes[8..].first_chunk::<8>() } else { None };
-                let middle = middle.map_or(0, |middle| u64::from_le_bytes(*middle));
-                [u64::from_le_bytes(*first), middle, u64::from_le_bytes(*last)]
+                // Words that the last one covers are left out.
+                let inner = |from: usize| {
+                    let word = if length > from + 8 { bytes[from..].first_chunk::<8>() } else { None };
+                    word.map_or(0, |word| u64::from_le_bytes(*word))
+                };
+                [u64::from_le_bytes(*first), inner(8), inner(16), u64::from_le_bytes(*last)]
             }
-            _ => [Self::short(bytes), 0, 0],
+            _ => [Self::short(bytes), 0, 0, 0],
         };
         Self { length, words }
     }
@@ -104,8 +107,9 @@ impl Key {
     }
 
     fn slot(&self) -> usize {
-        let [first, middle, last] = self.words;
-        let mixed = first ^ middle.rotate_left(21) ^ last.rotate_left(42) ^ self.length as u64;
+        let [first, second, third, last] = self.words;
+        let inner = second.rotate_left(21) ^ third.rotate_left(11);
+        let mixed = first ^ inner ^ last.rotate_left(42) ^ self.length as u64;
         // Fibonacci hashing: the product's upper bits depend on every bit below them.
         let hash = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
         usize::try_from(hash).unwrap_or(0) % SLOTS
@@ -190,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_key_is_the_whole_string() {
-        let text = b"abcdefghijklmnopqrstuvwx";
+        let text = b"abcdefghijklmnopqrstuvwxyz012345";
         for length in 0..=SHORT {
             let key = Key::of(&text[..length]);
             assert!(key == Key::of(&text[..length]));
