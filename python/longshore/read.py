@@ -1,8 +1,9 @@
 """``read_sql``: the result of a query as a dataframe."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from longshore import _core, frames
 from longshore.connection import ConnectionLike, is_url, target
@@ -31,92 +32,50 @@ _TABLE_BATCH_BYTES = 256 << 20
 _BATCH_BYTES = 32 << 20
 
 
+class _Shared(TypedDict, total=False):
+    """The arguments that every return type takes."""
+
+    params: Sequence[Any] | Mapping[str, Any] | None
+    schema: Mapping[str, Any] | None
+    partition_on: str | None
+    partition_num: int | Literal["auto"] | None
+    partition_range: tuple[Any, Any] | None
+    batch_size: int | None
+    pre_execution_query: str | Sequence[str] | None
+    timeout: float | None
+    progress: Progress
+    options: Mapping[str, Any] | Options | None
+
+
+class _Pandas(_Shared, total=False):
+    """Those of pandas beside."""
+
+    dtype_backend: Backend | None
+    index_col: str | Sequence[str] | None
+
+
+Query = str | Sequence[str]
+
+
 @overload
 def read_sql(
-    query: str | Sequence[str],
-    conn: ConnectionLike,
-    *,
-    return_type: Literal["pandas"] = "pandas",
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    dtype_backend: Backend | None = None,
-    index_col: str | Sequence[str] | None = None,
-    partition_on: str | None = None,
-    partition_num: int | Literal["auto"] | None = None,
-    partition_range: tuple[Any, Any] | None = None,
-    batch_size: int | None = None,
-    pre_execution_query: str | Sequence[str] | None = None,
-    timeout: float | None = None,
-    progress: Progress = False,
-    options: Mapping[str, Any] | Options | None = None,
+    query: Query, conn: ConnectionLike, *, return_type: Literal["pandas"] = "pandas", **arguments: Unpack[_Pandas]
 ) -> "pd.DataFrame": ...
 @overload
 def read_sql(
-    query: str | Sequence[str],
-    conn: ConnectionLike,
-    *,
-    return_type: Literal["arrow"],
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    partition_on: str | None = None,
-    partition_num: int | Literal["auto"] | None = None,
-    partition_range: tuple[Any, Any] | None = None,
-    batch_size: int | None = None,
-    pre_execution_query: str | Sequence[str] | None = None,
-    timeout: float | None = None,
-    progress: Progress = False,
-    options: Mapping[str, Any] | Options | None = None,
+    query: Query, conn: ConnectionLike, *, return_type: Literal["arrow"], **arguments: Unpack[_Shared]
 ) -> "pa.Table": ...
 @overload
 def read_sql(
-    query: str | Sequence[str],
-    conn: ConnectionLike,
-    *,
-    return_type: Literal["arrow_stream"],
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    partition_on: str | None = None,
-    partition_num: int | Literal["auto"] | None = None,
-    partition_range: tuple[Any, Any] | None = None,
-    batch_size: int | None = None,
-    pre_execution_query: str | Sequence[str] | None = None,
-    timeout: float | None = None,
-    progress: Progress = False,
-    options: Mapping[str, Any] | Options | None = None,
+    query: Query, conn: ConnectionLike, *, return_type: Literal["arrow_stream"], **arguments: Unpack[_Shared]
 ) -> _core.Stream: ...
 @overload
 def read_sql(
-    query: str | Sequence[str],
-    conn: ConnectionLike,
-    *,
-    return_type: Literal["polars"],
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    partition_on: str | None = None,
-    partition_num: int | Literal["auto"] | None = None,
-    partition_range: tuple[Any, Any] | None = None,
-    batch_size: int | None = None,
-    pre_execution_query: str | Sequence[str] | None = None,
-    timeout: float | None = None,
-    progress: Progress = False,
-    options: Mapping[str, Any] | Options | None = None,
+    query: Query, conn: ConnectionLike, *, return_type: Literal["polars"], **arguments: Unpack[_Shared]
 ) -> "pl.DataFrame": ...
 @overload
 def read_sql(
-    query: str | Sequence[str],
-    conn: ConnectionLike,
-    *,
-    return_type: Literal["numpy"],
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    partition_on: str | None = None,
-    partition_num: int | Literal["auto"] | None = None,
-    partition_range: tuple[Any, Any] | None = None,
-    batch_size: int | None = None,
-    pre_execution_query: str | Sequence[str] | None = None,
-    timeout: float | None = None,
-    progress: Progress = False,
-    options: Mapping[str, Any] | Options | None = None,
+    query: Query, conn: ConnectionLike, *, return_type: Literal["numpy"], **arguments: Unpack[_Shared]
 ) -> "dict[str, np.ma.MaskedArray[Any, Any]]": ...
 def read_sql(
     query: str | Sequence[str] | ConnectionLike,
@@ -271,7 +230,7 @@ def _bound(params: object) -> object:
     if params is None or isinstance(params, Mapping):
         return None if params is None else dict(params)
     # A set has no order, and a text would be taken apart into letters.
-    if isinstance(params, str | bytes | Set) or not hasattr(params, "__iter__"):
+    if isinstance(params, str | bytes | AbstractSet) or not hasattr(params, "__iter__"):
         message = f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=[value]"
         raise InterfaceError(message)
     return params

@@ -9,7 +9,7 @@ use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
 use longshore_wire::{CellFault, Cells, Decoder, Odd};
 use simdutf8::basic::from_utf8;
 
-use super::primitive::{Validity, fault};
+use super::primitive::{Validity, fault, parsed};
 
 /// A column of text or bytes that the wire carries as they are.
 ///
@@ -221,14 +221,7 @@ impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> F
 impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> Decoder for Fixed<N, F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         for (row, cell) in cells.iter().enumerate() {
-            let value = match cell.map(&mut self.parse) {
-                None => None,
-                Some(Ok(value)) => Some(value),
-                Some(Err(odd)) => match fault(row, odd) {
-                    Some(fault) => return Err(fault),
-                    None => None,
-                },
-            };
+            let value = parsed(row, cell, &mut self.parse)?;
             self.values.extend_from_slice(&value.unwrap_or([0; N]));
             self.validity.push(value.is_some());
         }

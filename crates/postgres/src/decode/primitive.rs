@@ -40,6 +40,19 @@ pub(crate) fn fault(row: usize, odd: Odd) -> Option<CellFault> {
     }
 }
 
+/// What `parse` reads in the cell of `row`; `None` for NULL, and where the caller's options make it NULL.
+#[inline]
+pub(crate) fn parsed<T>(
+    row: usize,
+    cell: Option<&[u8]>,
+    parse: &mut impl FnMut(&[u8]) -> Result<T, Odd>,
+) -> Result<Option<T>, CellFault> {
+    match cell.map(parse).transpose() {
+        Ok(value) => Ok(value),
+        Err(odd) => fault(row, odd).map_or(Ok(None), Err),
+    }
+}
+
 /// A column of `T`, each cell of which `parse` reads.
 pub(crate) struct Primitive<T: ArrowPrimitiveType, F> {
     data_type: DataType,
@@ -70,14 +83,7 @@ where
     fn decode_each(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         self.values.reserve(cells.len());
         for (row, cell) in cells.iter().enumerate() {
-            let value = match cell.map(&mut self.parse) {
-                None => None,
-                Some(Ok(value)) => Some(value),
-                Some(Err(odd)) => match fault(row, odd) {
-                    Some(fault) => return Err(fault),
-                    None => None,
-                },
-            };
+            let value = parsed(row, cell, &mut self.parse)?;
             self.values.push(value.unwrap_or_default());
             self.validity.push(value.is_some());
         }
@@ -130,14 +136,7 @@ impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Booleans<F> {
 impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Decoder for Booleans<F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         for (row, cell) in cells.iter().enumerate() {
-            let value = match cell.map(&mut self.parse) {
-                None => None,
-                Some(Ok(value)) => Some(value),
-                Some(Err(odd)) => match fault(row, odd) {
-                    Some(fault) => return Err(fault),
-                    None => None,
-                },
-            };
+            let value = parsed(row, cell, &mut self.parse)?;
             self.values.append(value.unwrap_or_default());
             self.validity.push(value.is_some());
         }
