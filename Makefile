@@ -39,6 +39,7 @@ test-oldest: $(OLDEST)/.longshore
 # The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
 doctest: $(VENV)/.longshore
 	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.conftest --doctest-modules --pyargs longshore
+	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.conftest --doctest-glob='*.md' docs
 
 lint: $(VENV)/.longshore ## check format, lints, types and stubs
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \

@@ -15,7 +15,8 @@ import pytest
 import longshore
 from tests.servers import Endpoint, PostgreSQL
 
-STREAMING = "SELECT repeat('x', 100) AS t FROM generate_series(1, 500000000)"
+# In the list of columns, or the server would make all rows before it sends the first.
+STREAMING = "SELECT repeat('x', 100) AS t, generate_series(1, 500000000) AS i"
 SLEEPING = "SELECT pg_sleep(60)::text AS t"
 
 
@@ -91,7 +92,8 @@ def test_a_timeout_that_is_none(timeout: object, url: str) -> None:
 
 
 def test_a_streams_deadline_is_for_each_wait(postgres: Endpoint) -> None:
-    query = "SELECT i, pg_sleep(0.3)::text AS t FROM generate_series(1, 4) AS i"
+    # The server sends 8 KiB at a time.
+    query = "SELECT i, pg_sleep(0.3)::text AS t, repeat('x', 9000) AS x FROM generate_series(1, 4) AS i"
     stream = longshore.read_sql(query, postgres.url(), return_type="arrow_stream", timeout=0.8, batch_size=1)
     started = time.monotonic()
     assert pa.RecordBatchReader.from_stream(stream).read_all().num_rows == 4

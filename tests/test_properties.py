@@ -208,7 +208,7 @@ def test_composites(protocol: str, url: str, rows: list[tuple[int | None, str | 
     for address in ("", ", e inet"):
         # With an inet, the whole composite comes as text.
         before = f"CREATE TYPE pg_temp.r AS (a int, b text, c date, d float8{address})"
-        asked = query.replace(", d)", ", d, NULL)") if address else query
+        asked = query.replace("d)::", "d, NULL)::") if address else query
         table = longshore.read_sql(
             asked, url, return_type="arrow", params=columns, pre_execution_query=before, options={"protocol": protocol}
         )

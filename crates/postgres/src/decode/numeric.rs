@@ -61,7 +61,7 @@ fn special(value: f64, policy: OnOdd) -> Odd {
         OnOdd::Null => Odd::Null,
         OnOdd::Error => Odd::with_hint(
             format!("{value} has no exact decimal"),
-            "read it as NULL with options={\"numeric_nan\": \"null\"}, or as text with schema=",
+            "read it as NULL with options={\"numeric_nan\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
         ),
     }
 }

@@ -186,7 +186,7 @@ where
         T::Native::try_from(value).map_err(|_| {
             Odd::with_hint(
                 format!("{text} does not fit {}", T::DATA_TYPE),
-                "ask for a wider type with schema=",
+                "ask for a wider type: schema={\"<column>\": \"int64\"}",
             )
         })
     })
@@ -205,7 +205,10 @@ fn exact_float(cell: &[u8]) -> Result<f32, Odd> {
     if f64::from(float).to_bits() == value.to_bits() || value.is_nan() {
         return Ok(float);
     }
-    Err(Odd::with_hint(format!("{value} has no exact float32"), "ask for float64 with schema="))
+    Err(Odd::with_hint(
+        format!("{value} has no exact float32"),
+        "ask for a wider type: schema={\"<column>\": \"float64\"}",
+    ))
 }
 
 /// A double; an integer beyond 2^53 that a double would round is a fault.
@@ -219,7 +222,7 @@ fn double(cell: &[u8]) -> Result<f64, Odd> {
     }
     Err(Odd::with_hint(
         format!("{text} has no exact float64"),
-        "ask for an integer or decimal type with schema=",
+        "ask for an exact type: schema={\"<column>\": \"decimal128(38, 0)\"}",
     ))
 }
 
