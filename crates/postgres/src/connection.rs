@@ -7,7 +7,7 @@ use longshore_core::{Cancel, Error, Kind, Result, Watch};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
-use crate::message::{Frame, HEADER, Reader, broken, frame, server_error, unexpected};
+use crate::message::{self, Frame, HEADER, Reader, broken, frame, server_error, unexpected};
 use crate::startup::{self, Link};
 use longshore_core::Target;
 
@@ -203,7 +203,9 @@ impl Connection {
 
     /// Ends a failed exchange, in which no `Sync` was sent yet, and gives `error` back.
     fn recover(&mut self, error: Error) -> Error {
-        if self.cut || matches!(error.kind(), Kind::Timeout | Kind::Interrupted) {
+        // After bytes that are no protocol, waiting for its end could be for ever.
+        let is_servers = error.sqlstate().is_some_and(|state| state != message::VIOLATION);
+        if self.cut || !is_servers {
             return error;
         }
         frontend::sync(&mut self.outbox);

@@ -39,10 +39,13 @@ pub(crate) fn receive(inbox: &mut Inbox, socket: &mut Socket, watch: &Watch) -> 
     }
 }
 
+/// The SQLSTATE of a peer that does not keep to the protocol.
+pub(crate) const VIOLATION: &str = "08P01";
+
 /// The peer does not keep to the protocol.
 pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
     Error::operational(format!("the server's answer breaks the PostgreSQL protocol: {what}"))
-        .with_sqlstate("08P01")
+        .with_sqlstate(VIOLATION)
         .with_hint(
             "check that host and port belong to a PostgreSQL server and that nothing in between alters bytes",
         )

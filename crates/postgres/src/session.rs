@@ -50,7 +50,10 @@ impl PostgresSession {
         }
         let prepared = self.prepare(statement)?;
         let planned = match &prepared.columns {
-            Some(columns) => self.columns(columns, is_plain(statement), &options),
+            Some(columns) => {
+                let promised = columns.iter().any(|column| self.catalogue.facts(column).not_null);
+                self.columns(columns, promised && is_plain(statement), &options)
+            }
             None => Err(no_result()),
         };
         match planned {

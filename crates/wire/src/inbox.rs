@@ -7,6 +7,9 @@ use crate::Socket;
 /// Large enough for a few chunks of rows, small enough to stay in the processor's second cache.
 const CAPACITY: usize = 1 << 20;
 
+/// Enough for most short answers.
+const FIRST: usize = 16 << 10;
+
 /// A reused buffer of bytes received and not yet consumed.
 #[derive(Debug, Default)]
 pub struct Inbox {
@@ -68,9 +71,12 @@ impl Inbox {
             self.start = 0;
         }
         if self.end == self.buffer.len() {
-            // Only one message larger than the buffer comes here; it grows with what really arrives.
-            let grown = (self.buffer.len() * 2).max(CAPACITY);
-            self.buffer.resize(grown, 0);
+            // A buffer grows beyond its capacity for a larger message only, and with what really arrives.
+            let size = if self.buffer.is_empty() { FIRST } else { CAPACITY.max(self.buffer.len() * 2) };
+            // New memory rather than resized memory: the system's own zeros are not written until they are used.
+            let mut grown = vec![0; size];
+            grown[..self.end].copy_from_slice(&self.buffer[..self.end]);
+            self.buffer = grown;
         }
     }
 }

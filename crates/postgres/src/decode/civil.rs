@@ -116,8 +116,9 @@ pub(super) fn timestamp(cell: &[u8], is_instant: bool, odds: Odds) -> Result<i64
     let parsed = parse_date(date, before_christ).zip(parse_time(clock));
     let (days, time) = parsed.ok_or_else(|| not("timestamp", text))?;
     let offset = offset.map_or(Some(0), parse_offset).ok_or_else(|| not("timestamp", text))?;
-    let local = days.checked_mul(DAY).and_then(|start| start.checked_add(time));
-    local.and_then(|local| local.checked_sub(offset)).ok_or_else(|| out_of_range(odds.infinity))
+    // Wide, for the clock on the wall may be beyond what its moment is not.
+    let moment = i128::from(days) * i128::from(DAY) + i128::from(time) - i128::from(offset);
+    i64::try_from(moment).map_err(|_| out_of_range(odds.infinity))
 }
 
 #[cold]
@@ -168,6 +169,7 @@ mod tests {
         assert_eq!(timestamp(b"1969-12-31 23:59:59.999999", false, odds()), Ok(-1));
         assert_eq!(timestamp(b"1970-01-01 05:30:00+05:30", true, odds()), Ok(0));
         assert_eq!(timestamp(b"1970-01-01 00:00:00.5-00:00:01", true, odds()), Ok(1_500_000));
+        assert_eq!(timestamp(b"294247-01-10 05:00:54.775807+01", true, odds()), Ok(i64::MAX));
         assert!(timestamp(b"1970-01-01 00:00:00", true, odds()).is_err());
         assert!(timestamp(b"1970-01-01 00:00:00+00", false, odds()).is_err());
     }

@@ -66,28 +66,34 @@ fn special(value: f64, policy: OnOdd) -> Odd {
     }
 }
 
-#[cold]
-fn too_many_decimals(scale: i8) -> Odd {
-    Odd::with_hint(
-        format!("the value has more than {scale} decimals"),
-        "give the column a type that holds it, such as schema={\"<column>\": \"decimal256(76, 30)\"} or \"string\"",
-    )
+/// Why a value is no decimal of the wanted type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    Decimals,
+    Digits,
+    Damaged,
 }
 
-#[cold]
-fn beyond_double() -> Odd {
-    Odd::with_hint(
-        "the value is beyond the largest double",
-        "ask for text: schema={\"<column>\": \"string\"}",
-    )
-}
+/// The longest value that a fault shows in full.
+const SHOWN: usize = 60;
 
-#[cold]
-fn too_large(precision: u8) -> Odd {
-    Odd::with_hint(
-        format!("the value has more digits than decimal({precision}) holds"),
-        "give the column a wider type, such as schema={\"<column>\": \"decimal256(76, 10)\"} or \"string\"",
-    )
+impl Misfit {
+    #[cold]
+    fn of(self, value: &str, to: DecimalType) -> Odd {
+        let shown = value.get(..SHOWN).map_or_else(|| value.to_owned(), |start| format!("{start}..."));
+        let DecimalType { precision, scale, .. } = to;
+        match self {
+            Self::Damaged => damaged(),
+            Self::Decimals => Odd::with_hint(
+                format!("{shown} has more than {scale} decimals"),
+                "give the column a type that holds it, such as schema={\"<column>\": \"decimal256(76, 30)\"} or \"string\"",
+            ),
+            Self::Digits => Odd::with_hint(
+                format!("{shown} has more digits than decimal({precision}, {scale}) holds"),
+                "give the column a wider type, such as schema={\"<column>\": \"decimal256(76, 10)\"} or \"string\"",
+            ),
+        }
+    }
 }
 
 /// Integers that decimals are made of.
@@ -162,7 +168,8 @@ impl DecimalType {
             Parsed::Finite(numeric) => numeric,
             Parsed::Special(value) => return Err(special(value, self.numeric_nan)),
         };
-        let mantissa = numeric.at_scale::<M>(self)?;
+        let mantissa =
+            numeric.at_scale::<M>(self).map_err(|misfit| misfit.of(&numeric.plain(), self))?;
         Ok(if numeric.negative { mantissa.negated() } else { mantissa })
     }
 
@@ -172,28 +179,30 @@ impl DecimalType {
         let decimal = Text::parse(text).ok_or_else(|| not_a_number(text, self.numeric_nan))?;
         let mut mantissa = M::ZERO;
         for digit in decimal.digits() {
-            mantissa = mantissa.times_plus(10, i32::from(digit)).ok_or_else(|| too_large(self.precision))?;
+            mantissa =
+                mantissa.times_plus(10, i32::from(digit)).ok_or_else(|| Misfit::Digits.of(text, self))?;
         }
-        let mantissa = rescale(mantissa, decimal.decimals, self)?;
+        let mantissa =
+            rescale(mantissa, decimal.decimals, self).map_err(|misfit| misfit.of(text, self))?;
         Ok(if decimal.negative { mantissa.negated() } else { mantissa })
     }
 }
 
 /// Brings an integer with `decimals` decimal places to the type's scale.
 #[inline]
-fn rescale<M: Mantissa>(mantissa: M, decimals: i32, to: DecimalType) -> Result<M, Odd> {
+fn rescale<M: Mantissa>(mantissa: M, decimals: i32, to: DecimalType) -> Result<M, Misfit> {
     let shift = i32::from(to.scale) - decimals;
     let scaled = if shift < 0 {
-        mantissa.shorten(shift.unsigned_abs()).ok_or_else(|| too_many_decimals(to.scale))?
+        mantissa.shorten(shift.unsigned_abs()).ok_or(Misfit::Decimals)?
     } else {
         let mut scaled = mantissa;
         // More steps than digits exist would only multiply a zero.
         for _ in 0..shift.min(80) {
-            scaled = scaled.times_plus(10, 0).ok_or_else(|| too_large(to.precision))?;
+            scaled = scaled.times_plus(10, 0).ok_or(Misfit::Digits)?;
         }
         scaled
     };
-    if scaled.fits(to.precision) { Ok(scaled) } else { Err(too_large(to.precision)) }
+    if scaled.fits(to.precision) { Ok(scaled) } else { Err(Misfit::Digits) }
 }
 
 impl Numeric<'_> {
@@ -202,27 +211,27 @@ impl Numeric<'_> {
         self.digits.as_chunks::<2>().0.iter().map(|pair| i32::from(i16::from_be_bytes(*pair)))
     }
 
-    fn at_scale<M: Mantissa>(&self, to: DecimalType) -> Result<M, Odd> {
+    fn at_scale<M: Mantissa>(&self, to: DecimalType) -> Result<M, Misfit> {
         let mut mantissa = M::ZERO;
         let shift = i32::from(to.scale) - 4 * self.places;
         let (last, whole) = if shift < 0 { (shift.unsigned_abs(), false) } else { (0, true) };
         let count = self.digits.len() / 2;
         for (index, digit) in self.digits().enumerate() {
             if !(0..10_000).contains(&digit) {
-                return Err(damaged());
+                return Err(Misfit::Damaged);
             }
             if !whole && index + 1 == count && last < 4 {
                 // Only the last digit reaches beyond the scale: it is cut before it can overflow.
                 let power = 10_i32.pow(last);
                 if digit % power != 0 {
-                    return Err(too_many_decimals(to.scale));
+                    return Err(Misfit::Decimals);
                 }
                 mantissa = mantissa
                     .times_plus(10_000 / power, digit / power)
-                    .ok_or_else(|| too_large(to.precision))?;
-                return if mantissa.fits(to.precision) { Ok(mantissa) } else { Err(too_large(to.precision)) };
+                    .ok_or(Misfit::Digits)?;
+                return if mantissa.fits(to.precision) { Ok(mantissa) } else { Err(Misfit::Digits) };
             }
-            mantissa = mantissa.times_plus(10_000, digit).ok_or_else(|| too_large(to.precision))?;
+            mantissa = mantissa.times_plus(10_000, digit).ok_or(Misfit::Digits)?;
         }
         rescale(mantissa, 4 * self.places, to)
     }
@@ -255,6 +264,20 @@ impl Numeric<'_> {
         }
         let _ = write!(text, "E{}", -4 * self.places);
         text
+    }
+
+    /// The number as PostgreSQL writes it, but for zeros at its end.
+    #[cold]
+    fn plain(&self) -> String {
+        let digits: String = self.digits().map(|digit| format!("{digit:04}")).collect();
+        let places = usize::try_from(4 * self.places).unwrap_or_default();
+        let zeros = usize::try_from(-4 * self.places).unwrap_or_default();
+        let digits = format!("{}{digits}{}", "0".repeat((places + 1).saturating_sub(digits.len())), "0".repeat(zeros));
+        let (whole, fraction) = digits.split_at(digits.len() - places);
+        let whole = Some(whole.trim_start_matches('0')).filter(|whole| !whole.is_empty()).unwrap_or("0");
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { "." };
+        format!("{}{whole}{point}{fraction}", if self.negative { "-" } else { "" })
     }
 
     /// Decimal places after the point, and digits before it, without zeros at either end.
@@ -440,6 +463,21 @@ mod tests {
         for bad in ["", "-", ".", "1.005", "abc", "1e99999999999", "NaN"] {
             assert!(matches!(decimal(10, 2).text::<i128>(bad.as_bytes()), Err(Odd::Fault(_))), "{bad}");
         }
+    }
+
+    #[test]
+    fn faults_show_the_value() {
+        let shown = |cell: &[u8], to: DecimalType| match to.binary::<i128>(cell) {
+            Err(Odd::Fault(fault)) => fault.0.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let price = cell(1, NEGATIVE, &[1, 2345, 6700]);
+        assert_eq!(shown(&price, decimal(15, 1)), "-12345.67 has more than 1 decimals");
+        assert_eq!(shown(&cell(-2, 0, &[1]), decimal(15, 1)), "0.00000001 has more than 1 decimals");
+        assert_eq!(
+            shown(&cell(2, 0, &[1]), decimal(5, 1)),
+            "100000000 has more digits than decimal(5, 1) holds"
+        );
     }
 
     #[test]

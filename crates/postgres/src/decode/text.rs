@@ -10,6 +10,7 @@ use arrow_array::types::{
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use longshore_core::OnOdd;
 use longshore_wire::{Decoder, Odd};
 
 use super::bytes::{Derived, Fixed, bytes, large_bytes, large_text, text};
@@ -131,24 +132,36 @@ fn timestamp(arrow: DataType, unit: TimeUnit, is_instant: bool, odds: Odds) -> B
     match unit {
         TimeUnit::Microsecond => Primitive::<TimestampMicrosecondType, _>::boxed(arrow, read),
         TimeUnit::Nanosecond => Primitive::<TimestampNanosecondType, _>::boxed(arrow, move |cell| {
-            read(cell)?.checked_mul(1000).ok_or_else(|| super::odds::out_of_range(odds.infinity))
+            read(cell)?.checked_mul(1000).ok_or_else(|| beyond(cell, odds))
         }),
         TimeUnit::Millisecond => {
-            Primitive::<TimestampMillisecondType, _>::boxed(arrow, move |cell| whole(read(cell)?, 1000))
+            Primitive::<TimestampMillisecondType, _>::boxed(arrow, move |cell| whole(cell, read(cell)?, 1000))
         }
         TimeUnit::Second => {
-            Primitive::<TimestampSecondType, _>::boxed(arrow, move |cell| whole(read(cell)?, 1_000_000))
+            Primitive::<TimestampSecondType, _>::boxed(arrow, move |cell| whole(cell, read(cell)?, 1_000_000))
         }
     }
 }
 
+/// A moment that nanoseconds cannot count.
+#[cold]
+fn beyond(cell: &[u8], odds: Odds) -> Odd {
+    match (odds.infinity, utf8(cell)) {
+        (OnOdd::Error, Ok(text)) => Odd::with_hint(
+            format!("{text} is beyond what nanoseconds can count"),
+            "ask for microseconds: schema={\"<column>\": \"timestamp[us]\"}",
+        ),
+        _ => super::odds::out_of_range(odds.infinity),
+    }
+}
+
 /// `microseconds` in a coarser unit, where nothing is lost.
-fn whole(microseconds: i64, unit: i64) -> Result<i64, Odd> {
+fn whole(cell: &[u8], microseconds: i64, unit: i64) -> Result<i64, Odd> {
     if microseconds % unit == 0 {
         return Ok(microseconds / unit);
     }
     Err(Odd::with_hint(
-        "the timestamp has a finer fraction than the wanted type",
+        format!("{} has a finer fraction than the wanted type", utf8(cell)?),
         "ask for microseconds: schema={\"<column>\": \"timestamp[us]\"}",
     ))
 }
