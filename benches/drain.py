@@ -8,14 +8,23 @@ import struct
 from urllib.parse import unquote, urlsplit
 
 BUFFER = 1 << 20
+LOW_WATER = 256 << 10
+# Seconds and microseconds, as the socket option takes them: the end of the answer is shorter than the low water.
+PATIENCE = struct.pack("ll", 0, 5_000)
 READY = b"Z\x00\x00\x00\x05I"
 
 
-def drain(query: str, url: str) -> int:
-    """Run ``query`` with every column in binary, and return the number of bytes that came back."""
+def drain(query: str, url: str, *, patient: bool = False) -> int:
+    """Run ``query`` with every column in binary, and return the number of bytes that came back.
+
+    A patient one lets a good amount gather before each read, as Longshore does.
+    """
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname, parts.port)) as connection:
         _start(connection, unquote(parts.username or "postgres"), parts.path.removeprefix("/"))
+        if patient:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, LOW_WATER)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, PATIENCE)
         text = query.encode()
         connection.sendall(
             _message(b"P", b"\0" + text + b"\0" + struct.pack("!h", 0))
@@ -40,9 +49,14 @@ def _message(tag: bytes, body: bytes) -> bytes:
 def _read(connection: socket.socket) -> int:
     buffer = bytearray(BUFFER)
     total = 0
-    while count := connection.recv_into(buffer):
+    while True:
+        try:
+            count = connection.recv_into(buffer)
+        except BlockingIOError:
+            continue
         total += count
+        if not count:
+            message = "the server closed the connection"
+            raise ConnectionError(message)
         if buffer[:count].endswith(READY):
             return total
-    message = "the server closed the connection"
-    raise ConnectionError(message)

@@ -7,6 +7,7 @@ import asyncio
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benches.drain import drain
@@ -79,6 +80,7 @@ def _pandas(query: str, url: str) -> Any:
 
 PEERS = (
     Peer("drain", "-", (), drain),
+    Peer("drain, patient", "-", (), partial(drain, patient=True)),
     Peer("longshore", "arrow", ("longshore", "pyarrow"), _longshore("arrow")),
     Peer("ADBC", "arrow", ("adbc_driver_postgresql.dbapi", "pyarrow"), _adbc("fetch_arrow_table")),
     Peer("ConnectorX", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow")),

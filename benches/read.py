@@ -1,7 +1,8 @@
 """Reading TPC-H's lineitem beside the peers: `make bench`.
 
 Each read runs in a process of its own; the clients take turns, and the medians of all rounds are printed and kept in
-benches/results. `drain` reads the bytes and throws them away: the limit of a client.
+benches/results. `drain` reads the bytes and throws them away: the limit of a client that reads them as they come. The
+patient one lets a good amount gather before each read.
 """
 
 import argparse
@@ -38,7 +39,9 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--only", nargs="*", help="clients to measure beside drain; all by default")
     arguments = parser.parse_args()
-    peers = [peer for peer in PEERS if not arguments.only or peer.client in {"drain", *arguments.only}]
+    peers = [
+        peer for peer in PEERS if not arguments.only or peer.client in {"drain", "drain, patient", *arguments.only}
+    ]
     with measured_server() as server:
         url = loaded(arguments.scale, server)
         report = {
