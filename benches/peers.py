@@ -88,7 +88,6 @@ PEERS = (
     Peer("ADBC", "pandas", ("adbc_driver_postgresql.dbapi", "pandas", "pyarrow"), _adbc("fetch_df")),
     Peer("ConnectorX", "pandas", ("connectorx", "pandas", "pyarrow"), _connectorx("pandas")),
     Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
-    Peer("longshore", "numpy", ("longshore", "numpy"), _longshore("numpy")),
     Peer("asyncpg", "records", ("asyncpg",), _asyncpg),
     Peer("pandas", "pandas", ("pandas", "sqlalchemy", "psycopg", "pyarrow"), _pandas),
 )

@@ -49,7 +49,7 @@ def as_unprivileged() -> dict[str, Any]:
     return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def run(command: Iterable[str | Path], **options: Any) -> subprocess.CompletedProcess[bytes]:  # noqa: ANN401  subprocess's
+def run(command: Iterable[str | Path], **options: Any) -> subprocess.CompletedProcess[bytes]:
     """Run a program to its end, and keep what it says."""
     done: subprocess.CompletedProcess[bytes] = subprocess.run(
         list(command), capture_output=True, check=False, **options

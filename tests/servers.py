@@ -284,7 +284,7 @@ class PostgreSQL(Server):
         "immediate": signal.SIGQUIT,
     }
 
-    def __init__(  # noqa: PLR0913  each is a choice of its own
+    def __init__(
         self,
         version: str | None = None,
         *,

@@ -28,7 +28,9 @@ def test_many_threads_at_once(url: str) -> None:
 
 
 def test_one_stream_from_two_threads(url: str) -> None:
-    stream = longshore.read_sql("SELECT i FROM generate_series(1, 100000) AS i", url, return_type="arrow_stream", batch_size=100)
+    stream = longshore.read_sql(
+        "SELECT i FROM generate_series(1, 100000) AS i", url, return_type="arrow_stream", batch_size=100
+    )
     reader = pa.RecordBatchReader.from_stream(stream)
     rows = []
     lock = threading.Lock()

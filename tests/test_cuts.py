@@ -1,6 +1,7 @@
-"""A network that fails at every byte of a small result: an error, or exactly the right result; never less, never a wait."""
+"""A network that fails at every byte of a small result: an error, or exactly the right result; never less."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,9 @@ QUERY = (
     "SELECT i, i::text AS t, 1.5::numeric(9,2) AS n, ARRAY[i, NULL] AS l, NULL::date AS d, "
     "(ARRAY['A','B']::\"char\"[])[1] AS c FROM generate_series(1, 5) AS i"
 )
+
+#: Most of the time of a garbled read is a wait.
+WORKERS = 24
 
 
 @pytest.fixture
@@ -31,9 +35,7 @@ def outcome(way: str, right: pa.Table, **options: Any) -> bool:
     started = time.monotonic()
     try:
         got = read(way, **options)
-    except longshore.Error as error:
-        assert isinstance(error, longshore.DatabaseError), repr(error)
-        assert str(error)
+    except longshore.DatabaseError:
         return False
     finally:
         assert time.monotonic() - started < 10
@@ -65,21 +67,26 @@ def test_at_every_byte_up(action: Any, way: str, cutter: Cutter) -> None:
     assert not any(results[: (size - 5) // 3])
 
 
-@pytest.mark.parametrize("mask", [0xFF, 0x01, 0x07, 0x0A, 0x1E, 0x17, 0x80])
-def test_a_garbled_byte_loses_no_row(mask: int, way: str, cutter: Cutter) -> None:
+@pytest.mark.parametrize("mask", [0xFF, 0x0A, 0x1E, 0x17])
+def test_a_garbled_byte_loses_no_row(mask: int, way: str, cutter: Cutter, postgres: Endpoint) -> None:
+    # The masks turn the type of a row into that of a notice, the end, a setting.
     right = read(way)
     size = cutter.measure(lambda: read(way)).down
-    # The masks turn the type of a row into that of an error, a notice, an end.
-    for byte in range(size):
-        with cutter.fault("garble", byte, mask=mask, connections=1):
-            try:
-                # A length that has become too long is waited for.
-                got = read(way, timeout=0.1)
-            except longshore.Error:
-                continue
-            except (UnicodeDecodeError, pa.ArrowInvalid):
-                continue
-        assert (got.num_rows, got.num_columns) == (right.num_rows, right.num_columns), f"{mask:#x} at {byte}"
+
+    def garble(first: int) -> None:
+        with Cutter(cutter.upstream) as own:
+            through = postgres.url(host=own.host, port=own.port, sslmode="disable")
+            for byte in range(first, size, WORKERS):
+                with own.fault("garble", byte, mask=mask, connections=1):
+                    try:
+                        # A length that has become too long is waited for, and the server asked to stop for two seconds.
+                        got = read(through, timeout=0.5)
+                    except longshore.Error:
+                        continue
+                assert (got.num_rows, got.num_columns) == (right.num_rows, right.num_columns), f"{mask:#x} at {byte}"
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(garble, range(WORKERS)))
 
 
 @pytest.mark.parametrize("part", range(6))
@@ -90,7 +97,8 @@ def test_a_stall_ends_with_the_timeout(part: int, way: str, cutter: Cutter) -> N
         started = time.monotonic()
         with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s"):
             read(way, timeout=0.3)
-        assert time.monotonic() - started < 3
+        # Two seconds of which go into asking the server to stop.
+        assert time.monotonic() - started < 4
 
 
 @pytest.mark.parametrize("action", ["cut", "reset"])

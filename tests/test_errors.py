@@ -37,8 +37,8 @@ SECRET = "s3cr3t-päss"
 def test_the_class_is_that_of_the_sqlstate(query: str, kind: type[longshore.Error], sqlstate: str, url: str) -> None:
     before = [
         "CREATE TEMP TABLE one (i int PRIMARY KEY); INSERT INTO one VALUES (1)",
-        "CREATE FUNCTION pg_temp.fail(state text) RETURNS int LANGUAGE plpgsql AS "
-        "$$BEGIN RAISE EXCEPTION 'failed' USING ERRCODE = state, DETAIL = 'the detail', HINT = 'the hint'; END$$",
+        """CREATE FUNCTION pg_temp.fail(state text) RETURNS int LANGUAGE plpgsql AS
+        $$BEGIN RAISE EXCEPTION 'failed' USING ERRCODE = state, DETAIL = 'the detail', HINT = 'the hint'; END$$""",
     ]
     with pytest.raises(longshore.DatabaseError) as caught:
         longshore.read_sql(query, url, pre_execution_query=before)
@@ -62,7 +62,8 @@ def test_the_position_is_in_characters(url: str) -> None:
 @pytest.mark.parametrize("return_type", ["pandas", "arrow", "polars", "numpy"])
 @pytest.mark.parametrize("protocol", ["binary", "text"])
 def test_a_values_place(return_type: str, protocol: str, url: str) -> None:
-    query = "SELECT 1 AS a, CASE WHEN i = 70000 THEN 'NaN' ELSE i::numeric(9,2) END::numeric(9,2) AS b FROM generate_series(0, 99999) AS i"
+    value = "CASE WHEN i = 70000 THEN 'NaN' ELSE i::numeric(9,2) END::numeric(9,2)"
+    query = f"SELECT 1 AS a, {value} AS b FROM generate_series(0, 99999) AS i"
     with pytest.raises(longshore.DataError) as caught:
         longshore.read_sql(query, url, return_type=return_type, options={"protocol": protocol})  # type: ignore[call-overload]
     error = caught.value
@@ -103,7 +104,7 @@ def test_a_numeric_that_no_decimal_holds_names_its_column(url: str) -> None:
 @pytest.mark.parametrize("return_type", ["pandas", "arrow", "polars", "numpy", "arrow_stream"])
 def test_an_error_after_many_rows(return_type: str, url: str) -> None:
     query = "SELECT 1 / (1000000 - i) AS a FROM generate_series(1, 1000001) AS i"
-    with pytest.raises((longshore.DataError, pa.ArrowException, OSError), match="division by zero"):
+    with pytest.raises((longshore.DataError, pa.ArrowException, OSError), match="division by zero"):  # noqa: PT012  either
         result = longshore.read_sql(query, url, return_type=return_type)  # type: ignore[call-overload]
         pa.RecordBatchReader.from_stream(result).read_all()
 
@@ -180,7 +181,9 @@ def assert_no_secret(error: BaseException, secret: str) -> None:
     frame = error.__traceback__
     while frame is not None:
         # Our own frames may hold what the caller gave; what they made of it must not show it.
-        texts += [repr(value) for value in frame.tb_frame.f_locals.values() if type(value).__module__.startswith("longshore")]
+        texts += [
+            repr(value) for value in frame.tb_frame.f_locals.values() if type(value).__module__.startswith("longshore")
+        ]
         frame = frame.tb_next
     assert secret not in "\n".join(texts[:2] + texts[3:])
     assert secret not in repr(target(f"postgresql://me:{secret}@localhost/db"))
@@ -192,7 +195,9 @@ def assert_no_secret(error: BaseException, secret: str) -> None:
 
 def test_a_server_that_is_killed(make_server: Callable[..., PostgreSQL]) -> None:
     server = make_server()
-    stream = longshore.read_sql("SELECT repeat('x', 1000) AS t FROM generate_series(1, 2000000)", server.url(), return_type="arrow_stream")
+    stream = longshore.read_sql(
+        "SELECT repeat('x', 1000) AS t FROM generate_series(1, 2000000)", server.url(), return_type="arrow_stream"
+    )
     reader = pa.RecordBatchReader.from_stream(stream)
     reader.read_next_batch()
     server.kill()

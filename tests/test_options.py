@@ -2,7 +2,7 @@
 
 import dataclasses
 import uuid
-from decimal import Decimal as D
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
@@ -36,7 +36,7 @@ def test_every_key_is_here() -> None:
 def test_words(key: str, words: tuple[str, ...], url: str) -> None:
     assert getattr(Options(), key) == words[0]
     for word in words:
-        assert getattr(Options(**{key: word}), key) == word
+        assert getattr(Options(**{key: word}), key) == word  # type: ignore[arg-type]
         assert longshore.read_sql("SELECT 1 AS a", url, return_type="numpy", options={key: word})["a"].tolist() == [1]
     for other in ("nonsense", "", None, 1, True, ["null"], words[0].upper()):
         with pytest.raises(longshore.InterfaceError, match=rf"options\['{key}'\] is one of '{words[0]}'"):
@@ -49,7 +49,7 @@ def test_switches(key: str, default: bool, url: str) -> None:  # noqa: FBT001
     for value in (True, False):
         assert longshore.read_sql("SELECT 1 AS a", url, return_type="numpy", options={key: value})["a"].tolist() == [1]
     for other in (1, 0, "true", None):
-        with pytest.raises(longshore.InterfaceError, match=f"{key}'] is True or False"):
+        with pytest.raises(longshore.InterfaceError, match=rf"{key}'\] is True or False"):
             longshore.read_sql("SELECT 1", url, options={key: other})
 
 
@@ -70,7 +70,7 @@ def test_an_unknown_key(key: Any, says: str, url: str) -> None:
 
 @pytest.mark.parametrize("options", ["numeric_nan", 7, ["numeric_nan"]])
 def test_options_that_are_none(options: Any, url: str) -> None:
-    with pytest.raises(longshore.InterfaceError, match="options is a mapping or longshore.Options"):
+    with pytest.raises(longshore.InterfaceError, match=r"options is a mapping or longshore\.Options"):
         longshore.read_sql("SELECT 1", url, options=options)
 
 
@@ -79,17 +79,29 @@ def test_options_are_frozen_and_compare() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Options().uuid = "text"  # type: ignore[misc]
     with pytest.raises(TypeError):
-        Options("null")  # type: ignore[misc]
+        Options("null")  # type: ignore[call-arg]
 
 
 def test_options_as_an_object(url: str) -> None:
     options = Options(numeric_nan="null")
-    assert longshore.read_sql("SELECT 'NaN'::numeric AS n", url, return_type="arrow", options=options)["n"].null_count == 1
+    assert (
+        longshore.read_sql("SELECT 'NaN'::numeric AS n", url, return_type="arrow", options=options)["n"].null_count == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("limit", "size"),
-    [(0, 0), (10, 10), ("7", 7), ("7b", 7), ("2KB", 2000), ("1 KiB", 1024), ("1.5mb", 1_500_000), ("2GiB", 2 << 30), (None, None)],
+    [
+        (0, 0),
+        (10, 10),
+        ("7", 7),
+        ("7b", 7),
+        ("2KB", 2000),
+        ("1 KiB", 1024),
+        ("1.5mb", 1_500_000),
+        ("2GiB", 2 << 30),
+        (None, None),
+    ],
 )
 def test_memory_limits(limit: Any, size: int | None) -> None:
     assert Options(memory_limit=limit).memory_limit_bytes == size
@@ -152,7 +164,12 @@ def test_json(type_: str, protocol: str, url: str) -> None:
 def test_protocol(url: str) -> None:
     query = "SELECT 1.5::float8 AS f, '\\x00'::bytea AS b, 1.50::numeric(3,2) AS n, now() AS at, ARRAY[1, NULL] AS l"
     binary, text = (
-        longshore.read_sql(query.replace("now()", "'2024-01-01'::timestamptz"), url, return_type="arrow", options={"protocol": protocol})
+        longshore.read_sql(
+            query.replace("now()", "'2024-01-01'::timestamptz"),
+            url,
+            return_type="arrow",
+            options={"protocol": protocol},
+        )
         for protocol in ("binary", "text")
     )
     assert binary.equals(text)
@@ -174,4 +191,10 @@ def test_numeric_nan(return_type: str, url: str) -> None:
         assert pd.isna(column.iloc[0])
         assert column.iloc[1] == 1.0
     else:
-        assert (column.tolist() if return_type == "numpy" else column.to_pylist() if return_type.startswith("arrow") else column.to_list()) == [None, D("1.00")]
+        assert (
+            column.tolist()
+            if return_type == "numpy"
+            else column.to_pylist()
+            if return_type.startswith("arrow")
+            else column.to_list()
+        ) == [None, Decimal("1.00")]

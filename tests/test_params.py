@@ -6,7 +6,7 @@ import enum
 import ipaddress
 import uuid
 from collections import OrderedDict
-from decimal import Decimal as D
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ class Number(enum.IntEnum):
     TWO = 2
 
 
-class Price(D):
+class Price(Decimal):
     """A decimal of somebody's own."""
 
 
@@ -84,13 +84,13 @@ def text(value: Any, type_: str, url: str, named: bool = False, **options: Any) 
         (2**53, "float8", "9.007199254740992e+15"),
         (np.float32(0.1), "float4", "0.1"),
         (np.float64(0.1), "float8", "0.1"),
-        (D("12345678901234567890.123456789"), "numeric", "12345678901234567890.123456789"),
-        (D("1E+3"), "numeric", "1000"),
-        (D("-0.00"), "numeric", "0.00"),
-        (D("NaN"), "numeric", "NaN"),
-        (D("Infinity"), "numeric", "Infinity"),
+        (Decimal("12345678901234567890.123456789"), "numeric", "12345678901234567890.123456789"),
+        (Decimal("1E+3"), "numeric", "1000"),
+        (Decimal("-0.00"), "numeric", "0.00"),
+        (Decimal("NaN"), "numeric", "NaN"),
+        (Decimal("Infinity"), "numeric", "Infinity"),
         (Price("1.50"), "numeric", "1.50"),
-        (D("12.5"), "money", "$12.50"),
+        (Decimal("12.5"), "money", "$12.50"),
         ("x'; DROP--", "text", "x'; DROP--"),
         ("größe 😀\n\\", "text", "größe 😀\n\\"),
         ("", "text", ""),
@@ -129,7 +129,7 @@ def text(value: Any, type_: str, url: str, named: bool = False, **options: Any) 
         ('{"raw":  1}', "json", '{"raw":  1}'),
         (True, "jsonb", "true"),
         (7, "jsonb", "7"),
-        (D("1.10"), "jsonb", "1.10"),
+        (Decimal("1.10"), "jsonb", "1.10"),
         ("$.a", "jsonpath", '$."a"'),
         ("101", "bit(3)", "101"),
         ("101", "varbit", "101"),
@@ -146,7 +146,7 @@ def text(value: Any, type_: str, url: str, named: bool = False, **options: Any) 
         ([], "int4[]", "{}"),
         ([[1, 2], [3, None]], "int4[]", "{{1,2},{3,NULL}}"),
         (["a,b", 'c"d', "e\\f", "", "NULL", None, "{}"], "text[]", '{"a,b","c\\"d","e\\\\f","","NULL",NULL,"{}"}'),
-        ([D("1.10"), None], "numeric[]", "{1.10,NULL}"),
+        ([Decimal("1.10"), None], "numeric[]", "{1.10,NULL}"),
         ([b"\x00", None], "bytea[]", '{"\\\\x00",NULL}'),
         ([dt.date(2024, 1, 1)], "date[]", "{2024-01-01}"),
         ([{"a": 1}, None], "jsonb[]", '{"{\\"a\\": 1}",NULL}'),
@@ -168,13 +168,17 @@ def test_values(value: Any, type_: str, expected: str | None, named: bool, url: 
     assert text(value, type_, url, named, pre_execution_query="SET TimeZone = 'UTC'") == expected
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.type) for case in CASES if not case.query and not case.needs])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case.type) for case in CASES if not case.query and not case.needs]
+)
 def test_every_type_takes_its_own_text_and_null(case: Any, url: str, postgres: Any) -> None:
     if int(postgres.psql("SHOW server_version_num")) < 10_000 * case.since:
         pytest.skip("the type is newer than the server")
     for cell in [*case.cells, "NULL"]:
         before = postgresql.setup(case, [cell])
-        (given,) = longshore.read_sql("SELECT value::text AS t FROM cells", url, return_type="arrow", pre_execution_query=before)["t"].to_pylist()
+        (given,) = longshore.read_sql(
+            "SELECT value::text AS t FROM cells", url, return_type="arrow", pre_execution_query=before
+        )["t"].to_pylist()
         if given is not None and len(given) > 1000:
             continue
         query = f"SELECT (:v::{case.type})::text AS t"
@@ -212,12 +216,12 @@ def test_what_the_server_would_change_is_refused(value: Any, type_: str, says: s
     [
         (2**31, "int4", "22003"),
         (1.5, "int4", "22P02"),
-        (D("1.5"), "int4", "22P02"),
+        (Decimal("1.5"), "int4", "22P02"),
         ("x", "int4", "22P02"),
         ("{", "jsonb", "22P02"),
         ([[1, 2], [3]], "int4[]", "22P02"),
         ("a\0b", "text", "22021"),
-        (D("sNaN"), "numeric", "22P02"),
+        (Decimal("sNaN"), "numeric", "22P02"),
     ],
 )
 def test_what_the_server_refuses(value: Any, type_: str, sqlstate: str, url: str) -> None:
@@ -290,13 +294,25 @@ def test_a_wrong_number_of_params(params: Any, url: str) -> None:
 
 def test_params_by_name(url: str) -> None:
     query = """
-        SELECT :b::int AS b, :a::text AS a, :b + 1 AS c, ':a' AS q, "x:a" AS i, $$ :a $$ AS d, '{"k": 1}'::jsonb->>:k AS k,
+        SELECT :b::int AS b, :a::text AS a, :b + 1 AS c, ':a' AS q, "x:a" AS i, $$ :a $$ AS d,
+               '{"k": 1}'::jsonb->>:k AS k,
                (ARRAY[1, 2, 3])[1:2] AS s, U&'\\0061:a' AS u, E'\\':a' AS e /* :no */ -- :no
         FROM (SELECT 1 AS "x:a") AS a$b$c
     """
     table = longshore.read_sql(query, url, return_type="arrow", params={"a": "x'; DROP--", "b": 1, "k": "k"})
     assert table.to_pylist() == [
-        {"b": 1, "a": "x'; DROP--", "c": 2, "q": ":a", "i": 1, "d": " :a ", "k": "1", "s": [1, 2], "u": "a:a", "e": "':a"}
+        {
+            "b": 1,
+            "a": "x'; DROP--",
+            "c": 2,
+            "q": ":a",
+            "i": 1,
+            "d": " :a ",
+            "k": "1",
+            "s": [1, 2],
+            "u": "a:a",
+            "e": "':a",
+        }
     ]
 
 
@@ -327,7 +343,7 @@ def test_parameters_are_in_no_error_text(url: str) -> None:
 
 def test_the_callers_decimal_context_does_not_matter(url: str) -> None:
     with decimal.localcontext(prec=3):
-        assert text(D("1234567.89"), "numeric", url) == "1234567.89"
+        assert text(Decimal("1234567.89"), "numeric", url) == "1234567.89"
 
 
 def test_many_parameters(url: str) -> None:

@@ -1,7 +1,7 @@
 """`schema=`: each type that a caller may ask for, exactly, or an error that names column, row and value."""
 
 import datetime as dt
-from decimal import Decimal as D
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,16 @@ EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("0.1", "float64", pa.float64(), 0.1),
     ("9007199254740992", "float64", pa.float64(), 2.0**53),
     ("'1e-3'", "float64", pa.float64(), 0.001),
-    ("7", "decimal128(10, 2)", pa.decimal128(10, 2), D("7.00")),
-    ("0.1::float8", "decimal128(3, 1)", pa.decimal128(3, 1), D("0.1")),
+    ("7", "decimal128(10, 2)", pa.decimal128(10, 2), Decimal("7.00")),
+    ("0.1::float8", "decimal128(3, 1)", pa.decimal128(3, 1), Decimal("0.1")),
     ("'1e-1000'::numeric", "string", pa.string(), "0." + "0" * 999 + "1"),
-    ("12345678901234567890.5", "decimal256(76, 30)", pa.decimal256(76, 30), D("12345678901234567890.5" + "0" * 29)),
-    ("sum(i::numeric)", "decimal128(38, 0)", pa.decimal128(38, 0), D(3)),
+    (
+        "12345678901234567890.5",
+        "decimal256(76, 30)",
+        pa.decimal256(76, 30),
+        Decimal("12345678901234567890.5" + "0" * 29),
+    ),
+    ("sum(i::numeric)", "decimal128(38, 0)", pa.decimal128(38, 0), Decimal(3)),
     ("1.50::numeric(9,2)", "float64", pa.float64(), 1.5),
     ("1.50::numeric(9,2)", "string", pa.string(), "1.50"),
     ("'NaN'::numeric", "string", pa.string(), "NaN"),
@@ -44,7 +49,12 @@ EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("'\\x00ff'::bytea", "binary", pa.binary(), b"\x00\xff"),
     ("'\\x00ff'::bytea", "large_binary", pa.large_binary(), b"\x00\xff"),
     ("'größe'", "binary", pa.binary(), "größe".encode()),
-    ("'12345678-9abc-def0-1234-56789abcdef0'", pa.binary(16), pa.binary(16), bytes.fromhex("123456789abcdef0123456789abcdef0")),
+    (
+        "'12345678-9abc-def0-1234-56789abcdef0'",
+        pa.binary(16),
+        pa.binary(16),
+        bytes.fromhex("123456789abcdef0123456789abcdef0"),
+    ),
     ("'0001-01-01 BC'::date", "date32", pa.date32(), -719_528),
     ("'2024-02-29 00:00'::timestamp", "date32", pa.date32(), dt.date(2024, 2, 29)),
     ("'23:59:59.999999'::time", "time64[us]", pa.time64("us"), dt.time(23, 59, 59, 999_999)),
@@ -54,7 +64,12 @@ EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("'2024-02-29 01:02:03.004'::timestamp", "timestamp[ms]", pa.timestamp("ms"), 1_709_168_523_004),
     ("'2262-04-11 23:47:16.854775'::timestamp", "timestamp[ns]", pa.timestamp("ns"), 9_223_372_036_854_775_000),
     ("'2024-02-29 01:00+01'::timestamptz", "timestamp[us, tz=UTC]", UTC, dt.datetime(2024, 2, 29, tzinfo=dt.UTC)),
-    ("'2024-02-29 01:00+01'::timestamptz", "timestamp[us, tz=Asia/Tokyo]", pa.timestamp("us", tz="Asia/Tokyo"), dt.datetime(2024, 2, 29, tzinfo=dt.UTC)),
+    (
+        "'2024-02-29 01:00+01'::timestamptz",
+        "timestamp[us, tz=Asia/Tokyo]",
+        pa.timestamp("us", tz="Asia/Tokyo"),
+        dt.datetime(2024, 2, 29, tzinfo=dt.UTC),
+    ),
     ("'{{1,NULL},{3,4}}'::int4[]", "list<list<int64>>", pa.list_(pa.list_(pa.int64())), [[1, None], [3, 4]]),
     ("'{a,NULL}'::text[]", "list<string>", pa.list_(pa.string()), ["a", None]),
     ("'{1.5}'::numeric[]", "list<float64>", pa.list_(pa.float64()), [1.5]),
@@ -68,20 +83,20 @@ EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("7", np.dtype("float32"), pa.float32(), 7.0),
     ("'2024-02-29'::timestamp", np.dtype("datetime64[ms]"), pa.timestamp("ms"), 1_709_164_800_000),
     ("7", pa.int8(), pa.int8(), 7),
-    ("1.5", pa.decimal128(9, 3), pa.decimal128(9, 3), D("1.500")),
+    ("1.5", pa.decimal128(9, 3), pa.decimal128(9, 3), Decimal("1.500")),
 ]
 
 
 def read(expression: str, wanted: Any, url: str, **options: Any) -> pa.Table:
-    query = f"SELECT CASE WHEN n = 2 THEN NULL ELSE v END AS value FROM (SELECT {expression} AS v FROM (VALUES (1), (2)) AS j (i)) AS x, generate_series(1, 2) AS n LIMIT 2"
-    if "sum(" not in expression:
-        query = query.replace("FROM (VALUES (1), (2)) AS j (i)", "")
+    source = " FROM (VALUES (1), (2)) AS j (i)" if "sum(" in expression else ""
+    inner = f"SELECT {expression} AS v{source}"
+    query = f"SELECT CASE WHEN n = 1 THEN v END AS value FROM ({inner}) AS x, generate_series(1, 2) AS n"
     return longshore.read_sql(query, url, return_type="arrow", schema={"value": wanted}, options=options)
 
 
 @pytest.mark.parametrize("protocol", ["binary", "text"])
 @pytest.mark.parametrize(("expression", "wanted", "arrow", "value"), EXACT)
-def test_what_fits(expression: str, wanted: Any, arrow: pa.DataType, value: Any, protocol: str, url: str) -> None:
+def test_what_fits(expression: str, wanted: Any, arrow: pa.DataType, value: Any, *, protocol: str, url: str) -> None:
     table = read(expression, wanted, url, protocol=protocol)
     assert table.schema.field("value").type == arrow
     assert plain.values(table["value"]) == plain.expected([value, None], arrow)
@@ -134,8 +149,8 @@ def test_what_does_not_fit_is_an_error(expression: str, wanted: Any, shown: str,
 
 
 def test_the_row_is_counted_over_the_whole_result(url: str) -> None:
+    query = "SELECT CASE WHEN i = 70001 THEN 'x' ELSE i::text END AS a FROM generate_series(1, 100000) AS i"
     with pytest.raises(longshore.DataError) as caught:
-        query = "SELECT CASE WHEN i = 70001 THEN 'x' ELSE i::text END AS a FROM generate_series(1, 100000) AS i"
         longshore.read_sql(query, url, schema={"a": "int64"})
     assert (caught.value.column, caught.value.row) == ("a", 70_000)
 
@@ -147,7 +162,9 @@ def test_a_type_that_no_text_reads_as(wanted: str, url: str) -> None:
     assert caught.value.column == "value"
 
 
-@pytest.mark.parametrize("wanted", ["nonsense", "decimal128(39, 2)", "", "list<", object(), None, 7, "timestamp[us, tz=]"])
+@pytest.mark.parametrize(
+    "wanted", ["nonsense", "decimal128(39, 2)", "", "list<", object(), None, 7, "timestamp[us, tz=]"]
+)
 def test_a_type_that_is_none(wanted: Any, url: str) -> None:
     with pytest.raises(longshore.InterfaceError, match="schema"):
         read("1", wanted, url)
@@ -167,17 +184,22 @@ def test_overrides_in_every_frame(url: str) -> None:
     query = "SELECT 1.50::numeric AS n, '1 day'::interval AS i, '{{1}}'::int4[] AS l"
     schema = {"n": "decimal128(20, 4)", "i": "string", "l": "list<list<int32>>"}
     frame = longshore.read_sql(query, url, return_type="polars", schema=schema)
-    assert frame.rows() == [(D("1.5000"), "1 day", [[1]])]
+    assert frame.rows() == [(Decimal("1.5000"), "1 day", [[1]])]
     pandas = longshore.read_sql(query, url, schema=schema)
-    assert pandas["n"].tolist() == [D("1.5000")]
+    assert pandas["n"].tolist() == [Decimal("1.5000")]
     assert pandas["i"].tolist() == ["1 day"]
     numpy = longshore.read_sql(query, url, return_type="numpy", schema=schema)
-    assert numpy["n"].tolist() == [D("1.5000")]
+    assert numpy["n"].tolist() == [Decimal("1.5000")]
 
 
 def test_a_promise_and_an_option_and_an_override(url: str) -> None:
     before = "CREATE TEMP TABLE t (day text NOT NULL); INSERT INTO t VALUES ('infinity'), ('2024-02-29')"
     table = longshore.read_sql(
-        "SELECT day FROM t", url, return_type="arrow", pre_execution_query=before, schema={"day": "date32"}, options={"infinity": "null"}
+        "SELECT day FROM t",
+        url,
+        return_type="arrow",
+        pre_execution_query=before,
+        schema={"day": "date32"},
+        options={"infinity": "null"},
     )
     assert table["day"].to_pylist() == [None, dt.date(2024, 2, 29)]

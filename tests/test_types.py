@@ -4,36 +4,35 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import longshore
-from tests.conformance import plain, postgresql
+from tests.conformance import generate, plain, postgresql
 from tests.conformance.case import Case, Odd
 from tests.conformance.cases import CASES
 from tests.conftest import require
 from tests.servers import Endpoint, PostgreSQL
 
 Place = Callable[[Case], str]
-EXTENSIONS = ("citext", "hstore", "ltree", "vector")
 
 
 @pytest.fixture(scope="module")
 def place(postgres: Endpoint) -> Iterator[Place]:
     """Give the URL of a server that has what a case needs: the shared one, or one that is started for it."""
     with ExitStack() as stack:
-        version = int(postgres.psql("SHOW server_version_num")) // 10_000
-        servers: dict[tuple[str, ...], Endpoint] = {(): postgres}
+
+        def start(needs: tuple[str, ...]) -> Endpoint:
+            return stack.enter_context(require(lambda: PostgreSQL(needs=needs)))
+
+        places = generate.Places(postgres, start)
 
         def find(case: Case) -> str:
-            if version < case.since:
+            if places.version < case.since:
                 pytest.skip(f"{case.type} is of PostgreSQL {case.since}")
-            if case.needs not in servers:
-                server = stack.enter_context(require(lambda: PostgreSQL(needs=case.needs)))
-                for need in case.needs:
-                    server.psql(f"CREATE EXTENSION {need}" if need in EXTENSIONS else "")
-                servers[case.needs] = server
-            return servers[case.needs].url()
+            return places.find(case)
 
         yield find
 
@@ -99,7 +98,9 @@ def test_extension_names(case: Case, place: Place) -> None:
     assert name == case.extension
 
 
-@pytest.mark.parametrize("case", named([(case,) for case in CASES if "numeric" not in case.type and case.type != "free"]))
+@pytest.mark.parametrize(
+    "case", named([(case,) for case in CASES if "numeric" not in case.type and case.type != "free"])
+)
 def test_an_empty_result_has_the_same_schema(case: Case, place: Place) -> None:
     cells = list(case.cells)
     empty = read(case, place(case), cells, where="false")
@@ -108,7 +109,9 @@ def test_an_empty_result_has_the_same_schema(case: Case, place: Place) -> None:
 
 
 @pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
-@pytest.mark.parametrize("case", named([(case,) for case in CASES if not case.query and "[]" not in case.type and case.cells]))
+@pytest.mark.parametrize(
+    "case", named([(case,) for case in CASES if not case.query and "[]" not in case.type and case.cells])
+)
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_arrays_of_every_type(case: Case, dimensions: int, protocol: str, place: Place) -> None:
     sql = [f"CAST({cell} AS {case.type})" for cell in case.cells]
@@ -119,7 +122,10 @@ def test_arrays_of_every_type(case: Case, dimensions: int, protocol: str, place:
         arrow = pa.list_(case.arrow)
     else:
         other = ", ".join(["NULL", *reversed(sql)])
-        cells = {f"ARRAY[[{one}], [{other}]]::{case.type}[][]": [[*values, None], [None, *reversed(values)]], "'{}'": []}
+        cells = {
+            f"ARRAY[[{one}], [{other}]]::{case.type}[][]": [[*values, None], [None, *reversed(values)]],
+            "'{}'": [],
+        }
         arrow = pa.list_(pa.list_(case.arrow))
     if pa.types.is_list(case.arrow) and case.setup:
         pytest.skip("an array of a domain over arrays is a case of its own")
@@ -132,7 +138,9 @@ def test_composites_of_every_type(case: Case, protocol: str, place: Place) -> No
     # No column of a composite declares its dimensions.
     if case.type.endswith("[][]"):
         pytest.skip("a field has one dimension")
-    cells: dict[str, Any] = {f"ROW(1, CAST({sql} AS {case.type}), 'end')": [1, value, "end"] for sql, value in case.cells.items()}
+    cells: dict[str, Any] = {
+        f"ROW(1, CAST({sql} AS {case.type}), 'end')": [1, value, "end"] for sql, value in case.cells.items()
+    }
     cells["ROW(NULL, NULL, NULL)"] = [None, None, None]
     arrow = pa.struct([("first", pa.int32()), ("Second", case.arrow), ("third", pa.string())])
     make = f'CREATE TYPE pg_temp.around AS (first int, "Second" {case.type}, third text)'
@@ -175,3 +183,10 @@ def test_what_arrow_cannot_hold_can_be_read_as_text(case: Case, odd: Odd, place:
     (text,) = table["value"].to_pylist()
     assert isinstance(text, str)
     assert text
+
+
+def test_the_reference_is_what_arrives(place: Place, postgres: Endpoint) -> None:
+    newest = int(postgres.psql("SHOW server_version_num")) >= 180_000
+    if not newest or pd.__version__.startswith("2.") or pl.__version__.startswith("1."):
+        pytest.skip("the page shows the newest versions")
+    assert generate.page(place) == generate.PAGE.read_text(), "run python -m tests.conformance.generate"

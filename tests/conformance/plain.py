@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -26,17 +27,21 @@ def _plain(scalar: Any) -> Any:
     if isinstance(scalar, pa.ExtensionScalar):
         return _plain(scalar.value)
     data_type = scalar.type
-    if pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type) or pa.types.is_time64(data_type):
-        return scalar.value if hasattr(scalar, "value") else scalar.cast(pa.int64()).as_py()
-    if pa.types.is_floating(data_type):
-        return repr(scalar.as_py())
     if pa.types.is_list(data_type):
         return values(scalar.values)
     if pa.types.is_struct(data_type):
         return [_plain(scalar[at]) for at in range(data_type.num_fields)]
-    if pa.types.is_decimal(data_type):
-        return str(scalar.as_py())
+    return _simple(scalar)
+
+
+def _simple(scalar: Any) -> Any:
+    if pa.types.is_temporal(scalar.type) and not pa.types.is_interval(scalar.type):
+        return scalar.value
     value = scalar.as_py()
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, Decimal):
+        return str(value)
     return tuple(value) if isinstance(value, pa.MonthDayNano) else value
 
 

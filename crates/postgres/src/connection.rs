@@ -91,17 +91,22 @@ impl Connection {
 
     /// Looks at the deadline and at the caller's signals.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.owner != std::process::id() {
-            return Err(Error::interface(
-                "the connection belongs to the process that this one was forked from",
-            )
-            .with_hint("open a connection of its own in each process"));
-        }
+        self.is_ours()?;
         self.watch.check()
+    }
+
+    /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
+    fn is_ours(&self) -> Result<()> {
+        if self.owner == std::process::id() {
+            return Ok(());
+        }
+        Err(Error::interface("the connection belongs to the process that this one was forked from")
+            .with_hint("open a connection of its own in each process"))
     }
 
     /// Waits for more bytes.
     pub(crate) fn fill(&mut self) -> Result<()> {
+        self.is_ours()?;
         let filled = self.link.inbox.fill(&mut self.link.socket, &self.watch);
         self.mark(filled)
     }

@@ -1,7 +1,7 @@
 """Composites: structs."""
 
 import datetime as dt
-from decimal import Decimal as D
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -40,7 +40,7 @@ CASES = (
                 [1, "x"],
                 "Ok",
                 [dt.date(2023, 1, 1), None],
-                D("1.50"),
+                Decimal("1.50"),
                 b"\x00\xff",
             ],
             "ROW(NULL, NULL, NULL, NULL, NULL)": [None] * 5,
@@ -48,7 +48,8 @@ CASES = (
         setup=(
             PAIR,
             MOOD,
-            'CREATE TYPE pg_temp.rich AS ("Pair" pg_temp.pair, mood pg_temp."Mood", list date[], price numeric(10,2), bytes bytea)',
+            """CREATE TYPE pg_temp.rich AS ("Pair" pg_temp.pair, mood pg_temp."Mood", list date[],
+            price numeric(10,2), bytes bytea)""",
         ),
         shown="",
     ),
@@ -81,7 +82,8 @@ CASES = (
         setup=(
             PAIR,
             MOOD,
-            "CREATE TYPE pg_temp.odd AS (address inet, pair pg_temp.pair, moods pg_temp.\"Mood\"[], at timestamptz, real float8, bytes bytea, span interval)",
+            """CREATE TYPE pg_temp.odd AS (address inet, pair pg_temp.pair, moods pg_temp."Mood"[],
+            at timestamptz, real float8, bytes bytea, span interval)""",
         ),
         shown="",
     ),
@@ -89,7 +91,7 @@ CASES = (
         type="free",
         # A numeric without a scale inside: found for the whole result.
         arrow=pa.struct([("amount", pa.decimal128(38, 3))]),
-        cells={"ROW(1.5)": [D("1.500")], "ROW(0.125)": [D("0.125")], "ROW(NULL)": [None]},
+        cells={"ROW(1.5)": [Decimal("1.500")], "ROW(0.125)": [Decimal("0.125")], "ROW(NULL)": [None]},
         setup=("CREATE TYPE pg_temp.free AS (amount numeric)",),
         shown="",
     ),
@@ -97,7 +99,7 @@ CASES = (
         type="wrapped",
         # Domains keep their own names inside composites.
         arrow=pa.struct([("numbers", pa.list_(pa.int32())), ("prices", pa.list_(pa.decimal128(10, 2)))]),
-        cells={"ROW('{1,NULL}', '{1.5,NULL}')": [[1, None], [D("1.50"), None]], "ROW('{}', NULL)": [[], None]},
+        cells={"ROW('{1,NULL}', '{1.5,NULL}')": [[1, None], [Decimal("1.50"), None]], "ROW('{}', NULL)": [[], None]},
         setup=(
             "CREATE DOMAIN pg_temp.int_list AS int[]",
             "CREATE DOMAIN pg_temp.price AS numeric(10,2)",
@@ -105,5 +107,7 @@ CASES = (
         ),
         shown="",
     ),
-    Case(type="nothing", arrow=pa.struct([]), cells={"ROW()": []}, setup=("CREATE TYPE pg_temp.nothing AS ()",), shown=""),
+    Case(
+        type="nothing", arrow=pa.struct([]), cells={"ROW()": []}, setup=("CREATE TYPE pg_temp.nothing AS ()",), shown=""
+    ),
 )

@@ -1,6 +1,6 @@
 """Domains: what they are made of."""
 
-from decimal import Decimal as D
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ CASES = (
     Case(
         type="price",
         arrow=pa.decimal128(10, 2),
-        cells={"1.5": D("1.50"), "'-99999999.99'": D("-99999999.99")},
+        cells={"1.5": Decimal("1.50"), "'-99999999.99'": Decimal("-99999999.99")},
         native="numeric(10,2)",
         setup=("CREATE DOMAIN pg_temp.price AS numeric(10,2) CHECK (value <> 0)",),
         shown="domain over T",

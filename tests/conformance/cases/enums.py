@@ -11,7 +11,13 @@ CASES = (
     Case(
         type='"Mood"',
         arrow=DICTIONARY,
-        cells={"'Ok'": "Ok", "'sad'": "sad", "'it''s \"fine\", (so) {far}'": 'it\'s "fine", (so) {far}', "''": "", "'größe'": "größe"},
+        cells={
+            "'Ok'": "Ok",
+            "'sad'": "sad",
+            "'it''s \"fine\", (so) {far}'": 'it\'s "fine", (so) {far}',
+            "''": "",
+            "'größe'": "größe",
+        },
         setup=(MOOD,),
         shown="enum",
     ),

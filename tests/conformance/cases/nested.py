@@ -1,7 +1,7 @@
 """Arrays that are more than one dimension of one type; `test_types` makes arrays of every case besides."""
 
 import datetime as dt
-from decimal import Decimal as D
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -15,13 +15,21 @@ CASES = (
         type="date[]",
         arrow=pa.list_(pa.date32()),
         cells={"ARRAY['2023-01-01'::date, NULL]": [dt.date(2023, 1, 1), None], "'{}'": [], "'{NULL}'": [None]},
-        odd=(Odd(sql="ARRAY[['2023-01-01'::date]]", says=UNDECLARED), Odd(sql="ARRAY['infinity'::date]", says="infinity")),
+        odd=(
+            Odd(sql="ARRAY[['2023-01-01'::date]]", says=UNDECLARED),
+            Odd(sql="ARRAY['infinity'::date]", says="infinity"),
+        ),
         shown="T[]",
     ),
     Case(
         type="int4[][]",
         arrow=pa.list_(pa.list_(pa.int32())),
-        cells={"'{{1,NULL},{3,4}}'": [[1, None], [3, 4]], "'{}'": [], "'{{5}}'": [[5]], "'[0:1][5:5]={{1},{2}}'": [[1], [2]]},
+        cells={
+            "'{{1,NULL},{3,4}}'": [[1, None], [3, 4]],
+            "'{}'": [],
+            "'{{5}}'": [[5]],
+            "'[0:1][5:5]={{1},{2}}'": [[1], [2]],
+        },
         odd=(Odd(sql="'{1,2}'", says="an array of 1 dimensions where the column's type has 2"),),
         native="int4[]",
         shown="T[][]",
@@ -29,7 +37,10 @@ CASES = (
     Case(
         type="text[][][]",
         arrow=pa.list_(pa.list_(pa.list_(pa.string()))),
-        cells={"'{{{a,NULL},{\"NULL\",\"\"}}}'": [[["a", None], ["NULL", ""]]], "'{{{x},{y}},{{z},{\"{}\"}}}'": [[["x"], ["y"]], [["z"], ["{}"]]]},
+        cells={
+            '\'{{{a,NULL},{"NULL",""}}}\'': [[["a", None], ["NULL", ""]]],
+            "'{{{x},{y}},{{z},{\"{}\"}}}'": [[["x"], ["y"]], [["z"], ["{}"]]],
+        },
         native="text[]",
         shown="",
     ),
@@ -42,11 +53,16 @@ CASES = (
     Case(
         type="numeric[]",
         arrow=pa.list_(pa.decimal128(38, 2)),
-        cells={"'{1.25,NULL}'": [D("1.25"), None], "'{3}'": [D("3.00")]},
+        cells={"'{1.25,NULL}'": [Decimal("1.25"), None], "'{3}'": [Decimal("3.00")]},
         odd=(Odd(sql="'{NaN}'", says="NaN has no exact decimal", option=None),),
         shown="",
     ),
-    Case(type="numeric(10,2)[]", arrow=pa.list_(pa.decimal128(10, 2)), cells={"'{1.5,NULL}'": [D("1.50"), None]}, shown=""),
+    Case(
+        type="numeric(10,2)[]",
+        arrow=pa.list_(pa.decimal128(10, 2)),
+        cells={"'{1.5,NULL}'": [Decimal("1.50"), None]},
+        shown="",
+    ),
     Case(
         type="pair[]",
         arrow=pa.list_(PAIR_TYPE),

@@ -32,6 +32,8 @@ CASES = (
         arrow=pa.binary(),
         cells={"''": b"", "'\\x00ff5c22'": b'\x00\xff\\"', "'plain'": b"plain", "decode('7b7d2c', 'hex')": b"{},"},
     ),
-    Case(type="tsvector", arrow=pa.string(), cells={"'a b'": "'a' 'b'", "''": "", "'fat:1A cat:2'": "'cat':2 'fat':1A"}),
+    Case(
+        type="tsvector", arrow=pa.string(), cells={"'a b'": "'a' 'b'", "''": "", "'fat:1A cat:2'": "'cat':2 'fat':1A"}
+    ),
     Case(type="tsquery", arrow=pa.string(), cells={"'a & !b'": "'a' & !'b'", "''": ""}),
 )

@@ -3,6 +3,8 @@
 //! The binary form is `numeric_send`'s: the number of base-10,000 digits, the weight of the first, a sign word,
 //! the display scale, then the digits, all 16 bits.
 
+use std::fmt::Write;
+
 use arrow_buffer::i256;
 use longshore_core::OnOdd;
 use longshore_wire::Odd;
@@ -96,6 +98,14 @@ impl Misfit {
     }
 }
 
+#[cold]
+fn beyond_double() -> Odd {
+    Odd::with_hint(
+        "the value is beyond the largest double",
+        "ask for text: schema={\"<column>\": \"string\"}",
+    )
+}
+
 /// Integers that decimals are made of.
 pub(crate) trait Mantissa: Copy + Send + 'static {
     const ZERO: Self;
@@ -168,8 +178,7 @@ impl DecimalType {
             Parsed::Finite(numeric) => numeric,
             Parsed::Special(value) => return Err(special(value, self.numeric_nan)),
         };
-        let mantissa =
-            numeric.at_scale::<M>(self).map_err(|misfit| misfit.of(&numeric.plain(), self))?;
+        let mantissa = numeric.at_scale::<M>(self).map_err(|misfit| misfit.of(&numeric.plain(), self))?;
         Ok(if numeric.negative { mantissa.negated() } else { mantissa })
     }
 
@@ -182,8 +191,7 @@ impl DecimalType {
             mantissa =
                 mantissa.times_plus(10, i32::from(digit)).ok_or_else(|| Misfit::Digits.of(text, self))?;
         }
-        let mantissa =
-            rescale(mantissa, decimal.decimals, self).map_err(|misfit| misfit.of(text, self))?;
+        let mantissa = rescale(mantissa, decimal.decimals, self).map_err(|misfit| misfit.of(text, self))?;
         Ok(if decimal.negative { mantissa.negated() } else { mantissa })
     }
 }
@@ -226,9 +234,7 @@ impl Numeric<'_> {
                 if digit % power != 0 {
                     return Err(Misfit::Decimals);
                 }
-                mantissa = mantissa
-                    .times_plus(10_000 / power, digit / power)
-                    .ok_or(Misfit::Digits)?;
+                mantissa = mantissa.times_plus(10_000 / power, digit / power).ok_or(Misfit::Digits)?;
                 return if mantissa.fits(to.precision) { Ok(mantissa) } else { Err(Misfit::Digits) };
             }
             mantissa = mantissa.times_plus(10_000, digit).ok_or(Misfit::Digits)?;
@@ -255,24 +261,29 @@ impl Numeric<'_> {
 
     /// `[-]digitsE-places`, for the standard library's parser.
     fn text(&self) -> String {
-        use std::fmt::Write;
         let mut text = String::with_capacity(self.digits.len() * 2 + 8);
         text.push_str(if self.negative { "-0" } else { "0" });
-        for digit in self.digits() {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{digit:04}");
-        }
+        self.push_digits(&mut text);
+        // Writing to a String cannot fail.
         let _ = write!(text, "E{}", -4 * self.places);
         text
+    }
+
+    fn push_digits(&self, text: &mut String) {
+        for digit in self.digits() {
+            let _ = write!(text, "{digit:04}");
+        }
     }
 
     /// The number as PostgreSQL writes it, but for zeros at its end.
     #[cold]
     fn plain(&self) -> String {
-        let digits: String = self.digits().map(|digit| format!("{digit:04}")).collect();
+        let mut digits = String::new();
+        self.push_digits(&mut digits);
         let places = usize::try_from(4 * self.places).unwrap_or_default();
         let zeros = usize::try_from(-4 * self.places).unwrap_or_default();
-        let digits = format!("{}{digits}{}", "0".repeat((places + 1).saturating_sub(digits.len())), "0".repeat(zeros));
+        let digits =
+            format!("{}{digits}{}", "0".repeat((places + 1).saturating_sub(digits.len())), "0".repeat(zeros));
         let (whole, fraction) = digits.split_at(digits.len() - places);
         let whole = Some(whole.trim_start_matches('0')).filter(|whole| !whole.is_empty()).unwrap_or("0");
         let fraction = fraction.trim_end_matches('0');
