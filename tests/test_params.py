@@ -286,6 +286,25 @@ def test_composites(url: str) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("type_", "value", "says"),
+    [
+        ("pair", (b"raw", None), "decode the bytes"),
+        ("pair", (None, dt.datetime(2024, 1, 1)), "no moment"),  # noqa: DTZ001  that is what is refused
+        ("pair[]", [(None, dt.datetime(2024, 1, 1))], "no moment"),  # noqa: DTZ001  likewise
+        ("moment", dt.datetime(2024, 1, 1), "no moment"),  # noqa: DTZ001  likewise
+        ("pair", ("a",), "2 fields, the tuple 1"),
+    ],
+)
+def test_what_types_of_the_catalogue_refuse(type_: str, value: Any, says: str, url: str) -> None:
+    before = [
+        "CREATE TYPE pg_temp.pair AS (word text, at timestamptz)",
+        "CREATE DOMAIN pg_temp.moment AS timestamptz",
+    ]
+    with pytest.raises(longshore.DataError, match=says):
+        longshore.read_sql(f"SELECT ($1::pg_temp.{type_})::text", url, params=[value], pre_execution_query=before)
+
+
 @pytest.mark.parametrize("params", [[], None, [1], [1, 2, 3]])
 def test_a_wrong_number_of_params(params: Any, url: str) -> None:
     with pytest.raises(longshore.ProgrammingError, match="the statement has 2 parameters, params has"):

@@ -77,12 +77,19 @@ impl Catalogue {
         !self.absent
     }
 
-    /// Asks for whatever `columns` need and is not known yet; whether that went through the connection.
-    pub(crate) fn load(&mut self, connection: &mut Connection, columns: &[Described]) -> Result<()> {
+    /// Asks for whatever `columns` and `parameters` need and is not known yet.
+    pub(crate) fn load(
+        &mut self,
+        connection: &mut Connection,
+        columns: &[Described],
+        parameters: &[u32],
+    ) -> Result<()> {
         if self.absent {
             return Ok(());
         }
         let mut wanted: Vec<u32> = columns.iter().map(|column| column.oid).collect();
+        // A parameter of type 0 is one that the server leaves open.
+        wanted.extend(parameters.iter().filter(|oid| **oid != 0));
         for _ in 0..DEPTH {
             wanted.retain(|oid| !self.is_known(*oid));
             wanted.sort_unstable();

@@ -7,42 +7,34 @@ use std::fmt::Write;
 use longshore_core::{Error, Result, Value};
 
 use crate::decode::civil::civil_from_days;
-use crate::types::{Class, class, element_of};
+use crate::types::{Attribute, Class, Kind, Type};
 
 const DAY: i64 = 86_400_000_000;
 
-/// JSON's type; jsonb is 3802.
-const JSON: u32 = 114;
-const JSONB: u32 = 3802;
-const TIMETZ: u32 = 1266;
-const BYTEA: u32 = 17;
-/// The one type whose array elements are not parted by commas.
-const BOX: u32 = 603;
-
-/// The text of each of `values` for parameters of the types `oids`; `None` is NULL.
-pub(crate) fn parameters(values: &[&Value], oids: &[u32]) -> Result<Vec<Option<Vec<u8>>>> {
-    if values.len() != oids.len() {
+/// The text of each of `values` for parameters of `types`; `None` is NULL.
+pub(crate) fn parameters(values: &[&Value], types: &[Type]) -> Result<Vec<Option<Vec<u8>>>> {
+    if values.len() != types.len() {
         return Err(Error::programming(format!(
             "the statement has {} parameter{}, params has {}",
-            oids.len(),
-            if oids.len() == 1 { "" } else { "s" },
+            types.len(),
+            if types.len() == 1 { "" } else { "s" },
             values.len()
         ))
         .with_hint("write $1, $2, ... for a list of params, or :name for a dict"));
     }
-    let numbered = values.iter().zip(oids).enumerate();
-    let encoded = numbered.map(|(index, (value, oid))| {
-        text(value, *oid)
+    let numbered = values.iter().zip(types).enumerate();
+    let encoded = numbered.map(|(index, (value, native))| {
+        text(value, native)
             .map(|text| text.map(String::into_bytes))
             .map_err(|error| error.within(format!("parameter ${}", index + 1)))
     });
     encoded.collect()
 }
 
-/// The text of `value` for a parameter of type `oid`; `None` is NULL.
-fn text(value: &Value, oid: u32) -> Result<Option<String>> {
-    refuse_loss(value, oid)?;
-    if matches!(oid, JSON | JSONB) {
+/// The text of `value` for a parameter of type `native`; `None` is NULL.
+fn text(value: &Value, native: &Type) -> Result<Option<String>> {
+    refuse_loss(value, native)?;
+    if let Kind::Plain(Class::Json | Class::Jsonb) = native.kind {
         return Ok(match value {
             Value::Null => None,
             Value::Text(text) => Some(text.clone()),
@@ -62,18 +54,24 @@ fn text(value: &Value, oid: u32) -> Result<Option<String>> {
         Value::Instant(microseconds) => timestamp(*microseconds, "+00"),
         Value::Interval(months, days, microseconds) => interval(*months, *days, *microseconds),
         Value::Uuid(bytes) => hex("", bytes),
-        Value::List(items) => array(items, element_of(oid).unwrap_or(0))?,
         // A tuple for an array parameter is a list.
-        Value::Row(items) => match element_of(oid) {
-            Some(element) => array(items, element)?,
-            None => row(items)?,
-        },
+        Value::List(items) | Value::Row(items) => nested(value, items, native)?,
     }))
 }
 
+/// The literal of a list or tuple.
+fn nested(value: &Value, items: &[Value], native: &Type) -> Result<String> {
+    match (&native.kind, value) {
+        (Kind::Array { element, delimiter, .. }, _) => array(items, element, char::from(*delimiter)),
+        (Kind::Composite(fields), _) => row(items, Some(fields.as_ref())),
+        (_, Value::Row(_)) => row(items, None),
+        _ => array(items, &Type::text_only(&native.name), ','),
+    }
+}
+
 /// Refuses a value that the server would take and change without a word.
-fn refuse_loss(value: &Value, oid: u32) -> Result<()> {
-    let Some(class) = class(oid) else { return Ok(()) };
+fn refuse_loss(value: &Value, native: &Type) -> Result<()> {
+    let Kind::Plain(class) = native.kind else { return Ok(()) };
     match (value, class) {
         (Value::Int(value), Class::Float8) if float_differs(*value) => {
             Err(lossy("float8", "it has no exact double"))
@@ -102,10 +100,10 @@ fn refuse_loss(value: &Value, oid: u32) -> Result<()> {
         (Value::Time(_, Some(_)), Class::Time) => {
             Err(lossy("time", "the server would drop the offset; give value.replace(tzinfo=None)"))
         }
-        (Value::Time(_, None), _) if oid == TIMETZ => {
+        (Value::Time(_, None), _) if native.name == "timetz" => {
             Err(lossy("timetz", "its offset would depend on the session; give the time a tzinfo"))
         }
-        (Value::Bytes(_), _) if oid != BYTEA => Err(lossy(
+        (Value::Bytes(_), _) if class != Class::Bytes => Err(lossy(
             "a type that is not bytea",
             "the server would store the text \\x...; decode the bytes, or cast the parameter: $1::bytea",
         )),
@@ -195,16 +193,15 @@ fn interval(months: i32, days: i32, microseconds: i64) -> String {
 }
 
 /// An array literal; every element but NULL and lists in quotes.
-fn array(items: &[Value], element: u32) -> Result<String> {
+fn array(items: &[Value], element: &Type, delimiter: char) -> Result<String> {
+    let is_json = matches!(element.kind, Kind::Plain(Class::Json | Class::Jsonb));
     let mut literal = String::from("{");
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
-            literal.push(if element == BOX { ';' } else { ',' });
+            literal.push(delimiter);
         }
         match item {
-            Value::List(inner) if !matches!(element, JSON | JSONB) => {
-                literal.push_str(&array(inner, element)?);
-            }
+            Value::List(inner) if !is_json => literal.push_str(&array(inner, element, delimiter)?),
             _ => match text(item, element)? {
                 None => literal.push_str("NULL"),
                 Some(text) => quote(&mut literal, &text, "\\\"", "\\\\"),
@@ -215,14 +212,24 @@ fn array(items: &[Value], element: u32) -> Result<String> {
     Ok(literal)
 }
 
-/// A record literal; NULL is nothing between two commas.
-fn row(items: &[Value]) -> Result<String> {
+/// A record literal, of `fields` where they are known; NULL is nothing between two commas.
+fn row(items: &[Value], fields: Option<&[Attribute]>) -> Result<String> {
+    if let Some(fields) = fields.filter(|fields| fields.len() != items.len()) {
+        return Err(Error::data(format!(
+            "the composite has {} fields, the tuple {}",
+            fields.len(),
+            items.len()
+        ))
+        .with_hint("give a value for each field, None for NULL"));
+    }
+    let unknown = Type::text_only("record");
     let mut literal = String::from("(");
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             literal.push(',');
         }
-        if let Some(text) = text(item, 0)? {
+        let native = fields.and_then(|fields| fields.get(index)).map_or(&unknown, |field| &field.native);
+        if let Some(text) = text(item, native)? {
             quote(&mut literal, &text, "\"\"", "\\\\");
         }
     }
@@ -261,7 +268,7 @@ fn json(value: &Value) -> Result<String> {
             format!("[{}]", items.join(","))
         }
         Value::Bytes(_) => return Err(lossy("json", "JSON has no bytes; encode them as text")),
-        other => json_text(&text(other, 0)?.unwrap_or_default()),
+        other => json_text(&text(other, &Type::text_only("json"))?.unwrap_or_default()),
     })
 }
 
@@ -288,8 +295,12 @@ fn json_text(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn builtin(oid: u32) -> Type {
+        Type::builtin(oid).unwrap()
+    }
+
     fn plain(value: &Value) -> String {
-        text(value, 0).unwrap().unwrap()
+        text(value, &Type::text_only("any")).unwrap().unwrap()
     }
 
     #[test]
@@ -302,7 +313,7 @@ mod tests {
         assert_eq!(plain(&Value::Date(-719_528)), "0001-01-01 BC");
         assert_eq!(plain(&Value::Interval(-1, 2, -3_000_001)), "-1 mons 2 days -0:00:03.000001");
         assert_eq!(plain(&Value::Time(1, Some(-3600))), "00:00:00.000001-01:00:00");
-        assert_eq!(plain(&Value::Bytes(vec![0, 255])), "\\x00ff");
+        assert_eq!(text(&Value::Bytes(vec![0, 255]), &builtin(17)).unwrap().unwrap(), "\\x00ff");
     }
 
     #[test]
@@ -319,11 +330,10 @@ mod tests {
 
     #[test]
     fn loss_is_refused() {
-        let timestamptz = 1184;
-        assert!(super::text(&Value::Timestamp(0), timestamptz).is_err());
-        assert!(super::text(&Value::Int((1 << 53) + 1), 701).is_err());
-        assert!(super::text(&Value::Int(1 << 53), 701).is_ok());
-        assert!(super::text(&Value::Timestamp(1), 1082).is_err());
-        assert!(super::text(&Value::Bytes(vec![]), 25).is_err());
+        assert!(super::text(&Value::Timestamp(0), &builtin(1184)).is_err());
+        assert!(super::text(&Value::Int((1 << 53) + 1), &builtin(701)).is_err());
+        assert!(super::text(&Value::Int(1 << 53), &builtin(701)).is_ok());
+        assert!(super::text(&Value::Timestamp(1), &builtin(1082)).is_err());
+        assert!(super::text(&Value::Bytes(vec![]), &builtin(25)).is_err());
     }
 }

@@ -32,7 +32,7 @@ impl PostgresSession {
     fn prepare(&mut self, statement: &str) -> Result<Prepared> {
         let prepared = self.connection.prepare(statement)?;
         let Some(columns) = &prepared.columns else { return Ok(prepared) };
-        match self.catalogue.load(&mut self.connection, columns) {
+        match self.catalogue.load(&mut self.connection, columns, &prepared.parameters) {
             Ok(()) => Ok(prepared),
             // The failed lookup ended the exchange, and with it the unnamed statement's plan: parse once more.
             Err(error) if error.sqlstate().is_some() && self.connection.is_usable() => {
@@ -140,7 +140,9 @@ impl Session for PostgresSession {
         let statement = positional(&query.text, &query.params)?;
         let planned = self.plan(&statement.text, options);
         let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
-        let bound = encode::parameters(&statement.values, &prepared.parameters);
+        let types: Vec<Type> =
+            prepared.parameters.iter().map(|oid| self.catalogue.type_of(*oid, -1)).collect();
+        let bound = encode::parameters(&statement.values, &types);
         let columns = planned.iter().map(|planned| read_column(planned, options)).collect::<Result<Vec<_>>>();
         let (bound, columns) = match (bound, columns) {
             (Ok(bound), Ok(columns)) => (bound, columns),
