@@ -181,3 +181,21 @@ def signal_server(server: PostgreSQL, number: signal.Signals) -> None:
     import os
 
     os.kill(server.pid, number)
+
+
+TRICKLING = "SELECT repeat('x', 1000) AS t, pg_sleep(0.005)::text AS s FROM generate_series(1, 4000)"
+NOTICES = "DO $$ BEGIN LOOP RAISE NOTICE 'x'; END LOOP; END $$"
+
+
+@pytest.mark.parametrize(
+    ("query", "before"),
+    [(TRICKLING, None), ("SELECT 1", TRICKLING), ("SELECT 1", NOTICES)],
+    ids=["trickling", "trickling before", "endless notices"],
+)
+def test_a_deadline_is_heard_while_bytes_keep_coming(query: str, before: str | None, postgres: Endpoint) -> None:
+    name = f"trickle_{hash((query, before)) % 1000}"
+    started = time.monotonic()
+    with pytest.raises(longshore.TimeoutError):
+        longshore.read_sql(query, postgres.url(application_name=name), timeout=0.5, pre_execution_query=before)
+    assert time.monotonic() - started < 1.5
+    wait(lambda: not running(postgres, name), 2)

@@ -252,6 +252,31 @@ def test_what_cannot_be_bound(value: Any, says: str, url: str) -> None:
     assert says in str(caught.value)
 
 
+def test_what_contains_itself_is_refused(url: str) -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (endless, deep):
+        with pytest.raises(ValueError, match="nested more than 64 levels"):
+            text(value, "int[]", url)
+    with pytest.raises(TypeError, match="longdouble cannot be bound"):
+        text(np.longdouble(1.5), "float8", url)
+
+
+def test_intervals_in_every_style(url: str) -> None:
+    for style in ("postgres", "sql_standard", "iso_8601"):
+        table = longshore.read_sql(
+            "SELECT extract(epoch FROM $1::interval)::bigint AS s",
+            url,
+            return_type="arrow",
+            params=[longshore.Interval(-1, 2, 3_000_000_000)],
+            pre_execution_query=f"SET intervalstyle = '{style}'",
+        )
+        assert table["s"].to_pylist() == [-30 * 86_400 + 2 * 86_400 + 3]
+
+
 def test_any_takes_a_list(url: str) -> None:
     query = "SELECT i FROM generate_series(1, 9) AS i WHERE i = ANY($1)"
     for ids in ([2, 4], (2, 4), np.array([2, 4]), pd.Series([2, 4])):

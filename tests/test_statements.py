@@ -1,6 +1,7 @@
 """Every kind of statement: what runs, what is refused before it runs, and in how many flights."""
 
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -185,6 +186,43 @@ def test_a_list_of_queries_settles_one_scale(url: str) -> None:
     table = read(["SELECT 1.5 AS n", "SELECT 0.125 AS n", "SELECT NULL::numeric AS n"], url)
     assert [str(value) for value in table["n"].to_pylist()] == ["1.500", "0.125", "None"]
     assert table.schema.field("n").type == pa.decimal128(38, 3)
+
+
+@pytest.mark.parametrize(
+    "queries",
+    [
+        ["SELECT 1.5::numeric AS a", "SELECT '\\x00'::bytea AS a"],
+        ["SELECT '\\x0001000000000000002a'::bytea AS a", "SELECT 1::numeric AS a"],
+        ["SELECT '1'::json AS a", "SELECT 'zz'::text AS a"],
+        ["SELECT ARRAY[1.5::numeric] AS a", "SELECT ARRAY['\\x00'::bytea] AS a"],
+    ],
+)
+def test_a_list_of_queries_mixes_no_types_of_one_storage(queries: list[str], url: str) -> None:
+    with pytest.raises(longshore.ProgrammingError, match='query 2 of the list returns "a"'):
+        read(queries, url)
+
+
+def test_a_list_of_queries_keeps_no_promise_of_one_query(url: str, postgres: Endpoint) -> None:
+    postgres.psql("CREATE TABLE statements.promised (n numeric NOT NULL, i int NOT NULL)")
+    postgres.psql("INSERT INTO statements.promised VALUES (0.5, 1)")
+    table = read(["SELECT NULL::numeric AS n, NULL::int AS i", "SELECT n, i FROM promised"], url)
+    assert [str(value) for value in table["n"].to_pylist()] == ["None", "0.5"]
+    assert table["i"].to_pylist() == [None, 1]
+
+
+def test_a_catalogue_that_promises_too_many_dimensions(url: str, postgres: Endpoint) -> None:
+    postgres.psql(f"CREATE TABLE statements.deep (a int{'[]' * 5000})")
+    assert read("SELECT a FROM deep", url)["a"].to_pylist() == []
+
+
+def test_composites_of_composites_do_not_grow_without_a_bound(url: str, postgres: Endpoint) -> None:
+    postgres.psql("CREATE TYPE statements.level0 AS (a int)")
+    for level in range(1, 25):
+        below = f"statements.level{level - 1}"
+        postgres.psql(f"CREATE TYPE statements.level{level} AS (a {below}, b {below})")
+    started = time.monotonic()
+    assert read("SELECT NULL::level24 AS a", url)["a"].to_pylist() == [None]
+    assert time.monotonic() - started < 5
 
 
 def test_a_list_of_queries_takes_one_set_of_params(url: str) -> None:

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{FieldRef, Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::{Batches, Error, Query, ReadOptions, Result, Session, Settled};
+use crate::{
+    Batches, EXTENSION, Error, NATIVE_TYPE, Query, ReadOptions, Result, Session, Settled, has_deferred,
+};
 
 /// Reads `queries` in order, at one moment of the database unless the options say otherwise, as one result.
 pub fn read_all(
@@ -53,24 +55,19 @@ impl Chain {
     /// The queries must agree in names and types; metadata such as a text's declared length may differ.
     fn check(&self, next: &Schema) -> Result<()> {
         let (first, next) = (self.schema.fields(), next.fields());
-        let differs = |(a, b): (&FieldRef, &FieldRef)| {
-            a.name() != b.name() || !a.data_type().equals_datatype(b.data_type())
-        };
-        if first.len() == next.len() && !first.iter().zip(next).any(differs) {
-            return Ok(());
+        if first.len() != next.len() {
+            let said = format!("{} columns where the first has {}", next.len(), first.len());
+            return Err(self.mismatch(&said));
         }
-        let said = match first.iter().zip(next).find(|pair| differs(*pair)) {
-            Some((a, b)) => format!(
-                "{:?} of {} where the first has {:?} of {}",
-                b.name(),
-                b.data_type(),
-                a.name(),
-                a.data_type()
-            ),
-            None => format!("{} columns where the first has {}", next.len(), first.len()),
-        };
-        Err(Error::programming(format!("query {} of the list returns {said}", self.number))
-            .with_hint("give every query the same columns, names and types: cast where they differ"))
+        match first.iter().zip(next).find(|(a, b)| !are_alike(a, b)) {
+            Some((a, b)) => Err(self.mismatch(&format!("{} where the first has {}", named(b), named(a)))),
+            None => Ok(()),
+        }
+    }
+
+    fn mismatch(&self, said: &str) -> Error {
+        Error::programming(format!("query {} of the list returns {said}", self.number))
+            .with_hint("give every query the same columns, names and types: cast where they differ")
     }
 
     fn under_schema(&self, batch: &RecordBatch) -> Result<RecordBatch> {
@@ -79,6 +76,23 @@ impl Chain {
         RecordBatch::try_new_with_options(self.schema.clone(), batch.columns().to_vec(), &options)
             .map_err(|error| Error::internal(format!("the batches of a list do not match: {error}")))
     }
+}
+
+/// Whether one column may follow the other. What is settled only with the whole result must be the very same type,
+/// for its cells are kept as they came.
+fn are_alike(a: &Field, b: &Field) -> bool {
+    if a.name() != b.name() || a.metadata().get(EXTENSION) != b.metadata().get(EXTENSION) {
+        return false;
+    }
+    if has_deferred(a) || has_deferred(b) {
+        return a.data_type() == b.data_type() && a.metadata() == b.metadata();
+    }
+    a.data_type().equals_datatype(b.data_type())
+}
+
+fn named(field: &Field) -> String {
+    let native = field.metadata().get(NATIVE_TYPE).cloned();
+    format!("{:?} of {}", field.name(), native.unwrap_or_else(|| field.data_type().to_string()))
 }
 
 /// One query's NOT NULL is no promise for the next.
@@ -119,8 +133,8 @@ impl Batches for Chain {
         self.current.as_ref().is_none_or(|current| current.is_settled())
     }
 
-    fn settle(&self, batches: Vec<RecordBatch>) -> Result<Settled> {
-        self.current.as_ref().ok_or_else(failed)?.settle(batches)
+    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
+        self.current.as_ref().ok_or_else(failed)?.settle(schema, batches)
     }
 
     fn into_session(self: Box<Self>) -> Result<Box<dyn Session>> {

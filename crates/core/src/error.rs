@@ -102,6 +102,7 @@ impl Error {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self.name_column();
         self
     }
 
@@ -129,11 +130,15 @@ impl Error {
     /// Adds the column, row and native type. A `<column>` in the hint becomes the column's name.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
-        if let (Some(hint), Some(column)) = (&self.0.hint, &place.column) {
+        self.0.place = place;
+        self.name_column();
+        self
+    }
+
+    fn name_column(&mut self) {
+        if let (Some(hint), Some(column)) = (&self.0.hint, &self.0.place.column) {
             self.0.hint = Some(hint.replace("\"<column>\"", &format!("{column:?}")));
         }
-        self.0.place = place;
-        self
     }
 
     /// Adds the error below this one.

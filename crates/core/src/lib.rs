@@ -6,6 +6,7 @@
 mod chain;
 mod error;
 mod limit;
+mod metadata;
 mod query;
 mod read;
 mod secret;
@@ -17,6 +18,7 @@ mod watch;
 pub use chain::read_all;
 pub use error::{Error, Kind, Place, Result};
 pub use limit::within_limit;
+pub use metadata::{DEFERRED, EXTENSION, NATIVE_TYPE, has_deferred};
 pub use query::{Param, Params, Query, Value};
 pub use read::{Decimals, OnOdd, Protocol, ReadOptions, Uuids};
 pub use secret::{PasswordSource, Secret};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{Query, ReadOptions, Result, Target, Watch};
 
@@ -62,9 +62,10 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     }
 
     /// Gives columns whose source has no type of their own the one that fits the `batches` of the whole
-    /// result (see [`crate::Decimals::Settled`]). The default leaves them as they are.
-    fn settle(&self, batches: Vec<RecordBatch>) -> Result<Settled> {
-        Ok((self.schema(), batches))
+    /// result (see [`crate::Decimals::Settled`]). `schema` is theirs: [`Batches::schema`], or the same with fewer
+    /// promises. The default leaves them as they are.
+    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
+        Ok((Arc::new(schema.clone()), batches))
     }
 
     /// Gives the session back after the last batch.

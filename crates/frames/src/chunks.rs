@@ -7,6 +7,7 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::{Array, ArrayRef, LargeStringArray, ffi, new_empty_array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
+use longshore_core::EXTENSION;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
@@ -14,7 +15,7 @@ use pyo3::types::{PyCapsule, PyList};
 use crate::column::Parts;
 use crate::columns::Accumulator;
 use crate::fault::Fault;
-use crate::shape::{EXTENSION, is_json, is_text};
+use crate::shape::{is_json, is_text};
 
 /// One array under the Arrow `PyCapsule` interface.
 #[pyclass(frozen, module = "longshore._core")]

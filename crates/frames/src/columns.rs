@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_core::{Error, Place, Result};
+use longshore_core::{Error, NATIVE_TYPE, Place, Result};
 use pyo3::prelude::*;
 
 use crate::chunks::Chunks;
@@ -13,9 +13,6 @@ use crate::names::distinct_names;
 use crate::numbers;
 use crate::objects::Objects;
 use crate::shape::{Backend, Choices, Shape};
-
-/// The metadata key under which a source leaves the database's own name of a type.
-const NATIVE_TYPE: &str = "native_type";
 
 /// Takes a column's arrays in without the interpreter.
 pub(crate) trait Accumulator: Send {

@@ -11,7 +11,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::names::distinct_names;
-use crate::shape::EXTENSION;
+use longshore_core::EXTENSION;
 
 /// The schema under which polars takes batches of `schema`.
 #[must_use]

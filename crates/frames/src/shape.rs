@@ -1,6 +1,7 @@
 //! THE TABLE: which form each Arrow type takes in a frame.
 
 use arrow_schema::{DataType, Field};
+use longshore_core::EXTENSION;
 
 /// What the caller's frame is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,9 +154,6 @@ impl Family {
 pub(crate) fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
-
-/// The metadata key of Arrow's extension types.
-pub(crate) const EXTENSION: &str = "ARROW:extension:name";
 
 fn has_extension(field: &Field, name: &str) -> bool {
     field.metadata().get(EXTENSION).is_some_and(|extension| extension == name)

@@ -13,6 +13,9 @@ use crate::types::{Attribute, Kind, Type, class, element_of};
 /// Types inside types deeper than this arrive as text.
 const DEPTH: usize = 32;
 
+/// Fields that one type may have in all its parts, beyond which the rest arrives as text.
+const FIELDS: usize = 4096;
+
 /// One row per type, per enum label and per field of a composite, each with what it refers to.
 const TYPES: &str = "\
 SELECT 't', t.oid, format_type(t.oid, NULL), t.typtype, \
@@ -154,32 +157,35 @@ impl Catalogue {
 
     /// The type of `oid`, resolved down to builtin ones.
     pub(crate) fn type_of(&self, oid: u32, modifier: i32) -> Type {
-        self.resolve(oid, modifier, 0)
+        self.resolve(oid, modifier, 0, &mut FIELDS.clone())
     }
 
-    fn resolve(&self, oid: u32, modifier: i32, depth: usize) -> Type {
+    /// `budget` is what is left of [`FIELDS`]: composites of composites grow with a power of their depth.
+    fn resolve(&self, oid: u32, modifier: i32, depth: usize, budget: &mut usize) -> Type {
         if let Some(builtin) = Type::builtin(oid) {
             return builtin.with_modifier(modifier);
         }
-        let Some(entry) = self.types.get(&oid).filter(|_| depth < DEPTH) else {
+        let Some(entry) = self.types.get(&oid).filter(|_| depth < DEPTH && *budget > 0) else {
             return Type::text_only(format!("type {oid}"));
         };
         let of = |name: &str, kind: Kind| Type { name: name.to_owned(), kind, modifier: -1 };
         match entry {
             Entry::Other { name } => Type::text_only(name),
             Entry::Array { element, delimiter } => {
-                Type::array_of(self.resolve(*element, -1, depth + 1), *delimiter).with_modifier(modifier)
+                Type::array_of(self.resolve(*element, -1, depth + 1, budget), *delimiter)
+                    .with_modifier(modifier)
             }
             // The domain's own modifier wins: a domain has none of its column.
-            Entry::Domain { base, modifier } => self.resolve(*base, *modifier, depth + 1),
+            Entry::Domain { base, modifier } => self.resolve(*base, *modifier, depth + 1, budget),
             Entry::Enum { name, labels } => of(name, Kind::Enum(labels.clone())),
             Entry::Composite { name, fields } => {
-                let attribute = |(name, oid, modifier): &(String, u32, i32)| Attribute {
-                    name: name.clone(),
-                    oid: *oid,
-                    native: self.resolve(*oid, *modifier, depth + 1),
-                };
-                of(name, Kind::Composite(fields.iter().map(attribute).collect()))
+                let mut attributes = Vec::with_capacity(fields.len());
+                for (name, oid, modifier) in fields {
+                    *budget = budget.saturating_sub(1);
+                    let native = self.resolve(*oid, *modifier, depth + 1, budget);
+                    attributes.push(Attribute { name: name.clone(), oid: *oid, native });
+                }
+                of(name, Kind::Composite(attributes.into()))
             }
         }
     }

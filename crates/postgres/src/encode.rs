@@ -181,11 +181,12 @@ fn zone(seconds: i32) -> String {
 }
 
 fn interval(months: i32, days: i32, microseconds: i64) -> String {
-    let (sign, span) =
-        if microseconds < 0 { ("-", microseconds.unsigned_abs()) } else { ("", microseconds.unsigned_abs()) };
-    let (seconds, fraction) = (span / 1_000_000, span % 1_000_000);
+    let span = microseconds.unsigned_abs();
+    let (sign, seconds, fraction) =
+        (if microseconds < 0 { '-' } else { '+' }, span / 1_000_000, span % 1_000_000);
+    // Every part with its sign: in the style sql_standard a lone minus would count for all of them.
     format!(
-        "{months} mons {days} days {sign}{}:{:02}:{:02}.{fraction:06}",
+        "{months:+} mons {days:+} days {sign}{}:{:02}:{:02}.{fraction:06}",
         seconds / 3600,
         seconds / 60 % 60,
         seconds % 60
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!(plain(&Value::Timestamp(-1)), "1969-12-31 23:59:59.999999");
         assert_eq!(plain(&Value::Instant(0)), "1970-01-01 00:00:00.000000+00");
         assert_eq!(plain(&Value::Date(-719_528)), "0001-01-01 BC");
-        assert_eq!(plain(&Value::Interval(-1, 2, -3_000_001)), "-1 mons 2 days -0:00:03.000001");
+        assert_eq!(plain(&Value::Interval(-1, 2, -3_000_001)), "-1 mons +2 days -0:00:03.000001");
         assert_eq!(plain(&Value::Time(1, Some(-3600))), "00:00:00.000001-01:00:00");
         assert_eq!(text(&Value::Bytes(vec![0, 255]), &builtin(17)).unwrap().unwrap(), "\\x00ff");
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
-use longshore_core::{Batches, Error, Kind, Place, ReadOptions, Result, Session, Settled};
+use longshore_core::{Batches, Error, Kind, Place, ReadOptions, Result, Session, Settled, has_deferred};
 use longshore_wire::{CellFault, Decoder, Span, Spans};
 
-use crate::decode::{has_deferred, settle};
+use crate::decode::settle;
 use crate::message::{Frame, HEADER, Reader, broken, frame, unexpected};
 use crate::session::PostgresSession;
 use crate::types::Format;
@@ -15,9 +15,6 @@ use crate::types::Format;
 /// No batch takes further rows from here on, so that 32-bit offsets always suffice: one further chunk adds a value
 /// of 1 GiB at most.
 const CLOSE_AT: usize = 512 << 20;
-
-/// Rows of a chunk at most.
-const CHUNK: usize = 1024;
 
 /// One column on its way from the wire into Arrow.
 pub(crate) struct ReadColumn {
@@ -121,8 +118,8 @@ impl Rows {
     /// First pass: the spans of all complete rows that the chunk can still take.
     fn index(&mut self) -> Result<Stop> {
         let bytes = self.session.connection.bytes();
-        let limit = CHUNK.min(self.options.batch_rows - self.pending);
-        while self.spans.rows() < limit {
+        let wanted = self.options.batch_rows - self.pending;
+        while !self.spans.is_full() && self.spans.rows() < wanted {
             let Some(got) = frame(&bytes[self.indexed..])? else { return Ok(Stop::Starved) };
             if got.tag != b'D' {
                 return Ok(Stop::Message(got));
@@ -302,7 +299,7 @@ impl Batches for Rows {
         !self.schema.fields().iter().any(|field| has_deferred(field))
     }
 
-    fn settle(&self, batches: Vec<RecordBatch>) -> Result<Settled> {
+    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
         let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
         let mut columns: Vec<std::vec::IntoIter<ArrayRef>> = Vec::new();
         let mut fields: Vec<FieldRef> = Vec::new();
@@ -313,11 +310,11 @@ impl Batches for Rows {
         }
         for (index, arrays) in arrays.into_iter().enumerate() {
             let format = self.columns[index].format;
-            let (field, arrays) = settle(&self.schema.fields()[index], arrays, format, &self.options)?;
+            let (field, arrays) = settle(&schema.fields()[index], arrays, format, &self.options)?;
             fields.push(field);
             columns.push(arrays.into_iter());
         }
-        let schema = Arc::new(Schema::new_with_metadata(fields, self.schema.metadata().clone()));
+        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         let batch = |rows: usize| {
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             let arrays = columns.iter_mut().filter_map(Iterator::next).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Batches, Cancel, Column, Error, Protocol, Query, ReadOptions, Result, Session, Target, Watch,
+    Batches, Cancel, Column, Error, NATIVE_TYPE, Protocol, Query, ReadOptions, Result, Session, Target, Watch,
 };
 
 use crate::catalogue::Catalogue;
@@ -15,7 +15,7 @@ use crate::encode;
 use crate::placeholders::positional;
 use crate::plain::is_plain;
 use crate::rows::{ReadColumn, Rows};
-use crate::types::{Class, Format, Kind, NATIVE_TYPE, Type};
+use crate::types::{Class, Format, Kind, Type};
 
 /// One connection to PostgreSQL, or to a server that speaks its wire.
 pub(crate) struct PostgresSession {

@@ -7,16 +7,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use longshore_core::{
-    Decimals, Error, Kind as ErrorKind, OnOdd, Place, Protocol, ReadOptions, Result, Uuids,
+    DEFERRED, Decimals, EXTENSION, Error, Kind as ErrorKind, NATIVE_TYPE, OnOdd, Place, Protocol,
+    ReadOptions, Result, Uuids,
 };
-
-/// The metadata key of a field that holds the database's own name of its type.
-pub(crate) const NATIVE_TYPE: &str = "native_type";
-
-/// The metadata key of a field whose final type depends on the whole result.
-pub(crate) const DEFERRED: &str = "longshore.deferred";
-
-const EXTENSION: &str = "ARROW:extension:name";
 
 /// What a type's cells mean, and so what decodes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,7 +259,8 @@ impl Type {
     /// The same type with a column's declared number of dimensions.
     pub(crate) fn with_dimensions(mut self, declared: usize) -> Self {
         if let Kind::Array { dimensions, .. } = &mut self.kind {
-            *dimensions = declared.max(1);
+            // The catalogue takes any number; a value has six dimensions at most.
+            *dimensions = declared.clamp(1, 6);
         }
         self
     }
@@ -305,12 +299,16 @@ impl Type {
 
     /// The Arrow field of a column or field of this type.
     pub(crate) fn field(&self, name: &str, nullable: bool, options: &ReadOptions) -> Result<Field> {
-        let at = |error: Error| {
+        self.part(name, nullable, options).map_err(|error| {
             let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(self.label()) };
             error.at(place)
-        };
+        })
+    }
+
+    /// The field of a column or of a part of one; an error says nothing of its place.
+    fn part(&self, name: &str, nullable: bool, options: &ReadOptions) -> Result<Field> {
         let mut metadata = HashMap::from([(NATIVE_TYPE.to_owned(), self.label())]);
-        let data_type = self.arrow(options).map_err(at)?;
+        let data_type = self.arrow(options)?;
         if let Some(extension) = self.extension(options) {
             metadata.insert(EXTENSION.to_owned(), extension.to_owned());
         }
@@ -392,14 +390,14 @@ impl Type {
             },
             Kind::Enum(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
             Kind::Array { element, dimensions, .. } => {
-                let mut list = DataType::List(Arc::new(element.field("item", true, options)?));
+                let mut list = DataType::List(Arc::new(element.part("item", true, options)?));
                 for _ in 1..*dimensions {
                     list = DataType::List(Arc::new(Field::new_list_field(list, true)));
                 }
                 list
             }
             Kind::Composite(attributes) => {
-                let field = |attribute: &Attribute| attribute.native.field(&attribute.name, true, options);
+                let field = |attribute: &Attribute| attribute.native.part(&attribute.name, true, options);
                 DataType::Struct(attributes.iter().map(field).collect::<Result<Fields>>()?)
             }
         })

@@ -1,5 +1,7 @@
 //! Python's values as parameters of a statement.
 
+use std::cell::Cell;
+
 use longshore_core::{Param, Params, Value};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -39,7 +41,33 @@ fn within(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     }
 }
 
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One level of a nested value: what contains itself would go on for ever.
+struct Level;
+
+impl Level {
+    const LIMIT: usize = 64;
+
+    fn enter() -> PyResult<Self> {
+        if DEPTH.get() >= Self::LIMIT {
+            return Err(PyValueError::new_err("it is nested more than 64 levels deep, or contains itself"));
+        }
+        DEPTH.set(DEPTH.get() + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
 fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let _level = Level::enter()?;
     if item.is_none() {
         return Ok(Value::Null);
     }
@@ -169,13 +197,18 @@ fn by_class(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     if item.hasattr("__index__")? {
         return integer(&item.call_method0("__index__")?);
     }
+    Err(cannot_bind(item))
+}
+
+fn cannot_bind(item: &Bound<'_, PyAny>) -> PyErr {
     let class = item.get_type();
-    Err(PyTypeError::new_err(format!(
+    let named = |part: PyResult<Bound<'_, PyString>>| part.map(|name| name.to_string()).unwrap_or_default();
+    PyTypeError::new_err(format!(
         "a value of type {}.{} cannot be bound; give an int, float, str, bytes, Decimal, date, time, UUID, list, tuple \
          or dict",
-        class.module()?,
-        class.name()?
-    )))
+        named(class.module()),
+        named(class.name())
+    ))
 }
 
 /// The value of an `item` of `class`, if the class is known.
@@ -196,7 +229,11 @@ fn of_class(item: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Opti
         ("numpy", "timedelta64") => numpy_timedelta(item)?,
         // `tolist` would lose the unit of times; each element keeps it.
         ("numpy", "ndarray") | ("pandas", _) if item.hasattr("__len__")? => sequence(item)?,
-        ("numpy", "generic") => value(&item.call_method0("item")?)?,
+        // NumPy's own long double has no other form.
+        ("numpy", "generic") => match item.call_method0("item")? {
+            plain if plain.get_type().is(item.get_type()) => return Err(cannot_bind(item)),
+            plain => value(&plain)?,
+        },
         ("ipaddress", _) => Value::Text(item.str()?.extract()?),
         _ => return Ok(None),
     }))

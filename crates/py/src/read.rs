@@ -170,8 +170,11 @@ fn collect(mut batches: Box<dyn Batches>, limit: Option<usize>, progress: &mut P
         collected.push(batch);
     }
     progress.report()?;
-    let settled =
-        if batches.is_settled() { (batches.schema(), collected) } else { batches.settle(collected)? };
+    let settled = if batches.is_settled() {
+        (batches.schema(), collected)
+    } else {
+        batches.settle(&batches.schema(), collected)?
+    };
     Ok(settled)
 }
 

@@ -1,5 +1,6 @@
 //! Results under the Arrow `PyCapsule` interface.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -99,7 +100,10 @@ impl Iterator for Live {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.watch.restart();
-        let next = self.batches.as_mut()?.next();
+        let batches = self.batches.as_mut()?;
+        // A panic must not cross the C interface, where it would end the process.
+        let next = catch_unwind(AssertUnwindSafe(|| batches.next()))
+            .unwrap_or_else(|_| Some(Err(Error::internal("a defect of Longshore: please report the query"))));
         if !matches!(next, Some(Ok(_))) {
             self.batches = None;
         }

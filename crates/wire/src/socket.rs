@@ -4,12 +4,13 @@ use std::fmt;
 use std::io::{self, Read, Write};
 #[cfg(unix)]
 use std::path::Path;
+use std::time::Instant;
 
 use longshore_core::{Result, Watch};
 
 use crate::Tls;
 use crate::low_water::LowWater;
-use crate::stream::{Address, Keepalive, Stream, is_pause, peer_name};
+use crate::stream::{Address, Keepalive, SLICE, Stream, is_pause, peer_name};
 use crate::tunnel::{Tunnel, failure};
 
 /// A connection to a server: TCP or a Unix socket, plain or under TLS.
@@ -17,6 +18,8 @@ pub struct Socket {
     stream: Stream,
     tls: Option<Box<Tunnel>>,
     low_water: LowWater,
+    /// When the watch was last asked.
+    checked: Instant,
     peer: String,
     address: Address,
 }
@@ -25,7 +28,14 @@ impl Socket {
     /// Resolves `host` and connects to the first of its addresses that answers.
     pub fn connect_tcp(host: &str, port: u16, keepalive: &Keepalive, watch: &Watch) -> Result<Self> {
         let (stream, address) = Stream::tcp(host, port, keepalive, watch)?;
-        Ok(Self { stream, tls: None, low_water: LowWater::default(), peer: peer_name(host, port), address })
+        Ok(Self {
+            stream,
+            tls: None,
+            low_water: LowWater::default(),
+            checked: Instant::now(),
+            peer: peer_name(host, port),
+            address,
+        })
     }
 
     /// Connects to the Unix socket at `path`.
@@ -36,6 +46,7 @@ impl Socket {
             stream,
             tls: None,
             low_water: LowWater::default(),
+            checked: Instant::now(),
             peer: path.display().to_string(),
             address,
         })
@@ -49,7 +60,14 @@ impl Socket {
         watch: &Watch,
     ) -> Result<Self> {
         let (stream, address) = Stream::to(address, keepalive, watch)?;
-        Ok(Self { stream, tls: None, low_water: LowWater::default(), peer: peer.to_owned(), address })
+        Ok(Self {
+            stream,
+            tls: None,
+            low_water: LowWater::default(),
+            checked: Instant::now(),
+            peer: peer.to_owned(),
+            address,
+        })
     }
 
     /// Goes over to TLS, in the name of `host`. Bytes received before must all have been read.
@@ -95,6 +113,8 @@ impl Socket {
     /// connection.
     #[inline]
     pub fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+        // Before the read: bytes that have come must not be lost with an error.
+        self.check_now_and_then(watch)?;
         loop {
             let outcome = match &mut self.tls {
                 None => self.stream.read(into),
@@ -142,6 +162,16 @@ impl Socket {
             }
         }
         Ok(())
+    }
+
+    /// A server that never pauses for long must not keep the caller from being heard.
+    #[inline]
+    fn check_now_and_then(&mut self, watch: &Watch) -> Result<()> {
+        if self.checked.elapsed() < SLICE {
+            return Ok(());
+        }
+        self.checked = Instant::now();
+        watch.check()
     }
 
     #[cold]

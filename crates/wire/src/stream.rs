@@ -99,19 +99,33 @@ impl Stream {
         watch: &Watch,
     ) -> Result<(Self, Address)> {
         let peer = peer_name(host, port);
-        let (name, limit) = (host.to_owned(), watch.remaining());
-        let (stream, address) = aside(&peer, watch, move || connect_first(&name, port, limit))?;
+        let name = host.to_owned();
+        let resolve = move || (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        Self::reach(&peer, resolve, keepalive, watch)
+    }
+
+    /// Connects to the first address of what `resolve` gives that answers.
+    fn reach<F>(peer: &str, resolve: F, keepalive: &Keepalive, watch: &Watch) -> Result<(Self, Address)>
+    where
+        F: FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+    {
+        let limit = watch.remaining();
+        let connect = move || connect_first(&resolve().map_err(Failure::Resolve)?, limit);
+        let (stream, address) = aside(peer, watch, connect)?;
         let prepared = stream.set_nodelay(true).and_then(|()| keepalive.apply(&stream));
-        prepared.map_err(|error| setting_error(&peer, error))?;
+        prepared.map_err(|error| setting_error(peer, error))?;
         let stream = Self::Tcp(stream);
-        stream.set_slices().map_err(|error| setting_error(&peer, error))?;
+        stream.set_slices().map_err(|error| setting_error(peer, error))?;
         Ok((stream, Address::Tcp(address)))
     }
 
     /// Connects to the address that an earlier stream has reached.
     pub(crate) fn to(address: &Address, keepalive: &Keepalive, watch: &Watch) -> Result<(Self, Address)> {
         match address {
-            Address::Tcp(address) => Self::tcp(&address.ip().to_string(), address.port(), keepalive, watch),
+            Address::Tcp(address) => {
+                let address = *address;
+                Self::reach(&address.to_string(), move || Ok(vec![address]), keepalive, watch)
+            }
             #[cfg(unix)]
             Address::Unix(path) => Self::unix(path, watch),
         }
@@ -236,8 +250,10 @@ where
     }
 }
 
-fn connect_first(host: &str, port: u16, limit: Option<Duration>) -> Result<(TcpStream, SocketAddr), Failure> {
-    let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(Failure::Resolve)?.collect();
+fn connect_first(
+    addresses: &[SocketAddr],
+    limit: Option<Duration>,
+) -> Result<(TcpStream, SocketAddr), Failure> {
     let started = std::time::Instant::now();
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for (index, address) in addresses.iter().enumerate() {

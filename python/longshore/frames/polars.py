@@ -10,8 +10,8 @@ try:
 except ImportError as error:
     raise missing(library="polars", extra="polars", purpose='return_type="polars"') from error
 
-# 1.3 is the first that takes an Arrow stream in a capsule.
-require_version("polars", pl.__version__, (1, 3))
+# Before 1.10, polars takes the first batch of an Arrow stream and loses the rest without a word.
+require_version("polars", pl.__version__, (1, 10))
 
 
 class PolarsTarget:

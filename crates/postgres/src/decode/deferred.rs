@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray, cast::AsArray};
 use arrow_schema::{DataType, Field, FieldRef};
-use longshore_core::{Error, Kind, Place, ReadOptions, Result};
+use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred};
 use longshore_wire::Odd;
 
 use super::numeric::{self, DecimalType, Mantissa, Parsed};
-use crate::types::{DEFERRED, Format, NATIVE_TYPE};
+use crate::types::Format;
 
 /// The batches' arrays of one column with every deferred part of them in its final type.
 pub(crate) fn settle(
@@ -61,16 +61,6 @@ fn settle_part(
         }
         _ => Ok((field.clone(), arrays)),
     }
-}
-
-/// Whether the field's type is not yet final somewhere in it.
-pub(crate) fn has_deferred(field: &Field) -> bool {
-    field.metadata().contains_key(DEFERRED)
-        || match field.data_type() {
-            DataType::List(item) => has_deferred(item),
-            DataType::Struct(fields) => fields.iter().any(|field| has_deferred(field)),
-            _ => false,
-        }
 }
 
 /// The error of an element of `lists`, at the row of the list that holds it.

@@ -17,7 +17,7 @@ use arrow_schema::DataType;
 use longshore_core::{Error, Kind, Place, ReadOptions, Result};
 use longshore_wire::Decoder;
 
-pub(crate) use deferred::{has_deferred, settle};
+pub(crate) use deferred::settle;
 pub(crate) use odds::Odds;
 
 use crate::types::{Format, Type};
