@@ -49,6 +49,8 @@ def _message(tag: bytes, body: bytes) -> bytes:
 def _read(connection: socket.socket) -> int:
     buffer = bytearray(BUFFER)
     total = 0
+    # The end marker may come in two reads.
+    last = b""
     while True:
         try:
             count = connection.recv_into(buffer)
@@ -58,5 +60,6 @@ def _read(connection: socket.socket) -> int:
         if not count:
             message = "the server closed the connection"
             raise ConnectionError(message)
-        if buffer[:count].endswith(READY):
+        last = (last + buffer[max(0, count - len(READY)) : count])[-len(READY) :]
+        if last == READY:
             return total

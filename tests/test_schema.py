@@ -29,6 +29,12 @@ EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("'NaN'::float8", "float32", pa.float32(), "nan"),
     ("0.1", "float64", pa.float64(), 0.1),
     ("9007199254740992", "float64", pa.float64(), 2.0**53),
+    ("'9007199254740992.00'", "float64", pa.float64(), 2.0**53),
+    ("'Infinity'", "float64", pa.float64(), float("inf")),
+    ("'-Infinity'", "float64", pa.float64(), float("-inf")),
+    ("'inf'", "float32", pa.float32(), float("inf")),
+    ("1e23::float8", "float64", pa.float64(), 1e23),
+    ("0.500::numeric", "float32", pa.float32(), 0.5),
     ("'1e-3'", "float64", pa.float64(), 0.001),
     ("7", "decimal128(10, 2)", pa.decimal128(10, 2), Decimal("7.00")),
     ("0.1::float8", "decimal128(3, 1)", pa.decimal128(3, 1), Decimal("0.1")),
@@ -48,7 +54,7 @@ EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("'größe'", "large_string", pa.large_string(), "größe"),
     ("'\\x00ff'::bytea", "binary", pa.binary(), b"\x00\xff"),
     ("'\\x00ff'::bytea", "large_binary", pa.large_binary(), b"\x00\xff"),
-    ("'größe'", "binary", pa.binary(), "größe".encode()),
+    ("'{\"\\\\x00\",NULL}'::bytea[]", "list<binary>", pa.list_(pa.binary()), [b"\x00", None]),
     (
         "'12345678-9abc-def0-1234-56789abcdef0'",
         pa.binary(16),
@@ -117,6 +123,12 @@ def test_what_fits(expression: str, wanted: Any, arrow: pa.DataType, value: Any,
         ("'x'", "int32", "x"),
         ("0.1", "float32", "0.1"),
         ("9007199254740993::int8", "float64", "9007199254740993"),
+        ("'9007199254740993.0'", "float64", "9007199254740993.0"),
+        ("'1e400'", "float64", "beyond the largest double"),
+        ("'1e400'", "float32", "1e400"),
+        ("1.00000000000000000001::numeric", "float32", "1.00000000000000000001"),
+        ("'NaN'::numeric", "float32", "NaN"),
+        ("'{{{}},{1}}'::text", "list<list<list<int8>>>", "array"),
         ("'x'", "float64", "x"),
         ("1.005", "decimal128(5, 2)", "1.005"),
         ("1000.5", "decimal128(4, 1)", "1000.5"),
@@ -160,6 +172,78 @@ def test_a_type_that_no_text_reads_as(wanted: str, url: str) -> None:
     with pytest.raises(longshore.NotSupportedError, match="cannot be read as") as caught:
         read("1", wanted, url)
     assert caught.value.column == "value"
+
+
+@pytest.mark.parametrize("protocol", ["binary", "text"])
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("1.5::numeric", "binary"),
+        ("1.5::numeric", pa.large_binary()),
+        ("ARRAY[1.5::numeric]", pa.list_(pa.binary())),
+        ("'größe'", "binary"),
+        ("gen_random_uuid()", "binary"),
+        ("gen_random_uuid()", pa.binary(8)),
+        ("7", pa.binary(16)),
+        ("'a'", pa.dictionary(pa.int32(), pa.string())),
+        ("ARRAY['a']", pa.list_(pa.dictionary(pa.int8(), pa.string()))),
+    ],
+)
+def test_a_type_that_would_not_mean_the_value(expression: str, wanted: Any, protocol: str, url: str) -> None:
+    with pytest.raises(longshore.NotSupportedError, match="cannot be read as") as caught:
+        read(expression, wanted, url, protocol=protocol)
+    assert caught.value.column == "value"
+    assert '"string"' in str(caught.value)
+
+
+@pytest.mark.parametrize("protocol", ["binary", "text"])
+def test_what_is_nested_is_nullable(protocol: str, url: str) -> None:
+    strict = pa.list_(pa.field("item", pa.int64(), nullable=False))
+    table = read("ARRAY[1,NULL]", strict, url, protocol=protocol)
+    assert table["value"].to_pylist() == [[1, None], None]
+    assert table.schema.field("value").type.value_field.nullable
+
+
+@pytest.mark.parametrize("protocol", ["binary", "text"])
+def test_records_and_enums_by_schema(protocol: str, url: str) -> None:
+    before = "CREATE TYPE pg_temp.mood AS ENUM ('low', 'high');CREATE TYPE pg_temp.pair AS (a int4, b pg_temp.mood)"
+    labels = pa.dictionary(pa.int32(), pa.string())
+    options = {"protocol": protocol}
+
+    def wanted(data_type: pa.DataType, expression: str) -> pa.Table:
+        query = f"SELECT {expression} AS value"
+        return longshore.read_sql(
+            query, url, return_type="arrow", pre_execution_query=before, schema={"value": data_type}, options=options
+        )
+
+    strict = pa.struct([pa.field("a", pa.int8(), nullable=False), pa.field("b", labels, nullable=False)])
+    table = wanted(strict, "ROW(NULL, 'high')::pg_temp.pair")
+    assert table["value"].to_pylist() == [{"a": None, "b": "high"}]
+    table = wanted(pa.list_(labels), "ARRAY['low', NULL]::pg_temp.mood[]")
+    assert table["value"].to_pylist() == [["low", None]]
+    for keys, values in ((pa.int8(), pa.string()), (pa.int32(), pa.large_string())):
+        other = pa.dictionary(keys, values)
+        for data_type, expression in (
+            (other, "'low'::pg_temp.mood"),
+            (pa.list_(other), "ARRAY['low']::pg_temp.mood[]"),
+        ):
+            with pytest.raises(longshore.NotSupportedError, match='"string"'):
+                wanted(data_type, expression)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_what_polars_cannot_hold_is_refused_at_every_depth(depth: int, url: str) -> None:
+    for value, leaf in (("1.5::numeric", pa.decimal256(76, 2)), ("'1 day'::interval", pa.month_day_nano_interval())):
+        expression, wanted = value, leaf
+        for _ in range(depth):
+            expression, wanted = f"ARRAY[{expression}]", pa.list_(wanted)
+        with pytest.raises(longshore.NotSupportedError, match="schema="):
+            longshore.read_sql(f"SELECT {expression} AS value", url, return_type="polars", schema={"value": wanted})
+
+
+def test_nan_in_a_numeric_as_float32_obeys_its_option(url: str) -> None:
+    table = read("'NaN'::numeric", "float32", url, numeric_nan="null")
+    assert table["value"].to_pylist() == [None, None]
 
 
 @pytest.mark.parametrize(

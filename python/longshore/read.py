@@ -3,14 +3,14 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeGuard, Unpack, overload
 
 from longshore import _core, frames
 from longshore.connection import ConnectionLike, is_url, target
 from longshore.errors import InterfaceError, SerialReadWarning
 from longshore.options import Options
 from longshore.progress import reporter
-from longshore.schema import wanted
+from longshore.schema import encodable, wanted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,21 +141,21 @@ def read_sql(
     if frame is None:
         _refuse_for_stream(chosen, progress)
     _warn_serial(partition_on, partition_num, partition_range)
-    reading = _core.open_read(
-        **target(conn)._asdict(),  # type: ignore[arg-type]  # the order was settled above
-        setup=_statements(pre_execution_query, "pre_execution_query"),
-        queries=_statements(query, "query"),
-        params=_bound(params),
-        types=wanted(schema),
-        policy=_policy(return_type, dtype_backend, chosen),
-        batch_rows=_batch_rows(batch_size, return_type),
-        batch_bytes=_TABLE_BATCH_BYTES if return_type in {"arrow", "polars"} else _BATCH_BYTES,
-        timeout=_seconds(timeout),
-    )
-    if frame is None:
-        return reading.stream()
     limit = chosen.memory_limit_bytes
     with reporter(progress) as report:
+        reading = _core.open_read(
+            **target(conn)._asdict(),  # type: ignore[arg-type]  # the order was settled above
+            setup=_statements(pre_execution_query, "pre_execution_query"),
+            queries=_statements(query, "query"),
+            params=_bound(params),
+            types=wanted(schema),
+            policy=_policy(return_type, dtype_backend, chosen),
+            batch_rows=_batch_rows(batch_size, return_type),
+            batch_bytes=_batch_bytes(return_type, limit),
+            timeout=_seconds(timeout),
+        )
+        if frame is None:
+            return reading.stream()
         if isinstance(frame, frames.ColumnsTarget):
             columns, rows = reading.columns(
                 backend=frame.backend,
@@ -170,12 +170,21 @@ def read_sql(
 
 def _frame(return_type: str, dtype_backend: str | None, index_col: str | Sequence[str] | None) -> frames.Target | None:
     """Find what makes the frame; a stream needs nothing made."""
+    if not (index_col is None or isinstance(index_col, str) or _is_list_of_texts(index_col)):
+        message = f"index_col is a column's name or a list of names, not {index_col!r}"
+        raise InterfaceError(message)
     if return_type != "arrow_stream":
         return frames.target(return_type, dtype_backend=dtype_backend, index_col=index_col)
     if dtype_backend is not None or index_col is not None:
         message = 'dtype_backend and index_col are options of return_type="pandas"'
         raise InterfaceError(message)
     return None
+
+
+def _batch_bytes(return_type: str, limit: int | None) -> int:
+    default = _TABLE_BATCH_BYTES if return_type in {"arrow", "polars"} else _BATCH_BYTES
+    # The limit is looked at after each batch: no batch should be much larger than it.
+    return default if limit is None else min(default, limit)
 
 
 def _refuse_for_stream(options: Options, progress: Progress) -> None:
@@ -219,16 +228,31 @@ def _statements(given: object, name: str) -> list[str]:
     if given is None and name != "query":
         return []
     if isinstance(given, str):
-        return [given]
-    if isinstance(given, Sequence) and all(isinstance(statement, str) for statement in given):
-        return list(given)
+        return [encodable(given, name)]
+    if _is_list_of_texts(given):
+        return [encodable(statement, name) for statement in given]
     message = f"{name} is a text or a list of texts, not {type(given).__name__}"
     raise InterfaceError(message)
 
 
+def _is_list_of_texts(given: object) -> TypeGuard[Sequence[str]]:
+    return isinstance(given, Sequence) and all(isinstance(text, str) for text in given)
+
+
 def _bound(params: object) -> object:
-    if params is None or isinstance(params, Mapping):
-        return None if params is None else dict(params)
+    if params is None:
+        return None
+    if isinstance(params, Mapping):
+        if foreign := [name for name in params if not isinstance(name, str)]:
+            message = f"params names its values by texts, not {foreign[0]!r}"
+            raise InterfaceError(message)
+        return {encodable(name, "a name in params"): value for name, value in params.items()}
+    # A frame gives its columns' names.
+    if not isinstance(params, Sequence) and hasattr(params, "columns"):
+        message = (
+            f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=list(frame['column'])"
+        )
+        raise InterfaceError(message)
     # A set has no order, and a text would be taken apart into letters.
     if isinstance(params, str | bytes | AbstractSet) or not hasattr(params, "__iter__"):
         message = f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=[value]"

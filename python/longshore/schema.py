@@ -5,7 +5,7 @@ from typing import Any
 
 from longshore.errors import InterfaceError
 
-__all__ = ["wanted"]
+__all__ = ["encodable", "wanted"]
 
 _PYTHON = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "binary"}
 
@@ -14,16 +14,44 @@ def wanted(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Give each type as its Arrow name, or as an object that hands an Arrow schema over.
 
     A type is a name as pyarrow prints it, a pyarrow type, a NumPy dtype or one of ``bool``, ``int``, ``float``,
-    ``str``, ``bytes``. Raises ``InterfaceError`` for anything else.
+    ``str``, ``bytes``. Raises ``InterfaceError`` for anything else, and for columns that are not named by texts.
 
     >>> wanted({"a": "decimal128(20, 4)", "b": float})
     {'a': 'decimal128(20, 4)', 'b': 'float64'}
     """
-    return {name: _type(name, kind) for name, kind in (schema or {}).items()}
+    if schema is None:
+        return {}
+    if not isinstance(schema, Mapping):
+        message = f"schema is a dict from column to type, not {type(schema).__name__}"
+        raise InterfaceError(message)
+    return {_column(name): _type(name, kind) for name, kind in schema.items()}
+
+
+def encodable(text: str, name: str) -> str:
+    """Give ``text`` back; raises ``InterfaceError`` where UTF-8 has no form of it.
+
+    >>> encodable("SELECT 1", "query")
+    'SELECT 1'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        message = f"{name} holds a lone surrogate, {text[error.start]!a}, at character {error.start + 1}: it is no text"
+        raise InterfaceError(message) from error
+    return text
+
+
+def _column(name: object) -> str:
+    if isinstance(name, str):
+        return encodable(name, "a column of schema")
+    message = f"schema names its columns by texts, not {name!r}"
+    raise InterfaceError(message)
 
 
 def _type(name: str, kind: Any) -> Any:
-    if isinstance(kind, str) or hasattr(kind, "__arrow_c_schema__"):
+    if isinstance(kind, str):
+        return encodable(kind, f"schema[{name!r}]")
+    if hasattr(kind, "__arrow_c_schema__"):
         return kind
     if isinstance(kind, type) and kind in _PYTHON:
         return _PYTHON[kind]

@@ -1,5 +1,7 @@
 """Where to: every form in which a server can be named."""
 
+import contextlib
+import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -79,6 +81,29 @@ def test_keepalives(guarded: PostgreSQL) -> None:
         "tcp_user_timeout": 9000,
     }
     assert read(guarded.url(user="trusted", **parameters)) == 1
-    assert read(guarded.url(user="trusted", keepalives=0)) == 1
+    names = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
+    assert _of_the_kernel(guarded, names, **parameters) == (1, [5, 2, 3, 9000])
     error = failure(guarded.url(user="trusted", keepalives_idle="long"), longshore.InterfaceError)
     assert "keepalives_idle" in str(error)
+
+
+def test_no_keepalives(guarded: PostgreSQL) -> None:
+    assert read(guarded.url(user="trusted", keepalives=0)) == 1
+    assert _of_the_kernel(guarded, (), keepalives=0) == (0, [])
+    assert _of_the_kernel(guarded, ()) == (1, [])
+
+
+def _of_the_kernel(server: PostgreSQL, names: tuple[int, ...], **parameters: Any) -> tuple[int, list[int]]:
+    """Return whether the connection of an open stream is kept alive, and its TCP options of these names."""
+    url = server.url(user="trusted", **parameters)
+    with longshore.read_sql("SELECT 1 AS one", url, return_type="arrow_stream"), contextlib.ExitStack() as stack:
+        found = []
+        for descriptor in [int(path.name) for path in Path("/proc/self/fd").iterdir()]:
+            # Some are no sockets, and that of the listing itself is gone.
+            with contextlib.suppress(OSError):
+                duplicate = stack.enter_context(socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_STREAM))
+                if duplicate.getpeername()[:2] == (server.host, server.port):
+                    found.append(duplicate)
+        (connection,) = found
+        kept = connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        return kept, [connection.getsockopt(socket.IPPROTO_TCP, name) for name in names]

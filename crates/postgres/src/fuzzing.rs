@@ -12,6 +12,7 @@ use crate::decode::{decoder, settle};
 use crate::message::{HEADER, Reader, frame, server_error};
 use crate::rows::index_row;
 use crate::types::{Attribute, Format, Kind, Type, builtin_types};
+use crate::wanted::normalised;
 
 /// Reads `bytes` as messages of every kind that a server sends.
 pub fn messages(bytes: &[u8]) {
@@ -49,8 +50,13 @@ pub fn cells(bytes: &[u8]) {
     let native = shaped(&builtin_types(), which, shape);
     let format = if how & 1 == 0 { native.format(options.protocol) } else { Format::Text };
     let Ok(field) = native.field("column", true, &options) else { return };
-    let wanted =
-        if how & 2 == 0 || format == Format::Binary { field.data_type().clone() } else { wanted(which) };
+    let is_default = how & 2 == 0 || format == Format::Binary;
+    let wanted = if is_default {
+        Ok(field.data_type().clone())
+    } else {
+        normalised("column", &native, &wanted(which, shape), &options)
+    };
+    let Ok(wanted) = wanted else { return };
     let Ok(mut decoder) = decoder("column", &native, format, &wanted, &options) else { return };
     let (buffer, spans) = spans(rest);
     let any_null = spans.iter().any(|span| span.is_null());
@@ -110,7 +116,9 @@ fn shaped(builtins: &[Type], which: u8, shape: u8) -> Type {
 }
 
 /// An override, as `schema=` would give it.
-fn wanted(which: u8) -> DataType {
+fn wanted(which: u8, shape: u8) -> DataType {
+    let strict = |data_type: DataType| Field::new("item", data_type, false);
+    let dictionary = |keys: DataType| DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8));
     let types = [
         DataType::Boolean,
         DataType::Int8,
@@ -133,9 +141,21 @@ fn wanted(which: u8) -> DataType {
         DataType::Timestamp(TimeUnit::Microsecond, None),
         DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
         DataType::Interval(IntervalUnit::MonthDayNano),
-        DataType::List(Arc::new(Field::new_list_field(DataType::Int32, true))),
+        dictionary(DataType::Int32),
+        dictionary(DataType::Int8),
     ];
-    types[usize::from(which) % types.len()].clone()
+    let leaf = types[usize::from(which) % types.len()].clone();
+    let list = |item: DataType| DataType::List(Arc::new(strict(item)));
+    let record = |item: DataType| DataType::Struct(vec![strict(item.clone()), strict(item)].into());
+    // Mostly what fits the type that `shaped` makes of the same byte.
+    match shape % 10 {
+        0 | 1 => leaf,
+        2 | 3 | 9 => list(leaf),
+        4 | 5 => list(list(leaf)),
+        6 => record(leaf),
+        7 => list(record(leaf)),
+        _ => record(list(leaf)),
+    }
 }
 
 /// Cells: a length byte before each, 255 for NULL.

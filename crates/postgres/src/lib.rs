@@ -19,5 +19,6 @@ mod session;
 mod settings;
 mod startup;
 mod types;
+mod wanted;
 
 pub use driver::Postgres;

@@ -100,9 +100,9 @@ impl Rows {
                     self.message(got)?;
                 }
             }
-            if self.pending >= self.options.batch_rows
-                || self.size() >= self.options.batch_bytes.min(CLOSE_AT)
-            {
+            let full = self.pending >= self.options.batch_rows
+                || self.size() >= self.options.batch_bytes.min(CLOSE_AT);
+            if full && self.pending > 0 {
                 return self.batch().map(Some);
             }
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Batches, Cancel, Column, Error, NATIVE_TYPE, Protocol, Query, ReadOptions, Result, Session, Target, Watch,
+    Batches, Cancel, Column, Error, NATIVE_TYPE, Protocol, Query, ReadOptions, Result, Session, Target,
+    Watch, has_deferred,
 };
 
 use crate::catalogue::Catalogue;
@@ -16,6 +17,7 @@ use crate::placeholders::positional;
 use crate::plain::is_plain;
 use crate::rows::{ReadColumn, Rows};
 use crate::types::{Class, Format, Kind, Type};
+use crate::wanted::normalised;
 
 /// One connection to PostgreSQL, or to a server that speaks its wire.
 pub(crate) struct PostgresSession {
@@ -82,11 +84,19 @@ impl PostgresSession {
     fn column(&self, column: &Described, plain: bool, options: &ReadOptions) -> Result<Planned> {
         let facts = self.catalogue.facts(column);
         let native = self.catalogue.type_of(column.oid, column.modifier).with_dimensions(facts.dimensions);
-        let wanted = options.wanted(&column.name);
+        let wanted =
+            options.wanted(&column.name).map(|wanted| normalised(&column.name, &native, wanted, options));
+        let wanted = wanted.transpose()?;
+        let wanted = wanted.as_ref();
         let nullable = !(plain && facts.not_null) || native.turns_null(wanted, options);
         let default = native.field(&column.name, nullable, options);
         let (field, format) = match wanted {
-            Some(wanted) if default.as_ref().is_ok_and(|field| field.data_type() == wanted) => {
+            // A deferred field's type is only how its cells wait: nobody can want that.
+            Some(wanted)
+                if default
+                    .as_ref()
+                    .is_ok_and(|field| field.data_type() == wanted && !has_deferred(field)) =>
+            {
                 (default?, native.format(options.protocol))
             }
             Some(wanted) => {

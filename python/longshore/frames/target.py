@@ -58,7 +58,6 @@ class ArrowStream(Protocol):
 
 
 @runtime_checkable
-@runtime_checkable
 class ColumnsTarget(Protocol):
     """A frame that is made of finished columns."""
 

@@ -36,11 +36,6 @@ pub(crate) fn large_text() -> Box<dyn Decoder> {
     Box::new(Plain::<LargeUtf8Type>::new())
 }
 
-/// A column of bytes with 64-bit offsets.
-pub(crate) fn large_bytes() -> Box<dyn Decoder> {
-    Box::new(Plain::<LargeBinaryType>::new())
-}
-
 impl<T: ByteArrayType> Plain<T> {
     fn new() -> Self {
         Self {

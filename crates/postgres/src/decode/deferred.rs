@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray, cast::AsArray};
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred};
 use longshore_wire::Odd;
 
@@ -39,10 +39,12 @@ fn settle_part(
             let (item, values) = settled.map_err(|error| at_row_of_element(error, &arrays))?;
             let lists = arrays.into_iter().zip(values).map(|(array, values)| {
                 let list = array.as_list::<i32>();
-                Arc::new(ListArray::new(item.clone(), list.offsets().clone(), values, list.nulls().cloned()))
-                    as _
+                ListArray::try_new(item.clone(), list.offsets().clone(), values, list.nulls().cloned())
+                    .map(|list| Arc::new(list) as ArrayRef)
+                    .map_err(|error| inconsistent(&error))
             });
-            Ok((with_type(field, DataType::List(item.clone())), lists.collect()))
+            let lists = lists.collect::<Result<_>>()?;
+            Ok((with_type(field, DataType::List(item)), lists))
         }
         DataType::Struct(fields) if fields.iter().any(|field| has_deferred(field)) => {
             let mut settled = Vec::new();
@@ -51,16 +53,24 @@ fn settle_part(
                 settled.push(settle_part(column, child, columns, format, options)?);
             }
             let (fields, columns): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
+            let fields = Fields::from(fields);
             let structs = arrays.iter().enumerate().map(|(batch, array)| {
                 let children = columns.iter().map(|column| column[batch].clone()).collect();
-                Arc::new(StructArray::new(fields.clone().into(), children, array.nulls().cloned()))
-                    as ArrayRef
+                StructArray::try_new(fields.clone(), children, array.nulls().cloned())
+                    .map(|array| Arc::new(array) as ArrayRef)
+                    .map_err(|error| inconsistent(&error))
             });
-            let structs = structs.collect();
-            Ok((with_type(field, DataType::Struct(fields.clone().into())), structs))
+            let structs = structs.collect::<Result<_>>()?;
+            Ok((with_type(field, DataType::Struct(fields)), structs))
         }
         _ => Ok((field.clone(), arrays)),
     }
+}
+
+/// Settled parts that do not make the whole they came from.
+#[cold]
+fn inconsistent(error: &ArrowError) -> Error {
+    Error::new(Kind::Internal, format!("settled decimals do not fit their column: {error}"))
 }
 
 /// The error of an element of `lists`, at the row of the list that holds it.

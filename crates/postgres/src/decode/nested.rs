@@ -128,7 +128,12 @@ impl Lists {
         let Some(cell) = cell else {
             return self.append_empty(false);
         };
+        let before = self.parts.spans.len();
         let dimensions = self.split.split(cell, &mut self.parts)?;
+        // An element more or less would move every list after it, such as that of `{{{}},{1}}`.
+        if dimensions.elements() != Some(self.parts.spans.len() - before) {
+            return Err(damaged("array"));
+        }
         self.owners.resize(self.parts.spans.len(), row);
         let lengths = dimensions.lengths();
         if lengths.is_empty() {
@@ -188,6 +193,9 @@ impl Decoder for Lists {
         for level in self.levels.iter_mut().rev() {
             let offsets = std::mem::replace(&mut level.offsets, vec![0]);
             let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+            // `new` panics on what cannot be here: a NULL among items that are not nullable (`wanted` and
+            // `Type::field` make all of them nullable), values of another type (the decoder was chosen by the
+            // item's), and offsets that fall or pass the values (`append` counts the elements).
             values = Arc::new(ListArray::new(level.item.clone(), offsets, values, level.validity.finish()));
         }
         values
@@ -252,6 +260,9 @@ impl Decoder for Records {
         if self.fields.is_empty() {
             return Arc::new(StructArray::new_empty_fields(rows, validity));
         }
+        // `new` panics on what cannot be here: NULLs in fields that are not nullable (`wanted` and `Type::field`
+        // make all of them nullable), and columns of another type or length (each child's decoder was chosen by
+        // its field, and gets a cell of every row).
         Arc::new(StructArray::new(self.fields.clone(), columns, validity))
     }
 
@@ -288,7 +299,7 @@ pub(crate) struct BinaryArray;
 
 impl BinaryArray {
     fn header(bytes: &mut &[u8]) -> Option<Result<Dimensions, Odd>> {
-        let count = word(bytes)?;
+        let count = u32::try_from(word(bytes)?).ok()?;
         let (_flags, _element) = (word(bytes)?, word(bytes)?);
         let mut dimensions = Dimensions::default();
         for _ in 0..count {
@@ -306,8 +317,15 @@ impl SplitArray for BinaryArray {
     fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
         let mut rest = cell;
         let dimensions = Self::header(&mut rest).ok_or_else(|| damaged("array"))??;
+        // An empty array has no dimensions, but int2vector and oidvector keep their one. Beside a dimension without
+        // length, another could be any number of lists.
+        let dimensions = if dimensions.lengths() == [0] { Dimensions::default() } else { dimensions };
+        if dimensions.lengths().contains(&0) {
+            return Err(damaged("array"));
+        }
         let elements = dimensions.elements().ok_or_else(|| damaged("array"))?;
-        // Each element has at least its length word: a damaged count cannot run long.
+        // Each element has at least its length word: a damaged count cannot run long. No length is 0, so that none
+        // is above their product.
         if elements > rest.len() / 4 {
             return Err(damaged("array"));
         }
@@ -344,4 +362,30 @@ fn altered() -> Odd {
         "the composite's fields are not those of the catalogue",
         "its type was altered while the query ran: run it again",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binary(count: i32, lengths: &[i32], elements: &[i32]) -> Result<Vec<usize>, Odd> {
+        let mut cell: Vec<u8> = [count, 0, 23].iter().flat_map(|word| word.to_be_bytes()).collect();
+        cell.extend(lengths.iter().flat_map(|length| [*length, 1]).flat_map(i32::to_be_bytes));
+        cell.extend(elements.iter().flat_map(|element| [4, *element]).flat_map(i32::to_be_bytes));
+        let split = BinaryArray.split(&cell, &mut Parts::default());
+        split.map(|dimensions| dimensions.lengths().to_vec())
+    }
+
+    #[test]
+    fn binary_arrays_have_the_elements_that_their_lengths_promise() {
+        assert_eq!(binary(0, &[], &[]), Ok(vec![]));
+        assert_eq!(binary(2, &[2, 1], &[7, 8]), Ok(vec![2, 1]));
+        assert!(binary(2, &[i32::MAX, 0], &[]).is_err());
+        assert!(binary(2, &[0, i32::MAX], &[]).is_err());
+        assert_eq!(binary(1, &[0], &[]), Ok(vec![]));
+        assert!(binary(3, &[i32::MAX, i32::MAX, i32::MAX], &[]).is_err());
+        assert!(binary(1, &[3], &[7, 8]).is_err() && binary(1, &[1], &[7, 8]).is_err());
+        assert!(binary(1, &[-1], &[]).is_err() && binary(-1, &[], &[]).is_err());
+        assert!(binary(7, &[1; 7], &[7]).is_err());
+    }
 }

@@ -99,7 +99,7 @@ impl Misfit {
 }
 
 #[cold]
-fn beyond_double() -> Odd {
+pub(crate) fn beyond_double() -> Odd {
     Odd::with_hint(
         "the value is beyond the largest double",
         "ask for text: schema={\"<column>\": \"string\"}",
@@ -343,6 +343,20 @@ pub(crate) fn text_double(cell: &[u8], policy: OnOdd) -> Result<f64, Odd> {
     }
 }
 
+/// Faults a numeric's text that is no decimal; NaN and infinity as the caller wants them.
+pub(crate) fn text_decimal(cell: &[u8], policy: OnOdd) -> Result<(), Odd> {
+    let text = std::str::from_utf8(cell).unwrap_or_default();
+    Text::parse(text).map(|_| ()).ok_or_else(|| not_a_number(text, policy))
+}
+
+/// Whether two decimals' texts spell one number, however they write it.
+pub(crate) fn is_same_number(a: &str, b: &str) -> bool {
+    match (Text::parse(a), Text::parse(b)) {
+        (Some(a), Some(b)) => a.significant() == b.significant(),
+        _ => false,
+    }
+}
+
 #[cold]
 fn not_a_number(text: &str, policy: OnOdd) -> Odd {
     match text {
@@ -383,6 +397,16 @@ impl<'a> Text<'a> {
 
     fn digits(&self) -> impl Iterator<Item = u8> {
         self.whole.bytes().chain(self.fraction.bytes()).map(|byte| byte - b'0')
+    }
+
+    /// Sign, digits without zeros at either end, and decimal places of the last; all alike for every zero.
+    fn significant(&self) -> (bool, Vec<u8>, i64) {
+        let mut digits: Vec<u8> = self.digits().skip_while(|digit| *digit == 0).collect();
+        let mut decimals = i64::from(self.decimals);
+        while digits.pop_if(|digit| *digit == 0).is_some() {
+            decimals -= 1;
+        }
+        if digits.is_empty() { (false, digits, 0) } else { (self.negative, digits, decimals) }
     }
 
     /// Decimal places after the point, and digits before it, without zeros at either end.
@@ -464,6 +488,17 @@ mod tests {
         assert_eq!(Text::parse("-0012.3400").unwrap().extent(), (2, 2));
         assert_eq!(Text::parse("1e+3").unwrap().extent(), (0, 4));
         assert_eq!(Text::parse("0.00").unwrap().extent(), (0, 0));
+    }
+
+    #[test]
+    fn one_number_has_many_texts() {
+        for (a, b) in [("1", "1.000"), ("-100", "-1e2"), ("0", "-0.00"), ("0.05", "5e-2"), ("+7", "007")] {
+            assert!(is_same_number(a, b), "{a} {b}");
+        }
+        for (a, b) in [("1", "-1"), ("1", "10"), ("1", "1.00000000000000000001"), ("0", "x"), ("NaN", "NaN")]
+        {
+            assert!(!is_same_number(a, b), "{a} {b}");
+        }
     }
 
     #[test]

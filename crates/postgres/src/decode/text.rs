@@ -13,7 +13,7 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use longshore_core::OnOdd;
 use longshore_wire::{Decoder, Odd};
 
-use super::bytes::{Derived, Fixed, bytes, large_bytes, large_text, text};
+use super::bytes::{Derived, Fixed, bytes, large_text, text};
 use super::civil;
 use super::dictionary::Labels;
 use super::literal::{TextArray, TextRecord};
@@ -26,7 +26,12 @@ use crate::types::{Class, Kind, Type};
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
 pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder>> {
     match (&native.kind, arrow) {
-        (Kind::Enum(labels), DataType::Dictionary(..)) => Some(Box::new(Labels::new(labels))),
+        // The one dictionary type that labels are decoded into.
+        (Kind::Enum(labels), DataType::Dictionary(keys, values))
+            if (keys.as_ref(), values.as_ref()) == (&DataType::Int32, &DataType::Utf8) =>
+        {
+            Some(Box::new(Labels::new(labels)))
+        }
         (Kind::Array { element, delimiter, .. }, DataType::List(_)) => {
             lists(element, *delimiter, arrow, odds)
         }
@@ -82,6 +87,11 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder
         DataType::UInt32 => integer::<UInt32Type>(),
         DataType::UInt64 => integer::<UInt64Type>(),
         DataType::Float32 if is(Class::Float4) => Primitive::<Float32Type, _>::boxed(as_is, shortest_float),
+        DataType::Float32 if is(Class::Float8) => Primitive::<Float32Type, _>::boxed(as_is, narrowed),
+        DataType::Float32 if is(Class::Numeric) => Primitive::<Float32Type, _>::boxed(as_is, move |cell| {
+            numeric::text_decimal(cell, odds.numeric_nan)?;
+            exact_float(cell)
+        }),
         DataType::Float32 => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
         DataType::Float64 if is(Class::Numeric) => Primitive::<Float64Type, _>::boxed(as_is, move |cell| {
             numeric::text_double(cell, odds.numeric_nan)
@@ -89,6 +99,7 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder
         DataType::Float64 if is(Class::Float4) => {
             Primitive::<Float64Type, _>::boxed(as_is, |cell| shortest_float(cell).map(f64::from))
         }
+        DataType::Float64 if is(Class::Float8) => Primitive::<Float64Type, _>::boxed(as_is, shortest_double),
         DataType::Float64 => Primitive::<Float64Type, _>::boxed(as_is, double),
         DataType::Decimal128(precision, scale) => {
             let to = DecimalType { precision, scale, numeric_nan: odds.numeric_nan };
@@ -104,9 +115,9 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder
         DataType::Binary if is(Class::Numeric) => bytes(),
         DataType::Binary if is(Class::Bytes) => Derived::<BinaryType, _>::boxed(bytea),
         DataType::LargeBinary if is(Class::Bytes) => Derived::<LargeBinaryType, _>::boxed(bytea),
-        DataType::Binary => bytes(),
-        DataType::LargeBinary => large_bytes(),
-        DataType::FixedSizeBinary(16) => Fixed::<16, _>::boxed(uuid),
+        DataType::FixedSizeBinary(16) if is(Class::Uuid) || is(Class::Text) || is(Class::TextOnly) => {
+            Fixed::<16, _>::boxed(uuid)
+        }
         DataType::Date32 => Primitive::<Date32Type, _>::boxed(as_is, move |cell| civil::date(cell, odds)),
         DataType::Time64(TimeUnit::Microsecond) => {
             Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| civil::time(cell, odds))
@@ -205,38 +216,74 @@ where
     })
 }
 
+/// Whether a text that was read as infinity or NaN says so itself, or is a number that overflowed.
+fn is_named(text: &str) -> bool {
+    // "inf", "infinity" and "nan" all have it, and no number does.
+    text.bytes().any(|byte| byte.eq_ignore_ascii_case(&b'n'))
+}
+
 /// float4's text is the shortest that gives the same float back.
 fn shortest_float(cell: &[u8]) -> Result<f32, Odd> {
     let text = utf8(cell)?;
-    text.parse().map_err(|_| not("number", text))
+    let value: f32 = text.parse().map_err(|_| not("number", text))?;
+    if value.is_finite() || is_named(text) { Ok(value) } else { Err(no_float32(text)) }
 }
 
-fn exact_float(cell: &[u8]) -> Result<f32, Odd> {
-    let value = double(cell)?;
+/// float8's text is the shortest that gives the same double back.
+fn shortest_double(cell: &[u8]) -> Result<f64, Odd> {
+    let text = utf8(cell)?;
+    let value: f64 = text.parse().map_err(|_| not("number", text))?;
+    if value.is_finite() || is_named(text) { Ok(value) } else { Err(numeric::beyond_double()) }
+}
+
+/// The float that is the same number as a float8.
+fn narrowed(cell: &[u8]) -> Result<f32, Odd> {
+    let value = shortest_double(cell)?;
     #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the next line
     let float = value as f32;
     if f64::from(float).to_bits() == value.to_bits() || value.is_nan() {
         return Ok(float);
     }
-    Err(Odd::with_hint(
-        format!("{value} has no exact float32"),
-        "ask for a wider type: schema={\"<column>\": \"float64\"}",
-    ))
+    Err(no_float32(utf8(cell)?))
 }
 
-/// A double; an integer beyond 2^53 that a double would round is a fault.
+/// The float that is the very number that the text spells.
+fn exact_float(cell: &[u8]) -> Result<f32, Odd> {
+    let text = utf8(cell)?;
+    let value = shortest_float(cell)?;
+    // 149 decimals spell every float32 in full.
+    if is_named(text) || numeric::is_same_number(text, &format!("{value:.149}")) {
+        return Ok(value);
+    }
+    Err(no_float32(text))
+}
+
+#[cold]
+fn no_float32(text: &str) -> Odd {
+    Odd::with_hint(
+        format!("{text} has no exact float32"),
+        "ask for a wider type: schema={\"<column>\": \"float64\"}",
+    )
+}
+
+/// The nearest double; but an integer, written out, that a double would round is a fault.
 fn double(cell: &[u8]) -> Result<f64, Odd> {
     let text = utf8(cell)?;
-    let value: f64 = text.parse().map_err(|_| not("number", text))?;
-    let Ok(integer) = text.parse::<i128>() else { return Ok(value) };
-    #[allow(clippy::cast_possible_truncation)] // saturates, and is then not equal
-    if value as i128 == integer {
+    let value = shortest_double(cell)?;
+    if !is_whole(text) || numeric::is_same_number(text, &format!("{value:.0}")) {
         return Ok(value);
     }
     Err(Odd::with_hint(
         format!("{text} has no exact float64"),
         "ask for an exact type: schema={\"<column>\": \"decimal128(38, 0)\"}",
     ))
+}
+
+/// Whether the text is an integer with all its digits, and at most zeros after the point.
+fn is_whole(text: &str) -> bool {
+    let (whole, zeros) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+    digits.bytes().all(|byte| byte.is_ascii_digit()) && zeros.bytes().all(|byte| byte == b'0')
 }
 
 fn uuid(cell: &[u8]) -> Result<[u8; 16], Odd> {
@@ -283,10 +330,86 @@ mod tests {
     #[test]
     fn floats_are_exact_or_a_fault() {
         assert_eq!(double(b"9007199254740992"), Ok(9_007_199_254_740_992.0));
-        assert!(double(b"9007199254740993").is_err());
+        assert_eq!(double(b"9007199254740992.00"), Ok(9_007_199_254_740_992.0));
+        assert_eq!(double(b"1.25"), Ok(1.25));
+        assert_eq!(double(b"-0.0").map(f64::to_bits), Ok((-0.0_f64).to_bits()));
+        for rounded in ["9007199254740993", "9007199254740993.0", "-9007199254740993.000", "1e400", "-1e400"]
+        {
+            assert!(double(rounded.as_bytes()).is_err(), "{rounded}");
+        }
+        let long = format!("1{}1", "0".repeat(60));
+        assert!(double(long.as_bytes()).is_err());
+        for named in ["Infinity", "inf", "infinity"] {
+            assert_eq!(double(named.as_bytes()), Ok(f64::INFINITY), "{named}");
+        }
+        assert_eq!(double(b"-Infinity"), Ok(f64::NEG_INFINITY));
+        assert!(double(b"NaN").is_ok_and(f64::is_nan));
+        assert!(double(b"1e99999999").is_err() && shortest_double(b"1e400").is_err());
+        // float8's own text is never the exact decimal.
+        assert_eq!(shortest_double(b"12345678901234567000"), Ok(12_345_678_901_234_567_000.0));
         assert_eq!(exact_float(b"0.5"), Ok(0.5));
         assert!(exact_float(b"0.1").is_err());
         assert_eq!(exact_float(b"Infinity"), Ok(f32::INFINITY));
+        assert_eq!(exact_float(b"16777216.0"), Ok(16_777_216.0));
+        assert_eq!(exact_float(b"5e-1"), Ok(0.5));
+        assert_eq!(exact_float(b"-0"), Ok(0.0));
+        for inexact in ["1.00000000000000000001", "16777217", "1e39", "1e400", "1e-46", "0.1", "x", ""] {
+            assert!(exact_float(inexact.as_bytes()).is_err(), "{inexact}");
+        }
+        assert_eq!(narrowed(b"1e+20").ok(), None);
+        assert_eq!(narrowed(b"0.5"), Ok(0.5));
+    }
+
+    #[test]
+    fn a_numeric_as_a_float32_obeys_numeric_nan() {
+        use longshore_wire::{Cells, Span};
+        let native = Type { name: "numeric".to_owned(), kind: Kind::Plain(Class::Numeric), modifier: -1 };
+        let read = |text: &str, numeric_nan: OnOdd| {
+            let odds = Odds { numeric_nan, infinity: OnOdd::Error, time_24: OnOdd::Error };
+            let mut decoder = decoder(&native, &DataType::Float32, odds).unwrap();
+            let span = Span::new(0, u32::try_from(text.len()).unwrap());
+            decoder
+                .decode(Cells::new(text.as_bytes(), &[span], false))
+                .map(|()| decoder.finish().null_count())
+        };
+        for special in ["NaN", "Infinity", "-Infinity"] {
+            assert!(read(special, OnOdd::Error).is_err(), "{special}");
+            assert_eq!(read(special, OnOdd::Null), Ok(1), "{special}");
+        }
+        assert_eq!(read("0.5", OnOdd::Error), Ok(0));
+        assert!(read("1.00000000000000000001", OnOdd::Null).is_err());
+    }
+
+    #[test]
+    fn only_bytea_is_binary_and_only_uuids_are_sixteen_bytes() {
+        let odds = Odds { numeric_nan: OnOdd::Error, infinity: OnOdd::Error, time_24: OnOdd::Error };
+        let reads = |class: Class, arrow: &DataType| {
+            let native = Type { name: "made".to_owned(), kind: Kind::Plain(class), modifier: -1 };
+            decoder(&native, arrow, odds).is_some()
+        };
+        assert!(reads(Class::Bytes, &DataType::Binary) && reads(Class::Bytes, &DataType::LargeBinary));
+        assert!(reads(Class::Uuid, &DataType::FixedSizeBinary(16)));
+        for class in [Class::Text, Class::Uuid, Class::Int4, Class::Json] {
+            assert!(!reads(class, &DataType::Binary) && !reads(class, &DataType::LargeBinary), "{class:?}");
+        }
+        assert!(!reads(Class::Int4, &DataType::FixedSizeBinary(16)));
+        assert!(!reads(Class::Uuid, &DataType::FixedSizeBinary(8)));
+    }
+
+    #[test]
+    fn a_text_with_lists_of_unlike_depths_is_a_fault() {
+        use arrow_schema::Field;
+        use longshore_wire::{Cells, Span};
+        let odds = Odds { numeric_nan: OnOdd::Error, infinity: OnOdd::Error, time_24: OnOdd::Error };
+        let list = |item: DataType| DataType::List(std::sync::Arc::new(Field::new_list_field(item, true)));
+        let reads = |text: &str| {
+            let wanted = list(list(list(DataType::Int8)));
+            let mut decoder = decoder(&Type::text_only("text"), &wanted, odds).unwrap();
+            let span = Span::new(0, u32::try_from(text.len()).unwrap());
+            decoder.decode(Cells::new(text.as_bytes(), &[span], false)).is_ok()
+        };
+        assert!(reads("{{{1}},{{2}}}") && reads("{}"));
+        assert!(!reads("{{{}},{1}}"));
     }
 
     #[test]

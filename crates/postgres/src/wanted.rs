@@ -1,0 +1,197 @@
+//! The types of `schema=`, made safe to decode into before anything is run.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields};
+use longshore_core::{DEFERRED, Error, Kind as ErrorKind, Place, ReadOptions, Result};
+
+use crate::types::{Class, Kind, Type};
+
+/// `wanted` of the column `name`, as it can be decoded into: all that it nests is nullable, as every part of
+/// PostgreSQL's values is. An error where the frame or the decoders have no such type.
+pub(crate) fn normalised(
+    name: &str,
+    native: &Type,
+    wanted: &DataType,
+    options: &ReadOptions,
+) -> Result<DataType> {
+    part(native, wanted, options).map_err(|error| {
+        error.at(Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) })
+    })
+}
+
+/// The same for a part of a column; an error says nothing of its place.
+fn part(native: &Type, wanted: &DataType, options: &ReadOptions) -> Result<DataType> {
+    match (&native.kind, wanted) {
+        (Kind::Array { element, .. }, DataType::List(item)) => {
+            Ok(DataType::List(nullable(element, item, options)?))
+        }
+        // A further dimension of an array, or text that is read as a list.
+        (_, DataType::List(item)) => Ok(DataType::List(nullable(native, item, options)?)),
+        (Kind::Composite(attributes), DataType::Struct(fields)) if attributes.len() == fields.len() => {
+            let parts = attributes.iter().zip(fields);
+            let parts = parts.map(|(attribute, field)| nullable(&attribute.native, field, options));
+            Ok(DataType::Struct(parts.collect::<Result<Fields>>()?))
+        }
+        _ => leaf(native, wanted, options).map(|()| wanted.clone()),
+    }
+}
+
+/// The field of a part, which may be NULL, and which no caller can mark as deferred.
+fn nullable(native: &Type, field: &FieldRef, options: &ReadOptions) -> Result<FieldRef> {
+    let mut metadata = field.metadata().clone();
+    metadata.remove(DEFERRED);
+    let data_type = part(native, field.data_type(), options)?;
+    Ok(Arc::new(Field::new(field.name(), data_type, true).with_metadata(metadata)))
+}
+
+/// Refuses what `native` cannot be read as without a list or struct around it. What no text reads as, the
+/// decoders refuse.
+fn leaf(native: &Type, wanted: &DataType, options: &ReadOptions) -> Result<()> {
+    match wanted {
+        DataType::Decimal256(..) if options.decimal_digits < 76 => Err(too_wide(options.decimal_digits)),
+        DataType::Interval(_) if !options.intervals => Err(no_interval()),
+        DataType::Dictionary(keys, values) if !is_labels(native, keys, values) => Err(unreadable(wanted)),
+        // Deferred numerics wait in a binary column, which the decoders therefore know.
+        DataType::Binary | DataType::LargeBinary if !matches!(native.kind, Kind::Plain(Class::Bytes)) => {
+            Err(unreadable(wanted))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the dictionary is the one that enums are decoded into.
+fn is_labels(native: &Type, keys: &DataType, values: &DataType) -> bool {
+    matches!(native.kind, Kind::Enum(_)) && *keys == DataType::Int32 && *values == DataType::Utf8
+}
+
+fn unreadable(wanted: &DataType) -> Error {
+    Error::new(ErrorKind::NotSupported, format!("cannot be read as {wanted}"))
+        .with_hint("leave it out of schema=, or ask for \"string\"")
+}
+
+fn too_wide(digits: u8) -> Error {
+    Error::new(ErrorKind::NotSupported, format!("this frame's decimals have {digits} digits at most"))
+        .with_hint("ask for schema={\"<column>\": \"decimal128(38, <scale>)\"} or \"string\"")
+}
+
+fn no_interval() -> Error {
+    Error::new(ErrorKind::NotSupported, "this frame has no type for months, days and microseconds")
+        .with_hint("ask for text with schema={\"<column>\": \"string\"}, or use another return_type")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use arrow_schema::IntervalUnit;
+
+    use super::*;
+    use crate::types::Attribute;
+
+    fn of(kind: Kind) -> Type {
+        Type { name: "made".to_owned(), kind, modifier: -1 }
+    }
+
+    fn plain(class: Class) -> Type {
+        of(Kind::Plain(class))
+    }
+
+    fn labels() -> Type {
+        of(Kind::Enum(Arc::new(["a".to_owned()])))
+    }
+
+    fn record(native: Type) -> Type {
+        of(Kind::Composite(Arc::new([Attribute { name: "f".to_owned(), oid: 7, native }])))
+    }
+
+    fn list(item: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new("item", item, false)))
+    }
+
+    fn structure(data_type: DataType) -> DataType {
+        DataType::Struct(vec![Field::new("f", data_type, false)].into())
+    }
+
+    fn dictionary(keys: DataType, values: DataType) -> DataType {
+        DataType::Dictionary(Box::new(keys), Box::new(values))
+    }
+
+    fn read(native: &Type, wanted: &DataType) -> Result<DataType> {
+        normalised("c", native, wanted, &ReadOptions::default())
+    }
+
+    /// Around `native` and `wanted`, each way that a column nests.
+    fn nestings(native: &Type, wanted: &DataType) -> Vec<(Type, DataType)> {
+        let array = || Type::array_of(native.clone(), b',');
+        vec![
+            (native.clone(), wanted.clone()),
+            (array(), list(wanted.clone())),
+            (array(), list(list(wanted.clone()))),
+            (Type::array_of(array(), b','), list(list(wanted.clone()))),
+            (record(native.clone()), structure(wanted.clone())),
+            (Type::array_of(record(array()), b','), list(structure(list(wanted.clone())))),
+        ]
+    }
+
+    fn refused(native: &Type, wanted: &DataType, options: &ReadOptions) {
+        for (native, wanted) in nestings(native, wanted) {
+            let error = normalised("c", &native, &wanted, options).expect_err("it is refused");
+            assert_eq!(error.kind(), ErrorKind::NotSupported, "{wanted}");
+            assert_eq!(error.place().column.as_deref(), Some("c"));
+            assert!(error.hint().is_some_and(|hint| hint.contains("\"string\"") && hint.contains("schema=")));
+        }
+    }
+
+    #[test]
+    fn all_that_is_nested_is_nullable() {
+        let native = Type::array_of(record(Type::array_of(plain(Class::Int4), b',')), b',');
+        let got = read(&native, &list(structure(list(DataType::Int8)))).unwrap();
+        let inner = DataType::List(Arc::new(Field::new("item", DataType::Int8, true)));
+        let middle = DataType::Struct(vec![Field::new("f", inner, true)].into());
+        assert_eq!(got, DataType::List(Arc::new(Field::new("item", middle, true))));
+    }
+
+    #[test]
+    fn no_caller_marks_a_part_as_deferred() {
+        let metadata = HashMap::from([(DEFERRED.to_owned(), String::new()), ("k".to_owned(), String::new())]);
+        let item = Field::new("item", DataType::Int32, true).with_metadata(metadata);
+        let got = read(&Type::array_of(plain(Class::Int4), b','), &DataType::List(Arc::new(item))).unwrap();
+        let DataType::List(item) = got else { panic!("{got}") };
+        assert_eq!(item.metadata().keys().collect::<Vec<_>>(), ["k"]);
+    }
+
+    #[test]
+    fn dictionaries_are_for_enums_alone() {
+        let right = dictionary(DataType::Int32, DataType::Utf8);
+        for (native, wanted) in nestings(&labels(), &right) {
+            assert!(read(&native, &wanted).is_ok(), "{wanted}");
+        }
+        let options = ReadOptions::default();
+        refused(&plain(Class::Text), &right, &options);
+        refused(&labels(), &dictionary(DataType::Int8, DataType::Utf8), &options);
+        refused(&labels(), &dictionary(DataType::Int32, DataType::LargeUtf8), &options);
+    }
+
+    #[test]
+    fn binary_is_for_bytea_alone() {
+        for wanted in [DataType::Binary, DataType::LargeBinary] {
+            for (native, wanted) in nestings(&plain(Class::Bytes), &wanted) {
+                assert!(read(&native, &wanted).is_ok(), "{wanted}");
+            }
+            for class in [Class::Numeric, Class::Text, Class::Uuid, Class::Int4] {
+                refused(&plain(class), &wanted, &ReadOptions::default());
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_frame_cannot_hold_is_refused() {
+        let (wide, interval) = (DataType::Decimal256(76, 2), DataType::Interval(IntervalUnit::MonthDayNano));
+        let narrow = ReadOptions { decimal_digits: 38, intervals: false, ..ReadOptions::default() };
+        for (class, wanted) in [(Class::Numeric, wide), (Class::Interval, interval)] {
+            refused(&plain(class), &wanted, &narrow);
+            assert!(read(&plain(class), &wanted).is_ok());
+        }
+    }
+}
