@@ -30,7 +30,7 @@ fn settle_part(
     options: &ReadOptions,
 ) -> Result<(FieldRef, Vec<ArrayRef>)> {
     if field.metadata().contains_key(DEFERRED) {
-        return Leaf { column, field, format, options }.settle(&arrays);
+        return Leaf { column, field, format, options }.settle(arrays);
     }
     match field.data_type() {
         DataType::List(item) if has_deferred(item) => {
@@ -106,7 +106,7 @@ struct Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    fn settle(&self, arrays: &[ArrayRef]) -> Result<(FieldRef, Vec<ArrayRef>)> {
+    fn settle(&self, arrays: Vec<ArrayRef>) -> Result<(FieldRef, Vec<ArrayRef>)> {
         let (mut decimals, mut whole) = (0, 0);
         for cell in arrays.iter().flat_map(AsArray::as_binary::<i32>).flatten() {
             let (cell_decimals, cell_whole) = self.extent(cell);
@@ -138,7 +138,7 @@ impl Leaf<'_> {
 
     fn convert<T>(
         &self,
-        arrays: &[ArrayRef],
+        arrays: Vec<ArrayRef>,
         precision: u8,
         scale: i8,
         to: DataType,
@@ -149,6 +149,7 @@ impl Leaf<'_> {
         let decimal = DecimalType { precision, scale, numeric_nan: self.options.numeric_nan };
         let mut row = 0;
         let mut converted = Vec::with_capacity(arrays.len());
+        // Each batch of cells is freed once its decimals are there.
         for array in arrays {
             let array = array.as_binary::<i32>();
             converted
