@@ -37,11 +37,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--only", nargs="*", help="clients to measure beside drain; all by default")
+    parser.add_argument("--only", nargs="*", help='clients, or clients with a frame ("ADBC arrow"); all by default')
     arguments = parser.parse_args()
-    peers = [
-        peer for peer in PEERS if not arguments.only or peer.client in {"drain", "drain, patient", *arguments.only}
-    ]
+    only: list[str] = arguments.only or []
+    peers = [peer for peer in PEERS if not only or peer.client.startswith("drain") or named(peer, only)]
     with measured_server() as server:
         url = loaded(arguments.scale, server)
         report = {
@@ -56,6 +55,11 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "read.json").write_text(json.dumps(report, indent=2) + "\n")
     print(markdown(report))
+
+
+def named(peer: Peer, only: list[str]) -> bool:
+    """Tell whether the client, or the client with its frame, was asked for."""
+    return peer.client in only or f"{peer.client} {peer.frame}" in only
 
 
 def machine() -> str:
