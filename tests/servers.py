@@ -11,6 +11,7 @@ LONGSHORE_POSTGRESQL_VERSION picks the PostgreSQL ("18", "16": the pixeltable-pg
 LONGSHORE_POSTGRESQL_URL names a running one to use instead.
 """
 
+import abc
 import contextlib
 import os
 import shutil
@@ -106,7 +107,7 @@ class Endpoint:
         return self.url(database=database)
 
 
-class Server(Endpoint):
+class Server(Endpoint, abc.ABC):
     """A server's process, with a directory and a port of its own."""
 
     #: What makes the process end at once, its children with it.
@@ -203,9 +204,9 @@ class Server(Endpoint):
     def _prepare(self) -> None:
         """Write what the server reads when it starts."""
 
+    @abc.abstractmethod
     def _command(self) -> list[str]:
         """Return the command line."""
-        raise NotImplementedError
 
     def _ready(self) -> bool:
         """Tell whether the server answers."""
