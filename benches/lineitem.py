@@ -4,6 +4,7 @@
         url = loaded(1, server)
 
 The tables are `lineitem`, with TPC-H's types, and `lineitem_float`, whose numeric columns are double precision.
+`kept` keeps databases of other tables beside them.
 """
 
 import contextlib
@@ -11,7 +12,8 @@ import fcntl
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -59,15 +61,23 @@ def measured_server() -> Iterator[PostgreSQL]:
 
 def loaded(scale: float, server: Endpoint) -> str:
     """Return the URL of the database that holds the tables at this scale; where it is not there yet, load it."""
-    database = f"tpch_{scale:g}".replace(".", "_")
+    return kept(f"tpch_{scale:g}".replace(".", "_"), server, partial(_load_tables, scale, server))
+
+
+def kept(database: str, server: Endpoint, load: Callable[[str], None]) -> str:
+    """Return the URL of a database; where it is not there yet, make it and have ``load`` fill it."""
     if not server.psql(f"SELECT 1 FROM pg_database WHERE datname = '{database}'"):
         # The name is given last. A load that was cut short has none, and its database is dropped, its files with it.
         server.psql(f"DROP DATABASE IF EXISTS {database}_loading WITH (FORCE); CREATE DATABASE {database}_loading")
-        for table, number in TABLES.items():
-            _say(f"loading {table} at scale factor {scale:g}")
-            _load(scale, server, f"{database}_loading", table, number)
+        load(f"{database}_loading")
         server.psql(f"ALTER DATABASE {database}_loading RENAME TO {database}")
     return server.url(database=database)
+
+
+def _load_tables(scale: float, server: Endpoint, database: str) -> None:
+    for table, number in TABLES.items():
+        _say(f"loading {table} at scale factor {scale:g}")
+        _load(scale, server, database, table, number)
 
 
 def _load(scale: float, server: Endpoint, database: str, table: str, number: str) -> None:

@@ -1,6 +1,6 @@
 """The clients that are compared: each reads a query into one kind of frame.
 
-Every function imports what it needs when it is called with no query: `prepare` is that call.
+Those that read in parts take `partition_num` and `partition_on` too. `modules` is what a client imports when it reads.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ class Peer:
     client: str
     frame: str
     modules: tuple[str, ...]
-    read: Callable[[str, str], Any]
+    read: Callable[..., Any]
 
     def prepare(self) -> None:
         """Import what the client needs, so that it belongs to the baseline."""
@@ -28,25 +28,25 @@ class Peer:
             importlib.import_module(module)
 
 
-def _longshore(frame: str) -> Callable[[str, str], Any]:
-    def read(query: str, url: str) -> Any:
+def _longshore(frame: str) -> Callable[..., Any]:
+    def read(query: str, url: str, **partition: Any) -> Any:
         import longshore
 
-        return longshore.read_sql(query, url, return_type=frame)  # type: ignore[call-overload]
+        return longshore.read_sql(query, url, return_type=frame, **partition)  # type: ignore[call-overload]
 
     return read
 
 
-def _connectorx(frame: str) -> Callable[[str, str], Any]:
-    def read(query: str, url: str) -> Any:
+def _connectorx(frame: str) -> Callable[..., Any]:
+    def read(query: str, url: str, **partition: Any) -> Any:
         import connectorx
 
-        return connectorx.read_sql(url, query, return_type=frame)
+        return connectorx.read_sql(url, query, return_type=frame, **partition)
 
     return read
 
 
-def _adbc(method: str) -> Callable[[str, str], Any]:
+def _adbc(method: str) -> Callable[..., Any]:
     def read(query: str, url: str) -> Any:
         from adbc_driver_postgresql import dbapi
 
