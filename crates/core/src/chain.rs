@@ -3,106 +3,90 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 
-use crate::{
-    Batches, EXTENSION, Error, NATIVE_TYPE, Query, ReadOptions, Result, Session, Settled, has_deferred,
-};
+use crate::agreement::{agree, nullable, under_schema};
+use crate::session::released;
+use crate::{Batches, Error, Failed, Query, ReadOptions, Result, Session, Settler, Transaction};
 
 /// Reads `queries` in order, at one moment of the database unless the options say otherwise, as one result.
-pub fn read_all(
+pub(crate) fn read_all(
     mut session: Box<dyn Session>,
     queries: Vec<Query>,
     options: &ReadOptions,
-) -> Result<Box<dyn Batches>> {
+) -> Result<Box<dyn Batches>, Failed> {
     let mut queries = VecDeque::from(queries);
     let Some(first) = queries.pop_front() else {
-        return Err(Error::interface("the list of queries is empty").with_hint("give at least one query"));
+        let error = Error::interface("the list of queries is empty").with_hint("give at least one query");
+        return Err(Failed { error, session: Some(session) });
     };
     if queries.is_empty() {
         return session.read(&first, options);
     }
-    if options.snapshot {
-        session.begin_snapshot()?;
+    // The caller's own transaction is the caller's own moment.
+    let snapshot = options.snapshot && session.transaction() == Transaction::None;
+    if snapshot && let Err(error) = session.begin_snapshot() {
+        return Err(Failed { error, session: Some(session) });
     }
-    let current = session.read(&first, options)?;
-    let schema = nullable(&current.schema());
-    Ok(Box::new(Chain { schema, current: Some(current), queries, number: 1, options: options.clone() }))
+    match session.read(&first, options) {
+        Ok(current) => Ok(Box::new(Chain {
+            schema: nullable(&current.schema()),
+            settler: current.settler(),
+            state: State::Reading(current),
+            queries,
+            number: 1,
+            snapshot,
+            options: options.clone(),
+        })),
+        Err(failed) => Err(Failed { session: failed.session.and_then(|it| ended(it, snapshot)), ..failed }),
+    }
+}
+
+/// The session out of its snapshot, if it was in one.
+fn ended(session: Box<dyn Session>, snapshot: bool) -> Option<Box<dyn Session>> {
+    if snapshot { released(session) } else { Some(session) }
 }
 
 /// The current query's batches, and the queries after it.
 struct Chain {
     schema: SchemaRef,
-    /// `None` only after a failure.
-    current: Option<Box<dyn Batches>>,
+    settler: Option<Arc<dyn Settler>>,
+    state: State,
     queries: VecDeque<Query>,
     /// The current query's place in the list, from 1.
     number: usize,
+    /// Whether the list has a snapshot of its own.
+    snapshot: bool,
     options: ReadOptions,
+}
+
+enum State {
+    Reading(Box<dyn Batches>),
+    /// A query has failed, and left its session if that is still good.
+    Failed(Option<Box<dyn Session>>),
 }
 
 impl Chain {
     fn next_query(&mut self, query: &Query) -> Result<()> {
-        let ended = self.current.take().ok_or_else(failed)?;
-        let next = ended.into_session()?.read(query, &self.options)?;
-        self.number += 1;
-        self.check(&next.schema())?;
-        self.current = Some(next);
-        Ok(())
-    }
-
-    /// The queries must agree in names and types; metadata such as a text's declared length may differ.
-    fn check(&self, next: &Schema) -> Result<()> {
-        let (first, next) = (self.schema.fields(), next.fields());
-        if first.len() != next.len() {
-            let said = format!("{} columns where the first has {}", next.len(), first.len());
-            return Err(self.mismatch(&said));
-        }
-        match first.iter().zip(next).find(|(a, b)| !are_alike(a, b)) {
-            Some((a, b)) => Err(self.mismatch(&format!("{} where the first has {}", named(b), named(a)))),
-            None => Ok(()),
+        let session = match std::mem::replace(&mut self.state, State::Failed(None)) {
+            State::Reading(ended) => ended.into_session(),
+            State::Failed(session) => session,
+        };
+        let session = session.ok_or_else(|| Error::internal("the result has already failed"))?;
+        match session.read(query, &self.options) {
+            Ok(next) => {
+                self.number += 1;
+                let schema = next.schema();
+                self.state = State::Reading(next);
+                agree(&self.schema, &schema, &format!("query {} of the list", self.number))
+            }
+            Err(failed) => {
+                self.state = State::Failed(failed.session);
+                Err(failed.error)
+            }
         }
     }
-
-    fn mismatch(&self, said: &str) -> Error {
-        Error::programming(format!("query {} of the list returns {said}", self.number))
-            .with_hint("give every query the same columns, names and types: cast where they differ")
-    }
-
-    fn under_schema(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let options =
-            RecordBatchOptions::new().with_row_count(Some(batch.num_rows())).with_match_field_names(false);
-        RecordBatch::try_new_with_options(self.schema.clone(), batch.columns().to_vec(), &options)
-            .map_err(|error| Error::internal(format!("the batches of a list do not match: {error}")))
-    }
-}
-
-/// Whether one column may follow the other. What is settled only with the whole result must be the very same type,
-/// for its cells are kept as they came.
-fn are_alike(a: &Field, b: &Field) -> bool {
-    if a.name() != b.name() || a.metadata().get(EXTENSION) != b.metadata().get(EXTENSION) {
-        return false;
-    }
-    if has_deferred(a) || has_deferred(b) {
-        return a.data_type() == b.data_type() && a.metadata() == b.metadata();
-    }
-    a.data_type().equals_datatype(b.data_type())
-}
-
-fn named(field: &Field) -> String {
-    let native = field.metadata().get(NATIVE_TYPE).cloned();
-    format!("{:?} of {}", field.name(), native.unwrap_or_else(|| field.data_type().to_string()))
-}
-
-/// One query's NOT NULL is no promise for the next.
-fn nullable(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
-    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
-}
-
-fn failed() -> Error {
-    Error::internal("the result has already failed")
 }
 
 impl Iterator for Chain {
@@ -110,15 +94,20 @@ impl Iterator for Chain {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.current.as_mut()?.next() {
+            let State::Reading(current) = &mut self.state else { return None };
+            match current.next() {
                 None => {
                     let query = self.queries.pop_front()?;
                     if let Err(error) = self.next_query(&query) {
+                        self.queries.clear();
                         return Some(Err(error));
                     }
                 }
-                Some(Ok(batch)) => return Some(self.under_schema(&batch)),
-                error => return error,
+                Some(Ok(batch)) => return Some(under_schema(&batch, &self.schema)),
+                error => {
+                    self.queries.clear();
+                    return error;
+                }
             }
         }
     }
@@ -129,19 +118,15 @@ impl Batches for Chain {
         self.schema.clone()
     }
 
-    fn is_settled(&self) -> bool {
-        self.current.as_ref().is_none_or(|current| current.is_settled())
+    fn settler(&self) -> Option<Arc<dyn Settler>> {
+        self.settler.clone()
     }
 
-    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
-        self.current.as_ref().ok_or_else(failed)?.settle(schema, batches)
-    }
-
-    fn into_session(self: Box<Self>) -> Result<Box<dyn Session>> {
-        let mut session = self.current.ok_or_else(failed)?.into_session()?;
-        if self.options.snapshot {
-            session.end_snapshot()?;
-        }
-        Ok(session)
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        let session = match self.state {
+            State::Reading(current) => current.into_session(),
+            State::Failed(session) => session,
+        };
+        ended(session?, self.snapshot)
     }
 }

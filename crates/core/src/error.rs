@@ -17,6 +17,8 @@ pub enum Kind {
     Timeout,
     /// The caller asked to stop; the source holds the caller's own reason.
     Interrupted,
+    /// Another thread asked to stop.
+    Cancelled,
     /// The statement is wrong: syntax, missing table, wrong number of parameters.
     Programming,
     /// A value cannot be represented exactly as asked.

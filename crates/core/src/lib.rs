@@ -3,26 +3,40 @@
 //! Arrow record batches are the only waist: a source produces them, a frame consumes them. This crate holds
 //! the words both sides speak, and knows no socket and no Python.
 
+mod agreement;
 mod chain;
 mod error;
 mod limit;
 mod metadata;
+mod meter;
+mod open;
+mod own;
+mod parallel;
+mod pool;
 mod query;
 mod read;
 mod secret;
 mod session;
+mod source;
+mod split;
 mod target;
 mod typename;
 mod watch;
 
-pub use chain::read_all;
 pub use error::{Error, Kind, Place, Result};
 pub use limit::within_limit;
 pub use metadata::{DEFERRED, EXTENSION, NATIVE_TYPE, has_deferred};
+pub use meter::Meter;
+pub use open::{Opened, Request, open_read};
+pub use own::Own;
+pub use parallel::Delivery;
+pub use pool::Pool;
 pub use query::{Param, Params, Query, Value};
 pub use read::{Decimals, OnOdd, Protocol, ReadOptions, Uuids};
 pub use secret::{PasswordSource, Secret};
-pub use session::{Batches, Cancel, Column, Driver, Session, Settled};
+pub use session::{Batches, Cancel, Column, Driver, Failed, Session, Settled, Settler, Transaction};
+pub use source::{Direct, Home, Reserved, Sessions, Source};
+pub use split::{Division, Parts, Split};
 pub use target::{Target, percent_decode};
 pub use typename::parse_type;
 pub use watch::{Interrupt, Never, Watch};

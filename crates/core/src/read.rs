@@ -1,6 +1,10 @@
 //! What a caller can ask of a read.
 
+use std::sync::Arc;
+
 use arrow_schema::DataType;
+
+use crate::Meter;
 
 /// How decimals reach the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,12 +69,14 @@ pub struct ReadOptions {
     pub time_24: OnOdd,
     /// How UUIDs reach the frame.
     pub uuid: Uuids,
-    /// Whether several queries see the database as it was at the first.
+    /// Whether all parts and queries of one read see one moment of the database.
     pub snapshot: bool,
     /// Binary or text results.
     pub protocol: Protocol,
     /// Arrow types by column name that replace the type policy's.
     pub schema: Vec<(String, DataType)>,
+    /// Counts what comes, over all sessions of the read.
+    pub meter: Arc<Meter>,
 }
 
 impl Default for ReadOptions {
@@ -88,6 +94,7 @@ impl Default for ReadOptions {
             snapshot: true,
             protocol: Protocol::default(),
             schema: Vec::new(),
+            meter: Arc::default(),
         }
     }
 }

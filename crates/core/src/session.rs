@@ -1,11 +1,15 @@
 //! The traits that a source implements: driver, session, batches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::{Query, ReadOptions, Result, Target, Watch};
+use crate::{Division, Error, Query, ReadOptions, Result, Split, Target, Watch};
+
+/// How long it may take to end a transaction that its owner no longer waits for.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// A source's entry in the registry.
 pub trait Driver: Send + Sync {
@@ -30,24 +34,116 @@ pub trait Session: Send {
     /// Runs `statement` and throws its result away: settings before a query.
     fn run(&mut self, statement: &str) -> Result<()>;
 
+    /// Runs one statement with its parameters, and returns the number of rows that it changed or returned, where
+    /// the server tells one. Rows that it returns are thrown away.
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>>;
+
     /// The columns that `query` would return, without running it.
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>>;
 
-    /// Runs `query`; the batches own the session until they give it back.
-    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>>;
+    /// How many rows `query` will return, as far as the server can say without running it.
+    fn estimate(&mut self, query: &Query) -> Result<Option<u64>>;
 
-    /// From here on, every read sees the database as it is now.
+    /// Divides `queries` into disjoint parts that together are exhaustive, NULLs included. One query is divided
+    /// as `split` says; several are the caller's own parts.
+    ///
+    /// With parts, this session has a transaction open that keeps their snapshot and their tables as they are,
+    /// until [`Session::commit`]; it must be ended last. Without, it is as it was.
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division>;
+
+    /// From here on, this session sees what the session that gave `snapshot` away sees.
+    fn join_snapshot(&mut self, snapshot: &str) -> Result<()>;
+
+    /// Called now and then while nothing comes from the sessions that joined this one's snapshot: lets those pass that
+    /// wait for somebody who waits for this session.
+    fn relieve(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Runs `query`; the batches own the session until they give it back.
+    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
+
+    /// Begins a transaction in which every read sees the database as it is now.
     fn begin_snapshot(&mut self) -> Result<()>;
 
-    /// Ends what [`Session::begin_snapshot`] began.
-    fn end_snapshot(&mut self) -> Result<()>;
+    /// Begins a transaction as the server does by default.
+    fn begin(&mut self) -> Result<()>;
+
+    /// Ends the transaction; an error where it could only be rolled back, which it then is. Nothing where none is
+    /// open.
+    fn commit(&mut self) -> Result<()>;
+
+    /// Ends the transaction, and undoes what it did. Nothing where none is open.
+    fn rollback(&mut self) -> Result<()>;
+
+    /// Whether `statement` only changes settings, so that every session of a read may run it.
+    fn is_setting(&self, statement: &str) -> bool;
+
+    /// Whether the next statement can be sent.
+    fn is_usable(&self) -> bool;
+
+    /// Whether a transaction is open.
+    fn transaction(&self) -> Transaction;
+
+    /// Makes a session that others have used like new.
+    fn reset(&mut self) -> Result<()>;
+
+    /// Begins to serve another caller: from here on, every wait looks at `watch`, and what others may have changed
+    /// in the database meanwhile is learnt anew.
+    fn attend(&mut self, watch: &Watch);
 
     /// A handle that stops what this session runs, from any thread.
     fn canceller(&self) -> Arc<dyn Cancel>;
 }
 
+/// The session without its transaction; `None` where it is lost. The caller's own deadline may be why the transaction
+/// ends, and does not count here.
+pub(crate) fn released(mut session: Box<dyn Session>) -> Option<Box<dyn Session>> {
+    session.attend(&Watch::never().at_most(ENDING));
+    session.rollback().is_ok().then_some(session)
+}
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// No transaction is open.
+    None,
+    /// One is open.
+    Open,
+    /// One is open in which a statement has failed: it can only be rolled back.
+    Failed,
+}
+
+/// A read that failed, and the session that it leaves where that can be used again.
+pub struct Failed {
+    /// Why.
+    pub error: Error,
+    /// The session, ready for the next statement.
+    pub session: Option<Box<dyn Session>>,
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        failed.error
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { error, session: None }
+    }
+}
+
 /// A whole result whose schema is final.
 pub type Settled = (SchemaRef, Vec<RecordBatch>);
+
+/// Gives columns whose source has no type of their own the one that fits a whole result (see
+/// [`crate::Decimals::Settled`]).
+pub trait Settler: Send + Sync {
+    /// The `batches` of the whole result under their final schema. `schema` is theirs: [`Batches::schema`], or the
+    /// same with fewer promises.
+    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled>;
+}
 
 /// A result on its way. Ends only after the server's own end marker; otherwise yields `Err`.
 ///
@@ -56,20 +152,14 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     /// The schema of every batch.
     fn schema(&self) -> SchemaRef;
 
-    /// Whether the schema is final before the last batch.
-    fn is_settled(&self) -> bool {
-        true
+    /// What makes the schema final; `None` where it is final before the last batch.
+    fn settler(&self) -> Option<Arc<dyn Settler>> {
+        None
     }
 
-    /// Gives columns whose source has no type of their own the one that fits the `batches` of the whole
-    /// result (see [`crate::Decimals::Settled`]). `schema` is theirs: [`Batches::schema`], or the same with fewer
-    /// promises. The default leaves them as they are.
-    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
-        Ok((Arc::new(schema.clone()), batches))
-    }
-
-    /// Gives the session back after the last batch.
-    fn into_session(self: Box<Self>) -> Result<Box<dyn Session>>;
+    /// Gives the session back, ready for the next statement; what still runs on it is cancelled first. `None` where
+    /// it is lost.
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>>;
 }
 
 /// Stops a running statement from another thread.

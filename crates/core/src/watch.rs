@@ -10,7 +10,7 @@ const SLICE: Duration = Duration::from_millis(50);
 
 /// Tells whether the caller wants to stop (Ctrl-C). Asked about twenty times a second.
 pub trait Interrupt: Send + Sync {
-    /// Returns an error of [`Kind::Interrupted`] when the caller wants to stop.
+    /// Returns an error of [`Kind::Interrupted`] or [`Kind::Cancelled`] when the caller wants to stop.
     fn check(&self) -> Result<()>;
 }
 

@@ -38,6 +38,8 @@ pub struct Columns {
     /// The columns' names in the frame.
     names: Vec<String>,
     slots: Vec<Slot>,
+    /// Rows of the result that went before: errors count them.
+    before: u64,
     rows: u64,
 }
 
@@ -45,7 +47,13 @@ impl Columns {
     /// Empty columns of `schema` in the forms that `choices` give them.
     pub fn new(schema: SchemaRef, choices: &Choices) -> Result<Self> {
         let slots = schema.fields().iter().map(|field| slot(field, *choices)).collect::<Result<_>>()?;
-        Ok(Self { names: names(&schema, choices.backend), schema, slots, rows: 0 })
+        Ok(Self { names: names(&schema, choices.backend), schema, slots, before: 0, rows: 0 })
+    }
+
+    /// The same columns, `rows` of the result after its start.
+    #[must_use]
+    pub fn after(self, rows: u64) -> Self {
+        Self { before: rows, ..self }
     }
 
     /// Adds the rows of `batch`. Call it without the interpreter's lock: it is taken only while objects are
@@ -54,29 +62,17 @@ impl Columns {
     /// A batch without rows is welcome: it brings a dictionary's labels.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check(batch)?;
+        let before = self.before + self.rows;
         for (index, (slot, array)) in self.slots.iter_mut().zip(batch.columns()).enumerate() {
-            if let Slot::Free(accumulator) = slot {
-                accumulator
-                    .absorb(array)
-                    .map_err(|fault| located(fault, self.schema.field(index), self.rows))?;
-            }
-        }
-        if self.slots.iter().any(|slot| matches!(slot, Slot::Bound(_))) {
-            Python::try_attach(|py| self.make_objects(py, batch))
-                .unwrap_or_else(|| Err(Error::operational("the Python interpreter is shutting down")))?;
+            let absorbed = match slot {
+                Slot::Free(accumulator) => accumulator.absorb(array),
+                // Column by column: who else waits for the interpreter need not wait for them all.
+                Slot::Bound(objects) => Python::try_attach(|py| objects.absorb(py, array))
+                    .ok_or_else(|| Error::operational("the Python interpreter is shutting down"))?,
+            };
+            absorbed.map_err(|fault| located(fault, self.schema.field(index), before))?;
         }
         self.rows += batch.num_rows() as u64;
-        Ok(())
-    }
-
-    fn make_objects(&mut self, py: Python<'_>, batch: &RecordBatch) -> Result<()> {
-        for (index, (slot, array)) in self.slots.iter_mut().zip(batch.columns()).enumerate() {
-            if let Slot::Bound(objects) = slot {
-                objects
-                    .absorb(py, array)
-                    .map_err(|fault| located(fault, self.schema.field(index), self.rows))?;
-            }
-        }
         Ok(())
     }
 
@@ -94,13 +90,13 @@ impl Columns {
             }
             if !field.is_nullable() && array.null_count() > 0 {
                 let row = array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count());
-                return Err(located(broken_promise(row), field, self.rows));
+                return Err(located(broken_promise(row), field, self.before + self.rows));
             }
         }
         Ok(())
     }
 
-    /// The number of rows so far.
+    /// The number of rows so far, without those before.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -208,6 +204,8 @@ mod tests {
         let error = columns.push(&batch(vec![Some(3.0), None])).unwrap_err();
         assert_eq!((error.kind(), error.place().row), (Kind::Data, Some(3)));
         assert_eq!((columns.rows(), columns.bytes()), (2, 16));
+        let error = columns.after(100).push(&batch(vec![None])).unwrap_err();
+        assert_eq!(error.place().row, Some(102));
     }
 
     #[test]

@@ -1,17 +1,15 @@
 //! What polars takes: distinct names, and storage types without Arrow's extension types, which it keeps as
-//! opaque types of its own or refuses.
+//! opaque types of its own or refuses. UUIDs are texts.
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch,
-    RecordBatchOptions, StructArray,
-};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use longshore_core::{EXTENSION, Error, Kind, Place};
 
 use crate::names::distinct_names;
-use longshore_core::EXTENSION;
+use crate::retype::{retyped_batch, with_inner_fields};
+use crate::shape::is_uuid;
 
 /// The schema under which polars takes batches of `schema`.
 #[must_use]
@@ -22,69 +20,45 @@ pub fn polars_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// `batch` under what [`polars_schema`] made of its schema. Copies no value.
+/// `batch` under what [`polars_schema`] made of its schema. Copies no value but UUIDs.
 pub fn polars_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().zip(schema.fields());
-    let columns =
-        columns.map(|(array, field)| retyped(array, field.data_type())).collect::<Result<_, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+    retyped_batch(batch, schema)
+}
+
+/// Why polars takes no column of one of these types; `None` where it takes all.
+#[must_use]
+pub fn polars_refusal(schema: &Schema) -> Option<Error> {
+    schema.fields().iter().find_map(|field| {
+        let what = refused(field.data_type())?;
+        let place = Place { column: Some(field.name().clone()), ..Place::default() };
+        Some(
+            Error::new(Kind::NotSupported, format!("polars has no type for {what}")).at(place).with_hint(
+                format!("read the column as text, with schema={{\"{}\": \"string\"}}", field.name()),
+            ),
+        )
+    })
+}
+
+fn refused(data_type: &DataType) -> Option<&'static str> {
+    match data_type {
+        DataType::Interval(_) => Some("intervals of months, days and nanoseconds"),
+        DataType::Decimal256(..) => Some("decimals of more than 38 digits"),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            refused(item.data_type())
+        }
+        DataType::Map(entries, _) => refused(entries.data_type()),
+        DataType::Struct(fields) => fields.iter().find_map(|field| refused(field.data_type())),
+        _ => None,
+    }
 }
 
 fn plain(field: &Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.remove(EXTENSION);
     metadata.remove("ARROW:extension:metadata");
-    let inner = |field: &FieldRef| Arc::new(plain(field));
-    let data_type = match field.data_type() {
-        DataType::List(item) => DataType::List(inner(item)),
-        DataType::LargeList(item) => DataType::LargeList(inner(item)),
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item), *size),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
-        DataType::Map(entries, sorted) => DataType::Map(inner(entries), *sorted),
-        other => other.clone(),
-    };
+    let data_type =
+        if is_uuid(field) { DataType::Utf8 } else { with_inner_fields(field.data_type(), &plain) };
     field.clone().with_data_type(data_type).with_metadata(metadata)
-}
-
-/// `array` under `data_type`, which differs from its own in the metadata of inner fields only.
-fn retyped(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
-    if array.data_type() == data_type {
-        return Ok(array.clone());
-    }
-    match data_type {
-        DataType::List(item) => list::<i32>(array, item),
-        DataType::LargeList(item) => list::<i64>(array, item),
-        DataType::FixedSizeList(item, size) => {
-            let list = array.as_fixed_size_list();
-            let values = retyped(list.values(), item.data_type())?;
-            let list = FixedSizeListArray::try_new(item.clone(), *size, values, list.nulls().cloned())?;
-            Ok(Arc::new(list))
-        }
-        DataType::Struct(fields) => Ok(Arc::new(structure(array.as_struct(), fields)?)),
-        DataType::Map(entries, sorted) => {
-            let DataType::Struct(fields) = entries.data_type() else { return Ok(array.clone()) };
-            let map = array.as_map();
-            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
-            let parts = structure(map.entries(), fields)?;
-            Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, parts, nulls, *sorted)?))
-        }
-        _ => Ok(array.clone()),
-    }
-}
-
-fn list<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, ArrowError> {
-    let list = array.as_list::<O>();
-    let values = retyped(list.values(), item.data_type())?;
-    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-    Ok(Arc::new(GenericListArray::<O>::try_new(item.clone(), offsets, values, nulls)?))
-}
-
-fn structure(array: &StructArray, fields: &Fields) -> Result<StructArray, ArrowError> {
-    let columns = array.columns().iter().zip(fields);
-    let columns =
-        columns.map(|(column, field)| retyped(column, field.data_type())).collect::<Result<_, _>>()?;
-    StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())
 }
 
 #[cfg(test)]
@@ -92,6 +66,8 @@ mod tests {
     use std::collections::HashMap;
 
     use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::cast::AsArray;
+    use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, StructArray};
 
     use super::*;
 
@@ -119,5 +95,29 @@ mod tests {
         assert_eq!(plain_batch.num_rows(), 2);
         assert!(!format!("{plain_schema:?}").contains("arrow.json"));
         assert_eq!(plain_schema.field(1).name(), "a_1");
+    }
+
+    #[test]
+    fn uuids_are_texts() {
+        let extension = HashMap::from([(EXTENSION.to_owned(), "arrow.uuid".to_owned())]);
+        let field = Field::new("a", DataType::FixedSizeBinary(16), true).with_metadata(extension);
+        let bytes: Vec<u8> = (0x10..0x20).collect();
+        let values =
+            FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some(bytes), None].into_iter(), 16);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(values.unwrap())]).unwrap();
+        let batch = polars_batch(&batch, &polars_schema(&schema)).unwrap();
+        let texts: Vec<_> = batch.column(0).as_string::<i32>().iter().collect();
+        assert_eq!(texts, [Some("10111213-1415-1617-1819-1a1b1c1d1e1f"), None]);
+    }
+
+    #[test]
+    fn types_that_polars_lacks_are_found_at_every_depth() {
+        let wide = Arc::new(Field::new("item", DataType::Decimal256(50, 2), true));
+        let fields =
+            vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::List(wide), true)];
+        let error = polars_refusal(&Schema::new(fields)).unwrap();
+        assert_eq!((error.kind(), error.place().column.as_deref()), (Kind::NotSupported, Some("b")));
+        assert!(polars_refusal(&Schema::new(vec![Field::new("a", DataType::Int64, true)])).is_none());
     }
 }

@@ -50,8 +50,9 @@ impl Cancel for Canceller {
             };
         }
         socket.write_all(&self.request(), &watch)?;
-        // The server closes the connection once the signal is sent. How it does so says nothing.
+        // The server closes the connection once the signal is sent; how it does so says nothing. Until then the request
+        // could stop a later statement.
         while matches!(socket.read(&mut [0; 64], &watch), Ok(1..)) {}
-        Ok(())
+        watch.check()
     }
 }

@@ -1,6 +1,6 @@
 //! What only the server's catalogue tells: user-defined types, and which columns are NOT NULL.
 //!
-//! Asked between `Parse` and `Bind`, cached for the connection.
+//! Asked between `Parse` and `Bind`, and cached for one read: others may alter what they like between two.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -64,12 +64,33 @@ pub(crate) struct ColumnFacts {
 pub(crate) struct Catalogue {
     types: HashMap<u32, Entry>,
     columns: HashMap<(u32, i16), ColumnFacts>,
+    /// The tables whose columns are known.
     tables: HashSet<u32>,
+    /// Tables that had nothing to tell in an earlier read. A NOT NULL that one has got since is no loss: its column is
+    /// nullable, as for any query that is not plain.
+    silent: HashSet<u32>,
     /// A server that only speaks the wire has no catalogue: its types are the builtin ones or text.
     absent: bool,
 }
 
 impl Catalogue {
+    /// Forgets what other sessions may have changed.
+    pub(crate) fn forget(&mut self) {
+        self.types.clear();
+        for ((table, _), facts) in &self.columns {
+            if facts.not_null || facts.dimensions > 0 {
+                self.tables.remove(table);
+            }
+        }
+        self.silent.extend(self.tables.drain());
+        self.columns.clear();
+    }
+
+    /// Forgets what a statement of this session's may have changed: its owner counts on seeing that.
+    pub(crate) fn forget_all(&mut self) {
+        *self = Self { absent: self.absent, ..Self::default() };
+    }
+
     /// The server could not answer: do not ask again.
     pub(crate) fn give_up(&mut self) {
         self.absent = true;
@@ -111,9 +132,8 @@ impl Catalogue {
     }
 
     fn load_tables(&mut self, connection: &mut Connection, columns: &[Described]) -> Result<()> {
-        let tables: HashSet<u32> = columns.iter().map(|column| column.table).collect();
-        let unknown: Vec<u32> =
-            tables.into_iter().filter(|table| *table != 0 && !self.tables.contains(table)).collect();
+        let unknown = columns.iter().filter(|column| self.must_ask(column)).map(|column| column.table);
+        let unknown: Vec<u32> = unknown.collect::<HashSet<_>>().into_iter().collect();
         if unknown.is_empty() {
             return Ok(());
         }
@@ -124,6 +144,12 @@ impl Catalogue {
         }
         self.tables.extend(unknown);
         Ok(())
+    }
+
+    fn must_ask(&self, column: &Described) -> bool {
+        // An array has its dimensions to tell.
+        let is_silent = self.silent.contains(&column.table) && class(column.oid).is_some();
+        column.table != 0 && !self.tables.contains(&column.table) && !is_silent
     }
 
     /// Files the rows of a lookup; returns the types that they refer to.

@@ -1,9 +1,11 @@
 //! One connection: messages out, messages in, and what becomes of it at its end.
 
+pub(crate) mod pipeline;
+
 use std::time::Duration;
 
 use bytes::BytesMut;
-use longshore_core::{Cancel, Error, Kind, Result, Watch};
+use longshore_core::{Cancel, Error, Kind, Result, Transaction, Watch};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
@@ -17,15 +19,29 @@ const STOPPING: Duration = Duration::from_secs(2);
 /// What the catalogue's own statements are called: the caller's statement is the unnamed one.
 const LOOKUP: &str = "longshore_lookup";
 
+/// What was asked of the server and is not answered to its end; a drop in the middle must stop it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exchange {
+    /// Nothing: the server waits for the next statement.
+    Idle,
+    /// Statements are parsed and described; their `Sync` is not sent yet.
+    Parsing,
+    /// A simple query runs.
+    Simple,
+    /// A bound statement runs, and its `Sync` is sent.
+    Extended,
+}
+
 /// A connection past its start-up.
 pub(crate) struct Connection {
     link: Link,
     outbox: BytesMut,
     watch: Watch,
-    /// Something runs on the server; a drop now must stop it.
-    busy: bool,
+    exchange: Exchange,
     /// The socket is of no more use.
     cut: bool,
+    /// What the server's last `ReadyForQuery` said.
+    transaction: Transaction,
     /// The process that opened the socket: a forked child shares it and must not speak on it.
     owner: u32,
 }
@@ -60,8 +76,9 @@ impl Connection {
             link,
             outbox: BytesMut::new(),
             watch: watch.clone(),
-            busy: false,
+            exchange: Exchange::Idle,
             cut: false,
+            transaction: Transaction::None,
             owner: std::process::id(),
         })
     }
@@ -104,33 +121,42 @@ impl Connection {
             .with_hint("open a connection of its own in each process"))
     }
 
-    /// Waits for more bytes.
-    pub(crate) fn fill(&mut self) -> Result<()> {
+    /// From here on, every wait looks at `watch`.
+    pub(crate) fn attend(&mut self, watch: &Watch) {
+        self.watch = watch.clone();
+    }
+
+    /// Where the session's transaction stands.
+    pub(crate) fn transaction(&self) -> Transaction {
+        self.transaction
+    }
+
+    /// Waits for more bytes; returns how many came.
+    pub(crate) fn fill(&mut self) -> Result<usize> {
         self.is_ours()?;
         let filled = self.link.inbox.fill(&mut self.link.socket, &self.watch);
-        self.mark(filled)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.check()?;
-        self.busy = true;
-        let written = self.link.socket.write_all(&self.outbox, &self.watch);
-        self.outbox.clear();
-        self.mark(written)
-    }
-
-    fn mark<T>(&mut self, result: Result<T>) -> Result<T> {
-        if let Err(error) = &result {
+        if let Err(error) = &filled {
             self.cut |= error.kind() == Kind::Operational;
         }
-        result
+        filled
+    }
+
+    /// Sends what is in the outbox, which leads to `exchange`.
+    fn flush(&mut self, exchange: Exchange) -> Result<()> {
+        self.check()?;
+        self.exchange = exchange;
+        let written = self.link.socket.write_all(&self.outbox, &self.watch);
+        self.outbox.clear();
+        // Half a message may be out: whatever the reason, nothing can follow it.
+        self.cut |= written.is_err();
+        written
     }
 
     /// The next message that answers a request; it lies at the start of [`Connection::bytes`].
     fn next(&mut self) -> Result<Frame> {
         loop {
             match frame(self.bytes())? {
-                None => self.fill()?,
+                None => drop(self.fill()?),
                 Some(got) if self.is_notice(got) => self.consume(got.length),
                 Some(got) => return Ok(got),
             }
@@ -174,22 +200,36 @@ impl Connection {
 
     /// Reads on to `ReadyForQuery`, after which the connection can be used again.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        let mut first_error = None;
+        self.finish_with_tag().map(drop)
+    }
+
+    /// The same; returns the last command's tag.
+    fn finish_with_tag(&mut self) -> Result<Option<String>> {
+        let (mut first_error, mut tag) = (None, None);
         loop {
-            let got = self.next()?;
-            if got.tag == b'E' {
-                let error = self.take_error(got);
-                first_error.get_or_insert(error);
-                continue;
-            }
-            self.consume(got.length);
+            let got = match self.next() {
+                Ok(got) => got,
+                // A server that ends the session says why before it hangs up.
+                Err(error) => return Err(first_error.unwrap_or(error)),
+            };
             match got.tag {
-                b'G' => self.refuse_copy()?,
-                b'Z' => {
-                    self.busy = false;
-                    return first_error.map_or(Ok(()), Err);
+                b'E' => {
+                    let error = self.take_error(got);
+                    first_error.get_or_insert(error);
                 }
-                _ => {}
+                b'Z' => {
+                    self.ready(got);
+                    return first_error.map_or(Ok(tag), Err);
+                }
+                b'G' => {
+                    self.consume(got.length);
+                    self.refuse_copy()?;
+                }
+                b'C' => {
+                    tag = Some(self.body(got).text()?);
+                    self.consume(got.length);
+                }
+                _ => self.consume(got.length),
             }
         }
     }
@@ -198,12 +238,22 @@ impl Connection {
     fn refuse_copy(&mut self) -> Result<()> {
         frontend::copy_fail("COPY FROM STDIN has no data here", &mut self.outbox)
             .map_err(|_| zero_byte("a message"))?;
-        self.flush()
+        // While it copies, the server overhears a `Sync`.
+        if self.exchange == Exchange::Extended {
+            frontend::sync(&mut self.outbox);
+        }
+        self.flush(self.exchange)
     }
 
-    /// The message at the start of the inbox was `ReadyForQuery`.
-    pub(crate) fn ready(&mut self) {
-        self.busy = false;
+    /// Consumes the `ReadyForQuery` at the start of the inbox.
+    pub(crate) fn ready(&mut self, got: Frame) {
+        self.transaction = match self.body(got).rest() {
+            [b'T'] => Transaction::Open,
+            [b'E'] => Transaction::Failed,
+            _ => Transaction::None,
+        };
+        self.consume(got.length);
+        self.exchange = Exchange::Idle;
     }
 
     /// Ends a failed exchange, in which no `Sync` was sent yet, and gives `error` back.
@@ -213,16 +263,15 @@ impl Connection {
         if self.cut || !is_servers {
             return error;
         }
-        frontend::sync(&mut self.outbox);
         // Whatever fails here, the first error is the one that tells.
-        let _ = self.flush().and_then(|()| self.finish());
+        let _ = self.sync();
         error
     }
 
     /// Runs statements that return nothing of interest.
     pub(crate) fn simple(&mut self, text: &str) -> Result<()> {
         frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
-        self.flush()?;
+        self.flush(Exchange::Simple)?;
         self.finish()
     }
 
@@ -231,7 +280,7 @@ impl Connection {
         frontend::parse("", text, [], &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::describe(b'S', "", &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::flush(&mut self.outbox);
-        self.flush()?;
+        self.flush(Exchange::Parsing)?;
         self.described().map_err(|error| self.recover(error))
     }
 
@@ -258,8 +307,15 @@ impl Connection {
     /// Ends the exchange after a description that will not be executed.
     pub(crate) fn sync(&mut self) -> Result<()> {
         frontend::sync(&mut self.outbox);
-        self.flush()?;
+        self.flush(Exchange::Extended)?;
         self.finish()
+    }
+
+    /// Reads what [`Connection::execute`] brings, throws its rows away, and returns the last number of the command's
+    /// tag: how many rows it concerned.
+    pub(crate) fn discard_rows(&mut self) -> Result<Option<u64>> {
+        let tag = self.finish_with_tag()?;
+        Ok(tag.and_then(|tag| tag.rsplit(' ').next()?.parse().ok()))
     }
 
     /// Binds and executes the unnamed statement; its rows are next in the inbox.
@@ -284,7 +340,7 @@ impl Connection {
         bind("", "", parameters, formats, &mut self.outbox)?;
         frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::sync(&mut self.outbox);
-        self.flush()
+        self.flush(Exchange::Extended)
     }
 
     /// Runs a statement of ours between the caller's `Parse` and `Bind`, without ending the exchange.
@@ -297,7 +353,7 @@ impl Connection {
         frontend::close(b'P', LOOKUP, buffer).map_err(no_zero)?;
         frontend::close(b'S', LOOKUP, buffer).map_err(no_zero)?;
         frontend::flush(buffer);
-        self.flush()?;
+        self.flush(Exchange::Parsing)?;
         self.looked_up().map_err(|error| self.recover(error))
     }
 
@@ -323,44 +379,56 @@ impl Connection {
         Ok(rows)
     }
 
-    /// Stops what runs on the server, and tells whether it has said that it is ready.
-    ///
-    /// A request that comes before the server has begun to execute is lost without a word, so it is repeated until
-    /// the answer's end is there.
-    fn stop(&mut self) -> bool {
-        self.watch = Watch::never().at_most(STOPPING);
+    /// Stops what runs on the server, if anything does; tells whether the server waits for the next statement.
+    pub(crate) fn stop(&mut self) -> bool {
+        // Or it would go out with the next statement.
         self.outbox.clear();
-        // Where a `Sync` was sent already, this one is answered by a second `ReadyForQuery`, which nobody awaits.
-        frontend::sync(&mut self.outbox);
-        if self.flush().is_err() {
+        if self.cut || self.is_ours().is_err() {
             return false;
         }
-        for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
-            if self.link.canceller.cancel().is_err() {
-                return false;
-            }
-            self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
-            match self.finish() {
-                Err(error) if error.kind() == Kind::Timeout => {}
-                // The statement's own error came before the end, or the socket is cut.
-                ended => return ended.is_ok() || !self.cut,
-            }
+        if self.exchange != Exchange::Idle {
+            // The caller's own deadline may be over: that is why it stops.
+            let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
+            self.interrupt();
+            self.watch = watch;
+            // What could not be stopped now will not be stopped by another attempt.
+            self.cut |= self.exchange != Exchange::Idle;
         }
-        false
+        self.is_usable()
     }
 
-    /// Whether the server can still be spoken to.
+    /// A request that comes before the server has begun to execute is lost without a word, so it is repeated until
+    /// the answer's end is there.
+    fn interrupt(&mut self) {
+        if self.exchange == Exchange::Parsing {
+            frontend::sync(&mut self.outbox);
+            // Mostly nothing runs yet; but to parse can mean to wait for a lock.
+            if self.flush(Exchange::Extended).is_err() || self.finishes_within(10) {
+                return;
+            }
+        }
+        for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
+            if self.link.canceller.cancel().is_err() || self.finishes_within(milliseconds) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for the exchange's end, whatever it is: a socket that is cut is one, too.
+    fn finishes_within(&mut self, milliseconds: u64) -> bool {
+        self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
+        !matches!(self.finish(), Err(error) if error.kind() == Kind::Timeout)
+    }
+
+    /// Whether the server waits for the next statement.
     pub(crate) fn is_usable(&self) -> bool {
-        !self.cut
+        !self.cut && self.exchange == Exchange::Idle
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if self.cut || self.owner != std::process::id() {
-            return;
-        }
-        if self.busy && !self.stop() {
+        if !self.stop() {
             return;
         }
         // Nobody is left to hear of a failure: the server notices the closed socket in any case.

@@ -17,6 +17,7 @@ mod role;
 mod rows;
 mod session;
 mod settings;
+mod split;
 mod startup;
 mod types;
 mod wanted;

@@ -98,7 +98,7 @@ fn skip(text: &str) -> usize {
     }
 }
 
-fn is_name(byte: u8) -> bool {
+pub(crate) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
@@ -114,7 +114,7 @@ fn name_length(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_name_char).len()
 }
 
-fn quoted(bytes: &[u8], quote: u8, escapes: bool) -> usize {
+pub(crate) fn quoted(bytes: &[u8], quote: u8, escapes: bool) -> usize {
     let mut at = 1;
     while at < bytes.len() {
         match bytes[at] {
@@ -128,7 +128,7 @@ fn quoted(bytes: &[u8], quote: u8, escapes: bool) -> usize {
 }
 
 /// Comments nest.
-fn comment(bytes: &[u8]) -> usize {
+pub(crate) fn comment(bytes: &[u8]) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     while at < bytes.len() {
         match &bytes[at..] {
@@ -146,7 +146,7 @@ fn comment(bytes: &[u8]) -> usize {
 }
 
 /// `$tag$ ... $tag$`, or `$1`, or a lone dollar sign.
-fn dollar_quoted(text: &str) -> usize {
+pub(crate) fn dollar_quoted(text: &str) -> usize {
     let tag_length = name_length(&text[1..]);
     let Some(tag) = text.get(..tag_length + 2).filter(|tag| tag.ends_with('$')) else { return 1 };
     text[tag.len()..].find(tag).map_or(text.len(), |at| at + 2 * tag.len())

@@ -1,4 +1,4 @@
-//! Whether a query is plain enough for NOT NULL to count: one table, nothing that makes NULLs.
+//! What a statement's own text tells.
 
 use sqlparser::ast::{GroupByExpr, Query, Select, SetExpr, Statement, TableFactor};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -11,6 +11,12 @@ pub(crate) fn is_plain(text: &str) -> bool {
         Ok([Statement::Query(query)]) => query_is_plain(query),
         _ => false,
     }
+}
+
+/// Whether `text` does nothing but SET.
+pub(crate) fn is_setting(text: &str) -> bool {
+    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, text);
+    parsed.is_ok_and(|statements| statements.iter().all(|statement| matches!(statement, Statement::Set(_))))
 }
 
 fn query_is_plain(query: &Query) -> bool {

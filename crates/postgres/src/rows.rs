@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
-use longshore_core::{Batches, Error, Kind, Place, ReadOptions, Result, Session, Settled, has_deferred};
+use longshore_core::{Batches, Error, Place, ReadOptions, Result, Session, Settled, Settler, has_deferred};
 use longshore_wire::{CellFault, Decoder, Span, Spans};
 
 use crate::decode::settle;
-use crate::message::{Frame, HEADER, Reader, broken, frame, unexpected};
+use crate::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
 use crate::session::PostgresSession;
 use crate::types::Format;
 
 /// No batch takes further rows from here on, so that 32-bit offsets always suffice: one further chunk adds a value
 /// of 1 GiB at most.
 const CLOSE_AT: usize = 512 << 20;
+
+/// Rows of a batch whose decimals are settled later: its cells and its decimals are there at once.
+const DEFERRED_ROWS: usize = 1 << 16;
 
 /// One column on its way from the wire into Arrow.
 pub(crate) struct ReadColumn {
@@ -50,6 +53,8 @@ enum State {
     /// `ReadyForQuery` has come.
     Complete,
     Failed,
+    /// The server has not kept to the protocol.
+    Broken,
 }
 
 /// Why the first pass stopped.
@@ -70,11 +75,15 @@ impl Rows {
         options: &ReadOptions,
     ) -> Self {
         let spans = Spans::new(columns.len());
+        let mut options = options.clone();
+        if schema.fields().iter().any(|field| has_deferred(field)) {
+            options.batch_rows = options.batch_rows.min(DEFERRED_ROWS);
+        }
         Self {
             session,
             schema,
             columns,
-            options: options.clone(),
+            options,
             spans,
             indexed: 0,
             decoded: 0,
@@ -156,8 +165,10 @@ impl Rows {
             })?;
         }
         self.session.connection.consume(self.indexed);
+        self.options.meter.add_bytes(self.indexed as u64);
         self.indexed = 0;
         self.decoded += rows as u64;
+        self.options.meter.add_rows(rows as u64);
         self.pending += rows;
         self.spans.clear();
         Ok(())
@@ -174,8 +185,7 @@ impl Rows {
                 Err(error)
             }
             b'Z' if self.told => {
-                connection.consume(got.length);
-                connection.ready();
+                connection.ready(got);
                 self.state = State::Complete;
                 Ok(())
             }
@@ -279,14 +289,14 @@ impl Iterator for Rows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.state == State::Failed {
+        if matches!(self.state, State::Failed | State::Broken) {
             return None;
         }
-        let next = self.advance().transpose();
-        if matches!(next, Some(Err(_))) {
-            self.state = State::Failed;
+        let next = self.advance();
+        if let Err(error) = &next {
+            self.state = if error.sqlstate() == Some(VIOLATION) { State::Broken } else { State::Failed };
         }
-        next
+        next.transpose()
     }
 }
 
@@ -295,22 +305,43 @@ impl Batches for Rows {
         self.schema.clone()
     }
 
-    fn is_settled(&self) -> bool {
-        !self.schema.fields().iter().any(|field| has_deferred(field))
+    fn settler(&self) -> Option<Arc<dyn Settler>> {
+        let is_final = !self.schema.fields().iter().any(|field| has_deferred(field));
+        if is_final {
+            return None;
+        }
+        let formats = self.columns.iter().map(|column| column.format).collect();
+        Some(Arc::new(Deferred { formats, options: self.options.clone() }))
     }
 
+    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        if !self.session.connection.stop() {
+            return None;
+        }
+        // What has broken the protocol once is not trusted with another statement.
+        (self.state != State::Broken).then(|| Box::new(self.session) as Box<dyn Session>)
+    }
+}
+
+/// The decimals of a whole result whose scale only its values tell.
+struct Deferred {
+    formats: Vec<Format>,
+    options: ReadOptions,
+}
+
+impl Settler for Deferred {
     fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
         let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
         let mut columns: Vec<std::vec::IntoIter<ArrayRef>> = Vec::new();
         let mut fields: Vec<FieldRef> = Vec::new();
         let mut arrays: Vec<Vec<ArrayRef>> =
-            self.columns.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+            self.formats.iter().map(|_| Vec::with_capacity(rows.len())).collect();
         for batch in batches {
             arrays.iter_mut().zip(batch.columns()).for_each(|(column, array)| column.push(array.clone()));
         }
         for (index, arrays) in arrays.into_iter().enumerate() {
-            let format = self.columns[index].format;
-            let (field, arrays) = settle(&schema.fields()[index], arrays, format, &self.options)?;
+            let (field, arrays) =
+                settle(&schema.fields()[index], arrays, self.formats[index], &self.options)?;
             fields.push(field);
             columns.push(arrays.into_iter());
         }
@@ -323,12 +354,5 @@ impl Batches for Rows {
         };
         let batches = rows.into_iter().map(batch).collect::<Result<Vec<_>>>()?;
         Ok((schema, batches))
-    }
-
-    fn into_session(self: Box<Self>) -> Result<Box<dyn Session>> {
-        if self.state == State::Complete {
-            return Ok(Box::new(self.session));
-        }
-        Err(Error::new(Kind::Interface, "the result has not been read to its end"))
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Cancel, Column, Error, NATIVE_TYPE, Protocol, Query, ReadOptions, Result, Session, Target,
-    Watch, has_deferred,
+    Batches, Cancel, Column, Division, Error, Failed, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
+    Session, Split, Target, Transaction, Value, Watch, has_deferred,
 };
 
 use crate::catalogue::Catalogue;
@@ -14,8 +14,9 @@ use crate::connection::{Connection, Described, Prepared};
 use crate::decode::decoder;
 use crate::encode;
 use crate::placeholders::positional;
-use crate::plain::is_plain;
+use crate::plain::{is_plain, is_setting};
 use crate::rows::{ReadColumn, Rows};
+use crate::split::{self, Keeping};
 use crate::types::{Class, Format, Kind, Type};
 use crate::wanted::normalised;
 
@@ -23,11 +24,20 @@ use crate::wanted::normalised;
 pub(crate) struct PostgresSession {
     pub(crate) connection: Connection,
     pub(crate) catalogue: Catalogue,
+    /// Whether a statement of the caller's has run here, and may have left something behind.
+    pub(crate) used: bool,
+    /// What is to be done for the parts whose moment this session keeps.
+    pub(crate) keeping: Option<Keeping>,
 }
 
 impl PostgresSession {
     pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
-        Ok(Self { connection: Connection::open(target, watch)?, catalogue: Catalogue::default() })
+        Ok(Self {
+            connection: Connection::open(target, watch)?,
+            catalogue: Catalogue::default(),
+            used: false,
+            keeping: None,
+        })
     }
 
     /// Parses `statement` on the server and learns what its result's types need.
@@ -66,6 +76,52 @@ impl PostgresSession {
                 Err(error)
             }
         }
+    }
+
+    /// Sends `query`; its rows are next on the connection.
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<(SchemaRef, Vec<ReadColumn>)> {
+        let statement = positional(&query.text, &query.params)?;
+        let planned = self.plan(&statement.text, options);
+        let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
+        let types = self.types_of(&prepared.parameters);
+        let bound = encode::parameters(&statement.values, &types)?;
+        let columns =
+            planned.iter().map(|planned| read_column(planned, options)).collect::<Result<Vec<_>>>()?;
+        let formats: Vec<i16> = planned.iter().map(|planned| planned.format as i16).collect();
+        let prints_floats =
+            planned.iter().any(|planned| planned.format == Format::Text && planned.native.prints_floats());
+        self.used = true;
+        self.connection.execute(&bound, &formats, prints_floats && self.catalogue.is_present())?;
+        let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
+        Ok((Arc::new(schema), columns))
+    }
+
+    /// Runs a statement of our own.
+    fn tell(&mut self, statement: &str) -> Result<()> {
+        let told = self.connection.simple(statement);
+        self.or_stop(told)
+    }
+
+    /// After a failure, has the server wait for the next statement, if that can still be had.
+    fn or_stop<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        if outcome.is_err() {
+            self.connection.stop();
+        }
+        outcome
+    }
+
+    pub(crate) fn types_of(&self, oids: &[u32]) -> Vec<Type> {
+        oids.iter().map(|oid| self.catalogue.type_of(*oid, -1)).collect()
+    }
+
+    /// Runs one statement, and throws its rows away.
+    fn run_bound(&mut self, statement: &str, values: &[&Value]) -> Result<Option<u64>> {
+        let prepared = self.prepare(statement)?;
+        let bound = encode::parameters(values, &self.types_of(&prepared.parameters))?;
+        self.used = true;
+        self.catalogue.forget_all();
+        self.connection.execute(&bound, &[], false)?;
+        self.connection.discard_rows()
     }
 
     fn columns(&self, columns: &[Described], plain: bool, options: &ReadOptions) -> Result<Vec<Planned>> {
@@ -134,47 +190,110 @@ fn no_result() -> Error {
 
 impl Session for PostgresSession {
     fn run(&mut self, statement: &str) -> Result<()> {
-        self.connection.simple(statement)
+        self.catalogue.forget_all();
+        self.tell(statement)
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
         let statement = positional(&query.text, &query.params)?;
-        let planned = self.plan(&statement.text, options);
-        let (_, planned) = planned.map_err(|error| statement.restore_position(error))?;
-        self.connection.sync()?;
+        let planned = self.plan(&statement.text, options).and_then(|(_, planned)| {
+            self.connection.sync()?;
+            Ok(planned)
+        });
+        let planned = self.or_stop(planned).map_err(|error| statement.restore_position(error))?;
         let column = |planned: Planned| Column { native_type: planned.native.label(), field: planned.field };
         Ok(planned.into_iter().map(column).collect())
     }
 
-    fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>> {
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         let statement = positional(&query.text, &query.params)?;
-        let planned = self.plan(&statement.text, options);
-        let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
-        let types: Vec<Type> =
-            prepared.parameters.iter().map(|oid| self.catalogue.type_of(*oid, -1)).collect();
-        let bound = encode::parameters(&statement.values, &types);
-        let columns = planned.iter().map(|planned| read_column(planned, options)).collect::<Result<Vec<_>>>();
-        let (bound, columns) = match (bound, columns) {
-            (Ok(bound), Ok(columns)) => (bound, columns),
-            (Err(error), _) | (_, Err(error)) => {
-                let _ = self.connection.sync();
-                return Err(error);
+        let affected = self.run_bound(&statement.text, &statement.values);
+        self.or_stop(affected).map_err(|error| statement.restore_position(error))
+    }
+
+    fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
+        let estimate = split::estimate(self, query);
+        self.or_stop(estimate)
+    }
+
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+        let division = split::split(self, queries, split, options);
+        self.or_stop(division)
+    }
+
+    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
+        self.tell(&split::join(snapshot))
+    }
+
+    fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        match self.start(query, options) {
+            Ok((schema, columns)) => Ok(Box::new(Rows::new(*self, schema, columns, options))),
+            Err(error) => {
+                let is_good = self.connection.stop();
+                Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })
             }
-        };
-        let formats: Vec<i16> = planned.iter().map(|planned| planned.format as i16).collect();
-        let prints_floats =
-            planned.iter().any(|planned| planned.format == Format::Text && planned.native.prints_floats());
-        self.connection.execute(&bound, &formats, prints_floats && self.catalogue.is_present())?;
-        let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
-        Ok(Box::new(Rows::new(*self, Arc::new(schema), columns, options)))
+        }
+    }
+
+    fn relieve(&mut self) -> Result<()> {
+        let Some(keeping) = self.keeping.take() else { return Ok(()) };
+        let relieved = keeping.relieve(self);
+        self.keeping = Some(keeping);
+        self.or_stop(relieved)
     }
 
     fn begin_snapshot(&mut self) -> Result<()> {
-        self.run("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        self.tell("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     }
 
-    fn end_snapshot(&mut self) -> Result<()> {
-        self.run("COMMIT")
+    fn begin(&mut self) -> Result<()> {
+        self.tell("BEGIN")
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.transaction() {
+            Transaction::None => Ok(()),
+            Transaction::Open => match self.keeping.take() {
+                Some(keeping) => keeping.end(self),
+                None => self.tell("COMMIT"),
+            },
+            // The server would answer COMMIT without a word of what it undoes.
+            Transaction::Failed => {
+                self.rollback()?;
+                Err(Error::operational("nothing was committed: a statement of the transaction had failed")
+                    .with_sqlstate("25P02")
+                    .with_hint("the transaction is rolled back; repeat it from its start"))
+            }
+        }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.keeping = None;
+        if self.transaction() == Transaction::None { Ok(()) } else { self.run("ROLLBACK") }
+    }
+
+    fn is_setting(&self, statement: &str) -> bool {
+        is_setting(statement)
+    }
+
+    fn is_usable(&self) -> bool {
+        self.connection.is_usable()
+    }
+
+    fn transaction(&self) -> Transaction {
+        self.connection.transaction()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.rollback()?;
+        self.run("DISCARD ALL")?;
+        self.used = false;
+        Ok(())
+    }
+
+    fn attend(&mut self, watch: &Watch) {
+        self.connection.attend(watch);
+        self.catalogue.forget();
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

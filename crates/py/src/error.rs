@@ -30,7 +30,7 @@ fn exception(py: Python<'_>, error: Error) -> PyResult<PyErr> {
 fn class_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Interface => "InterfaceError",
-        Kind::Operational | Kind::Interrupted => "OperationalError",
+        Kind::Operational | Kind::Interrupted | Kind::Cancelled => "OperationalError",
         Kind::Timeout => "TimeoutError",
         Kind::Programming => "ProgrammingError",
         Kind::Data => "DataError",

@@ -6,8 +6,12 @@ mod progress;
 mod read;
 mod registry;
 mod signals;
+mod source;
 mod stream;
+mod switch;
+mod table;
 mod target;
+mod trim;
 mod types;
 
 use pyo3::prelude::*;
@@ -16,7 +20,14 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
     module.add_class::<read::Reading>()?;
+    module.add_class::<source::PyTarget>()?;
+    module.add_class::<source::PyPool>()?;
+    module.add_class::<source::PyConnection>()?;
+    module.add_class::<switch::Switch>()?;
+    module.add_class::<table::Table>()?;
     module.add_class::<stream::Stream>()?;
+    module.add_class::<stream::Batch>()?;
+    module.add_class::<stream::Schema>()?;
     module.add_class::<longshore_frames::Column>()?;
     module.add("SCHEMES", registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -66,7 +66,7 @@ impl Drop for Level {
     }
 }
 
-fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub(crate) fn value(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     let _level = Level::enter()?;
     if item.is_none() {
         return Ok(Value::Null);

@@ -1,74 +1,109 @@
 //! `read_sql`: opens a result and hands it to the frame that was asked for.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use arrow_array::RecordBatchIterator;
 use longshore_core::{
-    Batches, Decimals, Error, OnOdd, Protocol, Query, ReadOptions, Result, Settled, Uuids, Watch, read_all,
-    within_limit,
+    Batches, Decimals, Delivery, Error, OnOdd, Protocol, Query, ReadOptions, Request, Result, Settled, Split,
+    Uuids, Watch, within_limit,
 };
 use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_schema};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::raise;
+use crate::params::value;
 use crate::progress::Progress;
-use crate::registry::driver;
-use crate::signals::Signals;
+use crate::source::source;
 use crate::stream::{Live, Stream};
-use crate::target::target;
+use crate::switch::{Switch, reading_watch};
+use crate::table::Table;
+use crate::trim::Trim;
 use crate::types::data_type;
 
 /// A result whose statement has been sent and whose rows have not been taken.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Reading {
     batches: Mutex<Option<Box<dyn Batches>>>,
+    /// Why one session reads what was to be split.
+    #[pyo3(get)]
+    serial: Option<String>,
     watch: Watch,
+    switch: Switch,
+    progress: Arc<Progress>,
 }
 
-/// Connects, sends `setup` and the queries, and returns the result on its way.
+/// How a caller wants a read to be split; `longshore.partition` has checked it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Partition<'py> {
+    number: Option<NonZeroUsize>,
+    most: Option<NonZeroUsize>,
+    on: Option<String>,
+    range: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+}
+
+impl Partition<'_> {
+    fn split(self) -> PyResult<Split> {
+        let range = self.range.map(|(low, high)| PyResult::Ok((value(&low)?, value(&high)?))).transpose()?;
+        Ok(Split { number: self.number, most: self.most, on: self.on, range })
+    }
+}
+
+/// Takes sessions of `source`, sends `setup` and the queries, and returns the result on its way.
 ///
 /// `policy` holds the words of the type policy; `longshore.read` has checked them.
 #[pyfunction]
-#[pyo3(signature = (*, url, scheme, keywords, password, setup, queries, params, types, policy, batch_rows, batch_bytes, timeout))]
-// One call from one place, by keyword; what Python gives is made into values on the way in.
+#[pyo3(signature = (*, source, setup, queries, params, partition, types, policy, batch_rows, batch_bytes, timeout, progress, switch))]
+// One call from one place, by keyword; the interpreter gives values.
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn open_read(
     py: Python<'_>,
-    url: Option<&str>,
-    scheme: &str,
-    keywords: BTreeMap<String, String>,
-    password: Option<Py<PyAny>>,
+    source: &Bound<'_, PyAny>,
     setup: Vec<String>,
     queries: Vec<String>,
     params: Option<&Bound<'_, PyAny>>,
+    partition: Option<Partition<'_>>,
     types: &Bound<'_, PyDict>,
     policy: BTreeMap<String, String>,
     batch_rows: usize,
     batch_bytes: usize,
     timeout: Option<f64>,
+    progress: Option<Py<PyAny>>,
+    switch: Switch,
 ) -> PyResult<Reading> {
-    let target = target(url, scheme, keywords, password)?;
-    let driver = driver(&target).map_err(raise)?;
+    let source = self::source(source)?;
     let params = crate::params::params(params)?;
-    let queries = queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
     let mut options = ReadOptions { batch_rows, batch_bytes, ..choices(&policy) };
     for (name, wanted) in types {
         options.schema.push((name.extract()?, data_type(&wanted)?));
     }
-    let timeout = timeout
-        .map(Duration::try_from_secs_f64)
-        .transpose()
-        .map_err(|_| raise(Error::interface("timeout is a number of seconds, zero or more")))?;
-    let watch = Watch::new(Arc::new(Signals::new(py)?), timeout);
-    let opened = py.detach(|| {
-        let mut session = driver.connect(&target, &watch)?;
-        setup.iter().try_for_each(|statement| session.run(statement))?;
-        read_all(session, queries, &options)
-    });
-    Ok(Reading { batches: Mutex::new(Some(opened.map_err(raise)?)), watch })
+    let estimate = progress.is_some();
+    let progress = Arc::new(Progress::new(progress, options.meter.clone()));
+    let request = Request {
+        setup,
+        queries: queries.into_iter().map(|text| Query { text, params: params.clone() }).collect(),
+        split: partition.map(Partition::split).transpose()?,
+        delivery: delivery(&policy),
+        estimate,
+        options,
+    };
+    let watch = reading_watch(py, timeout, switch.clone(), progress.clone())?;
+    let opened = py.detach(|| longshore_core::open_read(source.as_ref(), &request, &watch));
+    let opened = opened.map_err(|error| {
+        progress.end();
+        raise(error)
+    })?;
+    Ok(Reading { batches: Mutex::new(Some(opened.batches)), serial: opened.serial, watch, switch, progress })
+}
+
+fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
+    match policy.get("frame").map(String::as_str) {
+        Some("arrow_stream") => Delivery::Interleaved,
+        _ => Delivery::Ordered,
+    }
 }
 
 /// The type policy in the core's words.
@@ -103,7 +138,7 @@ impl Reading {
 #[pymethods]
 impl Reading {
     /// The whole result as finished columns, and the number of rows.
-    #[pyo3(signature = (*, backend, arrow_strings, json_objects, memory_limit, progress))]
+    #[pyo3(signature = (*, backend, arrow_strings, json_objects, memory_limit))]
     fn columns(
         &self,
         py: Python<'_>,
@@ -111,45 +146,40 @@ impl Reading {
         arrow_strings: bool,
         json_objects: bool,
         memory_limit: Option<usize>,
-        progress: Option<Py<PyAny>>,
     ) -> PyResult<(Vec<Column>, u64)> {
         let batches = self.take()?;
         let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
-        let filled = py.detach(|| fill(batches, choices, memory_limit, Progress::new(progress)));
+        let filled = py.detach(|| fill(batches, choices, memory_limit, &self.progress));
+        self.progress.end();
         let columns = filled.map_err(raise)?;
         let rows = columns.rows();
         Ok((columns.finish(py)?, rows))
     }
 
     /// The whole result in Arrow memory, settled, as a stream that never waits.
-    #[pyo3(signature = (*, for_polars, memory_limit, progress))]
-    fn table(
-        &self,
-        py: Python<'_>,
-        for_polars: bool,
-        memory_limit: Option<usize>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Stream> {
+    #[pyo3(signature = (*, for_polars, memory_limit))]
+    fn table(&self, py: Python<'_>, for_polars: bool, memory_limit: Option<usize>) -> PyResult<Table> {
         let batches = self.take()?;
-        let settled = py.detach(|| collect(batches, memory_limit, &mut Progress::new(progress)));
+        let settled = py.detach(|| collect(batches, memory_limit, &self.progress));
+        self.progress.end();
         let (schema, batches) = settled.map_err(raise)?;
         if !for_polars {
-            return Ok(Stream::new(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema))));
+            return Ok(Table::new(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema))));
         }
         let schema = polars_schema(&schema);
         let named = schema.clone();
         let batches = batches.into_iter().map(move |batch| polars_batch(&batch, &named));
-        Ok(Stream::new(Box::new(RecordBatchIterator::new(batches, schema))))
+        Ok(Table::new(Box::new(RecordBatchIterator::new(batches, schema))))
     }
 
     /// The result as a stream that waits for the server.
     fn stream(&self) -> PyResult<Stream> {
-        let batches = self.take()?;
-        Ok(Stream::new(Box::new(Live::new(batches, self.watch.clone()))))
+        let live = Live::new(self.take()?, self.watch.clone(), self.progress.clone());
+        Ok(Stream::new(live, self.switch.clone()))
     }
 }
 
-fn backend_named(name: &str) -> Backend {
+pub(crate) fn backend_named(name: &str) -> Backend {
     match name {
         "numpy" => Backend::Numpy,
         "numpy_nullable" => Backend::Nullable,
@@ -160,22 +190,20 @@ fn backend_named(name: &str) -> Backend {
 }
 
 /// Every batch, with the final types. The session ends with the result.
-fn collect(mut batches: Box<dyn Batches>, limit: Option<usize>, progress: &mut Progress) -> Result<Settled> {
+fn collect(mut batches: Box<dyn Batches>, limit: Option<usize>, progress: &Progress) -> Result<Settled> {
     let (mut collected, mut held) = (Vec::new(), 0_usize);
     for batch in batches.by_ref() {
         let batch = batch?;
         held = held.saturating_add(batch.get_array_memory_size());
         within_limit(held, limit)?;
-        progress.add(batch.num_rows())?;
+        progress.tick()?;
         collected.push(batch);
     }
-    progress.report()?;
-    let settled = if batches.is_settled() {
-        (batches.schema(), collected)
-    } else {
-        batches.settle(&batches.schema(), collected)?
-    };
-    Ok(settled)
+    progress.finish()?;
+    match batches.settler() {
+        Some(settler) => settler.settle(&batches.schema(), collected),
+        None => Ok((batches.schema(), collected)),
+    }
 }
 
 /// Columns fed while the batches arrive, or after the last where types are only then final.
@@ -183,21 +211,25 @@ fn fill(
     mut batches: Box<dyn Batches>,
     choices: Choices,
     limit: Option<usize>,
-    mut progress: Progress,
+    progress: &Progress,
 ) -> Result<Columns> {
-    if !batches.is_settled() {
-        let (schema, batches) = collect(batches, limit, &mut progress)?;
+    if batches.settler().is_some() {
+        let (schema, batches) = collect(batches, limit, progress)?;
         let mut columns = Columns::new(schema, &choices)?;
         batches.into_iter().try_for_each(|batch| columns.push(&batch))?;
         return Ok(columns);
     }
     let mut columns = Columns::new(batches.schema(), &choices)?;
+    let mut trim = Trim::default();
     for batch in batches.by_ref() {
         let batch = batch?;
         columns.push(&batch)?;
+        let bytes = batch.get_array_memory_size();
+        drop(batch);
+        trim.freed(bytes);
         within_limit(columns.bytes(), limit)?;
-        progress.add(batch.num_rows())?;
+        progress.tick()?;
     }
-    progress.report()?;
+    progress.finish()?;
     Ok(columns)
 }

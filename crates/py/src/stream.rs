@@ -1,36 +1,96 @@
-//! Results under the Arrow `PyCapsule` interface.
+//! Results that are read while they are consumed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::ffi::FFI_ArrowArray;
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
-use longshore_core::{Batches, Error, Kind, Watch};
+use longshore_core::{Batches, Error, Result, Watch};
+use longshore_frames::{
+    Choices, Column, Columns, double_batch, double_schema, polars_batch, polars_refusal, polars_schema,
+};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyTuple};
 
 use crate::error::raise;
+use crate::progress::Progress;
+use crate::read::backend_named;
 use crate::signals;
+use crate::switch::Switch;
+use crate::table::capsule;
 
-type Source = Box<dyn RecordBatchReader + Send>;
-
-/// A result that is consumed once.
+/// A result on its way, taken batch by batch or handed over as a whole.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Stream {
     schema: SchemaRef,
-    source: Mutex<Option<Source>>,
+    switch: Switch,
+    live: Mutex<Slot>,
+}
+
+enum Slot {
+    Live(Live),
+    /// Why nothing more can be taken.
+    Gone(&'static str),
 }
 
 impl Stream {
-    pub(crate) fn new(source: Source) -> Self {
-        Self { schema: source.schema(), source: Mutex::new(Some(source)) }
+    pub(crate) fn new(live: Live, switch: Switch) -> Self {
+        Self { schema: live.schema.clone(), switch, live: Mutex::new(Slot::Live(live)) }
     }
 
-    fn take(&self) -> Option<Source> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn with<T>(&self, work: impl FnOnce(&mut Slot) -> T) -> T {
+        work(&mut self.live.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    fn next_batch(&self) -> Result<Option<RecordBatch>> {
+        Ok(self.next_from()?.map(|(_, batch)| batch))
+    }
+
+    /// The next batch, and how many rows went before it.
+    fn next_from(&self) -> Result<Option<(u64, RecordBatch)>> {
+        self.with(|slot| match slot {
+            Slot::Live(live) => {
+                let before = live.rows;
+                Ok(live.next_batch()?.map(|batch| (before, batch)))
+            }
+            Slot::Gone(why) => Err(gone(why)),
+        })
+    }
+
+    /// What was made of a batch; without it, what follows must not look like the rest.
+    fn kept<T>(&self, made: Result<T>) -> Result<T> {
+        if made.is_err() {
+            self.end("has failed");
+        }
+        made
+    }
+
+    fn end(&self, why: &'static str) {
+        self.with(|slot| *slot = Slot::Gone(why));
+    }
+}
+
+/// The columns of one `batch`, which has `before` rows of the result before it.
+fn columns(batch: &RecordBatch, before: u64, choices: Choices, exact: Option<&[String]>) -> Result<Columns> {
+    let (mut schema, mut batch) = (batch.schema(), batch.clone());
+    if let Some(exact) = exact {
+        schema = double_schema(&schema, exact);
+        batch = double_batch(&batch, &schema).map_err(|error| unlike(&error))?;
+    }
+    let mut columns = Columns::new(schema, &choices)?.after(before);
+    columns.push(&batch)?;
+    Ok(columns)
+}
+
+fn unlike(error: &ArrowError) -> Error {
+    Error::internal(format!("a batch does not fit its frame: {error}"))
+}
+
+fn gone(why: &str) -> Error {
+    Error::interface(format!("the stream {why}")).with_hint("read it again")
 }
 
 #[pymethods]
@@ -43,55 +103,218 @@ impl Stream {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let source = self.take().ok_or_else(|| {
-            raise(Error::interface("the stream has been consumed or closed").with_hint("read it again"))
-        })?;
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(source), c"arrow_array_stream")
+        let taken = py.detach(|| {
+            self.with(|slot| match std::mem::replace(slot, Slot::Gone("has been handed over")) {
+                Slot::Live(live) => Ok(live),
+                Slot::Gone(why) => {
+                    *slot = Slot::Gone(why);
+                    Err(gone(why))
+                }
+            })
+        });
+        capsule(py, Box::new(taken.map_err(raise)?))
     }
 
     /// The schema, as often as wanted.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())
-            .map_err(|error| raise(Error::internal(error.to_string())))?;
-        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+        schema_capsule(py, &self.schema)
+    }
+
+    /// The schema, which does not keep the stream alive.
+    fn schema(&self) -> Schema {
+        Schema(self.schema.clone())
+    }
+
+    /// The next batch; `None` after the last.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        py.detach(|| self.next_batch()).map(|batch| batch.map(Batch)).map_err(raise)
+    }
+
+    /// The next batch in the types and names that polars takes.
+    fn next_for_polars(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        let next = py.detach(|| {
+            polars_refusal(&self.schema).map_or(Ok(()), Err)?;
+            let Some(batch) = self.next_batch()? else { return Ok(None) };
+            let batch = polars_batch(&batch, &polars_schema(&self.schema)).map_err(|error| unlike(&error));
+            self.kept(batch.map(Some))
+        });
+        next.map(|batch| batch.map(Batch)).map_err(raise)
+    }
+
+    /// The next batch as finished columns, and the number of its rows.
+    ///
+    /// Decimals become doubles, save in the columns of the names `exact`; `None` for all of them.
+    #[pyo3(signature = (*, backend, arrow_strings, json_objects, exact))]
+    // The interpreter gives values.
+    #[allow(clippy::needless_pass_by_value)]
+    fn next_columns(
+        &self,
+        py: Python<'_>,
+        backend: &str,
+        arrow_strings: bool,
+        json_objects: bool,
+        exact: Option<Vec<String>>,
+    ) -> PyResult<Option<(Vec<Column>, u64)>> {
+        let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
+        let filled = py.detach(|| {
+            let Some((before, batch)) = self.next_from()? else { return Ok(None) };
+            self.kept(columns(&batch, before, choices, exact.as_deref()).map(Some))
+        });
+        let Some(columns) = filled.map_err(raise)? else { return Ok(None) };
+        let rows = columns.rows();
+        Ok(Some((columns.finish(py)?, rows)))
+    }
+
+    /// Stops the query on the server, from any thread; who waits for a batch gets an error.
+    fn cancel(&self, py: Python<'_>) {
+        self.switch.cancel();
+        // Whoever waits for a batch has the lock, and sees the switch.
+        py.detach(|| {
+            if let Ok(mut slot) = self.live.try_lock() {
+                *slot = Slot::Gone("was cancelled");
+            }
+        });
     }
 
     /// Stops the query on the server where it still runs.
     fn close(&self, py: Python<'_>) {
-        let source = self.take();
-        py.detach(|| drop(source));
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
-        self.close(py);
+        py.detach(|| self.end("is closed"));
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let source = self.take();
         // To stop a query takes a round trip: not under the interpreter's lock.
-        Python::attach(|py| py.detach(|| drop(source)));
+        Python::attach(|py| py.detach(|| self.end("is closed")));
     }
+}
+
+/// The schema of a result.
+#[pyclass(frozen, module = "longshore._core")]
+pub(crate) struct Schema(SchemaRef);
+
+#[pymethods]
+impl Schema {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0)
+    }
+}
+
+/// One record batch.
+#[pyclass(frozen, module = "longshore._core")]
+pub(crate) struct Batch(RecordBatch);
+
+#[pymethods]
+impl Batch {
+    /// The batch as a struct array, as often as wanted.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        drop(requested_schema);
+        let array = FFI_ArrowArray::new(&StructArray::from(self.0.clone()).to_data());
+        let schema = schema_capsule(py, &self.0.schema())?;
+        let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;
+        PyTuple::new(py, [schema, array])
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0.schema())
+    }
+
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    #[getter]
+    fn num_columns(&self) -> usize {
+        self.0.num_columns()
+    }
+}
+
+fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(schema.as_ref())
+        .map_err(|error| raise(Error::internal(error.to_string())))?;
+    PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
 /// A result on its way, batch by batch.
 pub(crate) struct Live {
     schema: SchemaRef,
-    /// `None` after the end, which gives the connection back at once.
-    batches: Option<Box<dyn Batches>>,
+    state: State,
+    /// Rows handed on.
+    rows: u64,
+    /// Whether a batch has been handed on.
+    yielded: bool,
     watch: Watch,
+    progress: Arc<Progress>,
+}
+
+enum State {
+    Running(Box<dyn Batches>),
+    Ended,
+    Failed,
 }
 
 impl Live {
     /// Hands `batches` on, each wait under `watch`.
-    pub(crate) fn new(batches: Box<dyn Batches>, watch: Watch) -> Self {
-        Self { schema: batches.schema(), batches: Some(batches), watch }
+    pub(crate) fn new(batches: Box<dyn Batches>, watch: Watch, progress: Arc<Progress>) -> Self {
+        let schema = batches.schema();
+        Self { schema, state: State::Running(batches), rows: 0, yielded: false, watch, progress }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.watch.restart();
+        let State::Running(batches) = &mut self.state else {
+            // What has failed must never look like a proper end.
+            return if matches!(self.state, State::Ended) { Ok(None) } else { Err(gone("has failed")) };
+        };
+        // A panic must not cross the C interface, where it would end the process.
+        let next = catch_unwind(AssertUnwindSafe(|| next_of(batches.as_mut(), self.yielded)))
+            .unwrap_or_else(|_| Err(Error::internal("a defect of Longshore: please report the query")));
+        let next = next.and_then(|batch| {
+            if batch.is_some() {
+                self.progress.tick()?;
+            } else {
+                self.progress.finish()?;
+            }
+            Ok(batch)
+        });
+        match &next {
+            Ok(Some(batch)) => {
+                self.rows += batch.num_rows() as u64;
+                self.yielded = true;
+            }
+            // The connection goes back at once.
+            Ok(None) => self.state = State::Ended,
+            Err(_) => {
+                self.state = State::Failed;
+                self.progress.end();
+            }
+        }
+        next
+    }
+}
+
+/// The next batch with rows: parts and queries without any send empty ones. An empty result is one empty batch.
+fn next_of(batches: &mut dyn Batches, yielded: bool) -> Result<Option<RecordBatch>> {
+    let mut empty = None;
+    for batch in batches {
+        let batch = batch?;
+        if batch.num_rows() > 0 {
+            return Ok(Some(batch));
+        }
+        empty = Some(batch);
+    }
+    Ok(empty.filter(|_| !yielded))
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.progress.end();
     }
 }
 
@@ -99,20 +322,8 @@ impl Iterator for Live {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.watch.restart();
-        let batches = self.batches.as_mut()?;
-        // A panic must not cross the C interface, where it would end the process.
-        let next = catch_unwind(AssertUnwindSafe(|| batches.next()))
-            .unwrap_or_else(|_| Some(Err(Error::internal("a defect of Longshore: please report the query"))));
-        if !matches!(next, Some(Ok(_))) {
-            self.batches = None;
-        }
-        Some(next?.map_err(|error| {
-            if error.kind() == Kind::Interrupted {
-                signals::once_more();
-            }
-            external(&error)
-        }))
+        let next = self.next_batch().transpose()?;
+        Some(next.map_err(external))
     }
 }
 
@@ -123,6 +334,17 @@ impl RecordBatchReader for Live {
 }
 
 /// The C interface carries texts that end at a zero byte: none may stand inside.
-fn external(error: &Error) -> ArrowError {
-    ArrowError::from_external_error(error.to_string().replace('\0', "\u{fffd}").into())
+fn external(error: Error) -> ArrowError {
+    let mut text = error.to_string();
+    if let Some(Ok(python)) =
+        error.into_source().map(<dyn std::error::Error + Send + Sync>::downcast::<PyErr>)
+    {
+        let is_interrupt = Python::try_attach(|py| python.is_instance_of::<PyKeyboardInterrupt>(py));
+        if is_interrupt == Some(true) {
+            signals::once_more();
+        } else {
+            text = format!("{text}: {python}");
+        }
+    }
+    ArrowError::from_external_error(text.replace('\0', "\u{fffd}").into())
 }

@@ -47,10 +47,10 @@ impl Inbox {
         self.end - self.start < CAPACITY
     }
 
-    /// Waits for more bytes and appends them. The server's end of the connection is an error.
+    /// Waits for more bytes and appends them; returns how many came. The server's end of the connection is an error.
     ///
     /// The bytes keep their positions relative to [`Inbox::bytes`].
-    pub fn fill(&mut self, socket: &mut Socket, watch: &Watch) -> Result<()> {
+    pub fn fill(&mut self, socket: &mut Socket, watch: &Watch) -> Result<usize> {
         self.make_room();
         match socket.read(&mut self.buffer[self.end..], watch)? {
             0 => Err(Error::operational("the server closed the connection in the middle of an answer")
@@ -59,7 +59,7 @@ impl Inbox {
                 )),
             count => {
                 self.end += count;
-                Ok(())
+                Ok(count)
             }
         }
     }

@@ -1,0 +1,215 @@
+//! A read from its start: split or not, over one session or several.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::chain::read_all;
+use crate::parallel::{Delivery, read_parts};
+use crate::session::released;
+use crate::source::{Home, Reserved, Sessions, Source};
+use crate::{
+    Batches, Division, Failed, Query, ReadOptions, Result, Session, Settler, Split, Transaction, Watch,
+};
+
+/// What is to be read.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Statements that run first, on every session of the read.
+    pub setup: Vec<String>,
+    /// One query, or several whose results follow one another.
+    pub queries: Vec<Query>,
+    /// How to split; `None` reads over one session.
+    pub split: Option<Split>,
+    /// How the batches of several parts come.
+    pub delivery: Delivery,
+    /// Whether the meter is to expect a number of rows, which may cost a question to the server.
+    pub estimate: bool,
+    /// The type policy and the sizes of batches.
+    pub options: ReadOptions,
+}
+
+/// A result on its way.
+pub struct Opened {
+    /// Its batches. At their end, or when they are dropped, the sessions go back to where they came from.
+    pub batches: Box<dyn Batches>,
+    /// Why one session reads what was to be split.
+    pub serial: Option<String>,
+}
+
+/// Starts to read over sessions of `source`.
+pub fn open_read(source: &dyn Source, request: &Request, watch: &Watch) -> Result<Opened> {
+    // The session that keeps the snapshot, and one for each part.
+    let wanted = request.split.as_ref().map_or(1, |split| 1 + most_parts(split));
+    let Reserved { first, home, further, most, begins } = source.reserve(wanted, watch)?;
+    let further: Arc<dyn Sessions> = Arc::new(Prepared { sessions: further, setup: request.setup.clone() });
+    let opening = Opening { request, further, most, begins, watch };
+    match opening.read(first) {
+        Ok((batches, serial)) => Ok(Opened { batches: Box::new(Returning::new(batches, home)), serial }),
+        Err(Failed { error, session }) => {
+            if let (Some(session), Some(home)) = (session, home) {
+                home.give_back(session);
+            }
+            Err(error)
+        }
+    }
+}
+
+fn most_parts(split: &Split) -> usize {
+    split.number.or(split.most).map_or(1, NonZeroUsize::get)
+}
+
+struct Opening<'a> {
+    request: &'a Request,
+    further: Arc<dyn Sessions>,
+    most: usize,
+    begins: bool,
+    watch: &'a Watch,
+}
+
+impl Opening<'_> {
+    fn read(&self, mut session: Box<dyn Session>) -> Result<(Box<dyn Batches>, Option<String>), Failed> {
+        let Request { queries, delivery, options, .. } = self.request;
+        if let Err(error) = self.set_up(session.as_mut()) {
+            return Err(Failed { error, session: Some(session) });
+        }
+        let was_free = session.transaction() == Transaction::None;
+        match self.divide(session.as_mut()) {
+            Ok(Division::Whole) => Ok((self.read_serially(session)?, None)),
+            Ok(Division::Serial(reason)) => Ok((self.read_serially(session)?, Some(reason))),
+            Ok(Division::Parts(mut parts)) => {
+                parts.sessions = parts.sessions.clamp(1, self.most - 1).min(parts.queries.len());
+                self.further.keep_only(1 + parts.sessions);
+                let batches =
+                    read_parts(session, &self.further, queries, parts, *delivery, options, self.watch)?;
+                Ok((batches, None))
+            }
+            Err(error) => {
+                Err(Failed { error, session: if was_free { released(session) } else { Some(session) } })
+            }
+        }
+    }
+
+    fn set_up(&self, session: &mut dyn Session) -> Result<()> {
+        let setup = &self.request.setup;
+        // What runs before the query belongs to the owner's transaction as the query does.
+        if self.begins && !setup.is_empty() && session.transaction() == Transaction::None {
+            session.begin()?;
+        }
+        setup.iter().try_for_each(|statement| session.run(statement))
+    }
+
+    fn divide(&self, session: &mut dyn Session) -> Result<Division> {
+        let Some(split) = &self.request.split else { return Ok(Division::Whole) };
+        if let Some(other) = self.request.setup.iter().find(|statement| !session.is_setting(statement)) {
+            return Ok(Division::Serial(format!("pre_execution_query does more than SET: {other:?}")));
+        }
+        if self.most < 2 {
+            return Ok(Division::Serial("the pool has one connection only".into()));
+        }
+        session.split(&self.request.queries, split, &self.request.options)
+    }
+
+    fn read_serially(&self, mut session: Box<dyn Session>) -> Result<Box<dyn Batches>, Failed> {
+        let Request { queries, options, .. } = self.request;
+        self.further.keep_only(1);
+        if let Err(error) = self.prepare(session.as_mut()) {
+            return Err(Failed { error, session: Some(session) });
+        }
+        read_all(session, queries.clone(), options)
+    }
+
+    fn prepare(&self, session: &mut dyn Session) -> Result<()> {
+        let Request { queries, options, estimate, .. } = self.request;
+        // A list makes a snapshot of its own.
+        let begins = self.begins && (queries.len() == 1 || !options.snapshot);
+        if begins && session.transaction() == Transaction::None {
+            session.begin()?;
+        }
+        if *estimate && options.meter.expected().is_none() {
+            let rows = queries.iter().map(|query| session.estimate(query)).sum::<Result<Option<u64>>>()?;
+            options.meter.expect(rows.unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+/// Sessions on which the caller's own statements have run.
+struct Prepared {
+    sessions: Arc<dyn Sessions>,
+    setup: Vec<String>,
+}
+
+impl Home for Prepared {
+    fn give_back(&self, session: Box<dyn Session>) {
+        self.sessions.give_back(session);
+    }
+}
+
+impl Sessions for Prepared {
+    fn keep_only(&self, count: usize) {
+        self.sessions.keep_only(count);
+    }
+
+    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>> {
+        let mut session = self.sessions.open(watch)?;
+        self.setup.iter().try_for_each(|statement| session.run(statement))?;
+        Ok(session)
+    }
+}
+
+/// Batches whose session goes home after them.
+struct Returning {
+    schema: SchemaRef,
+    settler: Option<Arc<dyn Settler>>,
+    /// `None` after the end.
+    batches: Option<Box<dyn Batches>>,
+    home: Option<Arc<dyn Home>>,
+}
+
+impl Returning {
+    fn new(batches: Box<dyn Batches>, home: Option<Arc<dyn Home>>) -> Self {
+        Self { schema: batches.schema(), settler: batches.settler(), batches: Some(batches), home }
+    }
+
+    fn end(&mut self) {
+        let (Some(batches), Some(home)) = (self.batches.take(), self.home.take()) else { return };
+        if let Some(session) = batches.into_session() {
+            home.give_back(session);
+        }
+    }
+}
+
+impl Drop for Returning {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Iterator for Returning {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.batches.as_mut()?.next();
+        if !matches!(next, Some(Ok(_))) {
+            self.end();
+        }
+        next
+    }
+}
+
+impl Batches for Returning {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn settler(&self) -> Option<Arc<dyn Settler>> {
+        self.settler.clone()
+    }
+
+    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        self.batches.take().and_then(Batches::into_session)
+    }
+}

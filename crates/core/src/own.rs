@@ -1,0 +1,152 @@
+//! A session that its owner keeps between reads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::session::released;
+use crate::source::{Direct, Home, Reserved, Sessions, Source};
+use crate::{Error, Query, Result, Session, Transaction, Watch};
+
+/// One session for many statements, one at a time.
+pub struct Own {
+    slot: Mutex<Slot>,
+    further: Arc<Direct>,
+    autocommit: bool,
+}
+
+enum Slot {
+    Free(Box<dyn Session>),
+    /// A statement or a read has it.
+    Lent,
+    /// It is closed, or was lost.
+    Closed,
+}
+
+impl Own {
+    /// Opens a session of `source`. Without `autocommit`, the first statement begins a transaction.
+    pub fn open(source: Arc<Direct>, autocommit: bool, watch: &Watch) -> Result<Arc<Self>> {
+        let session = source.open(watch)?;
+        Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), further: source, autocommit }))
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lend(self: &Arc<Self>, watch: &Watch) -> Result<(Box<dyn Session>, Loan)> {
+        let mut slot = self.slot();
+        match std::mem::replace(&mut *slot, Slot::Lent) {
+            Slot::Free(mut session) => {
+                session.attend(watch);
+                Ok((session, Loan { own: self.clone(), is_over: AtomicBool::new(false) }))
+            }
+            Slot::Lent => Err(Error::interface("the connection is in use by a stream or by another thread")
+                .with_hint(
+                    "read the stream to its end or close it first; give each thread a connection of its own, or a pool",
+                )),
+            Slot::Closed => {
+                *slot = Slot::Closed;
+                Err(Error::interface("the connection is closed").with_hint("connect again"))
+            }
+        }
+    }
+
+    /// Does `work` on the session, which stays wherever it can be used on.
+    fn with<T>(
+        self: &Arc<Self>,
+        watch: &Watch,
+        work: impl FnOnce(&mut dyn Session) -> Result<T>,
+    ) -> Result<T> {
+        let (mut session, loan) = self.lend(watch)?;
+        let done = work(session.as_mut());
+        loan.give_back(session);
+        done
+    }
+
+    /// Runs a statement; see [`Session::execute`].
+    pub fn execute(self: &Arc<Self>, query: &Query, watch: &Watch) -> Result<Option<u64>> {
+        self.with(watch, |session| {
+            if !self.autocommit && session.transaction() == Transaction::None {
+                session.begin()?;
+            }
+            session.execute(query)
+        })
+    }
+
+    /// Ends the transaction.
+    pub fn commit(self: &Arc<Self>, watch: &Watch) -> Result<()> {
+        self.with(watch, |session| session.commit())
+    }
+
+    /// Undoes the transaction.
+    pub fn rollback(self: &Arc<Self>, watch: &Watch) -> Result<()> {
+        self.with(watch, |session| session.rollback())
+    }
+
+    /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it.
+    pub fn close(&self) {
+        let closed = std::mem::replace(&mut *self.slot(), Slot::Closed);
+        if let Slot::Free(session) = closed {
+            drop(released(session));
+        }
+    }
+
+    /// Whether the session is closed or lost.
+    pub fn is_closed(&self) -> bool {
+        matches!(*self.slot(), Slot::Closed)
+    }
+
+    /// Whether a transaction is open; `None` while a read has the session.
+    pub fn transaction(&self) -> Option<Transaction> {
+        match &*self.slot() {
+            Slot::Free(session) => Some(session.transaction()),
+            Slot::Lent => None,
+            Slot::Closed => Some(Transaction::None),
+        }
+    }
+}
+
+/// A session that is lent. One that never comes back has closed the connection.
+struct Loan {
+    own: Arc<Own>,
+    is_over: AtomicBool,
+}
+
+impl Loan {
+    /// Puts `session` into the slot, unless that was closed meanwhile.
+    fn end(&self, session: Option<Box<dyn Session>>) {
+        if self.is_over.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut returned = session.filter(|session| session.is_usable()).map_or(Slot::Closed, Slot::Free);
+        let mut slot = self.own.slot();
+        if matches!(*slot, Slot::Lent) {
+            std::mem::swap(&mut *slot, &mut returned);
+        }
+    }
+}
+
+impl Home for Loan {
+    fn give_back(&self, session: Box<dyn Session>) {
+        self.end(Some(session));
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.end(None);
+    }
+}
+
+impl Source for Arc<Own> {
+    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
+        let (first, loan) = self.lend(watch)?;
+        Ok(Reserved {
+            first,
+            home: Some(Arc::new(loan)),
+            further: self.further.clone(),
+            most: count,
+            begins: !self.autocommit,
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! One result read over several sessions at once.
+
+mod crew;
+mod order;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::agreement::{nullable, under_schema};
+use crate::session::released;
+use crate::{
+    Batches, Error, Failed, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Settler, Watch,
+};
+use crew::{Arrival, Crew};
+use order::Order;
+
+/// How long all sessions of a read together may take to open, where the caller sets no earlier deadline.
+const OPENING: Duration = Duration::from_secs(15);
+
+/// How the parts' batches reach the consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Part after part; what comes early waits, however much it is: a whole result.
+    Ordered,
+    /// As they come; a part waits when the consumer is behind: a stream.
+    Interleaved,
+}
+
+/// Reads the `parts` of `queries` over sessions of their own, while `coordinator` keeps their snapshot.
+pub(crate) fn read_parts(
+    mut coordinator: Box<dyn Session>,
+    further: &Arc<dyn Sessions>,
+    queries: &[Query],
+    parts: Parts,
+    delivery: Delivery,
+    options: &ReadOptions,
+    watch: &Watch,
+) -> Result<Box<dyn Batches>, Failed> {
+    match start(coordinator.as_mut(), further, queries, parts, delivery, options, watch) {
+        Ok(started) => Ok(Box::new(Parallel { started, coordinator: Some(coordinator) })),
+        Err(error) => Err(Failed { error, session: released(coordinator) }),
+    }
+}
+
+fn start(
+    coordinator: &mut dyn Session,
+    further: &Arc<dyn Sessions>,
+    queries: &[Query],
+    parts: Parts,
+    delivery: Delivery,
+    options: &ReadOptions,
+    watch: &Watch,
+) -> Result<Started> {
+    let schema = schema_of(coordinator, queries, options)?;
+    let order = Order::new(delivery, parts.queries.len());
+    let unfinished = parts.queries.len();
+    // Without a snapshot, a pool may serve the sessions one after the other.
+    let awaited = if parts.snapshot.is_some() { parts.sessions } else { 1 };
+    let crew = Crew::start(parts, further, &schema, queries.len() > 1, delivery, options)?;
+    let settler = await_sessions(&crew, coordinator, awaited, watch)?;
+    Ok(Started { schema, settler, order, unfinished, crew: Some(crew), watch: watch.clone() })
+}
+
+/// The whole's schema: a part's promises may be stronger or weaker.
+fn schema_of(session: &mut dyn Session, queries: &[Query], options: &ReadOptions) -> Result<SchemaRef> {
+    let first = queries.first().ok_or_else(|| Error::interface("the list of queries is empty"))?;
+    let columns = session.describe(first, options)?;
+    let schema = Schema::new(columns.into_iter().map(|column| column.field).collect::<Vec<_>>());
+    Ok(if queries.len() == 1 { Arc::new(schema) } else { nullable(&schema) })
+}
+
+/// Waits until `awaited` sessions have begun to read; gives what settles their result.
+fn await_sessions(
+    crew: &Crew,
+    coordinator: &mut dyn Session,
+    awaited: usize,
+    watch: &Watch,
+) -> Result<Option<Arc<dyn Settler>>> {
+    let patience = watch.at_most(OPENING);
+    let mut settler = None;
+    for opened in 0..awaited {
+        match crew.opening(&patience, &mut || coordinator.relieve()) {
+            Ok(opening) => settler = opening,
+            Err(error) if error.kind() == Kind::Timeout => {
+                // The caller's own deadline has its own words.
+                watch.check()?;
+                return Err(not_open(opened, awaited));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(settler)
+}
+
+fn not_open(opened: usize, awaited: usize) -> Error {
+    let seconds = OPENING.as_secs();
+    Error::operational(format!("only {opened} of {awaited} parts had a connection after {seconds} s"))
+        .with_hint(
+            "a pool between here and the server may be too small: give it partition_num + 1 connections, lower \
+             partition_num, or read without one snapshot: options={\"snapshot\": False}",
+        )
+}
+
+/// Parts on their way.
+struct Started {
+    schema: SchemaRef,
+    settler: Option<Arc<dyn Settler>>,
+    order: Order,
+    /// Parts whose end has not come.
+    unfinished: usize,
+    /// `None` after the end or a failure.
+    crew: Option<Crew>,
+    watch: Watch,
+}
+
+impl Started {
+    /// The next batch; `None` when all parts have ended.
+    fn advance(&mut self, mut coordinator: Option<&mut Box<dyn Session>>) -> Result<Option<RecordBatch>> {
+        let mut relieve = || coordinator.as_mut().map_or(Ok(()), |coordinator| coordinator.relieve());
+        loop {
+            if let Some(batch) = self.order.next() {
+                return under_schema(&batch, &self.schema).map(Some);
+            }
+            let Some(crew) = self.crew.as_ref().filter(|_| self.unfinished > 0) else { return Ok(None) };
+            match crew.arrival(&self.watch, &mut relieve)? {
+                Arrival::Batch(part, batch) => self.order.add(part, batch),
+                Arrival::Ended(part) => {
+                    self.order.end(part);
+                    self.unfinished -= 1;
+                }
+            }
+        }
+    }
+}
+
+/// A result in parts.
+struct Parallel {
+    started: Started,
+    /// Keeps the snapshot, and ends last.
+    coordinator: Option<Box<dyn Session>>,
+}
+
+impl Parallel {
+    /// Ends the parts' transactions, and then the coordinator's: it must still be there, for it has kept the tables
+    /// as they were.
+    fn end(&mut self) -> Result<()> {
+        self.started.crew.take().map_or(Ok(()), Crew::join)?;
+        match &mut self.coordinator {
+            Some(coordinator) => coordinator.commit(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Iterator for Parallel {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.started.crew.as_ref()?;
+        match self.started.advance(self.coordinator.as_mut()) {
+            Ok(Some(batch)) => Some(Ok(batch)),
+            Ok(None) => self.end().err().map(Err),
+            Err(error) => {
+                self.started.crew = None;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl Batches for Parallel {
+    fn schema(&self) -> SchemaRef {
+        self.started.schema.clone()
+    }
+
+    fn settler(&self) -> Option<Arc<dyn Settler>> {
+        self.started.settler.clone()
+    }
+
+    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        drop(self.started.crew.take());
+        released(self.coordinator.take()?)
+    }
+}

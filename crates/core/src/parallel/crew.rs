@@ -1,0 +1,273 @@
+//! The threads that read the parts, one session each.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::Delivery;
+use crate::agreement::agree;
+use crate::{
+    Error, Failed, Interrupt, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Settler, Watch,
+};
+
+/// What a session needs to make its result final.
+type Opening = Option<Arc<dyn Settler>>;
+
+/// What is done for threads from which nothing comes.
+type Relief<'a> = &'a mut dyn FnMut() -> Result<()>;
+
+/// Threads from which nothing comes for so long may need relief.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// What the threads send once they read.
+pub(super) enum Arrival {
+    /// A batch of a part.
+    Batch(usize, RecordBatch),
+    /// The server's own end of a part has come.
+    Ended(usize),
+}
+
+/// The threads. Dropped, they stop what they run on the server, and end.
+pub(super) struct Crew {
+    stop: Arc<Stop>,
+    openings: Receiver<Result<Opening>>,
+    /// `None` only while it is dropped: a thread that waits for room must not wait for ever.
+    arrivals: Option<Receiver<Result<Arrival>>>,
+    threads: Vec<JoinHandle<Result<()>>>,
+}
+
+impl Crew {
+    pub(super) fn start(
+        parts: Parts,
+        further: &Arc<dyn Sessions>,
+        schema: &SchemaRef,
+        is_list: bool,
+        delivery: Delivery,
+        options: &ReadOptions,
+    ) -> Result<Self> {
+        let sessions = parts.sessions;
+        let (opened, openings) = mpsc::channel();
+        let (outlet, arrivals) = outlet(delivery, sessions);
+        let stop = Arc::new(Stop::default());
+        let work = Arc::new(Work {
+            parts,
+            next: AtomicUsize::new(sessions),
+            further: further.clone(),
+            schema: schema.clone(),
+            options: options.clone(),
+            // The consumer looks at the caller's deadline and signals.
+            watch: Watch::new(stop.clone(), None),
+            is_list,
+        });
+        let mut crew =
+            Self { stop, openings, arrivals: Some(arrivals), threads: Vec::with_capacity(sessions) };
+        for first in 0..sessions {
+            let hand = Hand { work: work.clone(), opened: Some(opened.clone()), outlet: outlet.clone() };
+            let thread = thread::Builder::new()
+                .name(format!("longshore-{first}"))
+                .spawn(move || hand.work_through(first))
+                .map_err(|error| Error::operational("no thread for a part").with_source(error))?;
+            crew.threads.push(thread);
+        }
+        Ok(crew)
+    }
+
+    /// Waits until another session has begun to read. Calls `relieve` now and then while none does.
+    pub(super) fn opening(&self, watch: &Watch, relieve: Relief<'_>) -> Result<Opening> {
+        receive(&self.openings, watch, relieve)
+    }
+
+    /// Waits for what comes next. Calls `relieve` now and then while nothing does.
+    pub(super) fn arrival(&self, watch: &Watch, relieve: Relief<'_>) -> Result<Arrival> {
+        let Some(arrivals) = &self.arrivals else { return Err(lost()) };
+        self.late_failure()?;
+        receive(arrivals, watch, relieve).map_err(|error| self.late_failure().err().unwrap_or(error))
+    }
+
+    /// The failure of a session that opened, or did not, after others had begun to read.
+    fn late_failure(&self) -> Result<()> {
+        self.openings.try_iter().find_map(Result::err).map_or(Ok(()), Err)
+    }
+
+    /// Waits until every session has ended.
+    pub(super) fn join(mut self) -> Result<()> {
+        let threads = std::mem::take(&mut self.threads);
+        // All of them, and then the first failure.
+        let ended: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|_| Err(lost())))
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.stop.0.store(true, Ordering::Relaxed);
+        self.arrivals = None;
+        for thread in self.threads.drain(..) {
+            // Whatever a stopped thread has met, nobody waits for it.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn receive<T>(from: &Receiver<Result<T>>, watch: &Watch, relieve: Relief<'_>) -> Result<T> {
+    let mut since = Instant::now();
+    loop {
+        match from.recv_timeout(watch.slice()) {
+            Ok(received) => return received,
+            Err(RecvTimeoutError::Timeout) => watch.check()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(lost()),
+        }
+        if since.elapsed() >= QUIET {
+            relieve()?;
+            since = Instant::now();
+        }
+    }
+}
+
+fn lost() -> Error {
+    Error::internal("a part of the result ended without its end")
+}
+
+/// The consumer wants no more.
+#[derive(Default)]
+struct Stop(AtomicBool);
+
+impl Interrupt for Stop {
+    fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) }
+    }
+}
+
+fn stopped() -> Error {
+    Error::new(Kind::Interrupted, "the read was stopped")
+}
+
+/// The way to the consumer: unbounded where all batches are kept anyway.
+#[derive(Clone)]
+enum Outlet {
+    Unbounded(Sender<Result<Arrival>>),
+    Bounded(SyncSender<Result<Arrival>>),
+}
+
+fn outlet(delivery: Delivery, sessions: usize) -> (Outlet, Receiver<Result<Arrival>>) {
+    match delivery {
+        Delivery::Ordered => {
+            let (sender, receiver) = mpsc::channel();
+            (Outlet::Unbounded(sender), receiver)
+        }
+        Delivery::Interleaved => {
+            let (sender, receiver) = mpsc::sync_channel(sessions);
+            (Outlet::Bounded(sender), receiver)
+        }
+    }
+}
+
+impl Outlet {
+    /// Hands `arrival` on when the consumer has room for it; an error when it is gone.
+    fn send(&self, arrival: Result<Arrival>) -> Result<()> {
+        let sent = match self {
+            Self::Unbounded(sender) => sender.send(arrival).is_ok(),
+            Self::Bounded(sender) => sender.send(arrival).is_ok(),
+        };
+        sent.then_some(()).ok_or_else(stopped)
+    }
+}
+
+/// What the threads share.
+struct Work {
+    parts: Parts,
+    /// The next part that nobody reads yet.
+    next: AtomicUsize,
+    further: Arc<dyn Sessions>,
+    /// The whole's schema.
+    schema: SchemaRef,
+    options: ReadOptions,
+    watch: Watch,
+    /// Whether the parts are the caller's own queries.
+    is_list: bool,
+}
+
+impl Work {
+    /// What errors call a part.
+    fn name(&self, part: usize) -> String {
+        let number = part + 1;
+        if self.is_list {
+            format!("query {number} of the list")
+        } else {
+            format!("part {number} of {}", self.parts.queries.len())
+        }
+    }
+}
+
+/// One thread.
+struct Hand {
+    work: Arc<Work>,
+    /// `None` after the session has begun to read.
+    opened: Option<Sender<Result<Opening>>>,
+    outlet: Outlet,
+}
+
+impl Hand {
+    /// Reads the part of number `first`, and then whatever is left.
+    fn work_through(mut self, first: usize) -> Result<()> {
+        let read = catch_unwind(AssertUnwindSafe(|| self.read(first)));
+        let error = match read {
+            Ok(Ok(session)) => return self.end(session),
+            Ok(Err(error)) => error,
+            Err(_) => Error::internal("a defect of Longshore: please report the query"),
+        };
+        // Where nobody listens any more, nobody needs to know.
+        match self.opened {
+            Some(opened) => drop(opened.send(Err(error))),
+            None => drop(self.outlet.send(Err(error))),
+        }
+        Ok(())
+    }
+
+    fn end(&self, mut session: Box<dyn Session>) -> Result<()> {
+        session.commit()?;
+        self.work.further.give_back(session);
+        Ok(())
+    }
+
+    fn read(&mut self, first: usize) -> Result<Box<dyn Session>> {
+        let work = self.work.clone();
+        let mut session = work.further.open(&work.watch)?;
+        if let Some(snapshot) = &work.parts.snapshot {
+            session.join_snapshot(snapshot)?;
+        }
+        let mut part = first;
+        while let Some(query) = work.parts.queries.get(part) {
+            session = self.read_part(session, part, query)?;
+            part = work.next.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(session)
+    }
+
+    fn read_part(
+        &mut self,
+        session: Box<dyn Session>,
+        part: usize,
+        query: &Query,
+    ) -> Result<Box<dyn Session>> {
+        let work = self.work.clone();
+        let named = |error: Error| error.within(work.name(part));
+        let mut batches = session.read(query, &work.options).map_err(|Failed { error, .. }| named(error))?;
+        agree(&work.schema, &batches.schema(), &work.name(part))?;
+        if let Some(opened) = self.opened.take() {
+            opened.send(Ok(batches.settler())).map_err(|_| stopped())?;
+        }
+        for batch in batches.by_ref() {
+            self.outlet.send(Ok(Arrival::Batch(part, batch.map_err(named)?)))?;
+        }
+        let session = batches.into_session().ok_or_else(lost)?;
+        self.outlet.send(Ok(Arrival::Ended(part)))?;
+        Ok(session)
+    }
+}

@@ -1,0 +1,211 @@
+//! Sessions that outlive their reads, and a bound on their number.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::source::{Direct, Home, Reserved, Sessions, Source};
+use crate::{Error, Kind, Result, Session, Watch};
+
+/// A session that does not answer for so long is replaced.
+const CLEANING: Duration = Duration::from_secs(2);
+
+/// At most `size` sessions, for any number of reads.
+///
+/// Reads reserve before they open, and a session is opened only where none is idle. So the sessions of reads and those
+/// that are idle are never more than `size` together.
+pub struct Pool {
+    size: usize,
+    opener: Arc<Direct>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Sessions that no read has.
+    idle: Vec<Box<dyn Session>>,
+    /// How many sessions reads have, or may open.
+    reserved: usize,
+    /// Reads that wait, in their order: one that wants many must not be overtaken for ever.
+    waiting: VecDeque<u64>,
+    /// The number of the next read that waits.
+    next: u64,
+    closed: bool,
+    /// The process whose sessions these are.
+    owner: u32,
+}
+
+impl State {
+    fn new(closed: bool) -> Self {
+        let owner = std::process::id();
+        Self { idle: Vec::new(), reserved: 0, waiting: VecDeque::new(), next: 0, closed, owner }
+    }
+}
+
+impl Pool {
+    /// A pool of at most `size` sessions of `opener`, none of them open yet.
+    #[must_use]
+    pub fn new(opener: Arc<Direct>, size: usize) -> Self {
+        Self { size, opener, state: Mutex::new(State::new(false)), changed: Condvar::new() }
+    }
+
+    /// The state of this process: what a forked child has inherited is its parent's, and the child only forgets it.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.owner != std::process::id() {
+            *state = State::new(state.closed);
+        }
+        state
+    }
+
+    /// How many sessions reads have, or may open.
+    pub fn in_use(&self) -> usize {
+        self.state().reserved
+    }
+
+    /// How many sessions are open that no read has.
+    pub fn idle(&self) -> usize {
+        self.state().idle.len()
+    }
+
+    /// Closes the idle sessions; those in use are closed when their reads end.
+    pub fn close(&self) {
+        let idle = {
+            let mut state = self.state();
+            state.closed = true;
+            std::mem::take(&mut state.idle)
+        };
+        self.changed.notify_all();
+        drop(idle);
+    }
+
+    /// Waits until `count` sessions are free, and takes them all at once.
+    fn acquire(self: &Arc<Self>, count: usize, watch: &Watch) -> Result<Reservation> {
+        let place = Place::last(self);
+        loop {
+            if let Some(reservation) = self.try_acquire(count, place.number)? {
+                return Ok(reservation);
+            }
+            // Not under the lock: a signal's handler may use the pool.
+            watch.check()?;
+            let waits = |state: &mut State| !state.closed && !self.has_room(state, count, place.number);
+            drop(self.changed.wait_timeout_while(self.state(), watch.slice(), waits));
+        }
+    }
+
+    fn has_room(&self, state: &State, count: usize, number: u64) -> bool {
+        state.waiting.front() == Some(&number) && state.reserved + count <= self.size
+    }
+
+    fn try_acquire(self: &Arc<Self>, count: usize, number: u64) -> Result<Option<Reservation>> {
+        let mut state = self.state();
+        if state.closed {
+            return Err(Error::interface("the pool is closed").with_hint("make a new one"));
+        }
+        if !self.has_room(&state, count, number) {
+            return Ok(None);
+        }
+        state.reserved += count;
+        Ok(Some(Reservation { pool: self.clone(), count: AtomicUsize::new(count), owner: state.owner }))
+    }
+
+    fn pop(&self) -> Option<Box<dyn Session>> {
+        self.state().idle.pop()
+    }
+
+    /// An idle session that answers, cleaned of what earlier reads left in it; otherwise a new one.
+    fn session(&self, watch: &Watch) -> Result<Box<dyn Session>> {
+        while let Some(mut session) = self.pop() {
+            session.attend(&watch.at_most(CLEANING));
+            match session.reset() {
+                Ok(()) => {
+                    session.attend(watch);
+                    return Ok(session);
+                }
+                // Python tells of a Ctrl-C only once.
+                Err(error) if matches!(error.kind(), Kind::Interrupted | Kind::Cancelled) => {
+                    return Err(error);
+                }
+                Err(_) => watch.check()?,
+            }
+        }
+        self.opener.open(watch)
+    }
+}
+
+/// One read's place among those that wait.
+struct Place<'a> {
+    pool: &'a Pool,
+    number: u64,
+}
+
+impl<'a> Place<'a> {
+    fn last(pool: &'a Pool) -> Self {
+        let mut state = pool.state();
+        let number = state.next;
+        state.next += 1;
+        state.waiting.push_back(number);
+        Self { pool, number }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.pool.state().waiting.retain(|number| *number != self.number);
+        self.pool.changed.notify_all();
+    }
+}
+
+/// What one read may take of a pool.
+struct Reservation {
+    pool: Arc<Pool>,
+    count: AtomicUsize,
+    owner: u32,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.keep_only(0);
+    }
+}
+
+impl Home for Reservation {
+    fn give_back(&self, session: Box<dyn Session>) {
+        let mut state = self.pool.state();
+        if session.is_usable() && !state.closed && state.owner == self.owner {
+            state.idle.push(session);
+        }
+    }
+}
+
+impl Sessions for Reservation {
+    fn keep_only(&self, count: usize) {
+        let before = self.count.fetch_min(count, Ordering::Relaxed);
+        let mut state = self.pool.state();
+        if state.owner == self.owner {
+            state.reserved -= before.saturating_sub(count);
+        }
+        drop(state);
+        self.pool.changed.notify_all();
+    }
+
+    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>> {
+        self.pool.session(watch)
+    }
+}
+
+impl Source for Arc<Pool> {
+    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
+        let count = count.min(self.size);
+        let reservation = Arc::new(self.acquire(count, watch)?);
+        let first = reservation.open(watch)?;
+        Ok(Reserved {
+            first,
+            home: Some(reservation.clone()),
+            further: reservation,
+            most: count,
+            begins: false,
+        })
+    }
+}

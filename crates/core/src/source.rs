@@ -1,0 +1,77 @@
+//! Where a read gets its sessions from, and where they go afterwards.
+
+use std::sync::Arc;
+
+use crate::{Driver, Result, Session, Target, Watch};
+
+/// Takes sessions back that are good for another read.
+pub trait Home: Send + Sync {
+    /// Keeps or closes `session`.
+    fn give_back(&self, session: Box<dyn Session>);
+}
+
+/// Opens the further sessions of a read.
+pub trait Sessions: Home {
+    /// The read needs no more than `count` sessions, the first included: others may have the rest.
+    fn keep_only(&self, count: usize);
+
+    /// Opens one more, every wait of which looks at `watch`.
+    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>>;
+}
+
+/// What a read can be given instead of a URL.
+pub trait Source: Send + Sync {
+    /// Sessions for one read: `count` of them, or fewer where there are never so many. All at once, so that two reads
+    /// cannot wait for each other's.
+    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved>;
+}
+
+/// The sessions of one read.
+pub struct Reserved {
+    /// The one that is open.
+    pub first: Box<dyn Session>,
+    /// Where the first one goes afterwards; without one, it is closed.
+    pub home: Option<Arc<dyn Home>>,
+    /// The others.
+    pub further: Arc<dyn Sessions>,
+    /// How many there can be, the first included.
+    pub most: usize,
+    /// Whether a read on the first session begins a transaction that its owner ends.
+    pub begins: bool,
+}
+
+/// Opens a session for each read, and closes it afterwards.
+pub struct Direct {
+    driver: &'static dyn Driver,
+    target: Target,
+}
+
+impl Direct {
+    /// Sessions of `driver` to `target`.
+    #[must_use]
+    pub fn new(driver: &'static dyn Driver, target: Target) -> Arc<Self> {
+        Arc::new(Self { driver, target })
+    }
+}
+
+impl Home for Direct {
+    fn give_back(&self, session: Box<dyn Session>) {
+        drop(session);
+    }
+}
+
+impl Sessions for Direct {
+    // There is no bound that others wait for.
+    fn keep_only(&self, _count: usize) {}
+
+    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>> {
+        self.driver.connect(&self.target, watch)
+    }
+}
+
+impl Source for Arc<Direct> {
+    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
+        let first = self.open(watch)?;
+        Ok(Reserved { first, home: None, further: self.clone(), most: count, begins: false })
+    }
+}

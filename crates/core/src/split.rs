@@ -1,0 +1,41 @@
+//! How one read becomes several.
+
+use std::num::NonZeroUsize;
+
+use crate::{Query, Value};
+
+/// How a caller wants a read to be split.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Split {
+    /// The number of parts; `None` leaves it to the source.
+    pub number: Option<NonZeroUsize>,
+    /// The most parts that the source may choose by itself.
+    pub most: Option<NonZeroUsize>,
+    /// The column of the result whose values part it; without one, the source splits by what it has itself.
+    pub on: Option<String>,
+    /// The column's lowest and highest value where the caller knows them. They only place the bounds: values beyond
+    /// them belong to the first and the last part.
+    pub range: Option<(Value, Value)>,
+}
+
+/// What a source makes of a read that it was asked to split.
+#[derive(Debug)]
+pub enum Division {
+    /// One session reads it all: it is too small to be worth more.
+    Whole,
+    /// One session must read it all, for this reason.
+    Serial(String),
+    /// Several sessions read a part each.
+    Parts(Parts),
+}
+
+/// The parts of one read.
+#[derive(Debug)]
+pub struct Parts {
+    /// Disjoint, together exhaustive, in the order of the frame.
+    pub queries: Vec<Query>,
+    /// How many sessions read them.
+    pub sessions: usize,
+    /// What every session joins before it reads; `None` where the caller asked for no snapshot.
+    pub snapshot: Option<String>,
+}

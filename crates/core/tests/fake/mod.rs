@@ -1,0 +1,311 @@
+//! A database in memory, and sessions of it that fail on demand.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use arrow_array::{Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use longshore_core::{
+    Batches, Cancel, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Parts, Query,
+    ReadOptions, Result, Session, Split, Target, Transaction, Watch,
+};
+
+/// What all sessions of one database share.
+#[derive(Default)]
+pub(crate) struct Server {
+    pub(crate) open: AtomicUsize,
+    pub(crate) most: AtomicUsize,
+    pub(crate) connects: AtomicUsize,
+    /// Sessions that are refused from here on.
+    pub(crate) refuses: AtomicBool,
+    /// What happened, in order.
+    pub(crate) log: Mutex<Vec<String>>,
+    /// The snapshot's owner fails to commit.
+    pub(crate) loses_coordinator: AtomicBool,
+    pub(crate) divides: AtomicBool,
+    pub(crate) snapshot: AtomicBool,
+    /// Connecting takes as long, but for the first.
+    pub(crate) slow_connect: Mutex<Duration>,
+}
+
+impl Server {
+    pub(crate) fn said(&self, text: impl Into<String>) {
+        self.log.lock().unwrap().push(text.into());
+    }
+
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.log.lock().unwrap().iter().filter(|line| *line == text).count()
+    }
+}
+
+/// A new database, and the driver of it. It lives as long as the process: a driver does.
+pub(crate) fn database() -> (&'static Server, Arc<Direct>) {
+    let server: &'static Server = Box::leak(Box::default());
+    server.divides.store(true, Ordering::SeqCst);
+    server.snapshot.store(true, Ordering::SeqCst);
+    let driver: &'static FakeDriver = Box::leak(Box::new(FakeDriver(server)));
+    (server, Direct::new(driver, Target::from_url("fake://").unwrap()))
+}
+
+struct FakeDriver(&'static Server);
+
+impl Driver for FakeDriver {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["fake"]
+    }
+
+    fn connect(&self, _target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
+        let server = self.0;
+        if server.refuses.load(Ordering::SeqCst) {
+            return Err(Error::operational("refused"));
+        }
+        let open = server.open.fetch_add(1, Ordering::SeqCst) + 1;
+        server.most.fetch_max(open, Ordering::SeqCst);
+        let session = FakeSession {
+            server,
+            watch: watch.clone(),
+            transaction: Transaction::None,
+            usable: true,
+            is_coordinator: false,
+        };
+        if server.connects.fetch_add(1, Ordering::SeqCst) > 0 {
+            session.sleep(*server.slow_connect.lock().unwrap())?;
+        }
+        Ok(Box::new(session))
+    }
+}
+
+pub(crate) struct FakeSession {
+    server: &'static Server,
+    watch: Watch,
+    transaction: Transaction,
+    usable: bool,
+    is_coordinator: bool,
+}
+
+impl FakeSession {
+    fn sleep(&self, duration: Duration) -> Result<()> {
+        let until = std::time::Instant::now() + duration;
+        while std::time::Instant::now() < until {
+            self.watch.check()?;
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.watch.check()
+    }
+}
+
+impl Drop for FakeSession {
+    fn drop(&mut self) {
+        self.server.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, true)]))
+}
+
+impl Session for FakeSession {
+    fn run(&mut self, statement: &str) -> Result<()> {
+        self.server.said(format!("run {statement}"));
+        Ok(())
+    }
+
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        if query.text == "die" {
+            self.usable = false;
+            return Err(Error::operational("lost"));
+        }
+        assert!(query.text != "panic", "a defect");
+        Ok(None)
+    }
+
+    fn describe(&mut self, _query: &Query, _options: &ReadOptions) -> Result<Vec<Column>> {
+        Ok(vec![Column { field: schema().field(0).clone(), native_type: "int".into() }])
+    }
+
+    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// The parts are the words of the query.
+    fn split(&mut self, queries: &[Query], split: &Split, _options: &ReadOptions) -> Result<Division> {
+        if !self.server.divides.load(Ordering::SeqCst) {
+            return Ok(Division::Serial("it cannot be divided".into()));
+        }
+        self.is_coordinator = true;
+        self.transaction = Transaction::Open;
+        if queries[0].text == "undividable" {
+            return Err(Error::data("undividable"));
+        }
+        let snapshot = self.server.snapshot.load(Ordering::SeqCst).then(|| "moment".to_owned());
+        if snapshot.is_none() {
+            self.transaction = Transaction::None;
+        }
+        let queries: Vec<Query> = queries[0].text.split(' ').map(Query::new).collect();
+        let sessions = split.number.map_or(queries.len(), usize::from);
+        Ok(Division::Parts(Parts { queries, sessions, snapshot }))
+    }
+
+    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
+        assert_eq!(snapshot, "moment");
+        self.transaction = Transaction::Open;
+        Ok(())
+    }
+
+    fn read(self: Box<Self>, query: &Query, _options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        if query.text == "unreadable" {
+            return Err(Failed { error: Error::data("unreadable"), session: Some(self) });
+        }
+        self.server.said(format!("read {}", query.text));
+        Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text) }))
+    }
+
+    fn begin_snapshot(&mut self) -> Result<()> {
+        self.transaction = Transaction::Open;
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.server.said("begin");
+        self.transaction = Transaction::Open;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.is_coordinator && self.server.loses_coordinator.load(Ordering::SeqCst) {
+            self.usable = false;
+            return Err(Error::operational("coordinator lost"));
+        }
+        self.server.said(if self.is_coordinator { "commit coordinator" } else { "commit part" });
+        self.transaction = Transaction::None;
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.watch.check()?;
+        if self.transaction != Transaction::None {
+            self.server.said("rollback");
+        }
+        self.transaction = Transaction::None;
+        Ok(())
+    }
+
+    fn is_setting(&self, _statement: &str) -> bool {
+        true
+    }
+
+    fn is_usable(&self) -> bool {
+        self.usable
+    }
+
+    fn transaction(&self) -> Transaction {
+        self.transaction
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.watch.check()?;
+        self.server.said("reset");
+        if self.server.refuses.load(Ordering::SeqCst) {
+            self.usable = false;
+            return Err(Error::operational("dead"));
+        }
+        Ok(())
+    }
+
+    fn attend(&mut self, watch: &Watch) {
+        self.watch = watch.clone();
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(NoCancel)
+    }
+}
+
+struct NoCancel;
+
+impl Cancel for NoCancel {
+    fn cancel(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+enum Step {
+    Value(i64),
+    Fail,
+    Panic,
+    Sleep(Duration),
+}
+
+/// `1,2` gives two batches; `sleep` waits a little and `hang` for ever; `fail` fails, `panic` panics.
+fn steps(text: &str) -> VecDeque<Step> {
+    let step = |word: &str| match word {
+        "fail" => Step::Fail,
+        "panic" => Step::Panic,
+        "sleep" => Step::Sleep(Duration::from_millis(100)),
+        "hang" => Step::Sleep(Duration::from_secs(3600)),
+        number => Step::Value(number.parse().unwrap()),
+    };
+    text.split(',').map(step).collect()
+}
+
+struct FakeBatches {
+    session: Option<Box<FakeSession>>,
+    steps: VecDeque<Step>,
+}
+
+impl Iterator for FakeBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.steps.pop_front()? {
+                Step::Value(number) => {
+                    let array = Arc::new(Int64Array::from(vec![number]));
+                    return Some(Ok(RecordBatch::try_new(schema(), vec![array]).unwrap()));
+                }
+                Step::Fail => return Some(Err(Error::data("a bad value"))),
+                Step::Panic => panic!("a defect"),
+                Step::Sleep(duration) => {
+                    if let Err(error) = self.session.as_ref().unwrap().sleep(duration) {
+                        return Some(Err(error));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Batches for FakeBatches {
+    fn schema(&self) -> SchemaRef {
+        schema()
+    }
+
+    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        self.session.take().map(|session| session as Box<dyn Session>)
+    }
+}
+
+/// Another thread wants the read to stop.
+#[derive(Default)]
+pub(crate) struct Stop(pub(crate) AtomicBool);
+
+impl Interrupt for Stop {
+    fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::SeqCst) { Err(Error::new(Kind::Cancelled, "stopped")) } else { Ok(()) }
+    }
+}
+
+/// The numbers of all batches, or the first failure.
+pub(crate) fn numbers(batches: Box<dyn Batches>) -> Result<Vec<i64>> {
+    let mut numbers = Vec::new();
+    for batch in batches {
+        let batch = batch?;
+        let column = batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap().clone();
+        numbers.extend(column.values());
+    }
+    Ok(numbers)
+}

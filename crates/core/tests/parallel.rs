@@ -1,0 +1,238 @@
+//! Reads over several sessions: their order, and what becomes of them when one fails.
+
+mod fake;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use fake::{Server, Stop, database, numbers};
+use longshore_core::{
+    Batches, Delivery, Direct, Kind, Opened, Own, Query, ReadOptions, Request, Result, Source, Split,
+    Transaction, Watch, open_read,
+};
+
+fn request(text: &str, sessions: usize, delivery: Delivery) -> Request {
+    Request {
+        setup: Vec::new(),
+        queries: vec![Query::new(text)],
+        split: Some(Split { number: NonZeroUsize::new(sessions), ..Split::default() }),
+        delivery,
+        estimate: false,
+        options: ReadOptions::default(),
+    }
+}
+
+fn open(source: &dyn Source, text: &str, sessions: usize, delivery: Delivery) -> Result<Box<dyn Batches>> {
+    open_read(source, &request(text, sessions, delivery), &Watch::never()).map(|opened| opened.batches)
+}
+
+/// All sessions are closed once nobody reads: in a moment, for a thread may still be on its way out.
+fn assert_closed(server: &Server) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while server.open.load(Ordering::SeqCst) > 0 {
+        assert!(Instant::now() < until, "a session is still open");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn parts_come_in_their_order() {
+    for sessions in [1, 2, 3, 4] {
+        let (server, direct) = database();
+        let batches = open(&direct, "sleep,1,2 3 sleep,4,5 6", sessions, Delivery::Ordered).unwrap();
+        assert_eq!(numbers(batches).unwrap(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(server.connects.load(Ordering::SeqCst), 1 + sessions);
+        assert_closed(server);
+        let log = server.log.lock().unwrap().clone();
+        assert_eq!(log.last().unwrap(), "commit coordinator", "{log:?}");
+        assert_eq!(server.count("commit part"), sessions);
+    }
+}
+
+#[test]
+fn interleaved_parts_are_all_there() {
+    let (server, direct) = database();
+    let batches = open(&direct, "sleep,1,2 3 4,5 6,7,8", 2, Delivery::Interleaved).unwrap();
+    let mut all = numbers(batches).unwrap();
+    assert_ne!(all[0], 1, "what comes first leaves first");
+    all.sort_unstable();
+    assert_eq!(all, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_closed(server);
+}
+
+#[test]
+fn more_sessions_than_parts_are_not_opened() {
+    let (server, direct) = database();
+    assert_eq!(numbers(open(&direct, "1 2", 9, Delivery::Ordered).unwrap()).unwrap(), [1, 2]);
+    assert_eq!(server.connects.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_part_that_fails_fails_the_whole() {
+    for delivery in [Delivery::Ordered, Delivery::Interleaved] {
+        for (text, says) in [
+            ("1,2 3,fail hang", "part 2 of 3: a bad value"),
+            ("1 2 3,fail", "part 3 of 3: a bad value"),
+            ("fail", "part 1 of 1: a bad value"),
+            ("1 2,panic hang", "a defect of Longshore"),
+        ] {
+            let (server, direct) = database();
+            let started = Instant::now();
+            let mut batches = open(&direct, text, 3, delivery).unwrap();
+            let error = batches.by_ref().find_map(Result::err).unwrap();
+            assert!(error.to_string().contains(says), "{error}");
+            assert!(batches.next().is_none());
+            drop(batches);
+            assert!(started.elapsed() < Duration::from_secs(2));
+            assert_closed(server);
+        }
+    }
+}
+
+#[test]
+fn a_part_that_cannot_begin_fails_the_whole() {
+    let (server, direct) = database();
+    let error = open(&direct, "1 unreadable 3", 3, Delivery::Ordered).map(drop).unwrap_err();
+    assert!(error.to_string().contains("part 2 of 3: unreadable"), "{error}");
+    assert_closed(server);
+}
+
+#[test]
+fn a_part_that_cannot_begin_later_fails_the_whole() {
+    for delivery in [Delivery::Ordered, Delivery::Interleaved] {
+        // Without a snapshot, one session that reads is enough to go on.
+        let (server, direct) = database();
+        server.snapshot.store(false, Ordering::SeqCst);
+        let outcome = open(&direct, "1,sleep,2 unreadable 3", 3, delivery).and_then(numbers);
+        let error = outcome.unwrap_err();
+        assert!(error.to_string().contains("part 2 of 3: unreadable"), "{error}");
+        assert_closed(server);
+    }
+}
+
+#[test]
+fn a_part_that_never_opens_ends_with_the_deadline() {
+    let (server, direct) = database();
+    *server.slow_connect.lock().unwrap() = Duration::from_secs(3600);
+    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(200)));
+    let started = Instant::now();
+    let outcome = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch);
+    assert_eq!(outcome.map(drop).unwrap_err().kind(), Kind::Timeout);
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert_closed(server);
+}
+
+#[test]
+fn a_read_that_is_stopped_while_it_opens() {
+    let (server, direct) = database();
+    *server.slow_connect.lock().unwrap() = Duration::from_secs(3600);
+    let stop = Arc::new(Stop::default());
+    let watch = Watch::new(stop.clone(), None);
+    let switch = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        stop.0.store(true, Ordering::SeqCst);
+    });
+    let outcome = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch);
+    assert_eq!(outcome.map(drop).unwrap_err().kind(), Kind::Cancelled);
+    switch.join().unwrap();
+    assert_closed(server);
+}
+
+#[test]
+fn a_read_that_is_dropped_in_the_middle_stops_all_parts() {
+    for delivery in [Delivery::Ordered, Delivery::Interleaved] {
+        let (server, direct) = database();
+        let mut batches = open(&direct, "1,hang 2,3,4,5,6,7,8,9,hang hang", 3, delivery).unwrap();
+        assert!(batches.next().unwrap().is_ok());
+        let started = Instant::now();
+        drop(batches);
+        assert!(started.elapsed() < Duration::from_secs(2));
+        assert_closed(server);
+        assert_eq!(server.count("commit coordinator"), 0);
+    }
+}
+
+#[test]
+fn a_lost_coordinator_fails_the_whole() {
+    let (server, direct) = database();
+    server.loses_coordinator.store(true, Ordering::SeqCst);
+    let error = numbers(open(&direct, "1 2", 2, Delivery::Ordered).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("coordinator lost"), "{error}");
+    assert_closed(server);
+}
+
+// A session that its owner keeps.
+
+fn own(direct: Arc<Direct>, autocommit: bool) -> Arc<Own> {
+    Own::open(direct, autocommit, &Watch::never()).unwrap()
+}
+
+#[test]
+fn the_owners_session_comes_back_after_everything() {
+    for text in ["1 2", "1,fail 2", "undividable", "unreadable 1", "hang 1"] {
+        let (server, direct) = database();
+        let own = own(direct, true);
+        if let Ok(mut batches) = open(&own, text, 2, Delivery::Interleaved) {
+            assert_eq!(own.transaction(), None);
+            assert!(own.execute(&Query::new("x"), &Watch::never()).is_err());
+            let _ = batches.next();
+        }
+        assert!(!own.is_closed(), "{text}");
+        assert_eq!(own.transaction(), Some(Transaction::None), "{text}");
+        own.execute(&Query::new("x"), &Watch::never()).unwrap();
+        assert_eq!(server.open.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+fn a_passed_deadline_does_not_keep_the_session() {
+    let (_, direct) = database();
+    let own = own(direct, true);
+    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
+    let Opened { batches, .. } =
+        open_read(&own, &request("1,hang hang", 2, Delivery::Ordered), &watch).unwrap();
+    assert_eq!(numbers(batches).unwrap_err().kind(), Kind::Timeout);
+    assert!(!own.is_closed());
+    assert_eq!(own.transaction(), Some(Transaction::None));
+}
+
+#[test]
+fn a_session_that_is_lost_closes_the_connection() {
+    for statement in ["die", "panic"] {
+        let (server, direct) = database();
+        let own = own(direct, true);
+        let work = || own.execute(&Query::new(statement), &Watch::never());
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        assert!(!matches!(outcome, Ok(Ok(_))));
+        assert!(own.is_closed());
+        assert_eq!(own.execute(&Query::new("x"), &Watch::never()).unwrap_err().kind(), Kind::Interface);
+        assert_eq!(server.open.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[test]
+fn a_statement_before_the_query_belongs_to_the_transaction() {
+    let (server, direct) = database();
+    server.divides.store(false, Ordering::SeqCst);
+    let own = own(direct, false);
+    let request = Request { setup: vec!["first".into()], ..request("1", 2, Delivery::Ordered) };
+    let opened = open_read(&own, &request, &Watch::never()).unwrap();
+    assert_eq!(opened.serial.as_deref(), Some("it cannot be divided"));
+    assert_eq!(numbers(opened.batches).unwrap(), [1]);
+    assert_eq!(*server.log.lock().unwrap(), ["begin", "run first", "read 1"]);
+    assert_eq!(own.transaction(), Some(Transaction::Open));
+}
+
+#[test]
+fn a_closed_connection_lets_its_read_go_on() {
+    let (server, direct) = database();
+    let own = own(direct, true);
+    let batches = open(&own, "1 2", 2, Delivery::Ordered).unwrap();
+    own.close();
+    assert!(own.is_closed());
+    assert_eq!(numbers(batches).unwrap(), [1, 2]);
+    assert!(own.is_closed());
+    assert_closed(server);
+}

@@ -1,0 +1,100 @@
+//! Decimals as doubles, which is how pandas' own dtypes hold them: each the nearest one.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::i256;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use crate::retype::{retyped_batch, with_inner_fields};
+
+/// Powers of ten that doubles hold exactly.
+const EXACT_POWERS: i8 = 22;
+
+/// Integers up to here have a double each.
+const EXACT_INTEGERS: u128 = 1 << 53;
+
+/// `schema` with doubles for decimals at every depth, save in the columns of the names `exact`.
+#[must_use]
+pub fn double_schema(schema: &Schema, exact: &[String]) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let is_exact = exact.iter().any(|name| name == field.name());
+        if is_exact { field.as_ref().clone() } else { double(field) }
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
+}
+
+/// `batch` under what [`double_schema`] made of its schema.
+pub fn double_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    retyped_batch(batch, schema)
+}
+
+fn double(field: &Field) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Decimal128(..) | DataType::Decimal256(..) => DataType::Float64,
+        other => with_inner_fields(other, &double),
+    };
+    field.clone().with_data_type(data_type)
+}
+
+/// The double nearest to `value` / 10 ^ `scale`.
+pub(crate) fn nearest(value: i128, scale: i8) -> f64 {
+    if value.unsigned_abs() <= EXACT_INTEGERS && (0..=EXACT_POWERS).contains(&scale) {
+        // Both operands are exact, so that the division rounds once.
+        #[allow(clippy::cast_precision_loss)]
+        return value as f64 / 10_f64.powi(i32::from(scale));
+    }
+    parsed(&value, scale)
+}
+
+/// As [`nearest`], of a value that may need 256 bits.
+pub(crate) fn nearest_of_wide(value: i256, scale: i8) -> f64 {
+    value.to_i128().map_or_else(|| parsed(&value, scale), |narrow| nearest(narrow, scale))
+}
+
+fn parsed(value: &impl std::fmt::Display, scale: i8) -> f64 {
+    format!("{value}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Float64Type;
+    use arrow_array::{Array, ArrayRef, Decimal128Array};
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_double_is_found() {
+        let one_tenth = 10_000_000_000_000_000_000_i128;
+        for (value, scale, expected) in [
+            (1_i128, 1_i8, 0.1),
+            (one_tenth, 20, 0.1),
+            (-one_tenth, 20, -0.1),
+            (123_456_789_012_345_678, 2, 1_234_567_890_123_456.8),
+            (0, 20, 0.0),
+            (5, -3, 5000.0),
+            (i128::MAX, 0, 1.701_411_834_604_692_3e38),
+        ] {
+            assert_eq!(nearest(value, scale).to_bits(), f64::to_bits(expected), "{value} {scale}");
+            assert_eq!(nearest_of_wide(i256::from_i128(value), scale).to_bits(), f64::to_bits(expected));
+        }
+        let wide = i256::from_string("123456789012345678901234567890123456789012345").unwrap();
+        assert_eq!(nearest_of_wide(wide, 2).to_bits(), 1.234_567_890_123_456_8e42_f64.to_bits());
+    }
+
+    #[test]
+    fn named_columns_stay_exact() {
+        let decimals = |values: Vec<Option<i128>>| -> ArrayRef {
+            Arc::new(Decimal128Array::from(values).with_precision_and_scale(38, 1).unwrap())
+        };
+        let field = |name: &str| Field::new(name, DataType::Decimal128(38, 1), true);
+        let schema = Arc::new(Schema::new(vec![field("a"), field("b")]));
+        let columns = vec![decimals(vec![Some(15), None]), decimals(vec![Some(15), None])];
+        let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
+        let batch = double_batch(&batch, &double_schema(&schema, &["b".into()])).unwrap();
+        assert_eq!(batch.column(0).as_primitive::<Float64Type>().value(0).to_bits(), 1.5_f64.to_bits());
+        assert!(batch.column(0).is_null(1));
+        assert_eq!(batch.column(1).data_type(), &DataType::Decimal128(38, 1));
+    }
+}

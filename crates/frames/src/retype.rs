@@ -1,0 +1,106 @@
+//! Batches under another schema of the same shape.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Decimal256Type, Float64Type};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, PrimitiveArray,
+    RecordBatch, RecordBatchOptions, StringArray, StructArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
+
+use crate::doubles;
+
+/// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles there,
+/// and UUIDs that are texts.
+pub(crate) fn retyped_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns =
+        columns.map(|(array, field)| retyped(array, field.data_type())).collect::<Result<_, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+}
+
+/// `data_type` with `change` applied to the fields inside it.
+pub(crate) fn with_inner_fields(data_type: &DataType, change: &impl Fn(&Field) -> Field) -> DataType {
+    let inner = |field: &FieldRef| Arc::new(change(field));
+    match data_type {
+        DataType::List(item) => DataType::List(inner(item)),
+        DataType::LargeList(item) => DataType::LargeList(inner(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item), *size),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        DataType::Map(entries, sorted) => DataType::Map(inner(entries), *sorted),
+        other => other.clone(),
+    }
+}
+
+fn retyped(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == data_type {
+        return Ok(array.clone());
+    }
+    match (data_type, array.data_type()) {
+        (DataType::List(item), _) => list::<i32>(array, item),
+        (DataType::LargeList(item), _) => list::<i64>(array, item),
+        (DataType::FixedSizeList(item, size), _) => {
+            let list = array.as_fixed_size_list();
+            let values = retyped(list.values(), item.data_type())?;
+            let list = FixedSizeListArray::try_new(item.clone(), *size, values, list.nulls().cloned())?;
+            Ok(Arc::new(list))
+        }
+        (DataType::Struct(fields), _) => Ok(Arc::new(structure(array.as_struct(), fields)?)),
+        (DataType::Map(entries, sorted), _) => map(array.as_map(), entries, *sorted),
+        (DataType::Float64, DataType::Decimal128(_, scale)) => {
+            let decimals = array.as_primitive::<Decimal128Type>();
+            let doubles: PrimitiveArray<Float64Type> =
+                decimals.unary(|value| doubles::nearest(value, *scale));
+            Ok(Arc::new(doubles))
+        }
+        (DataType::Float64, DataType::Decimal256(_, scale)) => {
+            let decimals = array.as_primitive::<Decimal256Type>();
+            let doubles: PrimitiveArray<Float64Type> =
+                decimals.unary(|value| doubles::nearest_of_wide(value, *scale));
+            Ok(Arc::new(doubles))
+        }
+        (DataType::Utf8, DataType::FixedSizeBinary(_)) => {
+            let uuids = array.as_fixed_size_binary().iter();
+            Ok(Arc::new(uuids.map(|uuid| uuid.map(uuid_text)).collect::<StringArray>()))
+        }
+        _ => Ok(array.clone()),
+    }
+}
+
+/// The sixteen bytes in lower-case hexadecimal digits, in the five groups of RFC 9562.
+fn uuid_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
+        }
+    }
+    text
+}
+
+fn list<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, ArrowError> {
+    let list = array.as_list::<O>();
+    let values = retyped(list.values(), item.data_type())?;
+    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+    Ok(Arc::new(GenericListArray::<O>::try_new(item.clone(), offsets, values, nulls)?))
+}
+
+fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef, ArrowError> {
+    let DataType::Struct(fields) = entries.data_type() else { return Ok(Arc::new(array.clone())) };
+    let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
+    let parts = structure(array.entries(), fields)?;
+    Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, parts, nulls, sorted)?))
+}
+
+fn structure(array: &StructArray, fields: &Fields) -> Result<StructArray, ArrowError> {
+    let columns = array.columns().iter().zip(fields);
+    let columns =
+        columns.map(|(column, field)| retyped(column, field.data_type())).collect::<Result<_, _>>()?;
+    StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())
+}

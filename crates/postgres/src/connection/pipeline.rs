@@ -1,0 +1,161 @@
+//! Several statements in one flight: all are sent before the first is answered.
+
+use postgres_protocol::message::frontend;
+
+use longshore_core::{Error, Result, Transaction, Watch};
+
+use super::{Connection, Exchange, Prepared, STOPPING, TextRow, bind, text_row, zero_byte};
+use crate::message::{VIOLATION, unexpected};
+
+/// What may be under way before the answers are read. While the server waits for us to read, it does not read:
+/// more than the sockets' buffers hold would be for ever on its way.
+const UNDER_WAY: usize = 16 << 10;
+
+/// One statement of a flight.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    text: String,
+    /// The types of its parameters, where they are known.
+    types: Vec<u32>,
+    parameters: Vec<Option<Vec<u8>>>,
+    /// Only described, not run.
+    described: bool,
+}
+
+impl Step {
+    /// Runs `text`.
+    pub(crate) fn run(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Describes `text`, and does not run it.
+    pub(crate) fn describe(text: impl Into<String>) -> Self {
+        Self { text: text.into(), described: true, ..Self::default() }
+    }
+
+    /// The same with `parameters`, in text, of `types`.
+    pub(crate) fn with(mut self, types: &[u32], parameters: &[Option<Vec<u8>>]) -> Self {
+        self.types = types.to_vec();
+        self.parameters = parameters.to_vec();
+        self
+    }
+
+    /// The same with one more parameter, whose type the server infers.
+    pub(crate) fn bind(mut self, parameter: &str) -> Self {
+        self.parameters.push(Some(parameter.as_bytes().to_vec()));
+        self
+    }
+
+    /// The same with NULL as one more parameter.
+    pub(crate) fn bind_null(mut self) -> Self {
+        self.parameters.push(None);
+        self
+    }
+}
+
+/// What a step brought.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// Its rows, in text.
+    pub(crate) rows: Vec<TextRow>,
+    /// What a described step is.
+    pub(crate) prepared: Option<Prepared>,
+}
+
+impl Answer {
+    /// A cell of its rows; empty where it is NULL or not there.
+    pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
+        let cell = self.rows.get(row).and_then(|row| row.get(column));
+        cell.and_then(Option::as_deref).unwrap_or_default()
+    }
+}
+
+impl Connection {
+    /// Runs `steps` one after the other and returns what each brought. The first that fails ends the flight; the
+    /// connection can then be used again, unless it broke.
+    pub(crate) fn flight(&mut self, steps: &[Step]) -> Result<Vec<Answer>> {
+        let mut answers = Vec::with_capacity(steps.len());
+        let flown = self.fly(steps, &mut answers).and_then(|()| self.finish());
+        match flown {
+            Ok(()) => Ok(answers),
+            Err(error) => Err(self.land(error)),
+        }
+    }
+
+    /// Ends a failed flight, and gives `error` back.
+    fn land(&mut self, error: Error) -> Error {
+        self.outbox.clear();
+        match self.exchange {
+            Exchange::Parsing => self.recover(error),
+            Exchange::Extended if error.sqlstate().is_some_and(|state| state != VIOLATION) => {
+                // The first error is the one that tells.
+                let _ = self.finish();
+                error
+            }
+            _ => error,
+        }
+    }
+
+    /// Stops what runs and undoes the transaction, whatever the caller's deadline; a connection on which that fails
+    /// cannot be used again.
+    pub(crate) fn abandon(&mut self) {
+        if !self.stop() || self.transaction == Transaction::None {
+            return;
+        }
+        let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
+        self.cut |= self.simple("ROLLBACK").is_err();
+        self.watch = watch;
+    }
+
+    fn fly(&mut self, steps: &[Step], answers: &mut Vec<Answer>) -> Result<()> {
+        for (index, step) in steps.iter().enumerate() {
+            self.enqueue(step)?;
+            if index + 1 == steps.len() {
+                frontend::sync(&mut self.outbox);
+                self.flush(Exchange::Extended)?;
+            } else if self.outbox.len() >= UNDER_WAY {
+                frontend::flush(&mut self.outbox);
+                self.flush(Exchange::Parsing)?;
+            } else {
+                continue;
+            }
+            for sent in &steps[answers.len()..=index] {
+                let answer = self.answer(sent)?;
+                answers.push(answer);
+            }
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, step: &Step) -> Result<()> {
+        let no_zero = |_| zero_byte("the statement");
+        frontend::parse("", &step.text, step.types.iter().copied(), &mut self.outbox).map_err(no_zero)?;
+        if step.described {
+            return frontend::describe(b'S', "", &mut self.outbox).map_err(no_zero);
+        }
+        bind("", "", &step.parameters, &[], &mut self.outbox)?;
+        frontend::execute("", 0, &mut self.outbox).map_err(no_zero)
+    }
+
+    fn answer(&mut self, step: &Step) -> Result<Answer> {
+        if step.described {
+            return Ok(Answer { rows: Vec::new(), prepared: Some(self.described()?) });
+        }
+        self.expect(b'1', "Parse")?;
+        self.expect(b'2', "Bind")?;
+        let mut answer = Answer::default();
+        loop {
+            let got = self.next()?;
+            match got.tag {
+                b'D' => answer.rows.push(text_row(self.body(got))?),
+                b'C' | b'I' => {}
+                b'E' => return Err(self.take_error(got)),
+                other => return Err(unexpected(other, "Execute")),
+            }
+            self.consume(got.length);
+            if got.tag != b'D' {
+                return Ok(answer);
+            }
+        }
+    }
+}

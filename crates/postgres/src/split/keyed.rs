@@ -1,0 +1,229 @@
+//! Parts by the values of a column of the result: the query is wrapped, not edited.
+
+use longshore_core::{Query, Split, Value};
+
+use super::blocks::{self, Leaf};
+use super::bounds::{self, Distribution};
+use super::cuts::{self, Part, Piece};
+use super::halt::Halt;
+use super::key::{Key, PART};
+use super::moment::{Explained, Moment, plan};
+use super::plan::{EXPLAIN, Relation};
+use super::range;
+use super::table::OneTable;
+use super::volatile::{self, Uses, text_array};
+use crate::connection::pipeline::Step;
+use crate::session::PostgresSession;
+
+/// A part may be expected to have this many times its share; beyond it, the statistics say nothing of this query.
+const UNEVEN: f64 = 1.6;
+
+/// Aggregates whose value depends on the order of their rows, or may: two parts could have another order.
+const UNORDERED: &str = "\
+SELECT p.proname FROM pg_catalog.pg_proc p \
+WHERE p.prokind = 'a' AND p.proname = ANY ($1::text[]) AND NOT (p.oid < 16384 AND p.proname = ANY ( \
+    '{count,min,max,bool_and,bool_or,every,bit_and,bit_or,bit_xor,percentile_disc,percentile_cont,\
+      range_agg,range_intersect_agg,regr_count}')) \
+LIMIT 1";
+
+/// Types whose sums and averages are exact: int8, numeric, interval, money.
+const EXACT: &[u32] = &[20, 1700, 1186, 790];
+
+/// Divides the moment's only query by the column `on` into about `number` parts.
+pub(super) fn parts(
+    session: &mut PostgresSession,
+    moment: &Moment,
+    uses: &Uses,
+    split: &Split,
+    on: &str,
+    number: usize,
+) -> Result<Vec<Query>, Halt> {
+    let query = &moment.queries[0];
+    let key = Key::find(session, &query.columns, on)?;
+    let keyed = Keyed { query, key };
+    let parts = match &split.range {
+        Some(range) => keyed.by_range(session, uses, range, number)?,
+        None => keyed.by_distribution(session, uses, number)?,
+    };
+    if parts.len() < 2 && !matches!(parts.first(), Some(Part::Value(..))) {
+        return Err(Halt::Whole);
+    }
+    let mut queries = Vec::new();
+    for part in &parts {
+        match part {
+            Part::Value(value, pieces) if *pieces > 1 => {
+                queries.extend(keyed.by_blocks(session, moment, value, *pieces)?);
+            }
+            _ => queries.push(query.statement.query(keyed.wrapped(part))),
+        }
+    }
+    Ok(queries)
+}
+
+/// The ranges of a part, if it has some: the planner multiplies what it knows of the two sides of an OR.
+fn without_nulls(part: &Part) -> Option<Part> {
+    let Part::Pieces(pieces) = part else { return None };
+    let ranges: Vec<Piece> = pieces.iter().filter(|piece| **piece != Piece::Nulls).cloned().collect();
+    (!ranges.is_empty()).then_some(Part::Pieces(ranges))
+}
+
+struct Keyed<'a> {
+    query: &'a Explained,
+    key: Key,
+}
+
+impl Keyed<'_> {
+    fn by_range(
+        &self,
+        session: &mut PostgresSession,
+        uses: &Uses,
+        range: &(Value, Value),
+        number: usize,
+    ) -> Result<Vec<Part>, Halt> {
+        let bounds = range::bounds(&self.key, range, number)?;
+        self.ask(session, uses, None)?;
+        Ok(cuts::between(&bounds))
+    }
+
+    fn by_distribution(
+        &self,
+        session: &mut PostgresSession,
+        uses: &Uses,
+        number: usize,
+    ) -> Result<Vec<Part>, Halt> {
+        let statement = &self.query.statement;
+        let statistics = (self.key.table != 0).then(|| bounds::statistics(statement, &self.key));
+        if let Some(found) = self.ask(session, uses, statistics)? {
+            let parts = cuts::cut(&found.points, found.nulls, number);
+            if self.is_whole_table() || self.is_even(session, &parts, number)? {
+                return Ok(parts);
+            }
+        }
+        let sample = bounds::sample(statement, &self.key, self.query.plan.rows);
+        let answers = session.connection.flight(&[sample])?;
+        let found = bounds::read_sample(&answers[0]);
+        Ok(cuts::cut(&found.points, found.nulls, number))
+    }
+
+    /// Asks what makes the read serial after all, and for the `statistics` in the same flight.
+    fn ask(
+        &self,
+        session: &mut PostgresSession,
+        uses: &Uses,
+        statistics: Option<Step>,
+    ) -> Result<Option<Distribution>, Halt> {
+        let (has_statistics, unordered) = (statistics.is_some(), self.unordered());
+        let has_unordered = unordered.is_some();
+        let steps: Vec<Step> = [uses.lookup()].into_iter().chain(unordered).chain(statistics).collect();
+        let answers = session.connection.flight(&steps)?;
+        if let Some(reason) = volatile::reason(&answers[0].rows) {
+            return Err(Halt::Serial(reason));
+        }
+        if has_unordered && !answers[1].rows.is_empty() {
+            let aggregate = answers[1].cell(0, 0);
+            return Err(Halt::Serial(format!(
+                "{aggregate}() may depend on the order of rows, and partition_on is computed from it"
+            )));
+        }
+        Ok(answers.last().filter(|_| has_statistics).and_then(bounds::read_statistics))
+    }
+
+    /// Asks for aggregates that could give the key another value in another part.
+    fn unordered(&self) -> Option<Step> {
+        if self.key.table != 0 {
+            return None;
+        }
+        let nodes = self.query.bare.nodes();
+        let aggregates: Vec<_> = nodes.into_iter().filter(|node| node.kind == "Aggregate").collect();
+        let own = self.query.bare.root.output.get(self.key.index);
+        let mut uses = Uses::default();
+        match (aggregates.as_slice(), own) {
+            // Computed here and nowhere before.
+            ([_], Some(own)) if own.contains('(') => uses.add(own),
+            _ => aggregates.iter().flat_map(|node| &node.output).for_each(|text| uses.add(text)),
+        }
+        let mut names = uses.names();
+        if own.is_some_and(|own| self.is_exact_sum(own)) {
+            names.retain(|name| !["sum", "avg"].contains(name));
+        }
+        (!names.is_empty()).then(|| Step::run(UNORDERED).bind(&text_array(&names)))
+    }
+
+    fn is_exact_sum(&self, own: &str) -> bool {
+        let call = own.trim_start_matches('(');
+        EXACT.contains(&self.query.columns[self.key.index].oid)
+            && (call.starts_with("sum(") || call.starts_with("avg("))
+    }
+
+    /// Whether the result is a table with all its rows, which the statistics are of.
+    fn is_whole_table(&self) -> bool {
+        let root = &self.query.bare.root;
+        root.kind == "Seq Scan" && root.filter.is_none() && root.children.is_empty()
+    }
+
+    /// Whether the planner, which knows the query's conditions, expects parts of about one size.
+    fn is_even(&self, session: &mut PostgresSession, parts: &[Part], number: usize) -> Result<bool, Halt> {
+        let statement = &self.query.statement;
+        let ranges = parts.iter().filter_map(without_nulls).collect::<Vec<_>>();
+        let explain = |part| statement.step(format!("{EXPLAIN}{}", self.wrapped(part)));
+        let answers = session.connection.flight(&ranges.iter().map(explain).collect::<Vec<_>>())?;
+        let plans = answers.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        let largest = plans.iter().map(|plan| plan.rows).fold(0.0, f64::max);
+        #[allow(clippy::cast_precision_loss)] // numbers of parts are small
+        let share = self.query.plan.rows / number as f64;
+        Ok(largest <= share * UNEVEN)
+    }
+
+    /// The query's rows of one part.
+    fn wrapped(&self, part: &Part) -> String {
+        let condition = self.key.condition(&self.key.column, part);
+        format!("SELECT * FROM ({}\n) AS {PART} WHERE {condition}", self.query.statement.text)
+    }
+
+    /// The rows of one value, cut into `pieces` by blocks where that can be.
+    fn by_blocks(
+        &self,
+        session: &mut PostgresSession,
+        moment: &Moment,
+        value: &str,
+        pieces: usize,
+    ) -> Result<Vec<Query>, Halt> {
+        let statement = &self.query.statement;
+        let part = Part::Value(value.to_owned(), pieces);
+        let texts = match self.pieces(moment, &part, pieces) {
+            Some(texts) if self.are_ranges(session, moment, &texts)? => texts,
+            _ => vec![self.wrapped(&part)],
+        };
+        Ok(texts.into_iter().map(|text| statement.query(text)).collect())
+    }
+
+    /// The texts of the pieces, where the query is the scan of one table.
+    fn pieces(&self, moment: &Moment, part: &Part, pieces: usize) -> Option<Vec<String>> {
+        let text = OneTable::parse(&self.query.statement.text)?;
+        let table = moment.table.as_ref().filter(|table| matches!(table.kind.as_str(), "r" | "m"))?;
+        let root = &self.query.bare.root;
+        if table.oid != self.key.table || root.kind != "Seq Scan" || !root.children.is_empty() {
+            return None;
+        }
+        let column = root.output.get(self.key.index)?;
+        let is_value = self.key.condition(column, part);
+        let ranges = blocks::ranges(&[Leaf { partition: None, blocks: table.blocks }], pieces);
+        let within = ranges.into_iter().map(|range| blocks::within(&text.alias, range));
+        Some(within.flatten().map(|within| text.with(Some(&format!("{is_value} AND {within}")))).collect())
+    }
+
+    /// Whether the server reads the first of the pieces by its blocks, and nothing but the whole query's table.
+    fn are_ranges(
+        &self,
+        session: &mut PostgresSession,
+        moment: &Moment,
+        texts: &[String],
+    ) -> Result<bool, Halt> {
+        let (Some(first), Some(table)) = (texts.first(), &moment.table) else { return Ok(false) };
+        let answers = session.connection.flight(&[self.query.statement.step(format!("{EXPLAIN}{first}"))])?;
+        let root = plan(&answers[0])?.root;
+        let relation = Relation { schema: table.schema.clone(), name: table.name.clone() };
+        let is_same = root.shape().0 == self.query.bare.root.shape().0 && root.relation == Some(relation);
+        Ok(root.kind == "Tid Range Scan" && root.children.is_empty() && is_same)
+    }
+}

@@ -1,0 +1,237 @@
+//! The coordinator's transaction: the tables are locked first, then the snapshot is taken, then anything is measured.
+//!
+//! In READ COMMITTED each statement has a snapshot of its own, taken when its locks are there. A TRUNCATE, an ALTER
+//! TABLE or a VACUUM FULL that we had to wait for is thus in the snapshot that is exported, and none can come after.
+
+use longshore_core::{Query, Result};
+
+use super::attachments::{self, Attachments};
+use super::halt::Halt;
+use super::plan::{EXPLAIN, Plan};
+use super::statement::Statement;
+use super::table::OneTable;
+use crate::connection::Described;
+use crate::connection::pipeline::{Answer, Step};
+use crate::session::PostgresSession;
+
+/// How often a moment is taken anew when a partition comes or goes meanwhile.
+const ATTEMPTS: usize = 3;
+
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY";
+
+/// What further sessions would not have: temporary objects, and settings by SET, SET ROLE or SET SESSION
+/// AUTHORIZATION. An application's name changes no value; BEGIN sets the other two.
+const OWN_STATE: &str = "\
+SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) \
+    OR EXISTS (SELECT FROM pg_catalog.pg_type WHERE typnamespace = pg_catalog.pg_my_temp_schema()) \
+    OR EXISTS (SELECT FROM pg_catalog.pg_proc WHERE pronamespace = pg_catalog.pg_my_temp_schema()), \
+    EXISTS (SELECT FROM pg_catalog.pg_settings WHERE source = 'session' \
+            AND setting IS DISTINCT FROM reset_val \
+            AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only')) \
+    OR current_user <> session_user \
+    OR session_user <> (SELECT usename FROM pg_catalog.pg_stat_activity WHERE pid = pg_catalog.pg_backend_pid())";
+
+/// The coordinator is idle while the others read; and parts have no parallel workers, so its plans have none.
+const SETTINGS: &str = "\
+SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true), \
+       pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)";
+
+/// Settings for a plan that shows what the query means: all conditions stand on the scan of their table, a Limit is the
+/// query's own and not a `min()` that reads an index, and a Unique is a DISTINCT ON.
+const BARE_PLANS: &str = "\
+SELECT pg_catalog.set_config(name, 'off', true) \
+FROM unnest('{enable_indexscan,enable_indexonlyscan,enable_bitmapscan,enable_sort}'::text[]) AS setting (name)";
+
+const EXPORT: &str = "SELECT pg_catalog.pg_export_snapshot()";
+
+/// The table of a query over one.
+const TABLE: &str = "\
+SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, \
+       pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8 \
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+WHERE c.oid = pg_catalog.to_regclass($1)";
+
+/// What was found out at the moment.
+#[derive(Debug)]
+pub(super) struct Moment {
+    pub(super) queries: Vec<Explained>,
+    /// What others join; `None` where the caller wants none.
+    pub(super) snapshot: Option<String>,
+    pub(super) attachments: Option<Attachments>,
+    /// The table of the only query, where it has one table.
+    pub(super) table: Option<Table>,
+}
+
+/// A query and its plans.
+#[derive(Debug)]
+pub(super) struct Explained {
+    pub(super) statement: Statement,
+    /// Its columns; empty among several queries.
+    pub(super) columns: Vec<Described>,
+    /// As the server would run it.
+    pub(super) plan: Plan,
+    /// As [`BARE_PLANS`] shows it.
+    pub(super) bare: Plan,
+}
+
+/// A table of the catalogue.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) oid: u32,
+    pub(super) schema: String,
+    pub(super) name: String,
+    /// `relkind`: r, p, v, m, f.
+    pub(super) kind: String,
+    pub(super) has_row_security: bool,
+    pub(super) blocks: u64,
+}
+
+/// Begins a transaction in which the tables of `queries` stay as they are, and takes its snapshot where `snapshot`
+/// says so. Leaves the transaction open.
+pub(super) fn take(session: &mut PostgresSession, queries: &[Query], snapshot: bool) -> Result<Moment, Halt> {
+    for _ in 0..ATTEMPTS {
+        let statements = queries.iter().map(Statement::of).collect::<Result<Vec<_>, _>>()?;
+        if let Some(moment) = attempt(session, statements, snapshot)? {
+            return Ok(moment);
+        }
+        session.connection.simple("ROLLBACK")?;
+    }
+    Err(Halt::serial("partitions come and go"))
+}
+
+/// One attempt; `None` where a partition came or went before the snapshot.
+fn attempt(
+    session: &mut PostgresSession,
+    mut statements: Vec<Statement>,
+    snapshot: bool,
+) -> Result<Option<Moment>, Halt> {
+    let mut opening = opening(session, &statements);
+    let mut columns = Vec::new();
+    if statements.iter().any(|statement| statement.has_parameters) {
+        let described = session.connection.flight(&opening)?;
+        columns = read_opening(session, described)?;
+        for (statement, (types, _)) in statements.iter_mut().zip(&columns) {
+            statement.bind(session, types.clone())?;
+        }
+        opening.clear();
+    }
+    let sent = opening.len();
+    opening.extend(measuring(&statements, snapshot));
+    let mut answers = session.connection.flight(&opening)?;
+    let measured = answers.split_off(sent);
+    if sent > 0 {
+        columns = read_opening(session, answers)?;
+    }
+    let columns = columns.into_iter().map(|(_, columns)| columns).collect();
+    read_measured(statements, columns, snapshot, measured)
+}
+
+/// The steps that begin; the last are a description for each statement that needs one.
+fn opening(session: &PostgresSession, statements: &[Statement]) -> Vec<Step> {
+    let mut steps = vec![Step::run(BEGIN)];
+    if session.used {
+        steps.push(Step::run(OWN_STATE));
+    }
+    steps.push(Step::run(SETTINGS));
+    if statements.len() == 1 || statements.iter().any(|statement| statement.has_parameters) {
+        steps.extend(statements.iter().map(|statement| statement.description(statement.text.as_str())));
+    }
+    steps
+}
+
+/// Of each statement that was described, the types of its parameters and its columns.
+type Descriptions = Vec<(Vec<u32>, Vec<Described>)>;
+
+fn read_opening(session: &PostgresSession, answers: Vec<Answer>) -> Result<Descriptions, Halt> {
+    if session.used {
+        let is = |index: usize| answers[1].cell(0, index) == "t";
+        if is(0) {
+            return Err(Halt::serial("temporary tables of this session"));
+        }
+        if is(1) {
+            return Err(Halt::serial("settings of this session (SET)"));
+        }
+    }
+    let described = answers.into_iter().filter_map(|answer| answer.prepared);
+    described
+        .map(|prepared| match prepared.columns {
+            Some(columns) => Ok((prepared.parameters, columns)),
+            None => Err(Halt::serial("it returns no rows")),
+        })
+        .collect()
+}
+
+/// The steps that lock, take the snapshot and measure, in this order.
+fn measuring(statements: &[Statement], snapshot: bool) -> Vec<Step> {
+    let explain = |statement: &Statement| statement.step(format!("{EXPLAIN}{}", statement.text));
+    let mut steps: Vec<Step> = statements.iter().map(explain).collect();
+    steps.push(attachments::look());
+    if snapshot {
+        steps.push(Step::run(EXPORT));
+    }
+    // What the subtransaction sets goes with it; all locks that it could take are taken.
+    steps.push(Step::run("SAVEPOINT longshore"));
+    steps.push(Step::run(BARE_PLANS));
+    steps.extend(statements.iter().map(explain));
+    steps.push(Step::run("ROLLBACK TO SAVEPOINT longshore"));
+    if let Some(table) = one_table(statements) {
+        steps.push(Step::run(TABLE).bind(table.name()));
+    }
+    steps
+}
+
+/// The only statement as a query over one table.
+fn one_table(statements: &[Statement]) -> Option<OneTable<'_>> {
+    let [statement] = statements else { return None };
+    OneTable::parse(&statement.text)
+}
+
+fn read_measured(
+    statements: Vec<Statement>,
+    columns: Vec<Vec<Described>>,
+    snapshot: bool,
+    answers: Vec<Answer>,
+) -> Result<Option<Moment>, Halt> {
+    let has_table = one_table(&statements).is_some();
+    let mut answers = answers.into_iter();
+    let plans = read_plans(answers.by_ref().take(statements.len()))?;
+    let attachments = answers.next().and_then(|answer| Attachments::read(&answer));
+    let snapshot =
+        answers.by_ref().take(usize::from(snapshot)).map(|answer| answer.cell(0, 0).to_owned()).next();
+    let bare = read_plans(answers.by_ref().skip(2).take(statements.len()))?;
+    let table = answers.nth(1).filter(|_| has_table).and_then(|answer| read_table(&answer));
+    // A partition may be attached without a wait for us: what follows must be about the very same tables.
+    if plans.iter().zip(&bare).any(|(plan, bare)| plan.relations() != bare.relations()) {
+        return Ok(None);
+    }
+    let mut columns = columns.into_iter();
+    let both = plans.into_iter().zip(bare);
+    let queries = statements.into_iter().zip(both).map(|(statement, (plan, bare))| Explained {
+        statement,
+        columns: columns.next().unwrap_or_default(),
+        plan,
+        bare,
+    });
+    Ok(Some(Moment { queries: queries.collect(), snapshot, attachments, table }))
+}
+
+fn read_plans(answers: impl Iterator<Item = Answer>) -> Result<Vec<Plan>, Halt> {
+    answers.map(|answer| plan(&answer)).collect()
+}
+
+/// The plan that a step of EXPLAIN brought.
+pub(super) fn plan(answer: &Answer) -> Result<Plan, Halt> {
+    Plan::parse(answer.cell(0, 0)).ok_or_else(|| Halt::serial("the server's plan cannot be read"))
+}
+
+fn read_table(answer: &Answer) -> Option<Table> {
+    let cell = |index: usize| answer.cell(0, index);
+    Some(Table {
+        oid: cell(0).parse().ok()?,
+        schema: cell(1).to_owned(),
+        name: cell(2).to_owned(),
+        kind: cell(3).to_owned(),
+        has_row_security: cell(4) == "t",
+        blocks: cell(5).parse().ok()?,
+    })
+}
