@@ -169,7 +169,7 @@ def test_a_url_that_is_none(conn: Any) -> None:
 
 @pytest.mark.parametrize("conn", [None, 7, b"postgresql://", ["postgresql://"], object()])
 def test_a_connection_of_another_type(conn: Any) -> None:
-    with pytest.raises(longshore.InterfaceError, match="conn is a URL or a dict of keywords"):
+    with pytest.raises(longshore.InterfaceError, match="conn is a URL, a dict of keywords, a Connection or a Pool"):
         longshore.read_sql("SELECT 1", conn)
 
 

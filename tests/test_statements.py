@@ -319,7 +319,7 @@ def test_a_table_is_looked_up_once(recorder: Recorder, postgres: Endpoint) -> No
 
 def test_lookups_are_cached(recorder: Recorder, postgres: Endpoint) -> None:
     query = "SELECT 'ok'::statements.mood AS m"
-    sent = flights(recorder, postgres, [query, query])
+    sent = flights(recorder, postgres, [query, query], partition_num=1)
     assert sent == ["Q", "PDH", "PBECCH", "BES", "PDH", "BES", "X"]
 
 
@@ -434,22 +434,6 @@ def test_a_query_that_is_none(query: Any, url: str) -> None:
 def test_a_partitioned_read_says_that_it_is_serial(arguments: dict[str, Any], url: str) -> None:
     with pytest.warns(longshore.SerialReadWarning, match="partition_num"):
         assert read("SELECT id FROM t", url, **arguments).num_rows == 3
-
-
-def test_progress(url: str) -> None:
-    seen: list[int] = []
-    read("SELECT i FROM generate_series(1, 200000) AS i", url, progress=seen.append)
-    assert seen == sorted(seen)
-    assert seen[-1] == 200_000
-    with pytest.raises(longshore.InterfaceError, match="progress is True, False or a callable"):
-        read("SELECT 1", url, progress=3)
-
-    def fail(rows: int) -> None:
-        message = f"enough of {rows}"
-        raise RuntimeError(message)
-
-    with pytest.raises(RuntimeError, match="enough of 1"):
-        read("SELECT 1", url, progress=fail)
 
 
 def test_a_statement_with_a_zero_byte(url: str) -> None:

@@ -78,6 +78,31 @@ print(polars.DataFrame(read_sql(query, url, return_type="arrow_stream")).rows())
     assert run(url, body) == "[(7, 'a', 0.5, True), (None, None, None, None)]"
 
 
+def test_a_streams_batches(url: str) -> None:
+    body = """
+import polars
+stream = read_sql(query, url, return_type="arrow_stream", batch_size=1)
+print(type(stream.schema.__arrow_c_schema__()).__name__)
+for batch in stream:
+    print(batch.num_rows, batch.num_columns, polars.DataFrame(batch).rows())
+"""
+    assert run(url, body).splitlines() == [
+        "PyCapsule",
+        "1 4 [(7, 'a', 0.5, True)]",
+        "1 4 [(None, None, None, None)]",
+    ]
+
+
+def test_a_streams_frames(url: str) -> None:
+    body = """
+import pandas
+frames = list(read_sql(query, url, return_type="arrow_stream", batch_size=1).pandas())
+print([frame.index.tolist() for frame in frames], frames[1].isna().all().tolist())
+print(pandas.concat(frames).equals(read_sql(query, url)))
+"""
+    assert run(url, body).splitlines() == ["[[0], [1]] [True, True, True, True]", "True"]
+
+
 @pytest.mark.parametrize("argument", ["dtype_backend", "return_type"])
 def test_what_needs_pyarrow_says_so(url: str, argument: str) -> None:
     word = {"dtype_backend": "pyarrow", "return_type": "arrow"}[argument]

@@ -1,6 +1,8 @@
 """Longshore loads and unloads databases: query results become dataframes at the speed of the wire."""
 
 from longshore._core import __version__
+from longshore.asynchronous import read_sql_async
+from longshore.connection import Connection, Pool, connect
 from longshore.errors import (
     DatabaseError,
     DataError,
@@ -18,12 +20,16 @@ from longshore.errors import (
 )
 from longshore.interval import Interval
 from longshore.options import Options
+from longshore.progress import Progress
 from longshore.read import read_sql
+from longshore.stream import Frames, Stream
 
 __all__ = [
+    "Connection",
     "DataError",
     "DatabaseError",
     "Error",
+    "Frames",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
@@ -32,10 +38,15 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "Options",
+    "Pool",
     "ProgrammingError",
+    "Progress",
     "SerialReadWarning",
+    "Stream",
     "TimeoutError",
     "Warning",
     "__version__",
+    "connect",
     "read_sql",
+    "read_sql_async",
 ]

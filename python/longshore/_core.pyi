@@ -1,7 +1,21 @@
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Self, TypeAlias, final
 
-__all__ = ["SCHEMES", "Column", "Reading", "Stream", "__version__", "open_read"]
+__all__ = [
+    "SCHEMES",
+    "Batch",
+    "Column",
+    "Connection",
+    "Pool",
+    "Reading",
+    "Schema",
+    "Stream",
+    "Switch",
+    "Table",
+    "Target",
+    "__version__",
+    "open_read",
+]
 
 SCHEMES: list[str]
 __version__: str
@@ -30,19 +44,91 @@ class Column:
     def text(self) -> bool: ...
 
 @final
+class Target:
+    """A database, and how to connect to it."""
+
+    def __new__(
+        cls, *, url: str | None, scheme: str, keywords: Mapping[str, str], password: Callable[[], str] | None
+    ) -> Self: ...
+
+@final
+class Pool:
+    """A bounded number of sessions that outlive their reads."""
+
+    def __new__(cls, target: Target, *, size: int) -> Self: ...
+    @property
+    def in_use(self) -> int: ...
+    @property
+    def idle(self) -> int: ...
+    def close(self) -> None: ...
+
+@final
+class Connection:
+    """One session for many statements."""
+
+    def __new__(cls, target: Target, *, autocommit: bool, timeout: float | None) -> Self: ...
+    def execute(self, statement: str, params: object, *, timeout: float | None) -> int | None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def in_transaction(self) -> bool | None: ...
+
+@final
+class Switch:
+    """Stops a read from any thread."""
+
+    def __new__(cls) -> Self: ...
+    def cancel(self) -> None: ...
+
+@final
+class Table:
+    """A whole result under the Arrow PyCapsule interface, handed over once."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Batch:
+    """One record batch under the Arrow PyCapsule interface."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+    def __arrow_c_schema__(self) -> object: ...
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def num_columns(self) -> int: ...
+
+@final
+class Schema:
+    """A schema under the Arrow PyCapsule interface."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
 class Stream:
-    """A result under the Arrow PyCapsule interface; consumed once."""
+    """A result on its way, taken batch by batch or handed over as a whole."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
-    def __enter__(self) -> Stream: ...
-    def __exit__(self, *_exception: object) -> None: ...
+    def schema(self) -> Schema: ...
+    def next(self) -> Batch | None: ...
+    def next_for_polars(self) -> Batch | None: ...
+    def next_columns(
+        self, *, backend: str, arrow_strings: bool, json_objects: bool, exact: Sequence[str] | None
+    ) -> tuple[list[Column], int] | None: ...
+    def cancel(self) -> None: ...
     def close(self) -> None: ...
+
+_Report: TypeAlias = Callable[[int, int, int | None, bool], object]
 
 @final
 class Reading:
     """A result whose statement has been sent and whose rows have not been taken."""
 
+    @property
+    def serial(self) -> str | None: ...
     def columns(
         self,
         *,
@@ -50,25 +136,22 @@ class Reading:
         arrow_strings: bool,
         json_objects: bool,
         memory_limit: int | None,
-        progress: Callable[[int], object] | None,
     ) -> tuple[list[Column], int]: ...
-    def table(
-        self, *, for_polars: bool, memory_limit: int | None, progress: Callable[[int], object] | None
-    ) -> Stream: ...
+    def table(self, *, for_polars: bool, memory_limit: int | None) -> Table: ...
     def stream(self) -> Stream: ...
 
 def open_read(
     *,
-    url: str | None,
-    scheme: str,
-    keywords: Mapping[str, str],
-    password: Callable[[], str] | None,
+    source: Target | Pool | Connection,
     setup: Sequence[str],
     queries: Sequence[str],
     params: object,
+    partition: Mapping[str, Any] | None,
     types: Mapping[str, Any],
     policy: Mapping[str, str],
     batch_rows: int,
     batch_bytes: int,
     timeout: float | None,
+    progress: _Report | None,
+    switch: Switch,
 ) -> Reading: ...

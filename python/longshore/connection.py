@@ -1,15 +1,205 @@
-"""What to connect to: a URL, or a dict of libpq's keywords."""
+"""Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn, Self
 
-from longshore._core import SCHEMES
+from longshore import _core
 from longshore.errors import InterfaceError
+from longshore.parameters import bound, seconds
+from longshore.schema import encodable
 
-__all__ = ["ConnectionLike", "Target", "is_url", "target"]
+__all__ = ["Connection", "ConnectionLike", "Pool", "Source", "Target", "connect", "is_url", "source", "target"]
 
-ConnectionLike = str | Mapping[str, Any]
-"""A URL, or a mapping of keywords (``host``, ``dbname``, ``password``, ..., and ``url`` or ``scheme``)."""
+#: No server has more connections than that.
+_MOST = 1 << 16
+
+Source = _core.Target | _core.Pool | _core.Connection
+
+
+class Connection:
+    """One session of a database, for one statement at a time.
+
+    Made by ``longshore.connect``, and given to ``read_sql`` instead of a URL, which then sees the session's
+    transaction, settings and temporary tables. Leaving a ``with`` block commits, or rolls back after an exception,
+    and closes.
+
+    While a stream or another thread has the session, every other use is an ``InterfaceError``. It is free again after
+    the stream's end, failure or ``close``.
+    """
+
+    def __init__(self, core: _core.Connection, scheme: str) -> None:
+        """Keep the session."""
+        self._core = core
+        self._scheme = scheme
+
+    def __repr__(self) -> str:
+        """Show no more than the scheme and the state."""
+        return f"<Connection {self._scheme}://*** {'closed' if self.closed else 'open'}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: the session belongs to its process, and what opens it may hold a password."""
+        raise _unpicklable(self)
+
+    def execute(
+        self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> int | None:
+        """Run one statement, and return how many rows it changed, or None where the server does not tell.
+
+        ``params`` are bound as in ``read_sql``. Rows that the statement returns are counted and thrown away:
+        ``read_sql`` keeps them. ``timeout`` is in seconds. Raises the exceptions of ``longshore.errors``; a failed
+        statement leaves the connection usable, but its transaction has to be rolled back.
+        """
+        if not isinstance(sql, str):
+            message = f"a statement is a text, not {type(sql).__name__}"
+            raise InterfaceError(message)
+        return self._core.execute(encodable(sql, "the statement"), bound(params), timeout=seconds(timeout))
+
+    def commit(self) -> None:
+        """Make what the transaction did lasting; nothing where none is open.
+
+        Raises ``OperationalError`` where a statement of the transaction has failed: it is rolled back.
+        """
+        self._core.commit()
+
+    def rollback(self) -> None:
+        """Undo what the transaction did; nothing where none is open."""
+        self._core.rollback()
+
+    def close(self) -> None:
+        """End the session, and roll an open transaction back first. Closing twice is no error.
+
+        A stream that has the session goes on to its end, which then ends the session.
+        """
+        self._core.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session has ended, by ``close`` or because the connection was lost."""
+        return self._core.closed
+
+    @property
+    def in_transaction(self) -> bool | None:
+        """Whether a transaction is open; None while a stream has the session."""
+        return self._core.in_transaction
+
+    def __enter__(self) -> Self:
+        """Give the connection itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Commit, or roll back after an exception, and close."""
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self.close()
+
+
+class Pool:
+    """At most ``size`` sessions, shared by any number of reads from any thread.
+
+    Given to ``read_sql`` instead of a URL. A read waits until it can have all the sessions that it needs, in its turn
+    and as long as its ``timeout`` lets it. A session is cleaned of what an earlier read left in it, and replaced where
+    it no longer answers. None is opened before it is needed. A forked child begins with an empty pool.
+
+    >>> import longshore
+    >>> with longshore.Pool(url, size=2) as pool:
+    ...     for _ in range(3):
+    ...         frame = longshore.read_sql("SELECT 1 AS one", pool)
+    ...     pool
+    <Pool postgresql://*** 0 in use, 1 idle, at most 2>
+    """
+
+    def __init__(self, conn: str | Mapping[str, Any], *, size: int = 8) -> None:
+        """Take a URL or a dict of keywords; ``password`` may be a callable, asked at each connect.
+
+        Raises ``InterfaceError`` for what is none, and for a ``size`` that is no number from 1.
+        """
+        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= _MOST:
+            message = f"size is a number of connections from 1 to {_MOST}, not {size!r}"
+            raise InterfaceError(message)
+        parts = target(conn)
+        self._scheme = parts.scheme
+        self.size = size
+        self._core = _core.Pool(_core.Target(**parts._asdict()), size=size)
+
+    def __repr__(self) -> str:
+        """Show no more than the scheme and the numbers."""
+        return f"<Pool {self._scheme}://*** {self.in_use} in use, {self.idle} idle, at most {self.size}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: the sessions belong to their process, and what opens them may hold a password."""
+        raise _unpicklable(self)
+
+    @property
+    def in_use(self) -> int:
+        """How many sessions reads have, or may open."""
+        return self._core.in_use
+
+    @property
+    def idle(self) -> int:
+        """How many sessions are open and wait for a read."""
+        return self._core.idle
+
+    def close(self) -> None:
+        """Close the idle sessions; those in use are closed when their reads end. Closing twice is no error."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        """Give the pool itself."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Close it."""
+        self.close()
+
+
+ConnectionLike = str | Mapping[str, Any] | Connection | Pool
+"""A URL, a mapping of keywords (``host``, ``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection or a
+pool."""
+
+
+def connect(conn: str | Mapping[str, Any], *, autocommit: bool = False, timeout: float | None = None) -> Connection:
+    """Open one session that outlives a read.
+
+    >>> import longshore
+    >>> with longshore.connect(url) as connection:
+    ...     connection.execute("CREATE TEMPORARY TABLE harbour (berth int)")
+    ...     connection.execute("INSERT INTO harbour VALUES ($1), ($2)", [7, 8])
+    ...     longshore.read_sql("SELECT sum(berth) AS total FROM harbour", connection, return_type="numpy")["total"].data
+    2
+    array([15])
+
+    ``conn``
+        A URL, or a dict of the source's keywords, in which ``password`` may be a callable.
+    ``autocommit``
+        Without it, the first statement, a read's as well, begins a transaction that ``commit`` or ``rollback`` ends
+        (PEP 249). With it, each statement is a transaction of its own. A list of queries and a read in parts are a
+        transaction of their own in either case.
+    ``timeout``
+        Seconds for the whole attempt to connect.
+
+    Raises the exceptions of ``longshore.errors``.
+    """
+    if not isinstance(autocommit, bool):
+        message = f"autocommit is True or False, not {autocommit!r}"
+        raise InterfaceError(message)
+    parts = target(conn)
+    opened = _core.Connection(_core.Target(**parts._asdict()), autocommit=autocommit, timeout=seconds(timeout))
+    return Connection(opened, parts.scheme)
+
+
+def source(conn: object) -> Source:
+    """Give what the core reads from; raises ``InterfaceError`` for what is none."""
+    if isinstance(conn, Connection | Pool):
+        return conn._core  # noqa: SLF001  the two are this file's own
+    if isinstance(conn, str | Mapping):
+        return _core.Target(**target(conn)._asdict())
+    message = f"conn is a URL, a dict of keywords, a Connection or a Pool, not {type(conn).__name__}"
+    raise InterfaceError(message)
 
 
 class Target(NamedTuple):
@@ -34,10 +224,10 @@ def is_url(text: object) -> bool:
     if not isinstance(text, str):
         return False
     scheme, separator, _ = text.partition("://")
-    return bool(separator) and scheme.lower() in SCHEMES
+    return bool(separator) and scheme.lower() in _core.SCHEMES
 
 
-def target(conn: ConnectionLike) -> Target:
+def target(conn: object) -> Target:
     """Take a connection apart.
 
     Raises ``InterfaceError`` for what is neither a URL nor a mapping. The password may be a callable, which is
@@ -53,6 +243,11 @@ def target(conn: ConnectionLike) -> Target:
     scheme = str(given.pop("scheme", "postgresql"))
     password = given.pop("password") if callable(given.get("password")) else None
     return Target(url, scheme, {key: _text(value) for key, value in given.items()}, password)
+
+
+def _unpicklable(what: object) -> TypeError:
+    name = type(what).__name__
+    return TypeError(f"a {name} belongs to its process and cannot be pickled: make one in each process")
 
 
 def _text(value: object) -> str:

@@ -1,12 +1,27 @@
 """The dataframe libraries: one file each, imported only when its library is asked for."""
 
 from collections.abc import Sequence
-from typing import assert_never
+from types import ModuleType
+from typing import TYPE_CHECKING, assert_never
 
 from longshore.errors import InterfaceError
 from longshore.frames.target import FRAMES, ColumnsTarget, FrameName, StreamTarget, Target
 
-__all__ = ["FRAMES", "ColumnsTarget", "FrameName", "StreamTarget", "Target", "target"]
+if TYPE_CHECKING:
+    from longshore.frames.pandas import PandasTarget
+    from longshore.frames.polars import PolarsTarget
+
+__all__ = [
+    "FRAMES",
+    "ColumnsTarget",
+    "FrameName",
+    "StreamTarget",
+    "Target",
+    "pandas_target",
+    "polars_target",
+    "pyarrow_if_installed",
+    "target",
+]
 
 
 def target(
@@ -27,23 +42,42 @@ def target(
     # Each file imports its library; none may be imported unless it is asked for.
     match name:
         case "pandas":
-            from longshore.frames.pandas import PandasTarget
-
-            return PandasTarget(dtype_backend, index_col)
+            return pandas_target(dtype_backend, index_col)
         case "numpy":
             from longshore.frames.numpy import NumpyTarget
 
             return NumpyTarget()
         case "polars":
-            from longshore.frames.polars import PolarsTarget
-
-            return PolarsTarget()
+            return polars_target()
         case "arrow":
             from longshore.frames.arrow import ArrowTarget
 
             return ArrowTarget()
         case _:
             assert_never(name)
+
+
+def pandas_target(dtype_backend: str | None, index_col: str | Sequence[str] | None) -> "PandasTarget":
+    """Find what makes DataFrames of pandas; raises as ``target`` does."""
+    from longshore.frames.pandas import PandasTarget
+
+    return PandasTarget(dtype_backend, index_col)
+
+
+def polars_target() -> "PolarsTarget":
+    """Find what makes DataFrames of polars; raises as ``target`` does."""
+    from longshore.frames.polars import PolarsTarget
+
+    return PolarsTarget()
+
+
+def pyarrow_if_installed() -> ModuleType | None:
+    """Give the file of pyarrow, or None where it is not installed."""
+    try:
+        from longshore.frames import arrow
+    except ImportError:
+        return None
+    return arrow
 
 
 def _known(return_type: str) -> FrameName:

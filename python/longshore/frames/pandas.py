@@ -40,26 +40,18 @@ class PandasTarget:
         if self.backend == "pyarrow":
             _pyarrow()
 
-    def build(self, columns: Sequence[Column], rows: int) -> pd.DataFrame:
-        """Make the frame without copying a value."""
+    def build(self, columns: Sequence[Column], rows: int, *, first: int = 0) -> pd.DataFrame:
+        """Make the frame without copying a value; its rows are numbered from ``first``."""
         names = [column.name for column in columns]
         index_at = _positions(names, self._index_col)
-        index = self._index([columns[at] for at in index_at], rows)
+        levels = [self._level(columns[at]) for at in index_at]
+        index = _index(levels, range(first, first + rows))
         kept = [at for at in range(len(columns)) if at not in index_at]
         # Numbers as keys, and names after: a dict of names would lose those that repeat.
         data = {number: self._series(columns[at], index) for number, at in enumerate(kept)}
         frame = pd.DataFrame(data, index=index, copy=False)
         frame.columns = pd.Index([names[at] for at in kept])
         return frame
-
-    def _index(self, columns: Sequence[Column], rows: int) -> Any:
-        match [self._level(column) for column in columns]:
-            case []:
-                return pd.RangeIndex(rows)
-            case [level]:
-                return level
-            case levels:
-                return pd.MultiIndex.from_arrays(levels)
 
     def _level(self, column: Column) -> Any:
         array = self._array(column)
@@ -99,6 +91,16 @@ class PandasTarget:
         if column.text and self._text != np.dtype(object):
             return pd.array(column.data, dtype=self._text, copy=False)
         return column.data
+
+
+def _index(levels: Sequence[Any], numbers: range) -> Any:
+    match levels:
+        case []:
+            return pd.RangeIndex(numbers)
+        case [level]:
+            return level
+        case _:
+            return pd.MultiIndex.from_arrays(levels)
 
 
 def _text_dtype(backend: Backend) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from longshore.frames.libraries import missing, require_version
-from longshore.frames.target import ArrowStream
+from longshore.frames.target import ArrowArray, ArrowStream
 
 try:
     import polars as pl
@@ -17,6 +17,12 @@ require_version("polars", pl.__version__, (1, 10))
 class PolarsTarget:
     """``return_type="polars"``."""
 
+    for_polars = True
+
     def build(self, stream: ArrowStream) -> Any:
         """Make a ``polars.DataFrame`` with one chunk for each batch."""
         return pl.DataFrame(stream)
+
+    def build_batch(self, batch: ArrowArray) -> Any:
+        """Make a ``polars.DataFrame`` of one batch."""
+        return pl.DataFrame(batch)

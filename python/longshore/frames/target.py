@@ -57,6 +57,13 @@ class ArrowStream(Protocol):
         """Hand the stream over."""
 
 
+class ArrowArray(Protocol):
+    """A record batch under the Arrow PyCapsule interface."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Hand the batch over."""
+
+
 @runtime_checkable
 class ColumnsTarget(Protocol):
     """A frame that is made of finished columns."""
@@ -75,6 +82,10 @@ class ColumnsTarget(Protocol):
 
 class StreamTarget(Protocol):
     """A frame that is made of an Arrow stream."""
+
+    @property
+    def for_polars(self) -> bool:
+        """Whether the stream has the types and names that polars takes."""
 
     def build(self, stream: ArrowStream) -> Any:
         """Make the frame of a whole result."""

@@ -1,0 +1,156 @@
+"""One read, from its arguments to its result."""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from longshore import _core, frames
+from longshore.connection import is_url, source
+from longshore.errors import InterfaceError, SerialReadWarning
+from longshore.options import Options
+from longshore.parameters import bound, is_list_of_texts, seconds, statements
+from longshore.partition import Number, Partition, partition
+from longshore.progress import Progress, reporter
+from longshore.schema import wanted
+from longshore.stream import Stream
+
+__all__ = ["read"]
+
+# Rows per batch: a table keeps its batches, so few large ones; columns copy out of each, best while it is in the
+# processor's cache; a stream's consumer sees them.
+_BATCH_ROWS = {"arrow": 1 << 20, "polars": 1 << 20, "arrow_stream": 1 << 16, "pandas": 1 << 14}
+
+# Objects are made under the interpreter's lock, for which an event loop may wait: a quarter of a millisecond a column.
+_OBJECT_ROWS = 1 << 12
+
+# A batch of wide rows is closed before it has them all.
+_TABLE_BATCH_BYTES = 256 << 20
+_BATCH_BYTES = 32 << 20
+_LEAST_BATCH_BYTES = 1 << 20
+
+# The caller of read_sql: what it is warned of happens in its line.
+_CALLER = 3
+
+
+def read(
+    query: Any,
+    conn: Any,
+    switch: _core.Switch,
+    *,
+    return_type: str = "pandas",
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    dtype_backend: str | None = None,
+    index_col: str | Sequence[str] | None = None,
+    partition_on: str | None = None,
+    partition_num: Number | None = None,
+    partition_range: tuple[Any, Any] | None = None,
+    batch_size: int | None = None,
+    pre_execution_query: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[Progress], object] = False,
+    options: Mapping[str, Any] | Options | None = None,
+) -> Any:
+    """Do what ``read_sql`` says, until ``switch`` is thrown."""
+    if is_url(query) and not is_url(conn):
+        query, conn = conn, query
+    chosen = Options.of(options)
+    # Before the connection: a missing library or a wrong argument must not cost a query.
+    frame = _frame(return_type, dtype_backend, index_col)
+    limit = chosen.memory_limit_bytes
+    if frame is None and limit is not None:
+        message = "options['memory_limit'] bounds a whole result; a stream holds a batch or two: set batch_size"
+        raise InterfaceError(message)
+    split = partition(query, partition_on, partition_num, partition_range)
+    if chosen.ordered and return_type == "arrow_stream":
+        split = None
+    types = wanted(schema)
+    with contextlib.ExitStack() as stack:
+        report = reporter(progress)
+        if report is not None:
+            stack.callback(report.close)
+        reading = _core.open_read(
+            source=source(conn),
+            setup=statements(pre_execution_query, "pre_execution_query"),
+            queries=statements(query, "query"),
+            params=bound(params),
+            partition=split,
+            types=types,
+            policy=_policy(return_type, dtype_backend, chosen),
+            batch_rows=_batch_rows(batch_size, return_type, frame),
+            batch_bytes=_batch_bytes(return_type, limit, split),
+            timeout=seconds(timeout),
+            progress=report,
+            switch=switch,
+        )
+        if reading.serial is not None and (partition_on, partition_num) != (None, None):
+            warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER)
+        if frame is None:
+            # The bar goes on as long as the stream.
+            stack.pop_all()
+            return Stream(reading.stream(), exact=types, json_objects=chosen.json == "object")
+        return _whole(reading, frame, json_objects=chosen.json == "object", limit=limit)
+
+
+def _whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool, limit: int | None) -> Any:
+    if not isinstance(frame, frames.ColumnsTarget):
+        return frame.build(reading.table(for_polars=frame.for_polars, memory_limit=limit))
+    columns, rows = reading.columns(
+        backend=frame.backend, arrow_strings=frame.arrow_strings, json_objects=json_objects, memory_limit=limit
+    )
+    return frame.build(columns, rows)
+
+
+def _frame(return_type: str, dtype_backend: str | None, index_col: str | Sequence[str] | None) -> frames.Target | None:
+    """Find what makes the frame; a stream needs nothing made."""
+    if not (index_col is None or isinstance(index_col, str) or is_list_of_texts(index_col)):
+        message = f"index_col is a column's name or a list of names, not {index_col!r}"
+        raise InterfaceError(message)
+    if return_type != "arrow_stream":
+        return frames.target(return_type, dtype_backend=dtype_backend, index_col=index_col)
+    if dtype_backend is not None or index_col is not None:
+        message = 'dtype_backend and index_col are options of return_type="pandas"; give them to the stream\'s pandas()'
+        raise InterfaceError(message)
+    return None
+
+
+def _batch_bytes(return_type: str, limit: int | None, split: Partition | None) -> int:
+    default = _TABLE_BATCH_BYTES if return_type in {"arrow", "polars"} else _BATCH_BYTES
+    if return_type == "arrow_stream" and split is not None:
+        # Each part has a few batches under way: all parts together hold what one would.
+        default = max(default // (split["number"] or split["most"] or 1), _LEAST_BATCH_BYTES)
+    # The limit is looked at after each batch: no batch should be much larger than it.
+    return default if limit is None else min(default, limit)
+
+
+def _policy(return_type: str, dtype_backend: str | None, options: Options) -> dict[str, str]:
+    """Put the type policy of a frame into the core's words."""
+    decimals = "settled"
+    if return_type == "pandas" and dtype_backend != "pyarrow":
+        decimals = "float64"
+    if return_type == "arrow_stream":
+        decimals = "streamed"
+    return {
+        "frame": return_type,
+        "decimals": decimals,
+        "numeric_nan": options.numeric_nan,
+        "infinity": options.infinity,
+        "time_24": options.time_24,
+        "uuid": "text" if return_type == "polars" else options.uuid,
+        "protocol": options.protocol,
+        "snapshot": str(options.snapshot).lower(),
+    }
+
+
+def _makes_objects(frame: frames.Target | None) -> bool:
+    return isinstance(frame, frames.ColumnsTarget) and frame.backend != "pyarrow" and not frame.arrow_strings
+
+
+def _batch_rows(batch_size: object, return_type: str, frame: frames.Target | None) -> int:
+    if batch_size is None:
+        return _OBJECT_ROWS if _makes_objects(frame) else _BATCH_ROWS[return_type]
+    if isinstance(batch_size, int) and not isinstance(batch_size, bool) and 0 < batch_size < 2**31:
+        return batch_size
+    message = f"batch_size is a number of rows from 1, not {batch_size!r}"
+    raise InterfaceError(message)
