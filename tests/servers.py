@@ -32,7 +32,18 @@ from tests import installations
 from tests.certificates import Certificates
 from tests.installations import Missing, cache
 
-__all__ = ["H2", "Endpoint", "Missing", "PgBouncer", "PostgreSQL", "QuestDB", "Server", "cache", "postgresql"]
+__all__ = [
+    "H2",
+    "Endpoint",
+    "Missing",
+    "PgBouncer",
+    "PostgreSQL",
+    "QuestDB",
+    "Server",
+    "Standby",
+    "cache",
+    "postgresql",
+]
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 60
@@ -415,6 +426,34 @@ class PostgreSQL(Server):
 
     def _superuser_url(self, database: str | None) -> str:
         return self.url(host=self.socket_directory, database=database)
+
+
+class Standby(PostgreSQL):
+    """A hot standby, which answers reads, of a PostgreSQL made with the settings `Standby.needs`."""
+
+    needs: ClassVar[dict[str, str]] = {"wal_level": "replica", "max_wal_senders": "4", "hot_standby": "on"}
+
+    def __init__(self, primary: PostgreSQL) -> None:
+        """Take over the primary's version and settings; `start` copies its data."""
+        super().__init__(primary.version, config=primary.config)
+        self.primary = primary
+
+    def catch_up(self) -> None:
+        """Wait until everything is here that the primary has said so far."""
+        position = self.primary.psql("SELECT pg_current_wal_lsn()")
+        deadline = time.monotonic() + START_SECONDS
+        while self.psql(f"SELECT pg_last_wal_replay_lsn() >= '{position}'") != "t":
+            if time.monotonic() > deadline:
+                message = f"the standby does not catch up:\n{self.log[-2000:]}"
+                raise RuntimeError(message)
+            time.sleep(0.02)
+
+    def _initdb(self) -> None:
+        command: list[str | Path] = [self.binaries.directory / "pg_basebackup", "-D", self.data, "-U", "postgres"]
+        command += ["-h", self.primary.socket_directory, "-p", str(self.primary.port), "-R", "--no-sync", "-c", "fast"]
+        done = installations.run(command, **self._surroundings())
+        if done.returncode:
+            raise RuntimeError(done.stderr.decode(errors="replace"))
 
 
 class PgBouncer(Server):

@@ -32,8 +32,8 @@ CHANGES = [
     "BEGIN; TRUNCATE {table}; INSERT INTO {table} SELECT * FROM {table}_next; COMMIT",
     "VACUUM FULL {table}",
     "CLUSTER {table} USING {table}_id",
-    "ALTER TABLE {table} ADD COLUMN more text DEFAULT 'more'",
-    "ALTER TABLE {table} ALTER COLUMN more TYPE int USING length(more)",
+    "ALTER TABLE {table} ADD COLUMN more int DEFAULT random()",
+    "ALTER TABLE {table} ALTER COLUMN more TYPE bigint",
     "ALTER TABLE {table} DROP COLUMN more",
     "VACUUM {table}",
 ]
@@ -52,8 +52,8 @@ def make(table: str) -> str:
 
 @pytest.fixture
 def server(make_server: Callable[..., PostgreSQL]) -> PostgreSQL:
-    """Give a PostgreSQL of this test's own."""
-    return make_server(config={"max_connections": "40"})
+    """Give a PostgreSQL of this test's own, which looks for deadlocks soon: readers wait until then."""
+    return make_server(config={"max_connections": "40", "deadlock_timeout": "20ms"})
 
 
 @contextlib.contextmanager

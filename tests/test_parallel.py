@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import longshore
 from tests.conftest import require
-from tests.servers import H2, Endpoint, PgBouncer, PostgreSQL, QuestDB
+from tests.servers import H2, Endpoint, PgBouncer, PostgreSQL, QuestDB, Standby
 
 ROWS = 3000
 
@@ -327,8 +327,8 @@ def test_row_level_security(server: PostgreSQL, statements: Statements) -> None:
     assert in_parts("SELECT * FROM secret", guest, partition_num=2, partition_on="id").num_rows == 429
     assert len(statements.of_parts()) == 4
     guest = server.url(user="guest")
-    set_first = {"pre_execution_query": "SET harbour.berth = 2"}
-    assert in_parts("SELECT * FROM secret", guest, partition_num=2, **set_first).num_rows == 429
+    before = "SET harbour.berth = 2"
+    assert in_parts("SELECT * FROM secret", guest, partition_num=2, pre_execution_query=before).num_rows == 429
     with longshore.connect(guest, autocommit=True) as connection:
         connection.execute("SET harbour.berth = 3")
         assert serially("current_setting()", "SELECT * FROM secret", connection, partition_num=2).num_rows == 429
@@ -1058,6 +1058,25 @@ def test_a_server_without_room(make_server: Callable[..., PostgreSQL]) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert read("SELECT * FROM t", server.url(), partition_num=2).num_rows == 5000
+
+
+def test_a_hot_standby(make_server: Callable[..., PostgreSQL]) -> None:
+    hba = ("local all all trust", "local replication all trust", "host all all all trust")
+    primary = make_server(hba=hba, config=Standby.needs)
+    primary.psql("CREATE TABLE t AS SELECT i, i % 7 AS k FROM generate_series(1, 20000) AS i; ANALYZE t")
+    with Standby(primary) as standby:
+        standby.catch_up()
+        url = standby.url()
+        in_parts("SELECT * FROM t", url, ordered=True, partition_num=3)
+        in_parts("SELECT * FROM t WHERE i > 5", url, partition_num=3, partition_on="k")
+        lists = [f"SELECT * FROM t WHERE k = {k}" for k in range(7)]
+        assert read(lists, url).equals(read(lists, url, partition_num=1))
+        # What the primary does to the table waits for the parts.
+        stream = longshore.read_sql("SELECT * FROM t", url, return_type="arrow_stream", partition_num=2, batch_size=10)
+        primary.psql("ALTER TABLE t ADD COLUMN more int")
+        assert sum(batch.num_rows for batch in stream) == 20_000
+        standby.catch_up()
+        in_parts("SELECT * FROM t", url, ordered=True, partition_num=3)
 
 
 def test_without_a_snapshot(url: str, statements: Statements, server: PostgreSQL) -> None:

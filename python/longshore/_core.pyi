@@ -135,9 +135,8 @@ class Reading:
         backend: str,
         arrow_strings: bool,
         json_objects: bool,
-        memory_limit: int | None,
     ) -> tuple[list[Column], int]: ...
-    def table(self, *, for_polars: bool, memory_limit: int | None) -> Table: ...
+    def table(self, *, for_polars: bool) -> Table: ...
     def stream(self) -> Stream: ...
 
 def open_read(
@@ -151,6 +150,7 @@ def open_read(
     policy: Mapping[str, str],
     batch_rows: int,
     batch_bytes: int,
+    memory_limit: int | None,
     timeout: float | None,
     progress: _Report | None,
     switch: Switch,

@@ -80,6 +80,7 @@ def read(
             policy=_policy(return_type, dtype_backend, chosen),
             batch_rows=_batch_rows(batch_size, return_type, frame),
             batch_bytes=_batch_bytes(return_type, limit, split),
+            memory_limit=limit,
             timeout=seconds(timeout),
             progress=report,
             switch=switch,
@@ -90,14 +91,14 @@ def read(
             # The bar goes on as long as the stream.
             stack.pop_all()
             return Stream(reading.stream(), exact=types, json_objects=chosen.json == "object")
-        return _whole(reading, frame, json_objects=chosen.json == "object", limit=limit)
+        return _whole(reading, frame, json_objects=chosen.json == "object")
 
 
-def _whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool, limit: int | None) -> Any:
+def _whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool) -> Any:
     if not isinstance(frame, frames.ColumnsTarget):
-        return frame.build(reading.table(for_polars=frame.for_polars, memory_limit=limit))
+        return frame.build(reading.table(for_polars=frame.for_polars))
     columns, rows = reading.columns(
-        backend=frame.backend, arrow_strings=frame.arrow_strings, json_objects=json_objects, memory_limit=limit
+        backend=frame.backend, arrow_strings=frame.arrow_strings, json_objects=json_objects
     )
     return frame.build(columns, rows)
 

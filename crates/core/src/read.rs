@@ -75,6 +75,8 @@ pub struct ReadOptions {
     pub protocol: Protocol,
     /// Arrow types by column name that replace the type policy's.
     pub schema: Vec<(String, DataType)>,
+    /// The most bytes that a whole result may hold.
+    pub memory_limit: Option<usize>,
     /// Counts what comes, over all sessions of the read.
     pub meter: Arc<Meter>,
 }
@@ -94,6 +96,7 @@ impl Default for ReadOptions {
             snapshot: true,
             protocol: Protocol::default(),
             schema: Vec::new(),
+            memory_limit: None,
             meter: Arc::default(),
         }
     }

@@ -30,6 +30,7 @@ pub(crate) struct Reading {
     /// Why one session reads what was to be split.
     #[pyo3(get)]
     serial: Option<String>,
+    memory_limit: Option<usize>,
     watch: Watch,
     switch: Switch,
     progress: Arc<Progress>,
@@ -56,7 +57,7 @@ impl Partition<'_> {
 ///
 /// `policy` holds the words of the type policy; `longshore.read` has checked them.
 #[pyfunction]
-#[pyo3(signature = (*, source, setup, queries, params, partition, types, policy, batch_rows, batch_bytes, timeout, progress, switch))]
+#[pyo3(signature = (*, source, setup, queries, params, partition, types, policy, batch_rows, batch_bytes, memory_limit, timeout, progress, switch))]
 // One call from one place, by keyword; the interpreter gives values.
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn open_read(
@@ -70,13 +71,14 @@ pub(crate) fn open_read(
     policy: BTreeMap<String, String>,
     batch_rows: usize,
     batch_bytes: usize,
+    memory_limit: Option<usize>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
     switch: Switch,
 ) -> PyResult<Reading> {
     let source = self::source(source)?;
     let params = crate::params::params(params)?;
-    let mut options = ReadOptions { batch_rows, batch_bytes, ..choices(&policy) };
+    let mut options = ReadOptions { batch_rows, batch_bytes, memory_limit, ..choices(&policy) };
     for (name, wanted) in types {
         options.schema.push((name.extract()?, data_type(&wanted)?));
     }
@@ -96,7 +98,8 @@ pub(crate) fn open_read(
         progress.end();
         raise(error)
     })?;
-    Ok(Reading { batches: Mutex::new(Some(opened.batches)), serial: opened.serial, watch, switch, progress })
+    let batches = Mutex::new(Some(opened.batches));
+    Ok(Reading { batches, serial: opened.serial, memory_limit, watch, switch, progress })
 }
 
 fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
@@ -138,18 +141,17 @@ impl Reading {
 #[pymethods]
 impl Reading {
     /// The whole result as finished columns, and the number of rows.
-    #[pyo3(signature = (*, backend, arrow_strings, json_objects, memory_limit))]
+    #[pyo3(signature = (*, backend, arrow_strings, json_objects))]
     fn columns(
         &self,
         py: Python<'_>,
         backend: &str,
         arrow_strings: bool,
         json_objects: bool,
-        memory_limit: Option<usize>,
     ) -> PyResult<(Vec<Column>, u64)> {
         let batches = self.take()?;
         let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
-        let filled = py.detach(|| fill(batches, choices, memory_limit, &self.progress));
+        let filled = py.detach(|| fill(batches, choices, self.memory_limit, &self.progress));
         self.progress.end();
         let columns = filled.map_err(raise)?;
         let rows = columns.rows();
@@ -157,10 +159,10 @@ impl Reading {
     }
 
     /// The whole result in Arrow memory, settled, as a stream that never waits.
-    #[pyo3(signature = (*, for_polars, memory_limit))]
-    fn table(&self, py: Python<'_>, for_polars: bool, memory_limit: Option<usize>) -> PyResult<Table> {
+    #[pyo3(signature = (*, for_polars))]
+    fn table(&self, py: Python<'_>, for_polars: bool) -> PyResult<Table> {
         let batches = self.take()?;
-        let settled = py.detach(|| collect(batches, memory_limit, &self.progress));
+        let settled = py.detach(|| collect(batches, self.memory_limit, &self.progress));
         self.progress.end();
         let (schema, batches) = settled.map_err(raise)?;
         if !for_polars {

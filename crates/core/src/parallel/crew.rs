@@ -14,6 +14,7 @@ use super::Delivery;
 use crate::agreement::agree;
 use crate::{
     Error, Failed, Interrupt, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Settler, Watch,
+    within_limit,
 };
 
 /// What a session needs to make its result final.
@@ -23,7 +24,7 @@ type Opening = Option<Arc<dyn Settler>>;
 type Relief<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// Threads from which nothing comes for so long may need relief.
-const QUIET: Duration = Duration::from_millis(500);
+const QUIET: Duration = Duration::from_millis(250);
 
 /// What the threads send once they read.
 pub(super) enum Arrival {
@@ -63,6 +64,7 @@ impl Crew {
             options: options.clone(),
             // The consumer looks at the caller's deadline and signals.
             watch: Watch::new(stop.clone(), None),
+            held: AtomicUsize::new(0),
             is_list,
         });
         let mut crew =
@@ -189,11 +191,19 @@ struct Work {
     schema: SchemaRef,
     options: ReadOptions,
     watch: Watch,
+    /// Bytes in the batches so far: those of later parts wait where the consumer does not see them.
+    held: AtomicUsize,
     /// Whether the parts are the caller's own queries.
     is_list: bool,
 }
 
 impl Work {
+    fn hold(&self, batch: &RecordBatch) -> Result<()> {
+        let bytes = batch.get_array_memory_size();
+        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
+        within_limit(before.saturating_add(bytes), self.options.memory_limit)
+    }
+
     /// What errors call a part.
     fn name(&self, part: usize) -> String {
         let number = part + 1;
@@ -264,7 +274,9 @@ impl Hand {
             opened.send(Ok(batches.settler())).map_err(|_| stopped())?;
         }
         for batch in batches.by_ref() {
-            self.outlet.send(Ok(Arrival::Batch(part, batch.map_err(named)?)))?;
+            let batch = batch.map_err(named)?;
+            work.hold(&batch)?;
+            self.outlet.send(Ok(Arrival::Batch(part, batch)))?;
         }
         let session = batches.into_session().ok_or_else(lost)?;
         self.outlet.send(Ok(Arrival::Ended(part)))?;
