@@ -61,7 +61,7 @@ def _column(on: object) -> str | None:
 
 def _number(number: object) -> Number | None:
     if number is None or number == "auto":
-        return number  # type: ignore[return-value]  # what it equals is checked
+        return number
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number <= _LIMIT:
         return number
     message = f'partition_num is a number of parts from 1 to {_LIMIT}, or "auto", not {number!r}'

@@ -97,9 +97,7 @@ def read(
 def _whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool) -> Any:
     if not isinstance(frame, frames.ColumnsTarget):
         return frame.build(reading.table(for_polars=frame.for_polars))
-    columns, rows = reading.columns(
-        backend=frame.backend, arrow_strings=frame.arrow_strings, json_objects=json_objects
-    )
+    columns, rows = reading.columns(backend=frame.backend, arrow_strings=frame.arrow_strings, json_objects=json_objects)
     return frame.build(columns, rows)
 
 
