@@ -13,7 +13,7 @@ from typing import Self
 
 
 class Recorder:
-    """A proxy for one connection; each letter of a flight is the type of a client's message."""
+    """A proxy that remembers the first connection; each letter of a flight is the type of a client's message."""
 
     def __init__(self, upstream: tuple[str, int]) -> None:
         """Listen on `host` and `port`."""
@@ -36,7 +36,7 @@ class Recorder:
         self._thread.join()
 
     def flights(self) -> list[str]:
-        """Return what one connection said after its start-up, once it is over: one text for each flight."""
+        """Return what the first connection said after its start-up, once it is over: one text for each flight."""
         assert self._over.wait(10)
         flights: list[bytes] = []
         spoken = False
@@ -51,21 +51,29 @@ class Recorder:
         return [flight for flight in letters if flight != "p"]
 
     def _accept(self) -> None:
+        chunks: list[tuple[bool, bytes]] | None = self._chunks
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                with client, socket.create_connection(self.upstream) as server, contextlib.suppress(OSError):
-                    self._carry(client, server)
-                self._over.set()
+                threading.Thread(target=self._serve, args=(client, chunks), daemon=True).start()
+                chunks = None
 
-    def _carry(self, client: socket.socket, server: socket.socket) -> None:
-        while True:
-            for source in select.select([client, server], [], [])[0]:
-                data = source.recv(1 << 16)
-                if not data:
-                    return
-                self._chunks.append((source is client, data))
-                (server if source is client else client).sendall(data)
+    def _serve(self, client: socket.socket, chunks: list[tuple[bool, bytes]] | None) -> None:
+        with client, socket.create_connection(self.upstream) as server, contextlib.suppress(OSError):
+            _carry(client, server, chunks)
+        if chunks is not None:
+            self._over.set()
+
+
+def _carry(client: socket.socket, server: socket.socket, chunks: list[tuple[bool, bytes]] | None) -> None:
+    while True:
+        for source in select.select([client, server], [], [])[0]:
+            data = source.recv(1 << 16)
+            if not data:
+                return
+            if chunks is not None:
+                chunks.append((source is client, data))
+            (server if source is client else client).sendall(data)
 
 
 def _letters(flight: bytes) -> str:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import longshore
 from tests.conftest import require
+from tests.recorder import Recorder
 from tests.servers import H2, Endpoint, PgBouncer, PostgreSQL, QuestDB, Standby
 
 ROWS = 3000
@@ -398,6 +399,7 @@ def test_a_table_with_dead_and_moved_rows(server: PostgreSQL) -> None:
         ("SELECT id, looked_up() AS l FROM t", "looked_up() is not declared IMMUTABLE"),
         ('SELECT id, public."Rolls"(1) AS l FROM t', "Rolls() is volatile"),
         ("SELECT id FROM t WHERE id === 1", "operator === is volatile"),
+        ("SELECT id, rolled_up(id) AS r FROM t GROUP BY id", "rolled_up() is not declared IMMUTABLE"),
         ("WITH w AS (INSERT INTO empty VALUES (1) RETURNING id) SELECT * FROM w", "it changes data"),
         ("INSERT INTO empty VALUES (1) RETURNING id", "it is no SELECT"),
         ("SHOW server_version", "it is no SELECT"),
@@ -420,6 +422,8 @@ def test_serial_reasons(query: str, reason: str, on: str | None, server: Postgre
             'BEGIN RETURN (SELECT max(id) FROM t); END';
         CREATE OR REPLACE FUNCTION "Rolls"(int) RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
         CREATE OR REPLACE FUNCTION same(int, int) RETURNS bool VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN $1 = $2; END';
+        CREATE OR REPLACE FUNCTION rolling(int, int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1 + $2; END';
+        CREATE OR REPLACE AGGREGATE rolled_up(int) (SFUNC = rolling, STYPE = int, INITCOND = '0');
         DO $$ BEGIN CREATE OPERATOR === (FUNCTION = same, LEFTARG = int, RIGHTARG = int);
               EXCEPTION WHEN duplicate_function THEN END $$;
     """)
@@ -429,6 +433,7 @@ def test_serial_reasons(query: str, reason: str, on: str | None, server: Postgre
 def test_a_bound_text_that_means_a_moment(url: str) -> None:
     table = serially("'now'", "SELECT * FROM t WHERE at < $1", url, params=["now"], partition_num=2)
     assert table.num_rows == ROWS
+    serially("'now'", "SELECT * FROM t WHERE at < ANY ($1)", url, params=[["now", None]], partition_num=2)
 
 
 @pytest.mark.parametrize(
@@ -756,23 +761,50 @@ def test_a_search_path_that_leads_elsewhere(server: PostgreSQL) -> None:
 
 
 def test_types_of_an_extension(server: PostgreSQL) -> None:
-    for extension, native, expression in [
-        ("citext", "citext", "'Wo' || i % 99"),
-        ("ltree", "ltree", "('a.b' || i)::ltree"),
-    ]:
+    types = {"citext": "('Wo' || i % 99)::citext", "ltree": "('a.b' || i)::ltree", "hstore": "hstore('a', i::text)"}
+    for extension, expression in types.items():
         try:
             server.psql(f"CREATE SCHEMA {extension}; CREATE EXTENSION {extension} SCHEMA {extension}")
         except RuntimeError:
             continue
-        path = f"options=-c search_path={extension},public"
         server.psql(f"""
             SET search_path = {extension}, public;
-            CREATE TABLE of_{extension} AS SELECT i, {expression}::{native} AS w FROM generate_series(1, 2000) AS i;
-            ANALYZE of_{extension};
+            CREATE TABLE of_{extension} AS SELECT i, {expression} AS w FROM generate_series(1, 2000) AS i;
+            ANALYZE;
         """)
-        query = f"SELECT i, w::text AS shown, w FROM of_{extension}"
+        # Not in the search path: the type's own operators are found all the same.
+        query = f"SELECT i, w::text AS shown, w FROM {extension}.of_{extension}"
         in_parts(query, server.url(), partition_on="w", partition_num=3)
-        assert path
+
+
+def test_parameters_of_a_type_of_the_users(server: PostgreSQL) -> None:
+    server.psql("""
+        CREATE TYPE port AS ENUM ('Ghent', 'Antwerp');
+        CREATE TABLE ships AS SELECT i, (ARRAY['Ghent', 'Antwerp'])[1 + i % 2]::port AS home
+        FROM generate_series(1, 6000) AS i;
+    """)
+    query = "SELECT i, home FROM ships WHERE home = $1 AND i > $2"
+    for on in (None, "home", "i"):
+        in_parts(query, server.url(), partition_on=on, partition_num=3, params=["Ghent", 10])
+
+
+def test_many_partitions(server: PostgreSQL) -> None:
+    leaves = "".join(f"CREATE TABLE many_{i} PARTITION OF many FOR VALUES IN ({i});" for i in range(300))
+    server.psql(f"""
+        CREATE TABLE many (i int, p int) PARTITION BY LIST (p);
+        {leaves}
+        INSERT INTO many SELECT i, i % 300 FROM generate_series(1, 30000) AS i;
+    """)
+    in_parts("SELECT * FROM many", server.url(), partition_num=3)
+    in_parts("SELECT * FROM many", server.url(), partition_num=3, partition_on="i")
+
+
+def test_a_very_long_query(url: str, statements: Statements) -> None:
+    numbers = ", ".join(str(number) for number in range(0, 400_000, 2))
+    query = f"SELECT * FROM t WHERE k IN ({numbers}) AND word <> '{'x' * 100_000}'"
+    in_parts(query, url, ordered=True, partition_num=2)
+    in_parts(query, url, partition_num=2, partition_on="id")
+    assert len(statements.of_parts()) == 4
 
 
 # By a column between two values.
@@ -1020,6 +1052,57 @@ def test_a_table_that_is_attached_meanwhile(server: PostgreSQL) -> None:
         list(opened)
     assert caught.value.sqlstate == "40001"
     assert sum(batch.num_rows for batch in stream(partition_on="id")) == 60_001
+
+
+def test_a_timeout_while_it_is_split(server: PostgreSQL) -> None:
+    server.psql("CREATE TABLE taken AS TABLE t")
+    with longshore.connect(server.url()) as other, longshore.connect(server.url(), autocommit=True) as connection:
+        other.execute("LOCK TABLE taken")
+        for on in (None, "id"):
+            with pytest.raises(longshore.TimeoutError):
+                read("SELECT * FROM taken", connection, partition_num=2, partition_on=on, timeout=0.5)
+            assert connection.in_transaction is False
+        connection.execute("SET lock_timeout = 300")
+        with pytest.raises(longshore.OperationalError, match="lock timeout"):
+            read(["SELECT * FROM taken"] * 2, connection, partition_num=2)
+        connection.execute("RESET lock_timeout")
+        other.rollback()
+        in_parts("SELECT * FROM taken", connection, partition_num=2)
+
+
+def test_a_failure_in_a_part(url: str, server: PostgreSQL) -> None:
+    for on in (None, "id"):
+        with pytest.raises(longshore.DataError, match="division by zero") as caught:
+            read("SELECT id, 1 / (id - 1500) AS x FROM t", url, partition_num=3, partition_on=on)
+        assert "part " in str(caught.value)
+    deadline = time.monotonic() + 10
+    while server.psql("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%'") != "0":
+        assert time.monotonic() < deadline
+
+
+# How many flights it takes.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [
+        ({"query": "SELECT id, word FROM t"}, 2),
+        ({"query": "SELECT id, word FROM t WHERE id > $1", "params": [5]}, 3),
+        ({"query": "SELECT id, word FROM t", "partition_on": "id"}, 2),
+        ({"query": "SELECT id, word FROM t WHERE id > 5", "partition_on": "id"}, 3),
+        ({"query": "SELECT id, word || '!' AS w FROM t", "partition_on": "w"}, 3),
+        ({"query": "SELECT id, word FROM t", "partition_on": "id", "partition_range": (1, 3000)}, 2),
+        ({"query": ["SELECT id FROM t", "SELECT id FROM t"]}, 2),
+    ],
+)
+def test_flights(arguments: dict[str, Any], count: int, server: PostgreSQL) -> None:
+    with Recorder((server.host, server.port)) as recorder:
+        url = server.url(host=recorder.host, port=recorder.port, sslmode="disable")
+        read(conn=url, partition_num=2, **arguments)
+        flights = recorder.flights()
+    # What comes after is the description of the result.
+    described = next(index for index, flight in enumerate(flights) if flight.startswith("PDH"))
+    assert described == count, flights
 
 
 # Poolers, limits, standbys, and servers that are none.

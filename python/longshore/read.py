@@ -82,12 +82,15 @@ def read_sql(
         For pandas: None (by the query's schema), ``"numpy"``, ``"numpy_nullable"`` or ``"pyarrow"``.
     ``index_col``
         For pandas: the column or columns of the index.
-    ``partition_on``, ``partition_num``, ``partition_range``
-        How to split the read. This version reads serially, and warns that it does.
+    ``partition_num``
+        How many connections read a part each, all at one moment; ``"auto"`` lets the source choose. Alone, it splits a
+        table by its blocks. What cannot be split exactly is read over one connection, with a ``SerialReadWarning``.
+    ``partition_on``, ``partition_range``
+        A column of the result to split any query by, and its lowest and highest value where they are known.
     ``batch_size``
         Rows per Arrow batch at most; 65,536 by default in a stream, 1,048,576 in a table.
     ``pre_execution_query``
-        Statements that run first, on the same connection.
+        Statements that run first, on each connection of the read.
     ``timeout``
         Seconds for the whole call; of a stream, for each wait for a batch. The query is cancelled on the server.
     ``progress``

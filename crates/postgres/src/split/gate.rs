@@ -17,7 +17,8 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_locks gate JOIN pg_catalog.pg_locks wai
 
 /// A little longer than the server waits before it looks for a deadlock.
 const PATIENCE: &str = "\
-SELECT pg_catalog.set_config('lock_timeout', (setting::int + 300)::text, true) \
+SELECT pg_catalog.set_config('statement_timeout', '0', true), \
+       pg_catalog.set_config('lock_timeout', (setting::int + 300)::text, true) \
 FROM pg_catalog.pg_settings WHERE name = 'deadlock_timeout'";
 
 /// The advisory lock that the parts of one read share, by its number.

@@ -39,8 +39,10 @@ SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true), 
 /// Settings for a plan that shows what the query means: all conditions stand on the scan of their table, a Limit is the
 /// query's own and not a `min()` that reads an index, and a Unique is a DISTINCT ON.
 const BARE_PLANS: &str = "\
-SELECT pg_catalog.set_config(name, 'off', true) \
-FROM unnest('{enable_indexscan,enable_indexonlyscan,enable_bitmapscan,enable_sort}'::text[]) AS setting (name)";
+SELECT pg_catalog.set_config('enable_seqscan', 'on', true), pg_catalog.set_config('enable_indexscan', 'off', true), \
+       pg_catalog.set_config('enable_indexonlyscan', 'off', true), \
+       pg_catalog.set_config('enable_bitmapscan', 'off', true), \
+       pg_catalog.set_config('enable_hashagg', 'on', true), pg_catalog.set_config('enable_sort', 'off', true)";
 
 const EXPORT: &str = "SELECT pg_catalog.pg_export_snapshot()";
 

@@ -25,6 +25,15 @@ pub(super) struct Statement {
     pub(super) has_parameters: bool,
 }
 
+/// Whether a value is, or holds, a text that the server may read as a moment.
+fn means_moment(value: &Value) -> bool {
+    match value {
+        Value::Text(text) => is_moment(text),
+        Value::List(items) | Value::Row(items) => items.iter().any(means_moment),
+        _ => false,
+    }
+}
+
 impl Statement {
     /// The statement of a query that may be split.
     pub(super) fn of(query: &Query) -> Result<Self, Halt> {
@@ -37,8 +46,7 @@ impl Statement {
         let last = found.iter().rfind(|token| !token.is_mark(";"));
         let text = statement.text[..last.map_or(0, Token::end)].to_owned();
         let values: Vec<Value> = statement.values.into_iter().cloned().collect();
-        let is_moment = |value: &Value| matches!(value, Value::Text(text) if is_moment(text));
-        if has_moment_text(&text) || values.iter().any(is_moment) {
+        if has_moment_text(&text) || values.iter().any(means_moment) {
             return Err(Halt::serial("a text such as 'now' or 'today' differs from part to part"));
         }
         let is_parameter = |token: &Token<'_>| token.kind == Kind::Number && token.text.starts_with('$');

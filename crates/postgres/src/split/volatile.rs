@@ -37,7 +37,9 @@ JOIN pg_catalog.pg_proc p ON p.proname = used.name \
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
 WHERE CASE used.space WHEN '' THEN pg_catalog.pg_function_is_visible(p.oid) ELSE n.nspname = used.space END \
   AND (p.provolatile = 'v' OR p.provolatile = 's' AND (p.oid >= 16384 OR n.nspname = 'pg_catalog' \
-       AND (p.proname = ANY ($4::text[]) OR pg_catalog.starts_with(p.proname, 'pg_stat_get_')))) \
+       AND (p.proname = ANY ($4::text[]) OR pg_catalog.starts_with(p.proname, 'pg_stat_get_'))) \
+       OR EXISTS (SELECT FROM pg_catalog.pg_aggregate a JOIN pg_catalog.pg_proc f ON f.oid IN (a.aggtransfn, a.aggfinalfn) \
+                  WHERE a.aggfnoid = p.oid AND f.oid >= 16384 AND f.provolatile <> 'i')) \
 UNION ALL \
 SELECT 'operator ' || o.oprname, p.provolatile = 'v', true \
 FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode \
