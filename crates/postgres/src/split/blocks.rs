@@ -5,9 +5,10 @@ use longshore_core::Query;
 use super::halt::Halt;
 use super::leaves;
 use super::moment::{Explained, Moment, Table, plan};
-use super::plan::{Node, Plan, Relation};
+use super::plan::{EXPLAIN, Node, Plan, Relation};
 use super::table::OneTable;
 use super::volatile::{self, Uses};
+use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
 
 /// A table whose rows a query returns, by itself or as a partition.
@@ -78,7 +79,7 @@ impl Cut<'_> {
         if let Some(reason) = volatile::reason(&answers[0].rows) {
             return Err(Halt::Serial(reason));
         }
-        check(&plan(&answers[1])?, &self.relation(), scan, true)?;
+        check(&plan(&answers[1])?, &self.table.relation(), scan, true)?;
         Ok(ranges.into_iter().map(|range| self.query.statement.query(self.part(&leaves, range))).collect())
     }
 
@@ -141,14 +142,10 @@ impl Cut<'_> {
         Ok(())
     }
 
-    fn relation(&self) -> Relation {
-        Relation { schema: self.table.schema.clone(), name: self.table.name.clone() }
-    }
-
     /// The scan that is the whole plan.
     fn only_scan(&self) -> Result<&Node, Halt> {
         let root = &self.query.bare.root;
-        let is_its = root.relation.as_ref() == Some(&self.relation());
+        let is_its = root.relation.as_ref() == Some(&self.table.relation());
         match root.kind.as_str() {
             "Seq Scan" if root.children.is_empty() && is_its => Ok(root),
             "Append" | "Merge Append" => Err(Halt::serial("tables that inherit: give partition_on")),
@@ -165,8 +162,8 @@ impl Cut<'_> {
         }
     }
 
-    fn explanation(&self, part: &str) -> crate::connection::pipeline::Step {
-        self.query.statement.step(format!("{}{part}", super::plan::EXPLAIN))
+    fn explanation(&self, part: &str) -> Step {
+        self.query.statement.step(format!("{EXPLAIN}{part}"))
     }
 }
 

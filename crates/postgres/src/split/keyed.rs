@@ -7,7 +7,7 @@ use super::bounds::{self, Distribution};
 use super::cuts::{self, Part, Piece};
 use super::halt::Halt;
 use super::key::{Key, PART};
-use super::moment::{Explained, Moment, plan};
+use super::moment::{Explained, Moment, Table, plan};
 use super::plan::{EXPLAIN, Relation};
 use super::range;
 use super::table::OneTable;
@@ -48,7 +48,7 @@ pub(super) fn parts(
         Some(range) => keyed.by_range(session, uses, range, number)?,
         None => keyed.by_distribution(session, uses, number)?,
     };
-    if parts.len() < 2 && !matches!(parts.first(), Some(Part::Value(..))) {
+    if parts.len() < 2 {
         return Err(Halt::Whole);
     }
     let mut queries = Vec::new();
@@ -196,40 +196,48 @@ impl Keyed<'_> {
     ) -> Result<Vec<Query>, Halt> {
         let statement = &self.query.statement;
         let part = Part::Value(value.to_owned(), pieces);
-        let texts = match self.pieces(moment, &part, pieces) {
-            Some(texts) if self.are_ranges(session, moment, &texts)? => texts,
+        let cut = moment.table.as_ref().and_then(|table| self.pieces(table, &part, pieces));
+        let texts = match cut {
+            Some(pieces) if self.are_ranges(session, &pieces)? => pieces.texts,
             _ => vec![self.wrapped(&part)],
         };
         Ok(texts.into_iter().map(|text| statement.query(text)).collect())
     }
 
-    /// The texts of the pieces, where the query is the scan of one table.
-    fn pieces(&self, moment: &Moment, part: &Part, pieces: usize) -> Option<Vec<String>> {
+    /// The pieces of a part, where the query is the scan of one table.
+    fn pieces(&self, table: &Table, part: &Part, pieces: usize) -> Option<Pieces> {
         let text = OneTable::parse(&self.query.statement.text)?;
-        let table = moment.table.as_ref().filter(|table| matches!(table.kind.as_str(), "r" | "m"))?;
         let root = &self.query.bare.root;
-        if table.oid != self.key.table || root.kind != "Seq Scan" || !root.children.is_empty() {
+        let is_plain = matches!(table.kind.as_str(), "r" | "m") && table.oid == self.key.table;
+        if !is_plain || root.kind != "Seq Scan" || !root.children.is_empty() {
             return None;
         }
-        let column = root.output.get(self.key.index)?;
-        let is_value = self.key.condition(column, part);
+        let is_value = self.key.condition(root.output.get(self.key.index)?, part);
         let ranges = blocks::ranges(&[Leaf { partition: None, blocks: table.blocks }], pieces);
-        let within = ranges.into_iter().map(|range| blocks::within(&text.alias, range));
-        Some(within.flatten().map(|within| text.with(Some(&format!("{is_value} AND {within}")))).collect())
+        let within = ranges.into_iter().filter_map(|range| blocks::within(&text.alias, range));
+        let within: Vec<String> = within.collect();
+        Some(Pieces {
+            relation: table.relation(),
+            any_value: text.with(Some(within.first()?)),
+            texts: within.iter().map(|within| text.with(Some(&format!("{is_value} AND {within}")))).collect(),
+        })
     }
 
-    /// Whether the server reads the first of the pieces by its blocks, and nothing but the whole query's table.
-    fn are_ranges(
-        &self,
-        session: &mut PostgresSession,
-        moment: &Moment,
-        texts: &[String],
-    ) -> Result<bool, Halt> {
-        let (Some(first), Some(table)) = (texts.first(), &moment.table) else { return Ok(false) };
-        let answers = session.connection.flight(&[self.query.statement.step(format!("{EXPLAIN}{first}"))])?;
-        let root = plan(&answers[0])?.root;
-        let relation = Relation { schema: table.schema.clone(), name: table.name.clone() };
-        let is_same = root.shape().0 == self.query.bare.root.shape().0 && root.relation == Some(relation);
-        Ok(root.kind == "Tid Range Scan" && root.children.is_empty() && is_same)
+    /// Whether the server reads the pieces by their blocks, and nothing but the whole query's table.
+    fn are_ranges(&self, session: &mut PostgresSession, pieces: &Pieces) -> Result<bool, Halt> {
+        let explain = |text: &String| self.query.statement.step(format!("{EXPLAIN}{text}"));
+        let steps: Vec<Step> = pieces.texts.iter().take(1).chain([&pieces.any_value]).map(explain).collect();
+        let answers = session.connection.flight(&steps)?;
+        let is_range = plan(&answers[0])?.root.kind == "Tid Range Scan";
+        let is_same = blocks::check(&plan(&answers[1])?, &pieces.relation, &self.query.bare.root, true);
+        Ok(is_range && is_same.is_ok())
     }
+}
+
+/// One value's rows by ranges of blocks.
+struct Pieces {
+    relation: Relation,
+    texts: Vec<String>,
+    /// The first range with all values, for its plan must be the whole query's but for the range.
+    any_value: String,
 }

@@ -7,7 +7,7 @@ use longshore_core::{Query, Result};
 
 use super::attachments::{self, Attachments};
 use super::halt::Halt;
-use super::plan::{EXPLAIN, Plan};
+use super::plan::{EXPLAIN, Plan, Relation};
 use super::statement::Statement;
 use super::table::OneTable;
 use crate::connection::Described;
@@ -86,6 +86,12 @@ pub(super) struct Table {
     pub(super) kind: String,
     pub(super) has_row_security: bool,
     pub(super) blocks: u64,
+}
+
+impl Table {
+    pub(super) fn relation(&self) -> Relation {
+        Relation { schema: self.schema.clone(), name: self.name.clone() }
+    }
 }
 
 /// Begins a transaction in which the tables of `queries` stay as they are, and takes its snapshot where `snapshot`

@@ -206,4 +206,25 @@ mod tests {
         assert_eq!(literal("a\\'b"), "E'a\\\\''b'");
         assert_eq!(quoted_name("a\"b"), "\"a\"\"b\"");
     }
+
+    #[test]
+    fn any_text_falls_into_tokens() {
+        let pieces = [
+            "'", "\"", "$", "$a$", "é", "€", "\\", "--", "/*", "*/", "E'", "U&\"", "a", "1", "\n", ".", "(",
+            "::",
+        ];
+        let mut state = 7_usize;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..12 {
+                state = state.wrapping_mul(25_214_903_917).wrapping_add(11) % (1 << 40);
+                text.push_str(pieces[(state >> 17) % pieces.len()]);
+            }
+            let mut end = 0;
+            for token in tokens(&text) {
+                assert!(end <= token.start && !token.text.is_empty(), "{text:?}");
+                end = token.end();
+            }
+        }
+    }
 }
