@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeVar
@@ -13,6 +14,9 @@ from tests.cutter import Cutter
 from tests.servers import H2, Endpoint, Missing, PgBouncer, PostgreSQL, QuestDB, postgresql
 
 S = TypeVar("S")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
