@@ -6,6 +6,7 @@ from longshore.connection import Connection, Pool, connect
 from longshore.errors import (
     DatabaseError,
     DataError,
+    DataWarning,
     Error,
     IntegrityError,
     InterfaceError,
@@ -27,6 +28,7 @@ from longshore.stream import Frames, Stream
 __all__ = [
     "Connection",
     "DataError",
+    "DataWarning",
     "DatabaseError",
     "Error",
     "Frames",

@@ -4,6 +4,7 @@ import builtins
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "DatabaseError",
     "Error",
     "IntegrityError",
@@ -25,6 +26,10 @@ class Warning(UserWarning):  # noqa: A001  PEP 249 gives the name
 
 class SerialReadWarning(Warning):
     """A read that was asked to be parallel is serial, for the reason given."""
+
+
+class DataWarning(Warning):
+    """Values that could not arrive as they are, and arrived as the documented default makes them: MySQL's zero dates."""
 
 
 class Error(Exception):

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 
 use crate::{EXTENSION, Error, NATIVE_TYPE, Result, has_deferred};
 
@@ -47,8 +47,21 @@ pub(crate) fn nullable(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
-/// The same columns under the one schema.
+/// The same columns under the one schema. A deferred column keeps the type that this batch gives it.
 pub(crate) fn under_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let own = batch.schema();
+    let differs =
+        |(ours, own): (&FieldRef, &FieldRef)| has_deferred(ours) && ours.data_type() != own.data_type();
+    let schema = if schema.fields().iter().zip(own.fields()).any(differs) {
+        let keep = |(ours, own): (&FieldRef, &FieldRef)| {
+            let kept = if has_deferred(ours) { own.data_type() } else { ours.data_type() };
+            ours.as_ref().clone().with_data_type(kept.clone())
+        };
+        let fields = schema.fields().iter().zip(own.fields()).map(keep).collect::<Vec<_>>();
+        &Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+    } else {
+        schema
+    };
     let options =
         RecordBatchOptions::new().with_row_count(Some(batch.num_rows())).with_match_field_names(false);
     RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use crate::Meter;
+use crate::{Meter, Warnings};
 
 /// How decimals reach the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,16 @@ pub enum Uuids {
     Text,
 }
 
+/// How MySQL's `tinyint(1)` reaches the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TinyInt1 {
+    /// As the number that it is.
+    #[default]
+    Int8,
+    /// As a boolean; a value but 0 and 1 is an error.
+    Bool,
+}
+
 /// Which of the database's two encodings carries the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
@@ -67,10 +77,16 @@ pub struct ReadOptions {
     pub infinity: OnOdd,
     /// The time 24:00.
     pub time_24: OnOdd,
+    /// MySQL's zero dates.
+    pub zero_date: OnOdd,
+    /// How MySQL's `tinyint(1)` reaches the frame.
+    pub tinyint1: TinyInt1,
     /// How UUIDs reach the frame.
     pub uuid: Uuids,
     /// Whether all parts and queries of one read see one moment of the database.
     pub snapshot: bool,
+    /// Whether the source may lock tables for a moment, where it has no other way to one snapshot for several sessions.
+    pub lock: bool,
     /// Binary or text results.
     pub protocol: Protocol,
     /// Arrow types by column name that replace the type policy's.
@@ -79,6 +95,8 @@ pub struct ReadOptions {
     pub memory_limit: Option<usize>,
     /// Counts what comes, over all sessions of the read.
     pub meter: Arc<Meter>,
+    /// What the caller is to be told once the read has ended well.
+    pub warnings: Arc<Warnings>,
 }
 
 impl Default for ReadOptions {
@@ -92,12 +110,16 @@ impl Default for ReadOptions {
             numeric_nan: OnOdd::default(),
             infinity: OnOdd::default(),
             time_24: OnOdd::default(),
+            zero_date: OnOdd::Null,
+            tinyint1: TinyInt1::default(),
             uuid: Uuids::default(),
             snapshot: true,
+            lock: false,
             protocol: Protocol::default(),
             schema: Vec::new(),
             memory_limit: None,
             meter: Arc::default(),
+            warnings: Arc::default(),
         }
     }
 }

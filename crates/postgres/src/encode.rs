@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use longshore_core::{Error, Result, Value};
 
-use crate::decode::civil::civil_from_days;
 use crate::types::{Attribute, Class, Kind, Type};
+use longshore_cells::calendar::civil_from_days;
 
 const DAY: i64 = 86_400_000_000;
 

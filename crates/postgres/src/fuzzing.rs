@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use longshore_cells::{Cells, Span, Spans};
 use longshore_core::{OnOdd, ReadOptions, Uuids};
-use longshore_wire::{Cells, Span, Spans};
 
 use crate::connection::{parameter_types, row_description, text_row};
 use crate::decode::{decoder, settle};

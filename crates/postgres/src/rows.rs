@@ -1,47 +1,29 @@
-//! Wire -> record batches: a first pass finds each cell of a chunk of rows, a second decodes column by column.
+//! Wire -> record batches: the first pass, which finds each cell of a chunk of rows, and a result's end.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
-use longshore_core::{Batches, Error, Place, ReadOptions, Result, Session, Settled, Settler, has_deferred};
-use longshore_wire::{CellFault, Decoder, Span, Spans};
+use longshore_cells::{Assembly, ReadColumn, Span, Spans};
+use longshore_core::{Batches, Error, ReadOptions, Result, Session, Settled, Settler, has_deferred};
 
 use crate::decode::settle;
 use crate::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
 use crate::session::PostgresSession;
 use crate::types::Format;
 
-/// No batch takes further rows from here on, so that 32-bit offsets always suffice: one further chunk adds a value
-/// of 1 GiB at most.
-const CLOSE_AT: usize = 512 << 20;
-
 /// Rows of a batch whose decimals are settled later: its cells and its decimals are there at once.
 const DEFERRED_ROWS: usize = 1 << 16;
-
-/// One column on its way from the wire into Arrow.
-pub(crate) struct ReadColumn {
-    pub(crate) native_type: String,
-    pub(crate) nullable: bool,
-    pub(crate) format: Format,
-    pub(crate) decoder: Box<dyn Decoder>,
-}
 
 /// A result on its way.
 pub(crate) struct Rows {
     session: PostgresSession,
-    schema: SchemaRef,
-    columns: Vec<ReadColumn>,
+    assembly: Assembly,
+    /// How each column's cells arrive.
+    formats: Vec<Format>,
     options: ReadOptions,
-    spans: Spans,
-    /// Bytes of the inbox whose rows are in `spans`.
+    /// Bytes of the inbox whose rows are in the chunk.
     indexed: usize,
-    /// Rows decoded in earlier chunks.
-    decoded: u64,
-    /// Rows decoded since the last batch.
-    pending: usize,
-    /// Whether a batch has been handed on.
-    yielded: bool,
     /// `CommandComplete` has come.
     told: bool,
     state: State,
@@ -72,26 +54,15 @@ impl Rows {
         session: PostgresSession,
         schema: SchemaRef,
         columns: Vec<ReadColumn>,
+        formats: Vec<Format>,
         options: &ReadOptions,
     ) -> Self {
-        let spans = Spans::new(columns.len());
         let mut options = options.clone();
         if schema.fields().iter().any(|field| has_deferred(field)) {
             options.batch_rows = options.batch_rows.min(DEFERRED_ROWS);
         }
-        Self {
-            session,
-            schema,
-            columns,
-            options,
-            spans,
-            indexed: 0,
-            decoded: 0,
-            pending: 0,
-            yielded: false,
-            told: false,
-            state: State::Streaming,
-        }
+        let assembly = Assembly::new(schema, columns, &options);
+        Self { session, assembly, formats, options, indexed: 0, told: false, state: State::Streaming }
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
@@ -109,68 +80,40 @@ impl Rows {
                     self.message(got)?;
                 }
             }
-            let full = self.pending >= self.options.batch_rows
-                || self.size() >= self.options.batch_bytes.min(CLOSE_AT);
-            if full && self.pending > 0 {
-                return self.batch().map(Some);
+            if self.assembly.is_full() {
+                return self.assembly.batch().map(Some);
             }
         }
-        // An empty result is one empty batch: it brings the enums' labels.
-        let last = self.pending > 0 || !self.yielded;
-        if last { self.batch().map(Some) } else { Ok(None) }
-    }
-
-    fn size(&self) -> usize {
-        self.columns.iter().map(|column| column.decoder.size()).sum()
+        self.assembly.last()
     }
 
     /// First pass: the spans of all complete rows that the chunk can still take.
     fn index(&mut self) -> Result<Stop> {
         let bytes = self.session.connection.bytes();
-        let wanted = self.options.batch_rows - self.pending;
-        while !self.spans.is_full() && self.spans.rows() < wanted {
+        let most = self.assembly.chunk_rows();
+        let spans = self.assembly.spans();
+        while spans.rows() < most {
             let Some(got) = frame(&bytes[self.indexed..])? else { return Ok(Stop::Starved) };
             if got.tag != b'D' {
                 return Ok(Stop::Message(got));
             }
             let end = self.indexed + got.length;
-            index_row(&bytes[..end], self.indexed + HEADER, &mut self.spans)?;
+            index_row(&bytes[..end], self.indexed + HEADER, spans)?;
             self.indexed = end;
         }
         Ok(Stop::Full)
     }
 
-    /// Second pass: each column's decoder reads its cells; the chunk's bytes are consumed.
+    /// Second pass: the chunk's cells are decoded, and its bytes consumed.
     fn decode(&mut self) -> Result<()> {
-        let rows = self.spans.rows();
-        if rows == 0 {
+        if self.indexed == 0 {
             return Ok(());
         }
         self.session.connection.check()?;
-        let bytes = self.session.connection.bytes();
-        for (index, column) in self.columns.iter_mut().enumerate() {
-            let cells = self.spans.column(index, bytes);
-            let decoded = if cells.any_null() && !column.nullable {
-                Err(broken_promise(cells.iter().position(|cell| cell.is_none()).unwrap_or_default()))
-            } else {
-                column.decoder.decode(cells)
-            };
-            decoded.map_err(|fault| {
-                let place = Place {
-                    column: Some(self.schema.field(index).name().clone()),
-                    row: Some(self.decoded + fault.row as u64),
-                    native_type: Some(column.native_type.clone()),
-                };
-                cell_error(fault, place)
-            })?;
-        }
+        self.assembly.decode(self.session.connection.bytes())?;
         self.session.connection.consume(self.indexed);
         self.options.meter.add_bytes(self.indexed as u64);
         self.indexed = 0;
-        self.decoded += rows as u64;
-        self.options.meter.add_rows(rows as u64);
-        self.pending += rows;
-        self.spans.clear();
         Ok(())
     }
 
@@ -192,7 +135,7 @@ impl Rows {
             // CommandComplete, after which only ReadyForQuery is the end.
             b'C' => {
                 let tag = Reader::new(&connection.bytes()[HEADER..got.length]).text()?;
-                check_count(&tag, self.decoded)?;
+                check_count(&tag, self.assembly.decoded())?;
                 connection.consume(got.length);
                 self.told = true;
                 Ok(())
@@ -209,15 +152,6 @@ impl Rows {
             }
             other => Err(unexpected(other, "a result")),
         }
-    }
-
-    fn batch(&mut self) -> Result<RecordBatch> {
-        let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|column| column.decoder.finish()).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(self.pending));
-        self.pending = 0;
-        self.yielded = true;
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
-            .map_err(|error| Error::internal(format!("the decoded columns do not match: {error}")))
     }
 }
 
@@ -266,25 +200,6 @@ fn short_row() -> Error {
     broken("a row whose cells do not fill its message")
 }
 
-#[cold]
-fn broken_promise(row: usize) -> CellFault {
-    CellFault {
-        row,
-        what: "NULL in a column that is declared NOT NULL".into(),
-        hint: Some(
-            "the table was altered while the query ran, or its data is damaged: run the query again".into(),
-        ),
-    }
-}
-
-fn cell_error(fault: CellFault, place: Place) -> Error {
-    let error = Error::data(fault.what);
-    match fault.hint {
-        Some(hint) => error.with_hint(hint).at(place),
-        None => error.at(place),
-    }
-}
-
 impl Iterator for Rows {
     type Item = Result<RecordBatch>;
 
@@ -302,16 +217,15 @@ impl Iterator for Rows {
 
 impl Batches for Rows {
     fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.assembly.schema().clone()
     }
 
     fn settler(&self) -> Option<Arc<dyn Settler>> {
-        let is_final = !self.schema.fields().iter().any(|field| has_deferred(field));
+        let is_final = !self.assembly.schema().fields().iter().any(|field| has_deferred(field));
         if is_final {
             return None;
         }
-        let formats = self.columns.iter().map(|column| column.format).collect();
-        Some(Arc::new(Deferred { formats, options: self.options.clone() }))
+        Some(Arc::new(Deferred { formats: self.formats.clone(), options: self.options.clone() }))
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use longshore_cells::ReadColumn;
 use longshore_core::{
     Batches, Cancel, Column, Division, Error, Failed, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
     Session, Split, Target, Transaction, Value, Watch, has_deferred,
@@ -15,7 +16,7 @@ use crate::decode::decoder;
 use crate::encode;
 use crate::placeholders::positional;
 use crate::plain::{is_plain, is_setting};
-use crate::rows::{ReadColumn, Rows};
+use crate::rows::Rows;
 use crate::split::{self, Keeping};
 use crate::types::{Class, Format, Kind, Type};
 use crate::wanted::normalised;
@@ -79,7 +80,7 @@ impl PostgresSession {
     }
 
     /// Sends `query`; its rows are next on the connection.
-    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<(SchemaRef, Vec<ReadColumn>)> {
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
         let statement = positional(&query.text, &query.params)?;
         let planned = self.plan(&statement.text, options);
         let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
@@ -87,13 +88,14 @@ impl PostgresSession {
         let bound = encode::parameters(&statement.values, &types)?;
         let columns =
             planned.iter().map(|planned| read_column(planned, options)).collect::<Result<Vec<_>>>()?;
-        let formats: Vec<i16> = planned.iter().map(|planned| planned.format as i16).collect();
+        let formats: Vec<Format> = planned.iter().map(|planned| planned.format).collect();
         let prints_floats =
             planned.iter().any(|planned| planned.format == Format::Text && planned.native.prints_floats());
+        let codes: Vec<i16> = formats.iter().map(|format| *format as i16).collect();
         self.used = true;
-        self.connection.execute(&bound, &formats, prints_floats && self.catalogue.is_present())?;
+        self.connection.execute(&bound, &codes, prints_floats && self.catalogue.is_present())?;
         let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
-        Ok((Arc::new(schema), columns))
+        Ok(Started { schema: Arc::new(schema), columns, formats })
     }
 
     /// Runs a statement of our own.
@@ -164,6 +166,13 @@ impl PostgresSession {
     }
 }
 
+/// A statement whose rows come next.
+struct Started {
+    schema: SchemaRef,
+    columns: Vec<ReadColumn>,
+    formats: Vec<Format>,
+}
+
 /// A column of a result, as it will be read.
 struct Planned {
     native: Type,
@@ -227,7 +236,9 @@ impl Session for PostgresSession {
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok((schema, columns)) => Ok(Box::new(Rows::new(*self, schema, columns, options))),
+            Ok(Started { schema, columns, formats }) => {
+                Ok(Box::new(Rows::new(*self, schema, columns, formats, options)))
+            }
             Err(error) => {
                 let is_good = self.connection.stop();
                 Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })
@@ -304,10 +315,5 @@ impl Session for PostgresSession {
 fn read_column(planned: &Planned, options: &ReadOptions) -> Result<ReadColumn> {
     let (name, data_type) = (planned.field.name(), planned.field.data_type());
     let decoder = decoder(name, &planned.native, planned.format, data_type, options)?;
-    Ok(ReadColumn {
-        native_type: planned.native.label(),
-        nullable: planned.field.is_nullable(),
-        format: planned.format,
-        decoder,
-    })
+    Ok(ReadColumn { native_type: planned.native.label(), nullable: planned.field.is_nullable(), decoder })
 }

@@ -13,6 +13,7 @@ mod table;
 mod target;
 mod trim;
 mod types;
+mod warn;
 
 use pyo3::prelude::*;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatchIterator;
 use longshore_core::{
     Batches, Decimals, Delivery, Error, OnOdd, Protocol, Query, ReadOptions, Request, Result, Settled, Split,
-    Uuids, Watch, within_limit,
+    TinyInt1, Uuids, Warnings, Watch, within_limit,
 };
 use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_schema};
 use pyo3::prelude::*;
@@ -22,6 +22,7 @@ use crate::switch::{Switch, reading_watch};
 use crate::table::Table;
 use crate::trim::Trim;
 use crate::types::data_type;
+use crate::warn::warn;
 
 /// A result whose statement has been sent and whose rows have not been taken.
 #[pyclass(frozen, module = "longshore._core")]
@@ -34,7 +35,11 @@ pub(crate) struct Reading {
     watch: Watch,
     switch: Switch,
     progress: Arc<Progress>,
+    warnings: Arc<Warnings>,
 }
+
+/// From a read's caller to what warns: `_whole`, `read`, `read_sql`, and the caller.
+const WHOLE: i32 = 4;
 
 /// How a caller wants a read to be split; `longshore.partition` has checked it.
 #[derive(FromPyObject)]
@@ -92,6 +97,7 @@ pub(crate) fn open_read(
         estimate,
         options,
     };
+    let warnings = request.options.warnings.clone();
     let watch = reading_watch(py, timeout, switch.clone(), progress.clone())?;
     let opened = py.detach(|| longshore_core::open_read(source.as_ref(), &request, &watch));
     let opened = opened.map_err(|error| {
@@ -99,7 +105,7 @@ pub(crate) fn open_read(
         raise(error)
     })?;
     let batches = Mutex::new(Some(opened.batches));
-    Ok(Reading { batches, serial: opened.serial, memory_limit, watch, switch, progress })
+    Ok(Reading { batches, serial: opened.serial, memory_limit, watch, switch, progress, warnings })
 }
 
 fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
@@ -124,6 +130,9 @@ fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
         numeric_nan: odd("numeric_nan"),
         infinity: odd("infinity"),
         time_24: odd("time_24"),
+        zero_date: odd("zero_date"),
+        tinyint1: if is("tinyint1", "bool") { TinyInt1::Bool } else { TinyInt1::Int8 },
+        lock: is("lock", "true"),
         uuid: if is("uuid", "text") { Uuids::Text } else { Uuids::Arrow },
         snapshot: !is("snapshot", "false"),
         protocol: if is("protocol", "text") { Protocol::Text } else { Protocol::Binary },
@@ -154,6 +163,7 @@ impl Reading {
         let filled = py.detach(|| fill(batches, choices, self.memory_limit, &self.progress));
         self.progress.end();
         let columns = filled.map_err(raise)?;
+        warn(&self.warnings, WHOLE).map_err(raise)?;
         let rows = columns.rows();
         Ok((columns.finish(py)?, rows))
     }
@@ -165,6 +175,7 @@ impl Reading {
         let settled = py.detach(|| collect(batches, self.memory_limit, &self.progress));
         self.progress.end();
         let (schema, batches) = settled.map_err(raise)?;
+        warn(&self.warnings, WHOLE).map_err(raise)?;
         if !for_polars {
             return Ok(Table::new(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema))));
         }
@@ -176,7 +187,7 @@ impl Reading {
 
     /// The result as a stream that waits for the server.
     fn stream(&self) -> PyResult<Stream> {
-        let live = Live::new(self.take()?, self.watch.clone(), self.progress.clone());
+        let live = Live::new(self.take()?, self.watch.clone(), self.progress.clone(), self.warnings.clone());
         Ok(Stream::new(live, self.switch.clone()))
     }
 }

@@ -7,7 +7,7 @@ use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
-use longshore_core::{Batches, Error, Result, Watch};
+use longshore_core::{Batches, Error, Result, Warnings, Watch};
 use longshore_frames::{
     Choices, Column, Columns, double_batch, double_schema, polars_batch, polars_refusal, polars_schema,
 };
@@ -21,6 +21,7 @@ use crate::read::backend_named;
 use crate::signals;
 use crate::switch::Switch;
 use crate::table::capsule;
+use crate::warn::warn;
 
 /// A result on its way, taken batch by batch or handed over as a whole.
 #[pyclass(frozen, module = "longshore._core")]
@@ -251,7 +252,11 @@ pub(crate) struct Live {
     yielded: bool,
     watch: Watch,
     progress: Arc<Progress>,
+    warnings: Arc<Warnings>,
 }
+
+/// From a stream's consumer to what warns: `_next`, `__next__`, and the consumer.
+const CONSUMER: i32 = 3;
 
 enum State {
     Running(Box<dyn Batches>),
@@ -261,9 +266,14 @@ enum State {
 
 impl Live {
     /// Hands `batches` on, each wait under `watch`.
-    pub(crate) fn new(batches: Box<dyn Batches>, watch: Watch, progress: Arc<Progress>) -> Self {
+    pub(crate) fn new(
+        batches: Box<dyn Batches>,
+        watch: Watch,
+        progress: Arc<Progress>,
+        warnings: Arc<Warnings>,
+    ) -> Self {
         let schema = batches.schema();
-        Self { schema, state: State::Running(batches), rows: 0, yielded: false, watch, progress }
+        Self { schema, state: State::Running(batches), rows: 0, yielded: false, watch, progress, warnings }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -280,6 +290,7 @@ impl Live {
                 self.progress.tick()?;
             } else {
                 self.progress.finish()?;
+                warn(&self.warnings, CONSUMER)?;
             }
             Ok(batch)
         });

@@ -1,8 +1,6 @@
-//! What the network sources share: sockets with TLS, the receive buffer, cells and their decoders' trait.
+//! What the network sources share: sockets with TLS, and the receive buffer.
 
-mod cells;
 mod certificate;
-mod decoder;
 mod inbox;
 mod low_water;
 mod socket;
@@ -11,8 +9,6 @@ mod tls;
 mod tunnel;
 mod verifier;
 
-pub use cells::{Cells, Span, Spans};
-pub use decoder::{CellFault, Decoder, Odd};
 pub use inbox::Inbox;
 pub use socket::Socket;
 pub use stream::{Address, Keepalive};

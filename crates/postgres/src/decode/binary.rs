@@ -7,15 +7,15 @@ use arrow_array::types::{
 };
 use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::DataType;
+use longshore_cells::calendar::DAY;
+use longshore_cells::decimal::DecimalType;
+use longshore_cells::odds::{Odds, infinite, out_of_range, time_24};
+use longshore_cells::{Booleans, Decoder, Derived, Fixed, Odd, Primitive, bytes, text};
 use longshore_core::OnOdd;
-use longshore_wire::{Decoder, Odd};
 
-use super::bytes::{Derived, Fixed, bytes, text};
 use super::dictionary::Labels;
 use super::nested::{Lists, Records};
-use super::numeric::{self, DecimalType};
-use super::odds::{Odds, infinite, out_of_range, time_24};
-use super::primitive::{Booleans, Primitive};
+use super::numeric;
 use crate::types::{Class, Kind, Type};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
@@ -23,8 +23,6 @@ const EPOCH_DAYS: i32 = 10_957;
 
 /// The same in microseconds.
 const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
-
-pub(super) const DAY: i64 = 86_400_000_000;
 
 /// The decoder of `native`'s binary form into `arrow`.
 pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Box<dyn Decoder> {
@@ -97,11 +95,11 @@ fn decimal(arrow: &DataType, numeric_nan: OnOdd) -> Box<dyn Decoder> {
     match *arrow {
         DataType::Decimal128(precision, scale) => {
             let to = DecimalType { precision, scale, numeric_nan };
-            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.binary(cell))
+            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| numeric::binary(to, cell))
         }
         DataType::Decimal256(precision, scale) => {
             let to = DecimalType { precision, scale, numeric_nan };
-            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.binary(cell))
+            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| numeric::binary(to, cell))
         }
         DataType::Float64 => {
             Primitive::<Float64Type, _>::boxed(as_is, move |cell| numeric::double(cell, numeric_nan))

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray, cast::AsArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use longshore_cells::Odd;
+use longshore_cells::decimal::{self, DecimalType, Mantissa};
 use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred};
-use longshore_wire::Odd;
 
-use super::numeric::{self, DecimalType, Mantissa, Parsed};
+use super::numeric::{self, Parsed};
 use crate::types::Format;
 
 /// The batches' arrays of one column with every deferred part of them in its final type.
@@ -131,7 +132,7 @@ impl Leaf<'_> {
             },
             Format::Text => {
                 let text = std::str::from_utf8(cell).unwrap_or_default();
-                numeric::Text::parse(text).map_or((0, 0), |text| text.extent())
+                decimal::Text::parse(text).map_or((0, 0), |text| text.extent())
             }
         }
     }
@@ -165,7 +166,7 @@ impl Leaf<'_> {
     {
         let read = |(row, cell): (u64, Option<&[u8]>)| match (cell, self.format) {
             (None, _) => Ok(None),
-            (Some(cell), Format::Binary) => self.value(decimal.binary(cell), row),
+            (Some(cell), Format::Binary) => self.value(numeric::binary(decimal, cell), row),
             (Some(cell), Format::Text) => self.value(decimal.text(cell), row),
         };
         (first..).zip(array).map(read).collect()

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::ScalarBuffer;
-use longshore_wire::{CellFault, Cells, Decoder};
-
-use super::primitive::Validity;
+use longshore_cells::{CellFault, Cells, Decoder, Validity};
 
 /// A column of an enum's labels, of which all batches share one dictionary.
 pub(crate) struct Labels {
@@ -23,7 +21,7 @@ impl Labels {
         let numbered = (0..).zip(labels);
         let keys_by_label = numbered.map(|(key, label)| (label.as_bytes().into(), key)).collect();
         let dictionary = Arc::new(StringArray::from_iter_values(labels));
-        Self { dictionary, keys_by_label, keys: Vec::new(), validity: Validity::new() }
+        Self { dictionary, keys_by_label, keys: Vec::new(), validity: Validity::default() }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Intervals in the text form of `IntervalStyle` postgres: `1 year 2 mons -3 days +04:05:06.789`.
 
 use arrow_buffer::IntervalMonthDayNano;
-use longshore_wire::Odd;
+use longshore_cells::Odd;
 
-use super::odds::{Odds, infinite, out_of_range};
-use super::text::utf8;
+use longshore_cells::odds::{Odds, infinite, out_of_range};
+use longshore_cells::text::utf8;
 
 /// The three parts of an interval's text.
 pub(super) fn parse(cell: &[u8], odds: Odds) -> Result<IntervalMonthDayNano, Odd> {

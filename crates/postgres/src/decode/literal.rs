@@ -1,7 +1,7 @@
 //! Array and record literals (PostgreSQL documentation, "Array Input and Output Syntax" and "Composite Type
 //! Input and Output Syntax").
 
-use longshore_wire::Odd;
+use longshore_cells::Odd;
 
 use super::nested::{Dimensions, Parts, SplitArray, SplitRecord};
 
@@ -176,7 +176,7 @@ fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longshore_wire::Cells;
+    use longshore_cells::Cells;
 
     fn array(text: &str) -> Result<(Vec<usize>, Vec<Option<String>>), Odd> {
         let mut parts = Parts::default();

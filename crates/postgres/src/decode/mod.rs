@@ -1,7 +1,6 @@
 //! Wire -> Arrow columns: which decoder reads a column's cells.
 
 mod binary;
-mod bytes;
 pub(crate) mod civil;
 mod deferred;
 mod dictionary;
@@ -9,16 +8,14 @@ mod interval;
 mod literal;
 mod nested;
 mod numeric;
-mod odds;
-mod primitive;
 mod text;
 
 use arrow_schema::DataType;
+use longshore_cells::Decoder;
+use longshore_cells::odds::Odds;
 use longshore_core::{Error, Kind, Place, ReadOptions, Result};
-use longshore_wire::Decoder;
 
 pub(crate) use deferred::settle;
-pub(crate) use odds::Odds;
 
 use crate::types::{Format, Type};
 

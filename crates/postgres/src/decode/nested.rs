@@ -5,9 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{FieldRef, Fields};
-use longshore_wire::{CellFault, Cells, Decoder, Odd, Span};
-
-use super::primitive::{Validity, fault};
+use longshore_cells::{CellFault, Cells, Decoder, Odd, Span, Validity, fault};
 
 /// Receives the parts of one nested value, in order.
 #[derive(Default)]
@@ -116,7 +114,7 @@ impl Lists {
         let mut levels = Vec::new();
         let mut item = item;
         for depth in 0..dimensions {
-            levels.push(Level { item: item.clone(), offsets: vec![0], validity: Validity::new() });
+            levels.push(Level { item: item.clone(), offsets: vec![0], validity: Validity::default() });
             if let (arrow_schema::DataType::List(inner), true) = (item.data_type(), depth + 1 < dimensions) {
                 item = inner.clone();
             }
@@ -226,7 +224,7 @@ pub(crate) struct Records {
 impl Records {
     pub(crate) fn new(fields: Fields, children: Vec<Box<dyn Decoder>>, split: Box<dyn SplitRecord>) -> Self {
         let parts = children.iter().map(|_| Parts::default()).collect();
-        Self { fields, children, parts, split, validity: Validity::new(), rows: 0 }
+        Self { fields, children, parts, split, validity: Validity::default(), rows: 0 }
     }
 }
 

@@ -115,10 +115,10 @@ impl Spans {
         self.rows
     }
 
-    /// Whether the chunk takes no further row.
+    /// The rows that the chunk can hold.
     #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.rows == ROWS
+    pub fn capacity(&self) -> usize {
+        ROWS
     }
 
     /// The number of columns.

@@ -1,14 +1,18 @@
-//! Values that PostgreSQL has and Arrow has not, and what the caller wants of them.
+//! Values that databases have and Arrow has not, and what the caller wants of them.
 
 use longshore_core::{OnOdd, ReadOptions};
-use longshore_wire::Odd;
+
+use crate::Odd;
 
 /// The caller's choices for such values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Odds {
-    pub(crate) numeric_nan: OnOdd,
-    pub(crate) infinity: OnOdd,
-    pub(crate) time_24: OnOdd,
+pub struct Odds {
+    /// NaN and infinity in decimals.
+    pub numeric_nan: OnOdd,
+    /// Infinite dates and timestamps, and those out of Arrow's range.
+    pub infinity: OnOdd,
+    /// The time 24:00.
+    pub time_24: OnOdd,
 }
 
 impl From<&ReadOptions> for Odds {
@@ -27,7 +31,8 @@ fn odd(policy: OnOdd, what: &'static str, hint: &'static str) -> Odd {
 
 /// An infinite date, timestamp or interval.
 #[cold]
-pub(crate) fn infinite(policy: OnOdd) -> Odd {
+#[must_use]
+pub fn infinite(policy: OnOdd) -> Odd {
     odd(
         policy,
         "infinity has no Arrow value",
@@ -37,7 +42,8 @@ pub(crate) fn infinite(policy: OnOdd) -> Odd {
 
 /// A moment or span beyond Arrow's 64 bits.
 #[cold]
-pub(crate) fn out_of_range(policy: OnOdd) -> Odd {
+#[must_use]
+pub fn out_of_range(policy: OnOdd) -> Odd {
     odd(
         policy,
         "the value is beyond what Arrow's type holds",
@@ -47,7 +53,8 @@ pub(crate) fn out_of_range(policy: OnOdd) -> Odd {
 
 /// The time 24:00.
 #[cold]
-pub(crate) fn time_24(policy: OnOdd) -> Odd {
+#[must_use]
+pub fn time_24(policy: OnOdd) -> Odd {
     odd(
         policy,
         "24:00 has no Arrow value; consumers would read it as 00:00",

@@ -5,32 +5,40 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::DataType;
-use longshore_wire::{CellFault, Cells, Decoder, Odd};
+
+use crate::{CellFault, Cells, Decoder, Odd};
 
 /// Which rows hold a value; costs nothing until the first NULL.
-pub(crate) struct Validity(NullBufferBuilder);
+#[derive(Debug)]
+pub struct Validity(NullBufferBuilder);
 
-impl Validity {
-    pub(crate) fn new() -> Self {
+impl Default for Validity {
+    fn default() -> Self {
         Self(NullBufferBuilder::new(0))
     }
+}
 
-    pub(crate) fn all_valid(&mut self, count: usize) {
+impl Validity {
+    /// Adds `count` rows that hold a value.
+    pub fn all_valid(&mut self, count: usize) {
         self.0.append_n_non_nulls(count);
     }
 
-    pub(crate) fn push(&mut self, valid: bool) {
+    /// Adds a row.
+    pub fn push(&mut self, valid: bool) {
         self.0.append(valid);
     }
 
-    pub(crate) fn finish(&mut self) -> Option<NullBuffer> {
+    /// The rows so far, which are now forgotten; `None` where all hold a value.
+    pub fn finish(&mut self) -> Option<NullBuffer> {
         self.0.finish()
     }
 }
 
 /// The fault of `row`, whose cell is `odd`; `None` where the caller's options make it NULL.
 #[cold]
-pub(crate) fn fault(row: usize, odd: Odd) -> Option<CellFault> {
+#[must_use]
+pub fn fault(row: usize, odd: Odd) -> Option<CellFault> {
     match odd {
         Odd::Null => None,
         Odd::Fault(text) => {
@@ -42,7 +50,7 @@ pub(crate) fn fault(row: usize, odd: Odd) -> Option<CellFault> {
 
 /// What `parse` reads in the cell of `row`; `None` for NULL, and where the caller's options make it NULL.
 #[inline]
-pub(crate) fn parsed<T>(
+pub fn parsed<T>(
     row: usize,
     cell: Option<&[u8]>,
     parse: &mut impl FnMut(&[u8]) -> Result<T, Odd>,
@@ -54,7 +62,7 @@ pub(crate) fn parsed<T>(
 }
 
 /// A column of `T`, each cell of which `parse` reads.
-pub(crate) struct Primitive<T: ArrowPrimitiveType, F> {
+pub struct Primitive<T: ArrowPrimitiveType, F> {
     data_type: DataType,
     values: Vec<T::Native>,
     validity: Validity,
@@ -67,8 +75,8 @@ where
     F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
 {
     /// A column of Arrow type `data_type`, which is `T` with a time zone or a scale.
-    pub(crate) fn boxed(data_type: DataType, parse: F) -> Box<dyn Decoder> {
-        Box::new(Self { data_type, values: Vec::new(), validity: Validity::new(), parse })
+    pub fn boxed(data_type: DataType, parse: F) -> Box<dyn Decoder> {
+        Box::new(Self { data_type, values: Vec::new(), validity: Validity::default(), parse })
     }
 
     /// Reads cells that hold no NULL; stops at the first odd one.
@@ -121,15 +129,16 @@ where
 }
 
 /// A column of booleans.
-pub(crate) struct Booleans<F> {
+pub struct Booleans<F> {
     values: BooleanBufferBuilder,
     validity: Validity,
     parse: F,
 }
 
 impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Booleans<F> {
-    pub(crate) fn boxed(parse: F) -> Box<dyn Decoder> {
-        Box::new(Self { values: BooleanBufferBuilder::new(0), validity: Validity::new(), parse })
+    /// Such a column.
+    pub fn boxed(parse: F) -> Box<dyn Decoder> {
+        Box::new(Self { values: BooleanBufferBuilder::new(0), validity: Validity::default(), parse })
     }
 }
 

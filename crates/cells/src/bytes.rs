@@ -6,15 +6,15 @@ use std::sync::Arc;
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
-use longshore_wire::{CellFault, Cells, Decoder, Odd};
 use simdutf8::basic::from_utf8;
 
-use super::primitive::{Validity, fault, parsed};
+use crate::primitive::{Validity, fault, parsed};
+use crate::{CellFault, Cells, Decoder, Odd};
 
 /// A column of text or bytes that the wire carries as they are.
 ///
-/// A batch is closed long before its bytes reach the 2 GiB that 32-bit offsets can tell: see `rows.rs`.
-pub(crate) struct Plain<T: ByteArrayType> {
+/// A batch is closed long before its bytes reach the 2 GiB that 32-bit offsets can tell: see `assembly.rs`.
+pub struct Plain<T: ByteArrayType> {
     values: Vec<u8>,
     offsets: Vec<T::Offset>,
     validity: Validity,
@@ -22,17 +22,26 @@ pub(crate) struct Plain<T: ByteArrayType> {
 }
 
 /// A column of UTF-8 text, checked.
-pub(crate) fn text() -> Box<dyn Decoder> {
+#[must_use]
+pub fn text() -> Box<dyn Decoder> {
     Box::new(Plain::<Utf8Type>::new())
 }
 
 /// A column of bytes.
-pub(crate) fn bytes() -> Box<dyn Decoder> {
+#[must_use]
+pub fn bytes() -> Box<dyn Decoder> {
     Box::new(Plain::<BinaryType>::new())
 }
 
+/// A column of bytes with 64-bit offsets.
+#[must_use]
+pub fn large_bytes() -> Box<dyn Decoder> {
+    Box::new(Plain::<LargeBinaryType>::new())
+}
+
 /// A column of UTF-8 text with 64-bit offsets, checked.
-pub(crate) fn large_text() -> Box<dyn Decoder> {
+#[must_use]
+pub fn large_text() -> Box<dyn Decoder> {
     Box::new(Plain::<LargeUtf8Type>::new())
 }
 
@@ -41,7 +50,7 @@ impl<T: ByteArrayType> Plain<T> {
         Self {
             values: Vec::new(),
             offsets: vec![T::Offset::default()],
-            validity: Validity::new(),
+            validity: Validity::default(),
             kind: PhantomData,
         }
     }
@@ -98,7 +107,7 @@ fn array<T: ByteArrayType>(
 }
 
 /// What a value's bytes must be.
-pub(crate) trait Checked: Send {
+pub trait Checked: Send {
     /// Checks the values that `offsets` tell, of which `bytes` are all the bytes and start at `base`.
     fn check<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault>;
 }
@@ -144,15 +153,15 @@ fn check_utf8<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> R
         row,
         what: "the text is not valid UTF-8".into(),
         hint: Some(
-            "the database's encoding is SQL_ASCII or its data is damaged: read the column as bytes with \
-             convert_to(column, 'SQL_ASCII')"
+            "the database's encoding is none, or its data is damaged: read the column as bytes, in PostgreSQL with \
+             convert_to(column, 'SQL_ASCII'), elsewhere with CAST(column AS BINARY) or AS BLOB"
                 .into(),
         ),
     })
 }
 
 /// A column of text or bytes that `append` derives from each cell.
-pub(crate) struct Derived<T: ByteArrayType, F> {
+pub struct Derived<T: ByteArrayType, F> {
     plain: Plain<T>,
     append: F,
 }
@@ -162,7 +171,8 @@ where
     T: ByteArrayType + Checked,
     F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
 {
-    pub(crate) fn boxed(append: F) -> Box<dyn Decoder> {
+    /// Such a column.
+    pub fn boxed(append: F) -> Box<dyn Decoder> {
         Box::new(Self { plain: Plain::<T>::new(), append })
     }
 }
@@ -201,15 +211,16 @@ where
 }
 
 /// A column of values of `N` bytes each.
-pub(crate) struct Fixed<const N: usize, F> {
+pub struct Fixed<const N: usize, F> {
     values: Vec<u8>,
     validity: Validity,
     parse: F,
 }
 
 impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> Fixed<N, F> {
-    pub(crate) fn boxed(parse: F) -> Box<dyn Decoder> {
-        Box::new(Self { values: Vec::new(), validity: Validity::new(), parse })
+    /// Such a column.
+    pub fn boxed(parse: F) -> Box<dyn Decoder> {
+        Box::new(Self { values: Vec::new(), validity: Validity::default(), parse })
     }
 }
 

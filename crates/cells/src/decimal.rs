@@ -1,0 +1,321 @@
+//! Decimals, exact or to the nearest double, from their text; and what every form of a decimal shares.
+
+use arrow_buffer::i256;
+use longshore_core::OnOdd;
+
+use crate::Odd;
+
+/// NaN or infinity where a decimal is wanted.
+#[cold]
+#[must_use]
+pub fn special(value: f64, policy: OnOdd) -> Odd {
+    match policy {
+        OnOdd::Null => Odd::Null,
+        OnOdd::Error => Odd::with_hint(
+            format!("{value} has no exact decimal"),
+            "read it as NULL with options={\"numeric_nan\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
+        ),
+    }
+}
+
+/// Why a value is no decimal of the wanted type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// It has too many decimals.
+    Decimals,
+    /// It has too many digits.
+    Digits,
+    /// It is none at all.
+    Damaged,
+}
+
+/// The longest value that a fault shows in full.
+const SHOWN: usize = 60;
+
+impl Misfit {
+    /// The fault of `value`, which is no `to`.
+    #[cold]
+    #[must_use]
+    pub fn of(self, value: &str, to: DecimalType) -> Odd {
+        let shown = value.get(..SHOWN).map_or_else(|| value.to_owned(), |start| format!("{start}..."));
+        let DecimalType { precision, scale, .. } = to;
+        match self {
+            Self::Damaged => Odd::fault("the server sent a damaged decimal"),
+            Self::Decimals => Odd::with_hint(
+                format!("{shown} has more than {scale} decimals"),
+                "give the column a type that holds it, such as schema={\"<column>\": \"decimal256(76, 30)\"} or \"string\"",
+            ),
+            Self::Digits => Odd::with_hint(
+                format!("{shown} has more digits than decimal({precision}, {scale}) holds"),
+                "give the column a wider type, such as schema={\"<column>\": \"decimal256(76, 10)\"} or \"string\"",
+            ),
+        }
+    }
+}
+
+/// A value that no double can hold.
+#[cold]
+#[must_use]
+pub fn beyond_double() -> Odd {
+    Odd::with_hint(
+        "the value is beyond the largest double",
+        "ask for text: schema={\"<column>\": \"string\"}",
+    )
+}
+
+/// Integers that decimals are made of.
+pub trait Mantissa: Copy + Send + 'static {
+    /// Zero.
+    const ZERO: Self;
+    /// `self * factor + addend`, where that fits.
+    fn times_plus(self, factor: i32, addend: i32) -> Option<Self>;
+    /// `self / 10^count`, where nothing is left over.
+    fn shorten(self, count: u32) -> Option<Self>;
+    /// `-self`.
+    #[must_use]
+    fn negated(self) -> Self;
+    /// Whether it has at most `precision` decimal digits.
+    fn fits(self, precision: u8) -> bool;
+}
+
+impl Mantissa for i128 {
+    const ZERO: Self = 0;
+
+    #[inline]
+    fn times_plus(self, factor: i32, addend: i32) -> Option<Self> {
+        self.checked_mul(i128::from(factor))?.checked_add(i128::from(addend))
+    }
+
+    fn shorten(self, count: u32) -> Option<Self> {
+        let power = 10_i128.checked_pow(count)?;
+        (self % power == 0).then(|| self / power)
+    }
+
+    fn negated(self) -> Self {
+        -self
+    }
+
+    #[inline]
+    fn fits(self, precision: u8) -> bool {
+        10_i128.checked_pow(u32::from(precision)).is_none_or(|bound| -bound < self && self < bound)
+    }
+}
+
+impl Mantissa for i256 {
+    const ZERO: Self = i256::ZERO;
+
+    fn times_plus(self, factor: i32, addend: i32) -> Option<Self> {
+        self.checked_mul(i256::from(factor))?.checked_add(i256::from(addend))
+    }
+
+    fn shorten(self, count: u32) -> Option<Self> {
+        let power = i256::from(10).checked_pow(count)?;
+        (self.checked_rem(power)? == i256::ZERO).then(|| self.wrapping_div(power))
+    }
+
+    fn negated(self) -> Self {
+        self.wrapping_neg()
+    }
+
+    fn fits(self, precision: u8) -> bool {
+        let Some(bound) = i256::from(10).checked_pow(u32::from(precision)) else { return true };
+        bound.wrapping_neg() < self && self < bound
+    }
+}
+
+/// A decimal type and what to do with what it cannot hold.
+#[derive(Clone, Copy, Debug)]
+pub struct DecimalType {
+    /// All its digits.
+    pub precision: u8,
+    /// Those after the point.
+    pub scale: i8,
+    /// NaN and infinity, which it cannot hold.
+    pub numeric_nan: OnOdd,
+}
+
+impl DecimalType {
+    /// The text cell as this decimal's integer: `-12.50`, `1e+3`, `NaN`.
+    pub fn text<M: Mantissa>(self, cell: &[u8]) -> Result<M, Odd> {
+        let text = std::str::from_utf8(cell).unwrap_or_default();
+        let decimal = Text::parse(text).ok_or_else(|| not_a_number(text, self.numeric_nan))?;
+        let mut mantissa = M::ZERO;
+        for digit in decimal.digits() {
+            mantissa =
+                mantissa.times_plus(10, i32::from(digit)).ok_or_else(|| Misfit::Digits.of(text, self))?;
+        }
+        let mantissa = rescale(mantissa, decimal.decimals, self).map_err(|misfit| misfit.of(text, self))?;
+        Ok(if decimal.negative { mantissa.negated() } else { mantissa })
+    }
+}
+
+/// Brings an integer with `decimals` decimal places to the type's scale.
+#[inline]
+pub fn rescale<M: Mantissa>(mantissa: M, decimals: i32, to: DecimalType) -> Result<M, Misfit> {
+    let shift = i32::from(to.scale) - decimals;
+    let scaled = if shift < 0 {
+        mantissa.shorten(shift.unsigned_abs()).ok_or(Misfit::Decimals)?
+    } else {
+        let mut scaled = mantissa;
+        // More steps than digits exist would only multiply a zero.
+        for _ in 0..shift.min(80) {
+            scaled = scaled.times_plus(10, 0).ok_or(Misfit::Digits)?;
+        }
+        scaled
+    };
+    if scaled.fits(to.precision) { Ok(scaled) } else { Err(Misfit::Digits) }
+}
+
+/// `mantissa / 10^decimals` where both are doubles without rounding, so that the division rounds once.
+#[inline]
+#[must_use]
+pub fn exact_quotient(mantissa: i64, decimals: i32) -> Option<f64> {
+    #[allow(clippy::cast_precision_loss)] // below 2^53 there is none
+    let exact = (mantissa < (1 << 53)).then_some(mantissa as f64)?;
+    match decimals {
+        0..=22 => Some(exact / POWERS[usize::try_from(decimals).ok()?]),
+        -4..=-1 => Some(exact * POWERS[usize::try_from(-decimals).ok()?]).filter(|_| mantissa < (1 << 39)),
+        _ => None,
+    }
+}
+
+/// Powers of ten that are exact as doubles.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+/// The double nearest to a numeric's text.
+pub fn text_double(cell: &[u8], policy: OnOdd) -> Result<f64, Odd> {
+    let text = std::str::from_utf8(cell).unwrap_or_default();
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) if Text::parse(text).is_some() => Err(beyond_double()),
+        _ => Err(not_a_number(text, policy)),
+    }
+}
+
+/// Faults a numeric's text that is no decimal; NaN and infinity as the caller wants them.
+pub fn text_decimal(cell: &[u8], policy: OnOdd) -> Result<(), Odd> {
+    let text = std::str::from_utf8(cell).unwrap_or_default();
+    Text::parse(text).map(|_| ()).ok_or_else(|| not_a_number(text, policy))
+}
+
+/// Whether two decimals' texts spell one number, however they write it.
+#[must_use]
+pub fn is_same_number(a: &str, b: &str) -> bool {
+    match (Text::parse(a), Text::parse(b)) {
+        (Some(a), Some(b)) => a.significant() == b.significant(),
+        _ => false,
+    }
+}
+
+#[cold]
+fn not_a_number(text: &str, policy: OnOdd) -> Odd {
+    match text {
+        "NaN" => special(f64::NAN, policy),
+        "Infinity" => special(f64::INFINITY, policy),
+        "-Infinity" => special(f64::NEG_INFINITY, policy),
+        _ => Odd::fault(format!("{text:?} is no number")),
+    }
+}
+
+/// A decimal's text taken apart.
+#[derive(Debug)]
+pub struct Text<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    /// Decimal places of the integer that `whole` and `fraction` spell together.
+    decimals: i32,
+}
+
+impl<'a> Text<'a> {
+    /// `[+-]digits[.digits][E[+-]digits]`; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (number, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.len() + fraction.len() == 0 || !digits(whole) || !digits(fraction) {
+            return None;
+        }
+        let exponent: i32 = exponent.parse().ok().filter(|exponent: &i32| exponent.abs() < 100_000)?;
+        let fraction = fraction.trim_end_matches('0');
+        let decimals = i32::try_from(fraction.len()).ok()? - exponent;
+        Some(Self { negative, whole: whole.trim_start_matches('0'), fraction, decimals })
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> {
+        self.whole.bytes().chain(self.fraction.bytes()).map(|byte| byte - b'0')
+    }
+
+    /// Sign, digits without zeros at either end, and decimal places of the last; all alike for every zero.
+    fn significant(&self) -> (bool, Vec<u8>, i64) {
+        let mut digits: Vec<u8> = self.digits().skip_while(|digit| *digit == 0).collect();
+        let mut decimals = i64::from(self.decimals);
+        while digits.pop_if(|digit| *digit == 0).is_some() {
+            decimals -= 1;
+        }
+        if digits.is_empty() { (false, digits, 0) } else { (self.negative, digits, decimals) }
+    }
+
+    /// Decimal places after the point, and digits before it, without zeros at either end.
+    #[must_use]
+    pub fn extent(&self) -> (i32, i32) {
+        let digits: Vec<u8> = self.digits().collect();
+        let Some(first) = digits.iter().position(|digit| *digit != 0) else { return (0, 0) };
+        let trailing = digits.iter().rev().take_while(|digit| **digit == 0).count();
+        let length = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        let decimals = self.decimals - length(trailing);
+        (decimals.max(0), (length(digits.len() - first) - self.decimals).max(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(precision: u8, scale: i8) -> DecimalType {
+        DecimalType { precision, scale, numeric_nan: OnOdd::Error }
+    }
+
+    #[test]
+    fn one_number_has_many_texts() {
+        for (a, b) in [("1", "1.000"), ("-100", "-1e2"), ("0", "-0.00"), ("0.05", "5e-2"), ("+7", "007")] {
+            assert!(is_same_number(a, b), "{a} {b}");
+        }
+        for (a, b) in [("1", "-1"), ("1", "10"), ("1", "1.00000000000000000001"), ("0", "x"), ("NaN", "NaN")]
+        {
+            assert!(!is_same_number(a, b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn texts_are_exact_or_a_fault() {
+        assert_eq!(decimal(10, 2).text::<i128>(b"-12.5"), Ok(-1250));
+        assert_eq!(decimal(10, 2).text::<i128>(b"1e+3"), Ok(100_000));
+        assert_eq!(decimal(10, 2).text::<i128>(b"1.5000"), Ok(150));
+        for bad in ["", "-", ".", "1.005", "abc", "1e99999999999", "NaN"] {
+            assert!(matches!(decimal(10, 2).text::<i128>(bad.as_bytes()), Err(Odd::Fault(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn extents_leave_zeros_out() {
+        assert_eq!(Text::parse("-0012.3400").unwrap().extent(), (2, 2));
+        assert_eq!(Text::parse("1e+3").unwrap().extent(), (0, 4));
+        assert_eq!(Text::parse("0.00").unwrap().extent(), (0, 0));
+    }
+
+    #[test]
+    fn doubles_are_the_nearest_or_a_fault() {
+        assert_eq!(text_double(b"0.1", OnOdd::Error), Ok(0.1));
+        assert!(matches!(text_double(b"1e400", OnOdd::Null), Err(Odd::Fault(_))));
+        assert_eq!(text_double(b"NaN", OnOdd::Null), Err(Odd::Null));
+    }
+}

@@ -1,0 +1,20 @@
+//! Cells -> Arrow columns: what every source shares that brings its values as bytes.
+//!
+//! A first pass over a chunk of rows finds where each value lies ([`Spans`]), a second has each column's [`Decoder`] append
+//! its [`Cells`] to an Arrow array, and [`Assembly`] makes record batches of them.
+
+mod assembly;
+mod bytes;
+pub mod calendar;
+mod cell;
+pub mod decimal;
+mod decoder;
+pub mod odds;
+mod primitive;
+pub mod text;
+
+pub use assembly::{Assembly, ReadColumn};
+pub use bytes::{Checked, Derived, Fixed, Plain, bytes, large_bytes, large_text, text};
+pub use cell::{Cells, Span, Spans};
+pub use decoder::{CellFault, Decoder, Odd};
+pub use primitive::{Booleans, Primitive, Validity, fault, parsed};

@@ -1,0 +1,221 @@
+//! Text cells, read as the number or the moment that is wanted. What a text says that the type cannot hold is a fault,
+//! never rounded.
+
+use arrow_array::types::{
+    ArrowPrimitiveType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
+};
+use arrow_schema::{DataType, TimeUnit};
+use longshore_core::OnOdd;
+
+use crate::calendar::timestamp_text;
+use crate::odds::out_of_range;
+use crate::primitive::Primitive;
+use crate::{Decoder, Odd, decimal};
+
+/// The cell as text, and a fault that says what was wanted of it.
+pub fn utf8(cell: &[u8]) -> Result<&str, Odd> {
+    std::str::from_utf8(cell).map_err(|_| Odd::fault("the text is not valid UTF-8"))
+}
+
+/// The fault of a `text` that is no `what`.
+#[cold]
+#[must_use]
+pub fn not(what: &str, text: &str) -> Odd {
+    Odd::fault(format!("{text:?} is no {what}"))
+}
+
+/// Integers, and numbers whose decimals are all zero.
+#[must_use]
+pub fn integer<T: ArrowPrimitiveType>() -> Box<dyn Decoder>
+where
+    T::Native: TryFrom<i128>,
+{
+    Primitive::<T, _>::boxed(T::DATA_TYPE, |cell| {
+        let text = utf8(cell)?;
+        let digits = match text.split_once('.') {
+            Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
+            _ => text,
+        };
+        let value: i128 = digits.parse().map_err(|_| not("integer", text))?;
+        T::Native::try_from(value).map_err(|_| {
+            Odd::with_hint(
+                format!("{text} does not fit {}", T::DATA_TYPE),
+                "ask for a wider type: schema={\"<column>\": \"int64\"}",
+            )
+        })
+    })
+}
+
+/// Whether a text that was read as infinity or NaN says so itself, or is a number that overflowed.
+fn is_named(text: &str) -> bool {
+    // "inf", "infinity" and "nan" all have it, and no number does.
+    text.bytes().any(|byte| byte.eq_ignore_ascii_case(&b'n'))
+}
+
+/// float4's text is the shortest that gives the same float back.
+pub fn shortest_float(cell: &[u8]) -> Result<f32, Odd> {
+    let text = utf8(cell)?;
+    let value: f32 = text.parse().map_err(|_| not("number", text))?;
+    if value.is_finite() || is_named(text) { Ok(value) } else { Err(no_float32(text)) }
+}
+
+/// float8's text is the shortest that gives the same double back.
+pub fn shortest_double(cell: &[u8]) -> Result<f64, Odd> {
+    let text = utf8(cell)?;
+    let value: f64 = text.parse().map_err(|_| not("number", text))?;
+    if value.is_finite() || is_named(text) { Ok(value) } else { Err(decimal::beyond_double()) }
+}
+
+/// The float that is the same number as a float8.
+pub fn narrowed(cell: &[u8]) -> Result<f32, Odd> {
+    let value = shortest_double(cell)?;
+    #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the next line
+    let float = value as f32;
+    if f64::from(float).to_bits() == value.to_bits() || value.is_nan() {
+        return Ok(float);
+    }
+    Err(no_float32(utf8(cell)?))
+}
+
+/// The float that is the very number that the text spells.
+pub fn exact_float(cell: &[u8]) -> Result<f32, Odd> {
+    let text = utf8(cell)?;
+    let value = shortest_float(cell)?;
+    // 149 decimals spell every float32 in full.
+    if is_named(text) || decimal::is_same_number(text, &format!("{value:.149}")) {
+        return Ok(value);
+    }
+    Err(no_float32(text))
+}
+
+#[cold]
+fn no_float32(text: &str) -> Odd {
+    Odd::with_hint(
+        format!("{text} has no exact float32"),
+        "ask for a wider type: schema={\"<column>\": \"float64\"}",
+    )
+}
+
+/// The nearest double; but an integer, written out, that a double would round is a fault.
+pub fn double(cell: &[u8]) -> Result<f64, Odd> {
+    let text = utf8(cell)?;
+    let value = shortest_double(cell)?;
+    if !is_whole(text) || decimal::is_same_number(text, &format!("{value:.0}")) {
+        return Ok(value);
+    }
+    Err(Odd::with_hint(
+        format!("{text} has no exact float64"),
+        "ask for an exact type: schema={\"<column>\": \"decimal128(38, 0)\"}",
+    ))
+}
+
+/// Whether the text is an integer with all its digits, and at most zeros after the point.
+fn is_whole(text: &str) -> bool {
+    let (whole, zeros) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+    digits.bytes().all(|byte| byte.is_ascii_digit()) && zeros.bytes().all(|byte| byte == b'0')
+}
+
+/// A UUID's sixteen bytes, from its digits with hyphens or without.
+pub fn uuid(cell: &[u8]) -> Result<[u8; 16], Odd> {
+    let digits: Vec<u8> = cell.iter().copied().filter(|byte| *byte != b'-').collect();
+    unhex(&digits).and_then(|bytes| bytes.try_into().ok()).map_or_else(|| Err(not("UUID", utf8(cell)?)), Ok)
+}
+
+/// The bytes that pairs of hexadecimal digits spell.
+#[must_use]
+pub fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pair = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
+    if rest.is_empty() { pairs.iter().map(pair).collect() } else { None }
+}
+
+/// A column of timestamps in `unit`, each of whose cells `read` gives in microseconds. `policy` is for those beyond what
+/// the unit can count.
+pub fn timestamps<F>(arrow: DataType, unit: TimeUnit, policy: OnOdd, mut read: F) -> Box<dyn Decoder>
+where
+    F: FnMut(&[u8]) -> Result<i64, Odd> + Send + 'static,
+{
+    match unit {
+        TimeUnit::Microsecond => Primitive::<TimestampMicrosecondType, _>::boxed(arrow, read),
+        TimeUnit::Nanosecond => Primitive::<TimestampNanosecondType, _>::boxed(arrow, move |cell| {
+            let microseconds = read(cell)?;
+            microseconds.checked_mul(1000).ok_or_else(|| beyond(microseconds, policy))
+        }),
+        TimeUnit::Millisecond => {
+            Primitive::<TimestampMillisecondType, _>::boxed(arrow, move |cell| whole(read(cell)?, 1000))
+        }
+        TimeUnit::Second => {
+            Primitive::<TimestampSecondType, _>::boxed(arrow, move |cell| whole(read(cell)?, 1_000_000))
+        }
+    }
+}
+
+/// A moment that nanoseconds cannot count.
+#[cold]
+fn beyond(microseconds: i64, policy: OnOdd) -> Odd {
+    match policy {
+        OnOdd::Error => Odd::with_hint(
+            format!("{} is beyond what nanoseconds can count", timestamp_text(microseconds)),
+            "ask for microseconds: schema={\"<column>\": \"timestamp[us]\"}",
+        ),
+        OnOdd::Null => out_of_range(policy),
+    }
+}
+
+/// `microseconds` in a coarser unit, where nothing is lost.
+fn whole(microseconds: i64, unit: i64) -> Result<i64, Odd> {
+    if microseconds % unit == 0 {
+        return Ok(microseconds / unit);
+    }
+    Err(Odd::with_hint(
+        format!("{} has a finer fraction than the wanted type", timestamp_text(microseconds)),
+        "ask for microseconds: schema={\"<column>\": \"timestamp[us]\"}",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_exact_or_a_fault() {
+        assert_eq!(double(b"9007199254740992"), Ok(9_007_199_254_740_992.0));
+        assert_eq!(double(b"9007199254740992.00"), Ok(9_007_199_254_740_992.0));
+        assert_eq!(double(b"1.25"), Ok(1.25));
+        assert_eq!(double(b"-0.0").map(f64::to_bits), Ok((-0.0_f64).to_bits()));
+        for rounded in ["9007199254740993", "9007199254740993.0", "-9007199254740993.000", "1e400", "-1e400"]
+        {
+            assert!(double(rounded.as_bytes()).is_err(), "{rounded}");
+        }
+        let long = format!("1{}1", "0".repeat(60));
+        assert!(double(long.as_bytes()).is_err());
+        for named in ["Infinity", "inf", "infinity"] {
+            assert_eq!(double(named.as_bytes()), Ok(f64::INFINITY), "{named}");
+        }
+        assert_eq!(double(b"-Infinity"), Ok(f64::NEG_INFINITY));
+        assert!(double(b"NaN").is_ok_and(f64::is_nan));
+        assert!(double(b"1e99999999").is_err() && shortest_double(b"1e400").is_err());
+        // float8's own text is never the exact decimal.
+        assert_eq!(shortest_double(b"12345678901234567000"), Ok(12_345_678_901_234_567_000.0));
+        assert_eq!(exact_float(b"0.5"), Ok(0.5));
+        assert!(exact_float(b"0.1").is_err());
+        assert_eq!(exact_float(b"Infinity"), Ok(f32::INFINITY));
+        assert_eq!(exact_float(b"16777216.0"), Ok(16_777_216.0));
+        assert_eq!(exact_float(b"5e-1"), Ok(0.5));
+        assert_eq!(exact_float(b"-0"), Ok(0.0));
+        for inexact in ["1.00000000000000000001", "16777217", "1e39", "1e400", "1e-46", "0.1", "x", ""] {
+            assert!(exact_float(inexact.as_bytes()).is_err(), "{inexact}");
+        }
+        assert_eq!(narrowed(b"1e+20").ok(), None);
+        assert_eq!(narrowed(b"0.5"), Ok(0.5));
+    }
+
+    #[test]
+    fn uuids() {
+        assert_eq!(uuid(b"00000000-0000-0000-0000-0000000000ff").map(|bytes| bytes[15]), Ok(255));
+        assert!(uuid(b"0").is_err());
+    }
+}
