@@ -85,12 +85,15 @@ def read(
             progress=report,
             switch=switch,
         )
-        if reading.serial is not None and (partition_on, partition_num) != (None, None):
+        stack.callback(reading.close)
+        asks = is_list_of_texts(query) or (partition_on, partition_num) != (None, None)
+        if reading.serial is not None and asks:
             warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER)
         if frame is None:
+            stream = reading.stream()
             # The bar goes on as long as the stream.
             stack.pop_all()
-            return Stream(reading.stream(), exact=types, json_objects=chosen.json == "object")
+            return Stream(stream, exact=types, json_objects=chosen.json == "object")
         return _whole(reading, frame, json_objects=chosen.json == "object")
 
 

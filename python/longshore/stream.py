@@ -1,5 +1,6 @@
 """Results that are read while they are consumed."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence, Sized
 from types import TracebackType
@@ -101,7 +102,10 @@ class Stream(_Pieces["pa.RecordBatch"]):
 
     def _next(self) -> "pa.RecordBatch | None":
         batch = self._core.next()
-        return batch if batch is None or self._arrow is None else self._arrow.record_batch(batch)
+        if batch is None or self._arrow is None:
+            return batch
+        with _ending(self._core):
+            return self._arrow.record_batch(batch)
 
     @property
     def schema(self) -> "pa.Schema":
@@ -132,12 +136,8 @@ class Stream(_Pieces["pa.RecordBatch"]):
                 return None
             columns, rows = taken
             rows_before += rows
-            try:
+            with _ending(core):
                 return target.build(columns, rows, first=rows_before - rows)
-            except BaseException:
-                # Its rows are gone: what follows must not look like the rest.
-                core.close()
-                raise
 
         return Frames(take, core.cancel)
 
@@ -152,7 +152,10 @@ class Stream(_Pieces["pa.RecordBatch"]):
 
         def take() -> "pl.DataFrame | None":
             batch = core.next_for_polars()
-            return None if batch is None else target.build_batch(batch)
+            if batch is None:
+                return None
+            with _ending(core):
+                return target.build_batch(batch)
 
         return Frames(take, core.cancel)
 
@@ -189,6 +192,16 @@ class Stream(_Pieces["pa.RecordBatch"]):
     ) -> None:
         """Close it, on a thread: the server is told."""
         await on_a_thread(self.close, self.cancel)
+
+
+@contextlib.contextmanager
+def _ending(core: _core.Stream) -> Iterator[None]:
+    """End the stream where a piece cannot be made: its rows are gone, and what follows must not look like the rest."""
+    try:
+        yield
+    except BaseException:
+        core.close()
+        raise
 
 
 # polars before 2 takes what can be iterated over for a column of objects, unless it has a length.

@@ -16,19 +16,19 @@ pub(crate) fn read_all(
     queries: Vec<Query>,
     options: &ReadOptions,
 ) -> Result<Box<dyn Batches>, Failed> {
-    let mut queries = VecDeque::from(queries);
-    let Some(first) = queries.pop_front() else {
-        let error = Error::interface("the list of queries is empty").with_hint("give at least one query");
-        return Err(Failed { error, session: Some(session) });
-    };
-    if queries.is_empty() {
-        return session.read(&first, options);
+    if let [query] = queries.as_slice() {
+        return session.read(query, options);
     }
     // The caller's own transaction is the caller's own moment.
     let snapshot = options.snapshot && session.transaction() == Transaction::None;
-    if snapshot && let Err(error) = session.begin_snapshot() {
+    if snapshot && let Err(error) = session.begin_snapshot(&queries) {
         return Err(Failed { error, session: Some(session) });
     }
+    let mut queries = VecDeque::from(queries);
+    let Some(first) = queries.pop_front() else {
+        let error = Error::interface("the list of queries is empty").with_hint("give at least one query");
+        return Err(Failed { error, session: ended(session, snapshot) });
+    };
     match session.read(&first, options) {
         Ok(current) => Ok(Box::new(Chain {
             schema: nullable(&current.schema()),
@@ -36,6 +36,8 @@ pub(crate) fn read_all(
             state: State::Reading(current),
             queries,
             number: 1,
+            before: 0,
+            rows: 0,
             snapshot,
             options: options.clone(),
         })),
@@ -56,6 +58,10 @@ struct Chain {
     queries: VecDeque<Query>,
     /// The current query's place in the list, from 1.
     number: usize,
+    /// Rows of the queries before the current one.
+    before: u64,
+    /// Rows so far.
+    rows: u64,
     /// Whether the list has a snapshot of its own.
     snapshot: bool,
     options: ReadOptions,
@@ -77,6 +83,7 @@ impl Chain {
         match session.read(query, &self.options) {
             Ok(next) => {
                 self.number += 1;
+                self.before = self.rows;
                 let schema = next.schema();
                 self.state = State::Reading(next);
                 agree(&self.schema, &schema, &format!("query {} of the list", self.number))
@@ -103,10 +110,13 @@ impl Iterator for Chain {
                         return Some(Err(error));
                     }
                 }
-                Some(Ok(batch)) => return Some(under_schema(&batch, &self.schema)),
-                error => {
+                Some(Ok(batch)) => {
+                    self.rows += batch.num_rows() as u64;
+                    return Some(under_schema(&batch, &self.schema));
+                }
+                Some(Err(error)) => {
                     self.queries.clear();
-                    return error;
+                    return Some(Err(error.after(self.before)));
                 }
             }
         }

@@ -137,6 +137,13 @@ impl Error {
         self
     }
 
+    /// The same error `rows` rows further down: it was counted from the start of a piece.
+    #[must_use]
+    pub fn after(mut self, rows: u64) -> Self {
+        self.0.place.row = self.0.place.row.map(|row| row + rows);
+        self
+    }
+
     fn name_column(&mut self) {
         if let (Some(hint), Some(column)) = (&self.0.hint, &self.0.place.column) {
             self.0.hint = Some(hint.replace("\"<column>\"", &format!("{column:?}")));

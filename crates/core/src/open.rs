@@ -103,8 +103,13 @@ impl Opening<'_> {
 
     fn divide(&self, session: &mut dyn Session) -> Result<Division> {
         let Some(split) = &self.request.split else { return Ok(Division::Whole) };
-        if let Some(other) = self.request.setup.iter().find(|statement| !session.is_setting(statement)) {
-            return Ok(Division::Serial(format!("pre_execution_query does more than SET: {other:?}")));
+        let setup = &self.request.setup;
+        if let Some(index) = setup.iter().position(|statement| !session.is_setting(statement)) {
+            // Not its text, which may hold a secret.
+            let number = index + 1;
+            return Ok(Division::Serial(format!(
+                "statement {number} of pre_execution_query does more than SET"
+            )));
         }
         if self.most < 2 {
             return Ok(Division::Serial("the pool has one connection only".into()));

@@ -4,7 +4,7 @@ mod crew;
 mod order;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -61,7 +61,17 @@ fn start(
     let awaited = if parts.snapshot.is_some() { parts.sessions } else { 1 };
     let crew = Crew::start(parts, further, &schema, queries.len() > 1, delivery, options)?;
     let settler = await_sessions(&crew, coordinator, awaited, watch)?;
-    Ok(Started { schema, settler, order, unfinished, crew: Some(crew), watch: watch.clone() })
+    let staying = crew.size();
+    Ok(Started {
+        schema,
+        settler,
+        order,
+        unfinished,
+        staying,
+        crew: Some(crew),
+        watch: watch.clone(),
+        checked: Instant::now(),
+    })
 }
 
 /// The whole's schema: a part's promises may be stronger or weaker.
@@ -111,26 +121,36 @@ struct Started {
     order: Order,
     /// Parts whose end has not come.
     unfinished: usize,
+    /// Sessions that have not ended their transaction.
+    staying: usize,
     /// `None` after the end or a failure.
     crew: Option<Crew>,
     watch: Watch,
+    /// When the watch was last asked: parts that are never waited for must not keep the caller from being heard.
+    checked: Instant,
 }
 
 impl Started {
     /// The next batch; `None` when all parts have ended.
     fn advance(&mut self, mut coordinator: Option<&mut Box<dyn Session>>) -> Result<Option<RecordBatch>> {
         let mut relieve = || coordinator.as_mut().map_or(Ok(()), |coordinator| coordinator.relieve());
+        if self.checked.elapsed() >= self.watch.slice() {
+            self.checked = Instant::now();
+            self.watch.check()?;
+        }
         loop {
             if let Some(batch) = self.order.next() {
                 return under_schema(&batch, &self.schema).map(Some);
             }
-            let Some(crew) = self.crew.as_ref().filter(|_| self.unfinished > 0) else { return Ok(None) };
+            // The parts' transactions end before the coordinator's: until then it must keep the tables as they are.
+            let Some(crew) = self.crew.as_ref().filter(|_| self.staying > 0) else { return Ok(None) };
             match crew.arrival(&self.watch, &mut relieve)? {
                 Arrival::Batch(part, batch) => self.order.add(part, batch),
                 Arrival::Ended(part) => {
                     self.order.end(part);
                     self.unfinished -= 1;
                 }
+                Arrival::Left => self.staying -= 1,
             }
         }
     }
@@ -144,10 +164,12 @@ struct Parallel {
 }
 
 impl Parallel {
-    /// Ends the parts' transactions, and then the coordinator's: it must still be there, for it has kept the tables
-    /// as they were.
+    /// Ends the coordinator's transaction: it must still be there, for it has kept the tables as they were.
     fn end(&mut self) -> Result<()> {
-        self.started.crew.take().map_or(Ok(()), Crew::join)?;
+        self.started.crew = None;
+        if self.started.unfinished > 0 {
+            return Err(Error::internal("a part of the result ended without its end"));
+        }
         match &mut self.coordinator {
             Some(coordinator) => coordinator.commit(),
             None => Ok(()),

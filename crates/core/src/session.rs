@@ -63,8 +63,8 @@ pub trait Session: Send {
     /// Runs `query`; the batches own the session until they give it back.
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
 
-    /// Begins a transaction in which every read sees the database as it is now.
-    fn begin_snapshot(&mut self) -> Result<()>;
+    /// Begins a transaction in which each of `queries` sees the database as it is now.
+    fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()>;
 
     /// Begins a transaction as the server does by default.
     fn begin(&mut self) -> Result<()>;

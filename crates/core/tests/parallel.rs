@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fake::{Server, Stop, database, numbers};
 use longshore_core::{
-    Batches, Delivery, Direct, Kind, Opened, Own, Query, ReadOptions, Request, Result, Source, Split,
+    Batches, Delivery, Direct, Kind, Opened, Own, Pool, Query, ReadOptions, Request, Result, Source, Split,
     Transaction, Watch, open_read,
 };
 
@@ -122,6 +122,44 @@ fn a_part_that_never_opens_ends_with_the_deadline() {
     assert_eq!(outcome.map(drop).unwrap_err().kind(), Kind::Timeout);
     assert!(started.elapsed() < Duration::from_secs(2));
     assert_closed(server);
+}
+
+#[test]
+fn a_part_whose_end_does_not_come_ends_with_the_deadline() {
+    let (server, direct) = database();
+    *server.slow_commit.lock().unwrap() = Duration::from_secs(3600);
+    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(200)));
+    let started = Instant::now();
+    let opened = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch).unwrap();
+    assert_eq!(numbers(opened.batches).unwrap_err().kind(), Kind::Timeout);
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert_eq!(server.count("commit coordinator"), 0);
+    assert_closed(server);
+}
+
+#[test]
+fn a_deadline_is_heard_while_nothing_is_waited_for() {
+    let (server, direct) = database();
+    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
+    let request = request("1,2,3 4", 2, Delivery::Ordered);
+    let mut batches = open_read(&direct, &request, &watch).unwrap().batches;
+    batches.next().unwrap().unwrap();
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(batches.next().unwrap().unwrap_err().kind(), Kind::Timeout);
+    assert!(batches.next().is_none());
+    drop(batches);
+    assert_closed(server);
+}
+
+#[test]
+fn sessions_of_a_failed_part_go_home() {
+    let (server, direct) = database();
+    let pool = Arc::new(Pool::new(direct, 3));
+    for text in ["1,2 3,fail", "unreadable 1"] {
+        assert!(open(&pool, text, 2, Delivery::Ordered).and_then(numbers).is_err());
+        assert_eq!((pool.idle(), pool.in_use()), (3, 0), "{text}");
+    }
+    assert_eq!(server.connects.load(Ordering::SeqCst), 3);
 }
 
 #[test]

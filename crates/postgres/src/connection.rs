@@ -143,7 +143,11 @@ impl Connection {
 
     /// Sends what is in the outbox, which leads to `exchange`.
     fn flush(&mut self, exchange: Exchange) -> Result<()> {
-        self.check()?;
+        if let Err(error) = self.check() {
+            // Or it would go out with the next statement, and answers would be taken for those of others.
+            self.outbox.clear();
+            return Err(error);
+        }
         self.exchange = exchange;
         let written = self.link.socket.write_all(&self.outbox, &self.watch);
         self.outbox.clear();
@@ -379,9 +383,15 @@ impl Connection {
         Ok(rows)
     }
 
+    /// The same as [`Connection::stop`], after `error`. A server that has broken the protocol is not trusted with another
+    /// statement.
+    pub(crate) fn stop_after(&mut self, error: &Error) -> bool {
+        self.cut |= error.sqlstate() == Some(message::VIOLATION);
+        self.stop()
+    }
+
     /// Stops what runs on the server, if anything does; tells whether the server waits for the next statement.
     pub(crate) fn stop(&mut self) -> bool {
-        // Or it would go out with the next statement.
         self.outbox.clear();
         if self.cut || self.is_ours().is_err() {
             return false;

@@ -106,8 +106,8 @@ impl PostgresSession {
 
     /// After a failure, has the server wait for the next statement, if that can still be had.
     fn or_stop<T>(&mut self, outcome: Result<T>) -> Result<T> {
-        if outcome.is_err() {
-            self.connection.stop();
+        if let Err(error) = &outcome {
+            self.connection.stop_after(error);
         }
         outcome
     }
@@ -240,7 +240,7 @@ impl Session for PostgresSession {
                 Ok(Box::new(Rows::new(*self, schema, columns, formats, options)))
             }
             Err(error) => {
-                let is_good = self.connection.stop();
+                let is_good = self.connection.stop_after(&error);
                 Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })
             }
         }
@@ -253,8 +253,12 @@ impl Session for PostgresSession {
         self.or_stop(relieved)
     }
 
-    fn begin_snapshot(&mut self) -> Result<()> {
-        self.tell("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()> {
+        let begun = split::begin_together(self, queries);
+        if begun.is_err() {
+            self.connection.abandon();
+        }
+        begun
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -265,7 +269,10 @@ impl Session for PostgresSession {
         match self.transaction() {
             Transaction::None => Ok(()),
             Transaction::Open => match self.keeping.take() {
-                Some(keeping) => keeping.end(self),
+                Some(keeping) => {
+                    let ended = keeping.end(self);
+                    self.or_stop(ended)
+                }
                 None => self.tell("COMMIT"),
             },
             // The server would answer COMMIT without a word of what it undoes.

@@ -18,6 +18,7 @@ mod range;
 mod refusal;
 mod statement;
 mod table;
+mod together;
 mod tokens;
 mod volatile;
 
@@ -31,6 +32,8 @@ use plan::EXPLAIN;
 use refusal::refuse;
 use statement::Statement;
 use volatile::Uses;
+
+pub(crate) use together::begin as begin_together;
 
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
@@ -74,7 +77,9 @@ pub(crate) fn split(
     options: &ReadOptions,
 ) -> Result<Division> {
     if session.connection.transaction() != Transaction::None {
-        return Ok(Division::Serial("an open transaction".into()));
+        // Who gives a list, or leaves the number to us, expects nothing of a connection with a transaction.
+        let asks = split.number.is_some() || split.on.is_some();
+        return Ok(if asks { Division::Serial("an open transaction".into()) } else { Division::Whole });
     }
     let divided = divide(session, queries, split, options);
     if divided.is_err() || !options.snapshot {

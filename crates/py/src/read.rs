@@ -17,7 +17,7 @@ use crate::error::raise;
 use crate::params::value;
 use crate::progress::Progress;
 use crate::source::source;
-use crate::stream::{Live, Stream};
+use crate::stream::{Live, Stream, release};
 use crate::switch::{Switch, reading_watch};
 use crate::table::Table;
 use crate::trim::Trim;
@@ -141,9 +141,20 @@ fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
 }
 
 impl Reading {
+    fn untaken(&self) -> Option<Box<dyn Batches>> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn take(&self) -> PyResult<Box<dyn Batches>> {
-        let taken = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.ok_or_else(|| raise(Error::interface("the result has already been read")))
+        self.untaken().ok_or_else(|| raise(Error::interface("the result has already been read")))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let Some(batches) = self.untaken() else { return };
+        self.progress.end();
+        release(batches);
     }
 }
 
@@ -183,6 +194,11 @@ impl Reading {
         let named = schema.clone();
         let batches = batches.into_iter().map(move |batch| polars_batch(&batch, &named));
         Ok(Table::new(Box::new(RecordBatchIterator::new(batches, schema))))
+    }
+
+    /// Stops the query on the server, unless the result has been taken.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.untaken()));
     }
 
     /// The result as a stream that waits for the server.

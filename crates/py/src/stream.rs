@@ -1,7 +1,8 @@
 //! Results that are read while they are consumed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
@@ -28,22 +29,62 @@ use crate::warn::warn;
 pub(crate) struct Stream {
     schema: SchemaRef,
     switch: Switch,
-    live: Mutex<Slot>,
+    watch: Watch,
+    slot: Mutex<Slot>,
+    /// Told whenever the slot is not busy any more.
+    turn: Condvar,
 }
 
 enum Slot {
     Live(Live),
+    /// A thread waits for a batch, or makes something of one.
+    Busy(ThreadId),
     /// Why nothing more can be taken.
     Gone(&'static str),
 }
 
 impl Stream {
     pub(crate) fn new(live: Live, switch: Switch) -> Self {
-        Self { schema: live.schema.clone(), switch, live: Mutex::new(Slot::Live(live)) }
+        let (schema, watch) = (live.schema.clone(), live.watch.clone());
+        Self { schema, switch, watch, slot: Mutex::new(Slot::Live(live)), turn: Condvar::new() }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Slot) -> T) -> T {
-        work(&mut self.live.lock().unwrap_or_else(PoisonError::into_inner))
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the live result, when it is this thread's turn. What waits for a batch, and calls back into Python meanwhile,
+    /// holds no lock.
+    fn take(&self) -> Result<Live> {
+        let own = thread::current().id();
+        let mut slot = self.slot();
+        loop {
+            match &*slot {
+                Slot::Live(_) => {}
+                Slot::Busy(thread) if *thread == own => return Err(reentered()),
+                Slot::Busy(_) => {
+                    let waited = self.turn.wait_timeout(slot, self.watch.slice());
+                    slot = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    self.watch.check()?;
+                    continue;
+                }
+                Slot::Gone(why) => return Err(gone(why)),
+            }
+            if let Slot::Live(live) = std::mem::replace(&mut *slot, Slot::Busy(own)) {
+                return Ok(live);
+            }
+        }
+    }
+
+    /// Puts the result back, unless the stream was closed meanwhile.
+    fn put_back(&self, live: Live) {
+        let mut slot = self.slot();
+        let kept = matches!(*slot, Slot::Busy(_));
+        let left = if kept { std::mem::replace(&mut *slot, Slot::Live(live)) } else { Slot::Live(live) };
+        drop(slot);
+        self.turn.notify_all();
+        // To stop a query takes a round trip: nobody should wait for the slot meanwhile.
+        drop(left);
     }
 
     fn next_batch(&self) -> Result<Option<RecordBatch>> {
@@ -52,13 +93,11 @@ impl Stream {
 
     /// The next batch, and how many rows went before it.
     fn next_from(&self) -> Result<Option<(u64, RecordBatch)>> {
-        self.with(|slot| match slot {
-            Slot::Live(live) => {
-                let before = live.rows;
-                Ok(live.next_batch()?.map(|batch| (before, batch)))
-            }
-            Slot::Gone(why) => Err(gone(why)),
-        })
+        let mut live = self.take()?;
+        let before = live.rows;
+        let next = live.next_batch();
+        self.put_back(live);
+        Ok(next?.map(|batch| (before, batch)))
     }
 
     /// What was made of a batch; without it, what follows must not look like the rest.
@@ -70,7 +109,12 @@ impl Stream {
     }
 
     fn end(&self, why: &'static str) {
-        self.with(|slot| *slot = Slot::Gone(why));
+        let ended = std::mem::replace(&mut *self.slot(), Slot::Gone(why));
+        if matches!(ended, Slot::Busy(_)) {
+            // Who waits for a batch hears of it.
+            self.switch.cancel();
+        }
+        self.turn.notify_all();
     }
 }
 
@@ -90,6 +134,11 @@ fn unlike(error: &ArrowError) -> Error {
     Error::internal(format!("a batch does not fit its frame: {error}"))
 }
 
+fn reentered() -> Error {
+    Error::interface("the stream is asked for a batch while it waits for one")
+        .with_hint("do not read a stream from its own progress callable or from a signal handler")
+}
+
 fn gone(why: &str) -> Error {
     Error::interface(format!("the stream {why}")).with_hint("read it again")
 }
@@ -105,13 +154,10 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let taken = py.detach(|| {
-            self.with(|slot| match std::mem::replace(slot, Slot::Gone("has been handed over")) {
-                Slot::Live(live) => Ok(live),
-                Slot::Gone(why) => {
-                    *slot = Slot::Gone(why);
-                    Err(gone(why))
-                }
-            })
+            let live = self.take()?;
+            *self.slot() = Slot::Gone("has been handed over");
+            self.turn.notify_all();
+            Ok(live)
         });
         capsule(py, Box::new(taken.map_err(raise)?))
     }
@@ -169,24 +215,12 @@ impl Stream {
     /// Stops the query on the server, from any thread; who waits for a batch gets an error.
     fn cancel(&self, py: Python<'_>) {
         self.switch.cancel();
-        // Whoever waits for a batch has the lock, and sees the switch.
-        py.detach(|| {
-            if let Ok(mut slot) = self.live.try_lock() {
-                *slot = Slot::Gone("was cancelled");
-            }
-        });
+        py.detach(|| self.end("was cancelled"));
     }
 
     /// Stops the query on the server where it still runs.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.end("is closed"));
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        // To stop a query takes a round trip: not under the interpreter's lock.
-        Python::attach(|py| py.detach(|| self.end("is closed")));
     }
 }
 
@@ -326,7 +360,18 @@ fn next_of(batches: &mut dyn Batches, yielded: bool) -> Result<Option<RecordBatc
 impl Drop for Live {
     fn drop(&mut self) {
         self.progress.end();
+        if let State::Running(batches) = std::mem::replace(&mut self.state, State::Ended) {
+            release(batches);
+        }
     }
+}
+
+/// Drops a result without the interpreter's lock: to stop a query takes a round trip, and threads that have to end first
+/// may wait for the interpreter.
+pub(crate) fn release(batches: Box<dyn Batches>) {
+    let mut held = Some(batches);
+    // Without an interpreter there is no lock.
+    let _ = Python::try_attach(|py| py.detach(|| drop(held.take())));
 }
 
 impl Iterator for Live {

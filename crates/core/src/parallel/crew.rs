@@ -12,9 +12,10 @@ use arrow_schema::SchemaRef;
 
 use super::Delivery;
 use crate::agreement::agree;
+use crate::session::released;
 use crate::{
-    Error, Failed, Interrupt, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Settler, Watch,
-    within_limit,
+    Batches, Error, Failed, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result, Session, Sessions,
+    Settler, Watch, within_limit,
 };
 
 /// What a session needs to make its result final.
@@ -32,6 +33,8 @@ pub(super) enum Arrival {
     Batch(usize, RecordBatch),
     /// The server's own end of a part has come.
     Ended(usize),
+    /// A session has ended its transaction: it has read all that it was to read.
+    Left,
 }
 
 /// The threads. Dropped, they stop what they run on the server, and end.
@@ -40,7 +43,9 @@ pub(super) struct Crew {
     openings: Receiver<Result<Opening>>,
     /// `None` only while it is dropped: a thread that waits for room must not wait for ever.
     arrivals: Option<Receiver<Result<Arrival>>>,
-    threads: Vec<JoinHandle<Result<()>>>,
+    threads: Vec<JoinHandle<()>>,
+    /// The process that started the threads: a forked child has none of them.
+    owner: u32,
 }
 
 impl Crew {
@@ -67,8 +72,13 @@ impl Crew {
             held: AtomicUsize::new(0),
             is_list,
         });
-        let mut crew =
-            Self { stop, openings, arrivals: Some(arrivals), threads: Vec::with_capacity(sessions) };
+        let mut crew = Self {
+            stop,
+            openings,
+            arrivals: Some(arrivals),
+            threads: Vec::with_capacity(sessions),
+            owner: std::process::id(),
+        };
         for first in 0..sessions {
             let hand = Hand { work: work.clone(), opened: Some(opened.clone()), outlet: outlet.clone() };
             let thread = thread::Builder::new()
@@ -97,12 +107,9 @@ impl Crew {
         self.openings.try_iter().find_map(Result::err).map_or(Ok(()), Err)
     }
 
-    /// Waits until every session has ended.
-    pub(super) fn join(mut self) -> Result<()> {
-        let threads = std::mem::take(&mut self.threads);
-        // All of them, and then the first failure.
-        let ended: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
-        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|_| Err(lost())))
+    /// The number of sessions.
+    pub(super) fn size(&self) -> usize {
+        self.threads.len()
     }
 }
 
@@ -110,6 +117,10 @@ impl Drop for Crew {
     fn drop(&mut self) {
         self.stop.0.store(true, Ordering::Relaxed);
         self.arrivals = None;
+        if self.owner != std::process::id() {
+            // Their handles would wait for threads that are the parent's.
+            self.threads.drain(..).for_each(std::mem::forget);
+        }
         for thread in self.threads.drain(..) {
             // Whatever a stopped thread has met, nobody waits for it.
             let _ = thread.join();
@@ -204,6 +215,13 @@ impl Work {
         within_limit(before.saturating_add(bytes), self.options.memory_limit)
     }
 
+    /// The error of a part, whose rows are counted within it: nobody knows how many the parts before it have.
+    fn within(&self, part: usize, error: Error) -> Error {
+        let place = error.place().clone();
+        let Some(row) = place.row else { return error.within(self.name(part)) };
+        error.within(format!("{}, row {row} of it", self.name(part))).at(Place { row: None, ..place })
+    }
+
     /// What errors call a part.
     fn name(&self, part: usize) -> String {
         let number = part + 1;
@@ -225,11 +243,20 @@ struct Hand {
 
 impl Hand {
     /// Reads the part of number `first`, and then whatever is left.
-    fn work_through(mut self, first: usize) -> Result<()> {
+    fn work_through(mut self, first: usize) {
         let read = catch_unwind(AssertUnwindSafe(|| self.read(first)));
         let error = match read {
-            Ok(Ok(session)) => return self.end(session),
-            Ok(Err(error)) => error,
+            Ok(Ok(session)) => {
+                self.work.further.give_back(session);
+                drop(self.outlet.send(Ok(Arrival::Left)));
+                return;
+            }
+            Ok(Err(Failed { error, session })) => {
+                if let Some(session) = session.and_then(released) {
+                    self.work.further.give_back(session);
+                }
+                error
+            }
             Err(_) => Error::internal("a defect of Longshore: please report the query"),
         };
         // Where nobody listens any more, nobody needs to know.
@@ -237,27 +264,25 @@ impl Hand {
             Some(opened) => drop(opened.send(Err(error))),
             None => drop(self.outlet.send(Err(error))),
         }
-        Ok(())
     }
 
-    fn end(&self, mut session: Box<dyn Session>) -> Result<()> {
-        session.commit()?;
-        self.work.further.give_back(session);
-        Ok(())
-    }
-
-    fn read(&mut self, first: usize) -> Result<Box<dyn Session>> {
+    fn read(&mut self, first: usize) -> Result<Box<dyn Session>, Failed> {
         let work = self.work.clone();
         let mut session = work.further.open(&work.watch)?;
-        if let Some(snapshot) = &work.parts.snapshot {
-            session.join_snapshot(snapshot)?;
+        if let Some(snapshot) = &work.parts.snapshot
+            && let Err(error) = session.join_snapshot(snapshot)
+        {
+            return Err(Failed { error, session: Some(session) });
         }
         let mut part = first;
         while let Some(query) = work.parts.queries.get(part) {
             session = self.read_part(session, part, query)?;
             part = work.next.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(session)
+        match session.commit() {
+            Ok(()) => Ok(session),
+            Err(error) => Err(Failed { error, session: Some(session) }),
+        }
     }
 
     fn read_part(
@@ -265,21 +290,32 @@ impl Hand {
         session: Box<dyn Session>,
         part: usize,
         query: &Query,
-    ) -> Result<Box<dyn Session>> {
-        let work = self.work.clone();
-        let named = |error: Error| error.within(work.name(part));
-        let mut batches = session.read(query, &work.options).map_err(|Failed { error, .. }| named(error))?;
+    ) -> Result<Box<dyn Session>, Failed> {
+        let read = session.read(query, &self.work.options);
+        let mut batches =
+            read.map_err(|failed| Failed { error: self.work.within(part, failed.error), ..failed })?;
+        if let Err(error) = self.hand_on(part, batches.as_mut()) {
+            return Err(Failed { error, session: batches.into_session() });
+        }
+        let session = batches.into_session().ok_or_else(lost)?;
+        match self.outlet.send(Ok(Arrival::Ended(part))) {
+            Ok(()) => Ok(session),
+            Err(error) => Err(Failed { error, session: Some(session) }),
+        }
+    }
+
+    /// Sends every batch of a part to the consumer.
+    fn hand_on(&mut self, part: usize, batches: &mut dyn Batches) -> Result<()> {
+        let work = &self.work;
         agree(&work.schema, &batches.schema(), &work.name(part))?;
         if let Some(opened) = self.opened.take() {
             opened.send(Ok(batches.settler())).map_err(|_| stopped())?;
         }
-        for batch in batches.by_ref() {
-            let batch = batch.map_err(named)?;
+        for batch in batches {
+            let batch = batch.map_err(|error| work.within(part, error))?;
             work.hold(&batch)?;
             self.outlet.send(Ok(Arrival::Batch(part, batch)))?;
         }
-        let session = batches.into_session().ok_or_else(lost)?;
-        self.outlet.send(Ok(Arrival::Ended(part)))?;
-        Ok(session)
+        Ok(())
     }
 }

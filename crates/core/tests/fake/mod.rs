@@ -30,6 +30,8 @@ pub(crate) struct Server {
     pub(crate) snapshot: AtomicBool,
     /// Connecting takes as long, but for the first.
     pub(crate) slow_connect: Mutex<Duration>,
+    /// A part's commit takes as long.
+    pub(crate) slow_commit: Mutex<Duration>,
 }
 
 impl Server {
@@ -164,7 +166,7 @@ impl Session for FakeSession {
         Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text) }))
     }
 
-    fn begin_snapshot(&mut self) -> Result<()> {
+    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
         self.transaction = Transaction::Open;
         Ok(())
     }
@@ -179,6 +181,10 @@ impl Session for FakeSession {
         if self.is_coordinator && self.server.loses_coordinator.load(Ordering::SeqCst) {
             self.usable = false;
             return Err(Error::operational("coordinator lost"));
+        }
+        if !self.is_coordinator {
+            let duration = *self.server.slow_commit.lock().unwrap();
+            self.sleep(duration)?;
         }
         self.server.said(if self.is_coordinator { "commit coordinator" } else { "commit part" });
         self.transaction = Transaction::None;

@@ -37,6 +37,15 @@ fn means_moment(value: &Value) -> bool {
 impl Statement {
     /// The statement of a query that may be split.
     pub(super) fn of(query: &Query) -> Result<Self, Halt> {
+        let statement = Self::parse(query)?;
+        if has_moment_text(&statement.text) || statement.values.iter().any(means_moment) {
+            return Err(Halt::serial("a text such as 'now' or 'today' differs from part to part"));
+        }
+        Ok(statement)
+    }
+
+    /// The statement of a query that can be explained.
+    pub(super) fn parse(query: &Query) -> Result<Self, Halt> {
         let statement = positional(&query.text, &query.params)?;
         let found = tokens(&statement.text);
         let first = found.iter().find(|token| !token.is_mark("("));
@@ -46,9 +55,6 @@ impl Statement {
         let last = found.iter().rfind(|token| !token.is_mark(";"));
         let text = statement.text[..last.map_or(0, Token::end)].to_owned();
         let values: Vec<Value> = statement.values.into_iter().cloned().collect();
-        if has_moment_text(&text) || values.iter().any(means_moment) {
-            return Err(Halt::serial("a text such as 'now' or 'today' differs from part to part"));
-        }
         let is_parameter = |token: &Token<'_>| token.kind == Kind::Number && token.text.starts_with('$');
         let has_parameters = !values.is_empty() || found.iter().any(is_parameter);
         Ok(Self { text, values, types: Vec::new(), bound: Vec::new(), has_parameters })
