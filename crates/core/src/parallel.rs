@@ -107,10 +107,11 @@ fn await_sessions(
 
 fn not_open(opened: usize, awaited: usize) -> Error {
     let seconds = OPENING.as_secs();
-    Error::operational(format!("only {opened} of {awaited} parts had a connection after {seconds} s"))
+    Error::operational(format!("only {opened} of {awaited} parts had a connection and could begin after {seconds} s"))
         .with_hint(
             "a pool between here and the server may be too small: give it partition_num + 1 connections, lower \
-             partition_num, or read without one snapshot: options={\"snapshot\": False}",
+             partition_num, or read without one snapshot: options={\"snapshot\": False}; or see on the server what \
+             the parts wait for",
         )
 }
 
