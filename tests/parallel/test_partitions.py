@@ -130,3 +130,22 @@ def test_a_table_with_dead_and_moved_rows(server: PostgreSQL) -> None:
         DELETE FROM holes WHERE id > 2000;
     """)
     in_parts("SELECT * FROM holes", server.url(), ordered=True, partition_num=5)
+
+
+def test_a_leaf_that_does_not_know_its_dimensions(server: PostgreSQL) -> None:
+    # A table that is made as a partition has 0 dimensions in the catalogue, whatever its parent has.
+    server.psql("""
+        CREATE TABLE grids (k int, line int[], grid int[][]) PARTITION BY RANGE (k);
+        CREATE TABLE grids_1 PARTITION OF grids FOR VALUES FROM (0) TO (10000);
+        CREATE TABLE grids_2 PARTITION OF grids FOR VALUES FROM (10000) TO (20001);
+        INSERT INTO grids SELECT i, ARRAY[i], ARRAY[[i, 1], [2, 3]] FROM generate_series(1, 20000) AS i;
+    """)
+    url = server.url()
+    serial = read("SELECT k, grid FROM grids", url)
+    assert rows(
+        serially(
+            'arrays of other dimensions in the partition "grids_1"', "SELECT k, grid FROM grids", url, partition_num=2
+        )
+    ) == rows(serial)
+    in_parts("SELECT k, line, grid[1][1] AS g FROM grids", url, partition_num=2)
+    in_parts("SELECT k, grid FROM grids", url, partition_num=2, partition_on="k")

@@ -96,7 +96,8 @@ impl Cut<'_> {
             return Err(Halt::serial("it asks which partition a row is in: give partition_on"));
         }
         let scans = leaves::scans(&self.query.bare.root)?;
-        let answers = session.connection.flight(&[uses.lookup(), leaves::lookup(self.table.oid, &scans)])?;
+        let lookup = leaves::lookup(self.table.oid, &self.query.columns, &scans);
+        let answers = session.connection.flight(&[uses.lookup(), lookup])?;
         if let Some(reason) = volatile::reason(&answers[0].rows) {
             return Err(Halt::Serial(reason));
         }
