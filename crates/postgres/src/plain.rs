@@ -1,6 +1,6 @@
 //! What a statement's own text tells.
 
-use sqlparser::ast::{GroupByExpr, Query, Select, SetExpr, Statement, TableFactor};
+use sqlparser::ast::{GroupByExpr, ObjectNamePart, Query, Select, Set, SetExpr, Statement, TableFactor};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
@@ -13,10 +13,25 @@ pub(crate) fn is_plain(text: &str) -> bool {
     }
 }
 
-/// Whether `text` does nothing but SET.
-pub(crate) fn is_setting(text: &str) -> bool {
-    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, text);
-    parsed.is_ok_and(|statements| statements.iter().all(|statement| matches!(statement, Statement::Set(_))))
+/// The names of the settings that `text` makes, in lower case, if it does nothing but SET.
+pub(crate) fn settings(text: &str) -> Option<Vec<String>> {
+    let statements = Parser::parse_sql(&PostgreSqlDialect {}, text).ok()?;
+    statements.iter().map(setting).collect()
+}
+
+/// The name of the setting that `statement` makes; empty where it has none, as that of a transaction.
+fn setting(statement: &Statement) -> Option<String> {
+    let Statement::Set(set) = statement else { return None };
+    Some(match set {
+        Set::SingleAssignment { variable, .. } => {
+            let parts = variable.0.iter().filter_map(ObjectNamePart::as_ident);
+            parts.map(|part| part.value.to_lowercase()).collect::<Vec<_>>().join(".")
+        }
+        Set::SetTimeZone { .. } => "timezone".into(),
+        Set::SetRole { .. } => "role".into(),
+        Set::SetSessionAuthorization(_) => "session_authorization".into(),
+        _ => String::new(),
+    })
 }
 
 fn query_is_plain(query: &Query) -> bool {
@@ -34,7 +49,7 @@ fn select_is_plain(select: &Select) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_plain;
+    use super::{is_plain, settings};
 
     #[test]
     fn only_one_table_is_plain() {
@@ -58,6 +73,23 @@ mod tests {
             "",
         ] {
             assert!(!is_plain(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn settings_have_names() {
+        for (text, names) in [
+            ("SET TimeZone = 'Asia/Tokyo'", &["timezone"][..]),
+            ("SET TIME ZONE 'Asia/Tokyo'", &["timezone"]),
+            ("set search_path to a, b; SET SESSION \"DateStyle\" = ISO", &["search_path", "datestyle"]),
+            ("SET harbour.berth = 2", &["harbour.berth"]),
+            ("SET ROLE NONE", &["role"]),
+            ("SET SESSION AUTHORIZATION DEFAULT", &["session_authorization"]),
+        ] {
+            assert_eq!(settings(text).unwrap(), names, "{text}");
+        }
+        for other in ["SELECT 1", "SET a = 1; CREATE TEMP TABLE t ()", "RESET ALL", "not sql"] {
+            assert_eq!(settings(other), None, "{other}");
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::connection::{Connection, Described, Prepared};
 use crate::decode::decoder;
 use crate::encode;
 use crate::placeholders::positional;
-use crate::plain::{is_plain, is_setting};
+use crate::plain::{is_plain, settings};
 use crate::rows::Rows;
 use crate::split::{self, Keeping};
 use crate::types::{Class, Format, Kind, Type};
@@ -27,6 +27,9 @@ pub(crate) struct PostgresSession {
     pub(crate) catalogue: Catalogue,
     /// Whether a statement of the caller's has run here, and may have left something behind.
     pub(crate) used: bool,
+    /// What statements before the read that is under way set, by name, where some have run. Every session of that read
+    /// runs them; whoever comes after it finds what they left.
+    pub(crate) setup: Option<Vec<String>>,
     /// What is to be done for the parts whose moment this session keeps.
     pub(crate) keeping: Option<Keeping>,
 }
@@ -37,6 +40,7 @@ impl PostgresSession {
             connection: Connection::open(target, watch)?,
             catalogue: Catalogue::default(),
             used: false,
+            setup: None,
             keeping: None,
         })
     }
@@ -102,6 +106,12 @@ impl PostgresSession {
     fn tell(&mut self, statement: &str) -> Result<()> {
         let told = self.connection.simple(statement);
         self.or_stop(told)
+    }
+
+    /// Runs a statement after which the catalogue may be another.
+    fn change(&mut self, statement: &str) -> Result<()> {
+        self.catalogue.forget_all();
+        self.tell(statement)
     }
 
     /// After a failure, has the server wait for the next statement, if that can still be had.
@@ -199,8 +209,8 @@ fn no_result() -> Error {
 
 impl Session for PostgresSession {
     fn run(&mut self, statement: &str) -> Result<()> {
-        self.catalogue.forget_all();
-        self.tell(statement)
+        self.setup.get_or_insert_default().extend(settings(statement).into_iter().flatten());
+        self.change(statement)
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
@@ -287,11 +297,11 @@ impl Session for PostgresSession {
 
     fn rollback(&mut self) -> Result<()> {
         self.keeping = None;
-        if self.transaction() == Transaction::None { Ok(()) } else { self.run("ROLLBACK") }
+        if self.transaction() == Transaction::None { Ok(()) } else { self.change("ROLLBACK") }
     }
 
     fn is_setting(&self, statement: &str) -> bool {
-        is_setting(statement)
+        settings(statement).is_some()
     }
 
     fn is_usable(&self) -> bool {
@@ -304,12 +314,14 @@ impl Session for PostgresSession {
 
     fn reset(&mut self) -> Result<()> {
         self.rollback()?;
-        self.run("DISCARD ALL")?;
+        self.change("DISCARD ALL")?;
         self.used = false;
+        self.setup = None;
         Ok(())
     }
 
     fn attend(&mut self, watch: &Watch) {
+        self.used |= self.setup.take().is_some();
         self.connection.attend(watch);
         self.catalogue.forget();
     }

@@ -10,6 +10,7 @@ use super::halt::Halt;
 use super::plan::{EXPLAIN, Plan, Relation};
 use super::statement::Statement;
 use super::table::OneTable;
+use super::volatile::text_array;
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
 use crate::session::PostgresSession;
@@ -20,16 +21,19 @@ const ATTEMPTS: usize = 3;
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY";
 
 /// What further sessions would not have: temporary objects, and settings by SET, SET ROLE or SET SESSION
-/// AUTHORIZATION. An application's name changes no value; BEGIN sets the other two.
+/// AUTHORIZATION, but for those that are set for this very read. An application's name changes no value; BEGIN sets the
+/// other two.
 const OWN_STATE: &str = "\
 SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) \
     OR EXISTS (SELECT FROM pg_catalog.pg_type WHERE typnamespace = pg_catalog.pg_my_temp_schema()) \
     OR EXISTS (SELECT FROM pg_catalog.pg_proc WHERE pronamespace = pg_catalog.pg_my_temp_schema()), \
     EXISTS (SELECT FROM pg_catalog.pg_settings WHERE source = 'session' \
             AND setting IS DISTINCT FROM reset_val \
-            AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only')) \
-    OR current_user <> session_user \
-    OR session_user <> (SELECT usename FROM pg_catalog.pg_stat_activity WHERE pid = pg_catalog.pg_backend_pid())";
+            AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only') \
+            AND pg_catalog.lower(name) <> ALL ($1::text[])) \
+    OR 'role' <> ALL ($1::text[]) AND current_user <> session_user \
+    OR 'session_authorization' <> ALL ($1::text[]) AND session_user <> ( \
+        SELECT usename FROM pg_catalog.pg_stat_activity WHERE pid = pg_catalog.pg_backend_pid())";
 
 /// The coordinator is idle while the others read; and parts have no parallel workers, so its plans have none.
 const SETTINGS: &str = "\
@@ -138,7 +142,8 @@ fn attempt(
 fn opening(session: &PostgresSession, statements: &[Statement]) -> Vec<Step> {
     let mut steps = vec![Step::run(BEGIN)];
     if session.used {
-        steps.push(Step::run(OWN_STATE));
+        let set = session.setup.iter().flatten().map(String::as_str).collect::<Vec<_>>();
+        steps.push(Step::run(OWN_STATE).bind(&text_array(&set)));
     }
     steps.push(Step::run(SETTINGS));
     if statements.len() == 1 || statements.iter().any(|statement| statement.has_parameters) {
