@@ -40,11 +40,16 @@ fn query_is_plain(query: &Query) -> bool {
 }
 
 fn select_is_plain(select: &Select) -> bool {
-    let ungrouped =
-        matches!(&select.group_by, GroupByExpr::Expressions(by, with) if by.is_empty() && with.is_empty());
     let [from] = select.from.as_slice() else { return false };
     let one_table = matches!(from.relation, TableFactor::Table { args: None, .. });
-    ungrouped && one_table && from.joins.is_empty() && select.lateral_views.is_empty()
+    one_table && from.joins.is_empty() && is_ungrouped(select)
+}
+
+/// Whether a SELECT hands on the rows of what it is from, none of them of its own making.
+pub(crate) fn is_ungrouped(select: &Select) -> bool {
+    let ungrouped =
+        matches!(&select.group_by, GroupByExpr::Expressions(by, with) if by.is_empty() && with.is_empty());
+    ungrouped && select.lateral_views.is_empty()
 }
 
 #[cfg(test)]

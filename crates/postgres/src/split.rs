@@ -16,6 +16,7 @@ mod own;
 mod plan;
 mod range;
 mod refusal;
+mod savepoint;
 mod statement;
 mod table;
 mod together;
@@ -99,7 +100,7 @@ fn divide(
         return Err(Halt::Whole);
     }
     let moment = moment::take(session, queries, options.snapshot)?;
-    options.meter.expect(whole(moment.queries.iter().map(|query| query.plan.rows).sum()));
+    options.meter.expect(rounded_down(moment.queries.iter().map(|query| query.plan.rows).sum()));
     let number = match moment.queries.as_slice() {
         [query] if split.number.is_none() => sessions_for(query.plan.rows * query.plan.width, most),
         [_] => most,
@@ -149,11 +150,15 @@ fn advice(session: &mut PostgresSession, uses: &Uses, reason: String) -> Halt {
 
 /// How many sessions a result of about `bytes` is worth.
 fn sessions_for(bytes: f64, most: usize) -> usize {
-    if bytes < SMALL { 1 } else { usize::try_from(whole(bytes / PER_SESSION)).unwrap_or(most).min(most) }
+    if bytes < SMALL {
+        1
+    } else {
+        usize::try_from(rounded_down(bytes / PER_SESSION)).unwrap_or(most).min(most)
+    }
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an estimate, never below zero
-fn whole(estimate: f64) -> u64 {
+fn rounded_down(estimate: f64) -> u64 {
     estimate as u64
 }
 
@@ -175,7 +180,7 @@ pub(crate) fn estimate(session: &mut PostgresSession, query: &Query) -> Result<O
     let is_open = session.connection.transaction() == Transaction::Open;
     let estimated = try_estimate(session, query, is_open);
     if estimated.is_err() && is_open && session.connection.is_usable() {
-        session.connection.simple("ROLLBACK TO SAVEPOINT longshore; RELEASE SAVEPOINT longshore")?;
+        savepoint::undo(session)?;
     }
     match estimated {
         Ok(rows) => Ok(rows),
@@ -187,7 +192,7 @@ pub(crate) fn estimate(session: &mut PostgresSession, query: &Query) -> Result<O
 fn try_estimate(session: &mut PostgresSession, query: &Query, is_open: bool) -> Result<Option<u64>, Halt> {
     let Ok(mut statement) = Statement::of(query) else { return Ok(None) };
     let in_savepoint = |statement: &'static str| is_open.then(|| Step::run(statement));
-    let mut steps: Vec<Step> = in_savepoint("SAVEPOINT longshore").into_iter().collect();
+    let mut steps: Vec<Step> = in_savepoint(savepoint::SET).into_iter().collect();
     if statement.has_parameters {
         steps.push(statement.description(statement.text.as_str()));
         let answers = session.connection.flight(&steps)?;
@@ -197,9 +202,9 @@ fn try_estimate(session: &mut PostgresSession, query: &Query, is_open: bool) -> 
     }
     let sent = steps.len();
     steps.push(statement.step(format!("{EXPLAIN}{}", statement.text)));
-    steps.extend(in_savepoint("RELEASE SAVEPOINT longshore"));
+    steps.extend(in_savepoint(savepoint::RELEASE));
     let answers = session.connection.flight(&steps)?;
-    Ok(plan::Plan::parse(answers[sent].cell(0, 0)).map(|plan| whole(plan.rows)))
+    Ok(plan::Plan::parse(answers[sent].cell(0, 0)).map(|plan| rounded_down(plan.rows)))
 }
 
 #[cfg(test)]

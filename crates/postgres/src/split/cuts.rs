@@ -64,7 +64,7 @@ pub(super) fn cut(points: &[Point], nulls: f64, number: usize) -> Vec<Part> {
             _ => parts.extend(ranges.into_iter().map(|range| Part::Pieces(vec![range]))),
         }
         if let Some(heavy) = heavy {
-            parts.push(Part::Value(heavy.value.clone(), whole(heavy.at / share)));
+            parts.push(Part::Value(heavy.value.clone(), rounded_up(heavy.at / share)));
             start = Some(Start::After(heavy.value.clone()));
         }
     }
@@ -158,7 +158,7 @@ fn count(number: usize) -> f64 {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most the number of parts
-fn whole(shares: f64) -> usize {
+fn rounded_up(shares: f64) -> usize {
     (shares - 1e-9).ceil() as usize
 }
 

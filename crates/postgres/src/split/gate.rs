@@ -6,6 +6,7 @@
 
 use longshore_core::Result;
 
+use super::savepoint;
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
 
@@ -47,11 +48,11 @@ impl Gate {
             return Ok(());
         }
         let stand = format!("SELECT pg_catalog.pg_advisory_xact_lock({})", self.0);
-        let steps = [Step::run("SAVEPOINT longshore"), Step::run(PATIENCE), Step::run(stand)];
+        let steps = [Step::run(savepoint::SET), Step::run(PATIENCE), Step::run(stand)];
         match session.connection.flight(&steps) {
             Err(error) if !session.connection.is_usable() => Err(error),
             // It does not pass, and need not: what matters has happened.
-            _ => session.connection.simple("ROLLBACK TO SAVEPOINT longshore; RELEASE SAVEPOINT longshore"),
+            _ => savepoint::undo(session),
         }
     }
 }

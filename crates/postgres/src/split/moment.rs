@@ -8,6 +8,7 @@ use longshore_core::{Query, Result};
 use super::attachments::{self, Attachments};
 use super::halt::Halt;
 use super::plan::{EXPLAIN, Plan, Relation};
+use super::savepoint;
 use super::statement::Statement;
 use super::table::OneTable;
 use super::volatile::text_array;
@@ -183,10 +184,10 @@ fn measuring(statements: &[Statement], snapshot: bool) -> Vec<Step> {
         steps.push(Step::run(EXPORT));
     }
     // What the subtransaction sets goes with it; all locks that it could take are taken.
-    steps.push(Step::run("SAVEPOINT longshore"));
+    steps.push(Step::run(savepoint::SET));
     steps.push(Step::run(BARE_PLANS));
     steps.extend(statements.iter().map(explain));
-    steps.push(Step::run("ROLLBACK TO SAVEPOINT longshore"));
+    steps.push(Step::run(savepoint::RETURN));
     if let Some(table) = one_table(statements) {
         steps.push(Step::run(TABLE).bind(table.name()));
     }

@@ -1,12 +1,11 @@
 //! A query over one table, and how conditions are put into its text.
 
-use sqlparser::ast::{
-    GroupByExpr, Query, Select, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins,
-};
+use sqlparser::ast::{Query, Select, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use super::tokens::{Token, quoted_name, tokens};
+use crate::plain::is_ungrouped;
 
 /// `SELECT ... FROM table [[AS] alias] [WHERE ...]`, by the places of its parts in the text.
 #[derive(Debug)]
@@ -150,14 +149,11 @@ fn one_table(query: &Query) -> Option<Parsed> {
 }
 
 fn is_simple(select: &Select) -> bool {
-    let ungrouped =
-        matches!(&select.group_by, GroupByExpr::Expressions(by, with) if by.is_empty() && with.is_empty());
-    ungrouped
+    is_ungrouped(select)
         && select.having.is_none()
         && select.distinct.is_none()
         && select.into.is_none()
         && select.named_window.is_empty()
-        && select.lateral_views.is_empty()
 }
 
 /// The tokens outside of all parentheses, without a semicolon at the end; `None` where they do not match.
