@@ -23,7 +23,7 @@ const ORDERED: &[u32] = &[
 /// Any other type, by its own default operator class or that of all enums.
 const LOOKUP: &str = "\
 SELECT t.oid::regtype, quote_ident(n.nspname) || '.' || quote_ident(t.typname), \
-       (SELECT string_agg(format('OPERATOR(%I.%s)', s.nspname, o.oprname), ' ' ORDER BY a.amopstrategy) \
+       (SELECT pg_catalog.json_agg(format('OPERATOR(%I.%s)', s.nspname, o.oprname) ORDER BY a.amopstrategy) \
         FROM pg_catalog.pg_opclass c JOIN pg_catalog.pg_am m ON m.oid = c.opcmethod AND m.amname = 'btree' \
         JOIN pg_catalog.pg_amop a ON a.amopfamily = c.opcfamily AND a.amoppurpose = 's' \
              AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype \
@@ -141,10 +141,9 @@ fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(Strin
 
 /// The five operators of a btree's strategies: `<`, `<=`, `=`, `>=`, `>`.
 fn operators(answer: &Answer) -> Option<Operators> {
-    let mut names = answer.cell(0, 2).split(' ').map(str::to_owned);
-    let less = names.next()?;
-    let equal = names.nth(1)?;
-    Some(Operators { less, equal, at_least: names.next()?, greater: names.next()? })
+    let names: [String; 5] = serde_json::from_str(answer.cell(0, 2)).ok()?;
+    let [less, _, equal, at_least, greater] = names;
+    Some(Operators { less, equal, at_least, greater })
 }
 
 fn unknown(columns: &[Described], name: &str) -> Error {
