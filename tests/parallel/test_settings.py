@@ -73,3 +73,54 @@ def test_a_pool_forgets_the_settings_of_a_read(server: PostgreSQL) -> None:
         in_parts(QUERY, pool, partition_num=2, pre_execution_query=before)
         table = in_parts(QUERY, pool, partition_num=2)
         assert set(table["place"].to_pylist()) == {HERE}
+
+
+def test_parts_have_the_settings_that_the_session_was_opened_with(server: PostgreSQL, statements: Statements) -> None:
+    query = f"{QUERY}, (SELECT current_setting('timezone') AS z, current_setting('role') AS r) AS s"
+    with longshore.connect(server.url(user="mate"), autocommit=True) as connection:
+        server.psql(f"""
+            ALTER ROLE mate SET search_path = {THERE};
+            ALTER ROLE mate SET timezone = 'Asia/Tokyo';
+            ALTER ROLE mate SET bytea_output = 'escape';
+        """)
+        for on in (None, "i"):
+            table = in_parts(QUERY, connection, partition_num=2, partition_on=on)
+            assert set(table["place"].to_pylist()) == {HERE}
+        in_parts(query, connection, partition_num=2, partition_on="i")
+        table = in_parts([QUERY, QUERY], connection)
+        assert set(table["place"].to_pylist()) == {HERE}
+        in_parts("SELECT i, sha256(i::text::bytea)::text AS h FROM berths", connection, partition_num=2)
+        assert len(parts(statements)) == 12
+    table = in_parts(QUERY, server.url(user="mate"), partition_num=2)
+    assert set(table["place"].to_pylist()) == {THERE}
+
+
+@pytest.mark.parametrize("change", ["SET harbour.berth = 'south'", "RESET harbour.berth"])
+def test_settings_of_the_users_own(change: str, server: PostgreSQL, statements: Statements) -> None:
+    query = "SELECT current_setting('Harbour.berth', true) AS b, i FROM berths WHERE i > 5"
+    for on in (None, "i"):
+        server.psql("ALTER ROLE mate SET harbour.berth = 'north'")
+        with longshore.connect(server.url(user="mate"), autocommit=True) as connection:
+            server.psql(f"ALTER ROLE mate {change}")
+            table = read(query, connection, partition_num=2, partition_on=on)
+            assert table["b"].to_pylist() == ["north"] * 19995
+    assert len(parts(statements)) == 4
+    computed = "SELECT current_setting('harbour.' || word, true) AS b, id FROM t"
+    with longshore.connect(server.url(), autocommit=True) as connection:
+        serially("of a name that is computed", computed, connection, partition_num=2)
+
+
+def test_sessions_of_a_pool_from_two_times(server: PostgreSQL) -> None:
+    with longshore.Pool(server.url(user="mate"), size=3) as pool:
+        longshore.read_sql("SELECT 1 AS one", pool)
+        server.psql(f"ALTER ROLE mate SET search_path = {THERE}")
+        for _ in range(2):
+            in_parts(QUERY, pool, partition_num=2)
+
+
+def test_a_role_that_new_sessions_take(server: PostgreSQL) -> None:
+    server.psql("GRANT pg_monitor TO mate")
+    with longshore.connect(server.url(user="mate"), autocommit=True) as connection:
+        server.psql("ALTER ROLE mate SET role = 'pg_monitor'")
+        in_parts("SELECT current_user::text AS u, i FROM berths", connection, partition_num=2)
+        server.psql("ALTER ROLE mate RESET role")

@@ -17,6 +17,7 @@ mod plan;
 mod range;
 mod refusal;
 mod savepoint;
+mod settings;
 mod statement;
 mod table;
 mod together;
@@ -31,6 +32,7 @@ use halt::Halt;
 use moment::Moment;
 use plan::EXPLAIN;
 use refusal::refuse;
+use settings::Settings;
 use statement::Statement;
 use volatile::Uses;
 
@@ -99,7 +101,7 @@ fn divide(
     if most < 2 || queries.is_empty() {
         return Err(Halt::Whole);
     }
-    let moment = moment::take(session, queries, options.snapshot)?;
+    let mut moment = moment::take(session, queries, options.snapshot)?;
     options.meter.expect(rounded_down(moment.queries.iter().map(|query| query.plan.rows).sum()));
     let number = match moment.queries.as_slice() {
         [query] if split.number.is_none() => sessions_for(query.plan.rows * query.plan.width, most),
@@ -110,13 +112,17 @@ fn divide(
         return Err(Halt::Whole);
     }
     let parts = parts(session, &moment, queries, split, number)?;
+    if moment.snapshot.is_some() {
+        moment.settings.add_named(session, &moment.queries)?;
+    }
     let is_by_blocks = queries.len() == 1 && split.on.is_none();
     session.keeping = moment.snapshot.as_deref().map(|snapshot| Keeping {
         gate: Gate::of(snapshot),
         // Parts by blocks name each table alone, so nothing can join it.
         attachments: moment.attachments.filter(|_| !is_by_blocks),
     });
-    Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot: moment.snapshot })
+    let join = moment.snapshot.map(|snapshot| join(&snapshot, &moment.settings));
+    Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot: join })
 }
 
 fn parts(
@@ -162,14 +168,15 @@ fn rounded_down(estimate: f64) -> u64 {
     estimate as u64
 }
 
-/// What a session runs to see what the session that gave `snapshot` away sees. Its scans begin at the table's start and
-/// use no workers: each part is to be read the same way.
-pub(crate) fn join(snapshot: &str) -> String {
+/// What a session runs to see what the session that gave `snapshot` away sees, with its `settings`. Its scans begin at
+/// the table's start and use no workers: each part is to be read the same way.
+fn join(snapshot: &str, settings: &Settings) -> String {
     format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT {}; \
          SET LOCAL idle_in_transaction_session_timeout = 0; \
-         SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL synchronize_seqscans = off; {}",
+         SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL synchronize_seqscans = off; {}; {}",
         tokens::literal(snapshot),
+        settings.adopt(),
         Gate::of(snapshot).hold()
     )
 }

@@ -9,6 +9,7 @@ use super::attachments::{self, Attachments};
 use super::halt::Halt;
 use super::plan::{EXPLAIN, Plan, Relation};
 use super::savepoint;
+use super::settings::{self, Settings};
 use super::statement::Statement;
 use super::table::OneTable;
 use super::volatile::text_array;
@@ -65,6 +66,8 @@ pub(super) struct Moment {
     /// What others join; `None` where the caller wants none.
     pub(super) snapshot: Option<String>,
     pub(super) attachments: Option<Attachments>,
+    /// What the session that keeps it has set.
+    pub(super) settings: Settings,
     /// The table of the only query, where it has one table.
     pub(super) table: Option<Table>,
 }
@@ -180,6 +183,7 @@ fn measuring(statements: &[Statement], snapshot: bool) -> Vec<Step> {
     let explain = |statement: &Statement| statement.step(format!("{EXPLAIN}{}", statement.text));
     let mut steps: Vec<Step> = statements.iter().map(explain).collect();
     steps.push(attachments::look());
+    steps.push(settings::look());
     if snapshot {
         steps.push(Step::run(EXPORT));
     }
@@ -210,6 +214,7 @@ fn read_measured(
     let mut answers = answers.into_iter();
     let plans = read_plans(answers.by_ref().take(statements.len()))?;
     let attachments = answers.next().and_then(|answer| Attachments::read(&answer));
+    let settings = Settings::read(&answers.next().unwrap_or_default());
     let snapshot =
         answers.by_ref().take(usize::from(snapshot)).map(|answer| answer.cell(0, 0).to_owned()).next();
     let bare = read_plans(answers.by_ref().skip(2).take(statements.len()))?;
@@ -226,7 +231,7 @@ fn read_measured(
         plan,
         bare,
     });
-    Ok(Some(Moment { queries: queries.collect(), snapshot, attachments, table }))
+    Ok(Some(Moment { queries: queries.collect(), snapshot, attachments, settings, table }))
 }
 
 fn read_plans(answers: impl Iterator<Item = Answer>) -> Result<Vec<Plan>, Halt> {
