@@ -38,3 +38,14 @@ def url(server: PostgreSQL) -> str:
 def statements(server: PostgreSQL) -> Statements:
     """Give what the server is told in this test."""
     return Statements(server)
+
+
+@pytest.fixture
+def blind(server: PostgreSQL) -> Iterator[None]:
+    """Give a collation that takes letters in upper and lower case for equal, while the test runs."""
+    try:
+        server.psql("CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
+    except RuntimeError:
+        pytest.skip("the server was built without ICU")
+    yield
+    server.psql("SET client_min_messages = error; DROP COLLATION blind CASCADE")

@@ -7,6 +7,7 @@ mod blocks;
 mod bounds;
 mod cuts;
 mod gate;
+mod groups;
 mod halt;
 mod key;
 mod keyed;

@@ -48,6 +48,8 @@ pub(super) struct Key {
     /// The table and attribute that it comes from unchanged; 0 for an expression.
     pub(super) table: u32,
     pub(super) attribute: i16,
+    /// Its type's OID.
+    pub(super) oid: u32,
     /// What it is called in a wrapped query.
     pub(super) column: String,
     /// Its type, by a name without modifiers whatever the search path.
@@ -86,6 +88,7 @@ impl Key {
             index,
             table: column.table,
             attribute: column.attribute,
+            oid: column.oid,
             column: format!("{PART}.{}", quoted_name(name)),
             type_name,
             native,

@@ -5,6 +5,7 @@ use longshore_core::{Query, Split, Value};
 use super::blocks::{self, Leaf};
 use super::bounds::{self, Distribution};
 use super::cuts::{self, Part, Piece};
+use super::groups::{Groups, Origin};
 use super::halt::Halt;
 use super::key::{Key, PART};
 use super::moment::{Explained, Moment, Table, plan};
@@ -115,15 +116,21 @@ impl Keyed<'_> {
         uses: &Uses,
         statistics: Option<Step>,
     ) -> Result<Option<Distribution>, Halt> {
-        let (has_statistics, unordered) = (statistics.is_some(), self.unordered());
-        let has_unordered = unordered.is_some();
-        let steps: Vec<Step> = [uses.lookup()].into_iter().chain(unordered).chain(statistics).collect();
-        let answers = session.connection.flight(&steps)?;
+        let groups = Groups::of(&self.query.bare);
+        let has_statistics = statistics.is_some();
+        let steps = [uses.lookup(), groups.lookup(&self.key), self.unordered()];
+        let answers = session.connection.flight(&steps.into_iter().chain(statistics).collect::<Vec<_>>())?;
         if let Some(reason) = volatile::reason(&answers[0].rows) {
             return Err(Halt::Serial(reason));
         }
-        if has_unordered && !answers[1].rows.is_empty() {
-            let aggregate = answers[1].cell(0, 0);
+        let origin = Origin::read(&answers[1]);
+        if !groups.are_whole(&self.key, origin) {
+            return Err(Halt::serial(
+                "partition_on tells apart what the query takes for equal, and may divide groups",
+            ));
+        }
+        if !origin.is_tables && !answers[2].rows.is_empty() {
+            let aggregate = answers[2].cell(0, 0);
             return Err(Halt::Serial(format!(
                 "{aggregate}() may depend on the order of rows, and partition_on is computed from it"
             )));
@@ -132,10 +139,7 @@ impl Keyed<'_> {
     }
 
     /// Asks for aggregates that could give the key another value in another part.
-    fn unordered(&self) -> Option<Step> {
-        if self.key.table != 0 {
-            return None;
-        }
+    fn unordered(&self) -> Step {
         let nodes = self.query.bare.nodes();
         let aggregates: Vec<_> = nodes.into_iter().filter(|node| node.kind == "Aggregate").collect();
         let own = self.query.bare.root.output.get(self.key.index);
@@ -149,7 +153,7 @@ impl Keyed<'_> {
         if own.is_some_and(|own| self.is_exact_sum(own)) {
             names.retain(|name| !["sum", "avg"].contains(name));
         }
-        (!names.is_empty()).then(|| Step::run(UNORDERED).bind(&text_array(&names)))
+        Step::run(UNORDERED).bind(&text_array(&names))
     }
 
     fn is_exact_sum(&self, own: &str) -> bool {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::tokens::{quoted_name, tokens};
+use super::tokens::{Token, quoted_name, tokens};
 
 /// What makes the server tell its plan.
 pub(super) const EXPLAIN: &str = "EXPLAIN (VERBOSE, FORMAT JSON) ";
@@ -44,10 +44,12 @@ pub(super) struct Node {
     pub(super) kind: String,
     /// The table that it reads.
     pub(super) relation: Option<Relation>,
-    alias: String,
+    pub(super) alias: String,
     /// Its columns, as expressions.
     pub(super) output: Vec<String>,
     pub(super) filter: Option<String>,
+    /// What it takes rows together by, if it does.
+    pub(super) groups: Option<Vec<String>>,
     /// Every expression.
     texts: Vec<String>,
     pub(super) children: Vec<Node>,
@@ -119,9 +121,19 @@ fn node(plan: &Value) -> Option<Node> {
         alias: text("Alias").unwrap_or_default(),
         output: properties.get("Output").map(strings).unwrap_or_default(),
         filter: text("Filter"),
+        groups: groups(properties),
         texts: expressions.flat_map(|(_, value)| strings(value)).collect(),
         children: children.iter().map(node).collect::<Option<_>>()?,
     })
+}
+
+/// The keys of one grouping or of several; a set operation compares all columns.
+fn groups(properties: &Map<String, Value>) -> Option<Vec<String>> {
+    let names: &[&str] = match properties.get("Node Type")?.as_str()? {
+        "SetOp" => &["Output"],
+        _ => &["Group Key", "Grouping Sets"],
+    };
+    names.iter().find_map(|name| properties.get(*name)).map(strings)
 }
 
 /// Every text in `value`, however deep.
@@ -136,12 +148,16 @@ fn strings(value: &Value) -> Vec<String> {
 
 /// An expression without its table's name, which the server leaves out where there is one table.
 fn anonymous(text: &str, alias: &str) -> String {
-    let tokens = tokens(text);
+    let kept = without_table(&tokens(text), alias);
+    kept.iter().map(|token| token.text).collect::<Vec<_>>().join(" ")
+}
+
+/// The tokens without the table's name and the point after it.
+pub(super) fn without_table<'a>(tokens: &[Token<'a>], alias: &str) -> Vec<Token<'a>> {
     let is_dot = |at: usize| tokens.get(at).is_some_and(|token| token.is_mark("."));
     let is_table = |at: usize| tokens[at].name().as_deref() == Some(alias) && is_dot(at + 1);
     let is_left_out = |at: usize| is_table(at) || is_dot(at) && at > 0 && is_table(at - 1);
-    let kept = (0..tokens.len()).filter(|at| !is_left_out(*at)).map(|at| tokens[at].text);
-    kept.collect::<Vec<_>>().join(" ")
+    (0..tokens.len()).filter(|at| !is_left_out(*at)).map(|at| tokens[at]).collect()
 }
 
 #[cfg(test)]
