@@ -29,7 +29,7 @@ class SerialReadWarning(Warning):
 
 
 class DataWarning(Warning):
-    """Values that could not arrive as they are, and arrived as the documented default makes them: MySQL's zero dates."""
+    """Values that arrived otherwise than they are, as a documented default says: MySQL's zero dates as NULL."""
 
 
 class Error(Exception):
