@@ -92,10 +92,10 @@ def test_a_capsule_that_nobody_takes(make_server: Any) -> None:
                 time.sleep(1)
             return "x"
 
-        connection = {{"host": "127.0.0.1", "port": {server.port}, "user": "asked", "dbname": "postgres", "password": password}}
+        where = {{"host": "127.0.0.1", "port": {server.port}, "user": "asked", "dbname": "postgres"}}
         stream = longshore.read_sql(
-            ["SELECT generate_series(1, 100000000) AS i"] * 4, connection, return_type="arrow_stream",
-            options={{"snapshot": False}}, partition_num=4,
+            ["SELECT generate_series(1, 100000000) AS i"] * 4, where | {{"password": password}},
+            return_type="arrow_stream", options={{"snapshot": False}}, partition_num=4,
         )
         capsule = stream.__arrow_c_stream__()
         del capsule

@@ -155,7 +155,8 @@ class Stream(_Pieces["pa.RecordBatch"]):
             if batch is None:
                 return None
             with _ending(core):
-                return target.build_batch(batch)
+                frame: pl.DataFrame = target.build_batch(batch)
+                return frame
 
         return Frames(take, core.cancel)
 
