@@ -1,0 +1,20 @@
+//! SQLite's entry in the registry.
+
+use longshore_core::{Driver, Result, Session, Target, Watch};
+
+use crate::session::SqliteSession;
+use crate::settings::Settings;
+
+/// SQLite.
+#[derive(Debug)]
+pub struct Sqlite;
+
+impl Driver for Sqlite {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["sqlite"]
+    }
+
+    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
+        Ok(Box::new(SqliteSession::open(Settings::of(target)?, watch)?))
+    }
+}

@@ -1,0 +1,24 @@
+//! SQLite: files and databases in memory, through the library itself.
+
+mod cell;
+mod convert;
+mod driver;
+mod encode;
+mod fault;
+mod kinds;
+mod library;
+mod moment;
+mod plan;
+mod rows;
+mod session;
+mod settings;
+mod settle;
+mod split;
+mod store;
+mod types;
+mod wanted;
+
+pub use cell::Cell;
+pub use driver::Sqlite;
+pub use plan::{Facts, Plan, plan};
+pub use rows::Collector;

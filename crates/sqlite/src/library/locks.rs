@@ -1,0 +1,150 @@
+//! File locks that another SQLite in this process neither breaks nor overlooks.
+//!
+//! POSIX locks belong to a process and a file (sqlite.org/howtocorrupt.html, section 2.2): two copies of SQLite in one
+//! process, such as Python's own and this one, do not see each other's locks, an unlock by one drops the other's, and so does
+//! the closing of any descriptor of the file. So this copy takes its locks with `F_OFD_SETLK` (fcntl(2), "Open file
+//! description locks"), which conflict with POSIX locks of the same process too, and are dropped by nobody else. And it
+//! closes no descriptor of a file that somebody else in this process has open: such a one is parked until nobody has.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
+
+use libsqlite3_sys as ffi;
+
+/// A file, by its device and number.
+type File = (u64, u64);
+
+/// What this copy of SQLite has open.
+#[derive(Default)]
+struct Table {
+    /// The file of each descriptor.
+    open: HashMap<c_int, File>,
+    /// The descriptor that has the locks of a file: SQLite takes and drops them by any of the file's descriptors.
+    holders: HashMap<File, c_int>,
+    /// Descriptors that are done with.
+    parked: HashMap<c_int, File>,
+}
+
+static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+
+fn table() -> MutexGuard<'static, Table> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has SQLite call the functions of this file. Does something once only.
+pub(super) fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the default VFS of Unix has system calls that can be set (sqlite.org/c3ref/vfs.html); the functions
+        // have the types that SQLite calls them by: on 64-bit Linux a variadic function's integers and pointers come in
+        // the same registers as any other's.
+        unsafe {
+            let vfs = ffi::sqlite3_vfs_find(std::ptr::null());
+            let Some(set) = vfs.as_ref().and_then(|vfs| vfs.xSetSystemCall) else { return };
+            let call = |function: *const ()| {
+                Some(std::mem::transmute::<*const (), unsafe extern "C" fn()>(function))
+            };
+            set(vfs, c"open".as_ptr(), call(open as *const ()));
+            set(vfs, c"close".as_ptr(), call(close as *const ()));
+            set(vfs, c"fcntl".as_ptr(), call(fcntl as *const ()));
+        }
+    });
+}
+
+extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
+    // SAFETY: SQLite's own arguments to open(2).
+    let descriptor = unsafe { libc::open(path, flags, mode) };
+    if let Some(file) = file_of(descriptor) {
+        table().open.insert(descriptor, file);
+    }
+    descriptor
+}
+
+extern "C" fn close(descriptor: c_int) -> c_int {
+    let mut table = table();
+    if let Some(file) = table.open.remove(&descriptor) {
+        if !table.open.values().any(|other| *other == file)
+            && let Some(holder) = table.holders.remove(&file)
+        {
+            table.parked.insert(holder, file);
+        }
+        table.parked.insert(descriptor, file);
+        table.sweep();
+        return 0;
+    }
+    drop(table);
+    // SAFETY: a descriptor of SQLite's own.
+    unsafe { libc::close(descriptor) }
+}
+
+extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    let own = match command {
+        libc::F_SETLK => libc::F_OFD_SETLK,
+        libc::F_GETLK => libc::F_OFD_GETLK,
+        // SAFETY: SQLite's own arguments to fcntl(2).
+        _ => return unsafe { libc::fcntl(descriptor, command, argument) },
+    };
+    let holder = table().holder(descriptor);
+    // SAFETY: with these commands the argument is a `flock`, whose `l_pid` has to be zero.
+    unsafe {
+        (*argument.cast::<libc::flock>()).l_pid = 0;
+        libc::fcntl(holder, own, argument)
+    }
+}
+
+impl Table {
+    /// The descriptor that has the locks of the file that `descriptor` is of.
+    fn holder(&mut self, descriptor: c_int) -> c_int {
+        let Some(file) = self.open.get(&descriptor) else { return descriptor };
+        if let Some(holder) = self.holders.get(file) {
+            return *holder;
+        }
+        let path = std::ffi::CString::new(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
+        // Whoever reads first: a later one may write, and a write lock needs a descriptor that can.
+        let opened = [libc::O_RDWR, libc::O_RDONLY].into_iter().find_map(|access| {
+            let holder = reopen(&path, access);
+            (holder >= 0).then_some(holder)
+        });
+        let Some(holder) = opened else { return descriptor };
+        self.holders.insert(*file, holder);
+        holder
+    }
+
+    /// Closes what is parked and whose file nobody else in this process has open.
+    fn sweep(&mut self) {
+        let ours: HashSet<c_int> =
+            self.open.keys().chain(self.holders.values()).chain(self.parked.keys()).copied().collect();
+        let wanted: HashSet<File> = self.parked.values().copied().collect();
+        let Some(foreign) = foreign_files(&ours, &wanted) else { return };
+        self.parked.retain(|descriptor, file| {
+            if foreign.contains(file) {
+                return true;
+            }
+            // SAFETY: nobody has it any more but this table.
+            unsafe { libc::close(*descriptor) };
+            false
+        });
+    }
+}
+
+fn reopen(path: &CStr, access: c_int) -> c_int {
+    // SAFETY: a path that ends with a zero byte.
+    unsafe { libc::open(path.as_ptr(), access | libc::O_CLOEXEC) }
+}
+
+/// Those of `wanted` that descriptors of this process other than `ours` are of; `None` where that cannot be told.
+fn foreign_files(ours: &HashSet<c_int>, wanted: &HashSet<File>) -> Option<HashSet<File>> {
+    let entries = std::fs::read_dir("/proc/self/fd").ok()?;
+    let descriptors = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<c_int>().ok());
+    let foreign = descriptors.filter(|descriptor| !ours.contains(descriptor)).filter_map(file_of);
+    Some(foreign.filter(|file| wanted.contains(file)).collect())
+}
+
+fn file_of(descriptor: c_int) -> Option<File> {
+    // SAFETY: all zeros are a `stat`, which fstat(2) fills for any descriptor that is open.
+    unsafe {
+        let mut found: libc::stat = std::mem::zeroed();
+        (libc::fstat(descriptor, &raw mut found) == 0).then_some((found.st_dev, found.st_ino))
+    }
+}

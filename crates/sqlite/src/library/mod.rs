@@ -1,0 +1,13 @@
+//! SQLite's C interface (sqlite.org/c3ref), made safe: the only place of this crate with `unsafe`.
+#![allow(unsafe_code)]
+
+mod connection;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod locks;
+mod snapshot;
+mod statement;
+mod watching;
+
+pub(crate) use connection::{Connection, Interrupter, Open};
+pub(crate) use snapshot::Snapshot;
+pub(crate) use statement::{Origin, Signature, Statement};

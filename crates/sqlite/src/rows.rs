@@ -1,0 +1,303 @@
+//! Rows -> record batches, and a result's end.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
+use longshore_cells::CellFault;
+use longshore_core::{Batches, Error, Meter, ReadOptions, Result, Session, Settler};
+
+use crate::cell::Cell;
+use crate::convert::convert;
+use crate::kinds::Kinds;
+use crate::library::{Signature, Statement};
+use crate::plan::{Becomes, Plan};
+use crate::session::SqliteSession;
+use crate::settle::{Deciding, located};
+use crate::store::Store;
+use crate::types::Class;
+use crate::wanted::{Reader, reader};
+
+/// No batch takes further rows from here on, so that 32-bit offsets always suffice: one value has 1 GiB at most
+/// (SQLite's `SQLITE_MAX_LENGTH`).
+const CLOSE_AT: usize = 512 << 20;
+
+/// Rows between two reports to the meter.
+const REPORT: usize = 1024;
+
+/// Rows of a result on their way into record batches.
+pub struct Collector {
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    settler: Option<Arc<dyn Settler>>,
+    batch_rows: usize,
+    batch_bytes: usize,
+    meter: Arc<Meter>,
+    /// Rows of the batches so far.
+    before: u64,
+    pending: usize,
+    /// Bytes of texts and blobs in the pending rows.
+    pending_bytes: usize,
+    /// Bytes of the pending rows, texts and blobs included, that the meter knows of.
+    metered: usize,
+    yielded: bool,
+}
+
+struct Column {
+    field: FieldRef,
+    class: Class,
+    store: Store,
+    finish: Finish,
+}
+
+/// What is done with a store's values.
+enum Finish {
+    AsTheyAre,
+    AsTheyBegin,
+    Convert,
+    Read(Reader),
+}
+
+impl Collector {
+    /// Batches of the columns `plans`.
+    pub fn new(plans: Vec<Plan>, options: &ReadOptions) -> Result<Self> {
+        let settler = Deciding::of(&plans);
+        let columns = plans.into_iter().map(|plan| column(plan, options)).collect::<Result<Vec<_>>>()?;
+        let schema = schema_of(&columns);
+        Ok(Self {
+            columns,
+            schema,
+            settler,
+            batch_rows: options.batch_rows,
+            batch_bytes: options.batch_bytes.min(CLOSE_AT),
+            meter: options.meter.clone(),
+            before: 0,
+            pending: 0,
+            pending_bytes: 0,
+            metered: 0,
+            yielded: false,
+        })
+    }
+
+    /// Adds a row, whose cells `cell` gives by the number of the column.
+    #[inline]
+    pub fn push<'a>(&mut self, mut cell: impl FnMut(usize) -> Cell<'a>) {
+        let mut bytes = 0;
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            let cell = cell(index);
+            if let Cell::Text(value) | Cell::Blob(value) = cell {
+                bytes += value.len();
+            }
+            column.store.push(cell);
+        }
+        self.pending_bytes += bytes;
+        self.pending += 1;
+        if self.pending.is_multiple_of(REPORT) {
+            self.report(REPORT);
+        }
+    }
+
+    fn report(&mut self, rows: usize) {
+        let bytes = self.pending_bytes - self.metered + rows * 8 * self.columns.len();
+        self.meter.add_rows(rows as u64);
+        self.meter.add_bytes(bytes as u64);
+        self.metered = self.pending_bytes;
+    }
+
+    /// Whether the next batch has all the rows or bytes that it may have.
+    #[must_use]
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.pending >= self.batch_rows
+            || self.pending_bytes + self.pending * 8 * self.columns.len() >= self.batch_bytes
+                && self.pending > 0
+    }
+
+    /// The batch of the rows since the last one.
+    pub fn batch(&mut self) -> Result<RecordBatch> {
+        let rows = self.pending;
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        for column in &mut self.columns {
+            arrays.push(column.finish().map_err(|fault| located(fault, &column.field, self.before))?);
+        }
+        // The types of columns that began without one are final now.
+        self.schema = schema_of(&self.columns);
+        self.report(rows % REPORT);
+        self.before += rows as u64;
+        (self.pending, self.pending_bytes, self.metered, self.yielded) = (0, 0, 0, true);
+        let fields = self.schema.fields().iter().zip(&arrays).map(|(field, array)| {
+            if field.data_type() == array.data_type() {
+                return field.clone();
+            }
+            Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone()))
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(schema, arrays, &options)
+            .map_err(|error| Error::internal(format!("the columns do not match: {error}")))
+    }
+
+    /// What is left at the result's end. An empty result is one empty batch.
+    pub fn last(&mut self) -> Result<Option<RecordBatch>> {
+        if self.pending > 0 || !self.yielded { self.batch().map(Some) } else { Ok(None) }
+    }
+
+    /// Whether the schema is final only with the first batch.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.columns.iter().any(|column| matches!(column.finish, Finish::AsTheyBegin))
+    }
+
+    /// The schema of every batch; deferred columns may have other types in some.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// What makes the schema final.
+    #[must_use]
+    pub fn settler(&self) -> Option<Arc<dyn Settler>> {
+        self.settler.clone()
+    }
+}
+
+fn schema_of(columns: &[Column]) -> SchemaRef {
+    Arc::new(Schema::new(columns.iter().map(|column| column.field.clone()).collect::<Vec<_>>()))
+}
+
+fn column(plan: Plan, options: &ReadOptions) -> Result<Column> {
+    let Plan { field, class, becomes } = plan;
+    let (store, finish) = match becomes {
+        Becomes::Settled => (Store::new(class), Finish::AsTheyAre),
+        Becomes::AsItBegins => (Store::new(class), Finish::AsTheyBegin),
+        Becomes::Declared(_) => (Store::new(class), Finish::Convert),
+        Becomes::Wanted(wanted) => {
+            let reader = reader(&wanted, options)
+                .ok_or_else(|| Error::internal(format!("no reader of {wanted} was there after all")))?;
+            (Store::tagged(), Finish::Read(reader))
+        }
+    };
+    Ok(Column { field: Arc::new(field), class, store, finish })
+}
+
+impl Column {
+    fn finish(&mut self) -> Result<ArrayRef, CellFault> {
+        let raw = self.store.finish()?;
+        if !self.field.is_nullable() && raw.null_count() > 0 {
+            return Err(broken_promise(raw.as_ref()));
+        }
+        match &mut self.finish {
+            Finish::AsTheyAre => Ok(raw),
+            Finish::Read(reader) => reader.read(&raw),
+            Finish::Convert => convert(raw, self.class, self.field.data_type()),
+            Finish::AsTheyBegin => {
+                let mut kinds = Kinds::default();
+                kinds.add(&raw, self.class);
+                let to = kinds.decide(self.class)?;
+                self.field = Arc::new(self.field.as_ref().clone().with_data_type(to));
+                self.finish = Finish::Convert;
+                convert(raw, self.class, self.field.data_type())
+            }
+        }
+    }
+}
+
+#[cold]
+fn broken_promise(array: &dyn Array) -> CellFault {
+    CellFault {
+        row: array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count()),
+        what: "NULL in a column that is declared NOT NULL".into(),
+        hint: Some("the file is damaged: PRAGMA integrity_check tells more".into()),
+    }
+}
+
+/// A result on its way.
+pub(crate) struct Rows {
+    session: SqliteSession,
+    /// `None` after the end or a failure.
+    statement: Option<Statement>,
+    collector: Collector,
+    /// The batch that told the schema.
+    first: Option<RecordBatch>,
+    /// What the columns were planned for; `None` once the first row is there.
+    planned: Option<Vec<Signature>>,
+}
+
+impl Rows {
+    /// Reads `statement` into `collector`; the first batch where only that tells the schema.
+    pub(crate) fn start(
+        session: SqliteSession,
+        statement: Statement,
+        collector: Collector,
+    ) -> Result<Self, (SqliteSession, Error)> {
+        let planned = Some(statement.signatures());
+        let mut rows = Self { session, statement: Some(statement), collector, first: None, planned };
+        if rows.collector.is_open() {
+            match rows.advance() {
+                Ok(first) => rows.first = first,
+                Err(error) => {
+                    rows.statement = None;
+                    return Err((rows.session, error));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(statement) = &mut self.statement else { return Ok(None) };
+        let mut has_row = statement.step()?;
+        // SQLite parses a statement anew where the schema has changed since.
+        if self.planned.take().is_some_and(|planned| planned != statement.signatures()) {
+            return Err(changed());
+        }
+        while has_row {
+            // Numbers of columns are those of the statement: they fit.
+            self.collector.push(|index| statement.cell(c_int::try_from(index).unwrap_or(c_int::MAX)));
+            if self.collector.is_full() {
+                return self.collector.batch().map(Some);
+            }
+            has_row = statement.step()?;
+        }
+        self.statement = None;
+        self.collector.last()
+    }
+}
+
+#[cold]
+fn changed() -> Error {
+    Error::operational("somebody changed the tables between the query's start and its first row")
+        .with_hint("run the query again")
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
+        let next = self.advance();
+        if next.is_err() {
+            self.statement = None;
+        }
+        next.transpose()
+    }
+}
+
+impl Batches for Rows {
+    fn schema(&self) -> SchemaRef {
+        self.collector.schema()
+    }
+
+    fn settler(&self) -> Option<Arc<dyn Settler>> {
+        self.collector.settler()
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        // The statement ends, and with it what it holds of the file.
+        drop(self.statement);
+        Some(Box::new(self.session))
+    }
+}

@@ -1,0 +1,300 @@
+//! A session: describes and runs statements.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::Arc;
+
+use longshore_core::{
+    Batches, Cancel, Column, Division, Error, Failed, Query, ReadOptions, Result, Session, Split,
+    Transaction, Watch,
+};
+
+use crate::cell::Cell;
+use crate::encode;
+use crate::library::{Connection, Interrupter, Origin, Statement};
+use crate::plan::{Facts, Plan, plan};
+use crate::rows::{Collector, Rows};
+use crate::settings::Settings;
+use crate::split;
+use crate::split::text::{first_word, is_one_table, is_setting, rest_is_empty};
+
+/// One connection to a database.
+pub(crate) struct SqliteSession {
+    pub(crate) connection: Connection,
+    pub(crate) settings: Settings,
+    /// Whether the caller has set something that further sessions would not have.
+    pub(crate) has_own_settings: bool,
+}
+
+impl SqliteSession {
+    pub(crate) fn open(settings: Settings, watch: &Watch) -> Result<Self> {
+        watch.check()?;
+        settings.check()?;
+        let connection = Connection::open(&settings.open, watch).map_err(|error| named(error, &settings))?;
+        let mut session = Self { connection, settings, has_own_settings: false };
+        let begun = session.begin_using();
+        begun.map_err(|error| named(error, &session.settings))?;
+        Ok(session)
+    }
+
+    /// Looks at the file for the first time, and sets what the URL says.
+    fn begin_using(&mut self) -> Result<()> {
+        for pragma in self.settings.pragmas.clone() {
+            self.tell(&pragma)?;
+        }
+        self.tell("SELECT 1 FROM sqlite_schema LIMIT 1")
+    }
+
+    /// Runs the statements of `text`, and throws their rows away.
+    pub(crate) fn tell(&mut self, text: &str) -> Result<()> {
+        let mut rest = text;
+        loop {
+            let (statement, after) = self.connection.prepare(rest)?;
+            let Some(mut statement) = statement else { break };
+            while statement.step()? {}
+            rest = after;
+        }
+        if rest_is_empty(rest) { Ok(()) } else { Err(zero_byte()) }
+    }
+
+    /// The one statement of `query`, its parameters bound.
+    pub(crate) fn prepare(&self, query: &Query) -> Result<Statement> {
+        let (statement, rest) = self.connection.prepare(&query.text)?;
+        let mut statement = statement.ok_or_else(|| {
+            Error::programming("there is no statement in the text").with_hint("give one, such as SELECT 1")
+        })?;
+        if !rest_is_empty(rest) {
+            return Err(if rest.starts_with('\0') {
+                zero_byte()
+            } else {
+                Error::programming("there is more than one statement")
+                    .with_hint("run them one by one, or those before the query with pre_execution_query")
+            });
+        }
+        encode::bind(&mut statement, &query.params)?;
+        Ok(statement)
+    }
+
+    /// The first value of each row of a query of our own.
+    pub(crate) fn ask<T>(&self, text: &str, read: impl Fn(&Statement) -> T) -> Result<Vec<T>> {
+        let mut statement = self.prepare(&Query::new(text))?;
+        let mut found = Vec::new();
+        while statement.step()? {
+            found.push(read(&statement));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn plans(
+        &self,
+        statement: &Statement,
+        text: &str,
+        options: &ReadOptions,
+    ) -> Result<Vec<Plan>> {
+        if statement.columns() == 0 {
+            return Err(Error::programming("the statement returns no rows, and was not run").with_hint(
+                "read_sql takes statements with a result: SELECT, VALUES, PRAGMA, or INSERT ... RETURNING",
+            ));
+        }
+        let is_plain = is_one_table(text);
+        let mut tables = Tables::default();
+        let facts = (0..statement.columns()).map(|column| {
+            let origin = statement.origin(column);
+            let told = origin.as_ref().map(|origin| self.told(origin, &mut tables)).unwrap_or_default();
+            let declared = statement.declared(column);
+            Facts {
+                name: statement.name(column),
+                nullable: !(is_plain && told.not_null),
+                is_enforced: told.is_enforced(declared.as_deref()),
+                declared,
+            }
+        });
+        plan(facts.collect(), options)
+    }
+
+    fn told(&self, origin: &Origin, tables: &mut Tables) -> Told {
+        let Origin { schema, table, column } = origin;
+        let Some((not_null, is_key)) = self.connection.promises(schema, table, column) else {
+            return Told::default();
+        };
+        let known = tables.known.entry((schema.clone(), table.clone()));
+        let Table { is_strict, keys, .. } = *known.or_insert_with(|| self.table(origin).unwrap_or_default());
+        // The one INTEGER PRIMARY KEY of a table is its rowid, and nothing else fits there.
+        Told { not_null, is_strict, is_only_key: is_key && keys == 1 }
+    }
+
+    fn table(&self, Origin { schema, table, .. }: &Origin) -> Option<Table> {
+        let (schema, table) = (schema.to_str().ok()?, table.to_str().ok()?);
+        let literal = |name: &str| format!("'{}'", name.replace('\'', "''"));
+        let text = format!(
+            "SELECT strict, wr, (SELECT count(*) FROM pragma_table_xinfo({1}, {0}) WHERE pk) \
+             FROM pragma_table_list WHERE schema = {0} COLLATE NOCASE AND name = {1} COLLATE NOCASE AND type = 'table'",
+            literal(schema),
+            literal(table)
+        );
+        let number = |statement: &Statement, column| match statement.cell(column) {
+            Cell::Integer(value) => value,
+            _ => 0,
+        };
+        let found = self.ask(&text, |it| (number(it, 0), number(it, 1), number(it, 2))).ok()?;
+        let (strict, without_rowid, keys) = *found.first()?;
+        // Without a rowid, an INTEGER PRIMARY KEY holds anything.
+        Some(Table { is_strict: strict != 0, keys: if without_rowid == 0 { keys } else { 0 } })
+    }
+
+    fn start(&self, query: &Query, options: &ReadOptions) -> Result<(Statement, Collector)> {
+        let statement = self.prepare(query)?;
+        let plans = self.plans(&statement, &query.text, options)?;
+        Ok((statement, Collector::new(plans, options)?))
+    }
+}
+
+/// What is known of the tables of one statement.
+#[derive(Default)]
+struct Tables {
+    known: HashMap<(CString, CString), Table>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Table {
+    is_strict: bool,
+    /// Columns of the primary key, where that may be the rowid.
+    keys: i64,
+}
+
+/// What is known of a table's column.
+#[derive(Default)]
+struct Told {
+    not_null: bool,
+    is_strict: bool,
+    is_only_key: bool,
+}
+
+impl Told {
+    fn is_enforced(&self, declared: Option<&str>) -> bool {
+        let is = |name: &str| declared.is_some_and(|declared| declared.eq_ignore_ascii_case(name));
+        self.is_strict && !is("ANY") || self.is_only_key && is("INTEGER")
+    }
+}
+
+/// The error of a database that cannot be opened, with its name.
+fn named(error: Error, settings: &Settings) -> Error {
+    match &settings.file {
+        Some(file) => error.within(format!("{file:?}")),
+        None => error,
+    }
+}
+
+fn zero_byte() -> Error {
+    Error::programming("the statement has a zero byte in it, where SQLite would end it")
+        .with_hint("bind the value as a parameter")
+}
+
+impl Session for SqliteSession {
+    fn run(&mut self, statement: &str) -> Result<()> {
+        self.tell(statement)
+    }
+
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        let mut statement = self.prepare(query)?;
+        let word = first_word(&query.text);
+        self.has_own_settings |= word == "PRAGMA";
+        let is_change = !statement.is_read_only()
+            && matches!(word.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH");
+        let mut rows = 0;
+        while statement.step()? {
+            rows += 1;
+        }
+        Ok(match statement.columns() {
+            0 if is_change => Some(self.connection.changes()),
+            0 => None,
+            _ => Some(rows),
+        })
+    }
+
+    fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
+        let statement = self.prepare(query)?;
+        Ok(self.plans(&statement, &query.text, options)?.iter().map(Plan::column).collect())
+    }
+
+    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
+        // SQLite could only count, which is the reading itself.
+        Ok(None)
+    }
+
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+        split::split(self, queries, split, options)
+    }
+
+    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
+        split::join(self, snapshot)
+    }
+
+    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        match self.start(query, options) {
+            Ok((statement, collector)) => match Rows::start(*self, statement, collector) {
+                Ok(rows) => Ok(Box::new(rows)),
+                Err((session, error)) => Err(Failed { error, session: Some(Box::new(session)) }),
+            },
+            Err(error) => Err(Failed { error, session: Some(self) }),
+        }
+    }
+
+    fn begin_snapshot(&mut self) -> Result<()> {
+        self.tell("BEGIN")?;
+        // The moment is that of the first look.
+        self.tell("SELECT 1 FROM sqlite_schema LIMIT 1")
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.tell("BEGIN")
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.connection.is_idle() { Ok(()) } else { self.tell("COMMIT") }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        if self.connection.is_idle() { Ok(()) } else { self.tell("ROLLBACK") }
+    }
+
+    fn is_setting(&self, statement: &str) -> bool {
+        is_setting(statement)
+    }
+
+    fn is_usable(&self) -> bool {
+        self.connection.is_ours()
+    }
+
+    fn transaction(&self) -> Transaction {
+        if self.connection.is_idle() { Transaction::None } else { Transaction::Open }
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.rollback()?;
+        if self.settings.file.is_none() {
+            return Ok(());
+        }
+        // SQLite has no statement that forgets all settings and temporary tables: a new connection has none.
+        let watch = Watch::never().at_most(self.settings.open.patience);
+        *self = Self::open(self.settings.clone(), &watch)?;
+        Ok(())
+    }
+
+    fn attend(&mut self, watch: &Watch) {
+        self.connection.attend(watch);
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller(self.connection.interrupter()))
+    }
+}
+
+struct Canceller(Interrupter);
+
+impl Cancel for Canceller {
+    fn cancel(&self) -> Result<()> {
+        self.0.interrupt();
+        Ok(())
+    }
+}

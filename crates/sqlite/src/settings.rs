@@ -1,0 +1,255 @@
+//! What a URL or keywords say of a database: which file, and how it is opened.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use longshore_core::{Error, Result, Target, percent_decode};
+
+use crate::cell::hex;
+use crate::library::Open;
+
+/// The settings that are known.
+const KNOWN: &[&str] =
+    &["database", "mode", "immutable", "cache", "busy_timeout", "timeout", "pragma.<name>"];
+
+/// How long to wait for a lock where nothing is said.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A database and how to open it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub(crate) open: Open,
+    /// The file; `None` for a database in memory.
+    pub(crate) file: Option<String>,
+    /// Statements that run first.
+    pub(crate) pragmas: Vec<String>,
+}
+
+impl Settings {
+    pub(crate) fn of(target: &Target) -> Result<Self> {
+        if target.password.is_some() {
+            return Err(Error::interface("SQLite has no password"));
+        }
+        let (path, query) = target.rest().split_once('?').unwrap_or((target.rest(), ""));
+        let mut given = BTreeMap::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let key = percent_decode(key, "name of a setting")?;
+            let value = percent_decode(value, &key)?;
+            if given.insert(key.clone(), value).is_some() {
+                return Err(Error::interface(format!("the URL gives {key} twice")));
+            }
+        }
+        if !path.is_empty() {
+            given.insert("database".to_owned(), percent_decode(file_of(path)?, "path")?);
+        }
+        given.extend(target.keywords.clone());
+        Self::read(given)
+    }
+
+    fn read(mut given: BTreeMap<String, String>) -> Result<Self> {
+        let pragmas = pragmas(&mut given)?;
+        let mode = given.remove("mode");
+        let mode = Mode::of(mode.as_deref())?;
+        let is_immutable = given.remove("immutable").is_some_and(|value| flag(&value));
+        let cache = given.remove("cache");
+        let patience = patience(given.remove("busy_timeout"), given.remove("timeout"))?;
+        let database = given.remove("database").unwrap_or_default();
+        if let Some(unknown) = given.keys().next() {
+            return Err(Error::interface(format!("sqlite:// knows no setting {unknown:?}"))
+                .with_hint(format!("known are {}", KNOWN.join(", "))));
+        }
+        let is_memory = database.is_empty() || database == ":memory:" || mode == Mode::Memory;
+        let parameters = parameters(mode, is_immutable, cache.as_deref())?;
+        let name = match parameters {
+            Some(parameters) => format!("file:{}?{parameters}", encoded(&database)),
+            None if is_memory => ":memory:".to_owned(),
+            // SQLite would take it for a URI.
+            None if database.starts_with("file:") => format!("./{database}"),
+            None => database.clone(),
+        };
+        let read_only = mode == Mode::Read || is_immutable;
+        let create = is_memory || mode == Mode::Create;
+        let file = (!is_memory).then_some(database);
+        Ok(Self { open: Open { name, read_only, create, patience }, file, pragmas })
+    }
+
+    /// Fails where no database can be there, in words that say why.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let path = Path::new(file);
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(Error::operational(format!(
+                "{file:?} is a directory, and no database [SQLITE_CANTOPEN_ISDIR]"
+            ))
+            .with_hint("give the path of a file")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !self.open.create => {
+                Err(Error::operational(format!("there is no file {file:?} [SQLITE_CANTOPEN]")).with_hint(format!(
+                    "sqlite:///relative has three slashes, sqlite:////absolute four; the working directory is {}; \
+                     mode=rwc makes a new database",
+                    std::env::current_dir().unwrap_or_default().display()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Read,
+    Write,
+    Create,
+    Memory,
+}
+
+impl Mode {
+    fn of(given: Option<&str>) -> Result<Self> {
+        match given {
+            None | Some("rw") => Ok(Self::Write),
+            Some("ro") => Ok(Self::Read),
+            Some("rwc") => Ok(Self::Create),
+            Some("memory") => Ok(Self::Memory),
+            Some(other) => Err(Error::interface(format!("mode is ro, rw, rwc or memory, not {other:?}"))),
+        }
+    }
+}
+
+/// The path of what follows `sqlite://`.
+fn file_of(rest: &str) -> Result<&str> {
+    let Some(path) = rest.strip_prefix('/') else {
+        return Err(Error::interface("a SQLite URL names no host")
+            .with_hint("write sqlite:///relative/path, sqlite:////absolute/path or sqlite:///:memory:"));
+    };
+    Ok(path)
+}
+
+/// The parameters of a URI (sqlite.org/uri.html); `None` where a plain name does.
+fn parameters(mode: Mode, is_immutable: bool, cache: Option<&str>) -> Result<Option<String>> {
+    let mut found = Vec::new();
+    match cache {
+        None => {}
+        Some(kind @ ("shared" | "private")) => found.push(format!("cache={kind}")),
+        Some(other) => return Err(Error::interface(format!("cache is shared or private, not {other:?}"))),
+    }
+    if is_immutable {
+        found.push("immutable=1".to_owned());
+    }
+    if found.is_empty() {
+        return Ok(None);
+    }
+    if mode == Mode::Memory {
+        found.push("mode=memory".to_owned());
+    }
+    Ok(Some(found.join("&")))
+}
+
+/// A path within a URI.
+fn encoded(path: &str) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' | b':' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                encoded.push('%');
+                encoded.push_str(&hex(&[byte]));
+            }
+        }
+    }
+    // Two slashes at the start would name a host.
+    if encoded.starts_with("//") { format!("//{encoded}") } else { encoded }
+}
+
+fn flag(value: &str) -> bool {
+    !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
+}
+
+fn patience(busy_timeout: Option<String>, timeout: Option<String>) -> Result<Duration> {
+    let Some(given) = busy_timeout.or(timeout) else { return Ok(PATIENCE) };
+    let seconds: Option<f64> = given.parse().ok();
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| Error::interface(format!("busy_timeout is a number of seconds, not {given:?}")))
+}
+
+/// `pragma.<name>=<value>` as statements.
+fn pragmas(given: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let keys: Vec<String> = given.keys().filter(|key| key.starts_with("pragma.")).cloned().collect();
+    for key in keys {
+        let value = given.remove(&key).unwrap_or_default();
+        let name = &key["pragma.".len()..];
+        let value = value.as_str();
+        if !is_word(name) || !is_word(value.trim_start_matches('-')) {
+            return Err(Error::interface(format!("{key} is no PRAGMA and its value: {value:?}"))
+                .with_hint("write it as pragma.cache_size=-64000: a name, and a word or a number"));
+        }
+        found.push(format!("PRAGMA {name} = {value}"));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(url: &str) -> Result<Settings> {
+        Settings::of(&Target::from_url(url).unwrap())
+    }
+
+    #[test]
+    fn urls_name_a_file_or_memory() {
+        for (url, name, file) in [
+            ("sqlite:///a/b.db", "a/b.db", Some("a/b.db")),
+            ("sqlite:////a/b%20c.db", "/a/b c.db", Some("/a/b c.db")),
+            ("sqlite:///C:/a.db", "C:/a.db", Some("C:/a.db")),
+            ("sqlite:///:memory:", ":memory:", None),
+            ("sqlite://", ":memory:", None),
+            ("sqlite:///", ":memory:", None),
+            ("sqlite:///file:a?mode=ro", "./file:a", Some("file:a")),
+            ("sqlite:////a%3F.db?immutable=1", "file:/a%3f.db?immutable=1", Some("/a?.db")),
+            ("sqlite:///a?cache=shared&mode=memory", "file:a?cache=shared&mode=memory", None),
+        ] {
+            let settings = of(url).unwrap();
+            assert_eq!((settings.open.name.as_str(), settings.file.as_deref()), (name, file), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_made_only_where_that_is_asked_for() {
+        assert!(!of("sqlite:///a").unwrap().open.create);
+        assert!(!of("sqlite:///a?mode=ro").unwrap().open.create);
+        assert!(of("sqlite:///a?mode=ro").unwrap().open.read_only);
+        assert!(of("sqlite:///a?mode=rwc").unwrap().open.create);
+    }
+
+    #[test]
+    fn waits_and_pragmas() {
+        let settings = of("sqlite:///a?timeout=0.5&pragma.cache_size=-64000").unwrap();
+        assert_eq!(settings.open.patience, Duration::from_millis(500));
+        assert_eq!(settings.pragmas, ["PRAGMA cache_size = -64000"]);
+        assert_eq!(of("sqlite:///a").unwrap().open.patience, PATIENCE);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (url, word) in [
+            ("sqlite://host/a", "host"),
+            ("sqlite:///a?mode=x", "mode"),
+            ("sqlite:///a?cache=x", "cache"),
+            ("sqlite:///a?busy_timeout=x", "busy_timeout"),
+            ("sqlite:///a?busy_timeout=-1", "busy_timeout"),
+            ("sqlite:///a?vfs=x", "vfs"),
+            ("sqlite:///a?mode=ro&mode=rw", "twice"),
+            ("sqlite:///a?pragma.x%3By=1", "pragma.x;y"),
+            ("sqlite:///a?pragma.x=1%3BDROP", "DROP"),
+        ] {
+            assert!(of(url).unwrap_err().to_string().contains(word), "{url}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! How one read becomes several: disjoint parts that together are the query, all at one moment.
+
+mod keys;
+mod moment;
+mod rowids;
+pub(crate) mod text;
+mod volatile;
+
+use longshore_core::{
+    Division, Error, NATIVE_TYPE, Parts, Query, ReadOptions, Result, Session as _, Split, Transaction,
+};
+
+use crate::cell::Cell;
+use crate::plan::Plan;
+use crate::session::SqliteSession;
+use text::OneTable;
+
+pub(crate) use moment::join;
+
+const MEBIBYTE: i64 = 1 << 20;
+
+/// Below this size of the file one session reads the whole, unless the caller says how many.
+const SMALL: i64 = 32 * MEBIBYTE;
+
+/// Bytes that are worth a session.
+const PER_SESSION: i64 = 16 * MEBIBYTE;
+
+/// Why there are no parts.
+enum Halt {
+    Whole,
+    Serial(String),
+    Failed(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+fn serial<T>(reason: impl Into<String>) -> Result<T, Halt> {
+    Err(Halt::Serial(reason.into()))
+}
+
+/// Divides `queries` as [`longshore_core::Session::split`] says. With parts at one moment, the session is left in the
+/// transaction that keeps it; otherwise in none.
+pub(crate) fn split(
+    session: &mut SqliteSession,
+    queries: &[Query],
+    split: &Split,
+    options: &ReadOptions,
+) -> Result<Division> {
+    if session.transaction() != Transaction::None {
+        return Ok(Division::Serial("an open transaction".into()));
+    }
+    let divided = divide(session, queries, split, options);
+    if divided.is_err() || !options.snapshot {
+        session.rollback()?;
+    }
+    match divided {
+        Ok(parts) => Ok(Division::Parts(parts)),
+        Err(Halt::Whole) => Ok(Division::Whole),
+        Err(Halt::Serial(reason)) => Ok(Division::Serial(reason)),
+        Err(Halt::Failed(error)) => Err(error),
+    }
+}
+
+fn divide(
+    session: &mut SqliteSession,
+    queries: &[Query],
+    split: &Split,
+    options: &ReadOptions,
+) -> Result<Parts, Halt> {
+    let most = split.number.or(split.most).map_or(1, std::num::NonZeroUsize::get);
+    if most < 2 || queries.is_empty() {
+        return Err(Halt::Whole);
+    }
+    refuse_session(session)?;
+    // The parts are planned at the moment that they will see.
+    let snapshot = moment::take(session)?;
+    let plans = queries.iter().map(|query| plans(session, query, options)).collect::<Result<Vec<_>, _>>()?;
+    let parts = match (queries, plans.first()) {
+        ([query], Some(plans)) => {
+            let number = if split.number.is_some() { most } else { sessions_for(session, most)? };
+            if number < 2 {
+                return Err(Halt::Whole);
+            }
+            let texts = texts(session, query, plans, split, number)?;
+            refuse_other_columns(session, query, &texts, plans, options)?;
+            (texts.into_iter().map(|text| Query { text, params: query.params.clone() }).collect(), number)
+        }
+        _ => (queries.to_vec(), queries.len().min(most)),
+    };
+    let (queries, number): (Vec<Query>, usize) = parts;
+    if queries.len() < 2 {
+        return Err(Halt::Whole);
+    }
+    let snapshot = options.snapshot.then_some(snapshot);
+    Ok(Parts { sessions: number.min(queries.len()), queries, snapshot })
+}
+
+/// What further sessions would not see.
+fn refuse_session(session: &SqliteSession) -> Result<(), Halt> {
+    if session.settings.file.is_none() {
+        return serial("a database in memory belongs to one connection");
+    }
+    if session.settings.open.name.contains("cache=shared") {
+        return serial("connections with cache=shared wait for each other");
+    }
+    if session.has_own_settings {
+        return serial("settings made by PRAGMA");
+    }
+    let is_true = |text: &str| session.ask(text, |row| row.cell(0) == Cell::Integer(1));
+    if is_true("SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema)")? == [true] {
+        return serial("temporary tables");
+    }
+    if is_true("SELECT EXISTS (SELECT 1 FROM pragma_database_list WHERE name NOT IN ('main', 'temp'))")?
+        == [true]
+    {
+        return serial("attached databases");
+    }
+    let is_exclusive = session.ask("PRAGMA locking_mode", |row| row.cell(0) != Cell::Text(b"normal"))?;
+    if is_exclusive.contains(&true) {
+        return serial("locking_mode is exclusive");
+    }
+    Ok(())
+}
+
+fn plans(session: &SqliteSession, query: &Query, options: &ReadOptions) -> Result<Vec<Plan>, Halt> {
+    let statement = session.prepare(query)?;
+    if !statement.is_read_only() {
+        return serial("the statement writes");
+    }
+    let plans = session.plans(&statement, &query.text, options)?;
+    match plans.iter().find(|plan| plan.is_open()) {
+        Some(open) => serial(format!(
+            "column {:?} has no declared type, and a stream needs one: give schema=",
+            open.field.name()
+        )),
+        None => Ok(plans),
+    }
+}
+
+/// The texts of the parts.
+fn texts(
+    session: &SqliteSession,
+    query: &Query,
+    plans: &[Plan],
+    split: &Split,
+    number: usize,
+) -> Result<Vec<String>, Halt> {
+    if let Some(reason) = volatile::reason(session, &query.text, split.on.is_some())? {
+        return serial(reason);
+    }
+    let Some(on) = &split.on else {
+        let Some(table) = OneTable::parse(&query.text) else {
+            return serial("it is not a plain SELECT over one table: give partition_on");
+        };
+        let conditions = rowids::conditions(session, &table, number)?.or_else(serial)?;
+        return Ok(conditions.iter().map(|condition| table.with(condition)).collect());
+    };
+    let mut named = plans.iter().filter(|plan| plan.field.name() == on);
+    let Some(key) = named.next() else {
+        let known: Vec<&str> = plans.iter().map(|plan| plan.field.name().as_str()).collect();
+        return Err(Error::interface(format!("partition_on names {on:?}, which the query does not return"))
+            .with_hint(format!("it returns {}", known.join(", ")))
+            .into());
+    };
+    for (index, plan) in plans.iter().enumerate() {
+        let name = plan.field.name();
+        if plans[..index].iter().any(|other| other.field.name().eq_ignore_ascii_case(name)) {
+            return serial(format!("two columns have the name {name:?}"));
+        }
+    }
+    // INT in the declared type means INTEGER affinity (sqlite.org/datatype3.html, section 3.1); in a compound, each
+    // SELECT would have its own.
+    let declared = key.field.metadata().get(NATIVE_TYPE).map(|native| native.to_ascii_uppercase());
+    let is_whole_number =
+        declared.is_some_and(|declared| declared.contains("INT")) && OneTable::parse(&query.text).is_some();
+    Ok(keys::parts(session, &query.text, split, on, is_whole_number, &query.params, number)?)
+}
+
+/// A part must have the columns that the whole has.
+fn refuse_other_columns(
+    session: &SqliteSession,
+    query: &Query,
+    texts: &[String],
+    plans: &[Plan],
+    options: &ReadOptions,
+) -> Result<(), Halt> {
+    let Some(text) = texts.first() else { return Ok(()) };
+    let part = Query { text: text.clone(), params: query.params.clone() };
+    let statement = session.prepare(&part)?;
+    let parts = session.plans(&statement, text, options)?;
+    let is_same = |(a, b): (&Plan, &Plan)| {
+        a.class == b.class
+            && a.becomes == b.becomes
+            && a.field.name() == b.field.name()
+            && a.field.metadata() == b.field.metadata()
+    };
+    if parts.len() == plans.len() && parts.iter().zip(plans).all(is_same) {
+        return Ok(());
+    }
+    serial("the parts would have other columns than the whole")
+}
+
+/// How many sessions the file is worth.
+fn sessions_for(session: &SqliteSession, most: usize) -> Result<usize> {
+    let size = session.ask(
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+        |row| match row.cell(0) {
+            Cell::Integer(value) => value,
+            _ => 0,
+        },
+    )?;
+    let size = size.first().copied().unwrap_or_default();
+    Ok(if size < SMALL { 1 } else { usize::try_from(size / PER_SESSION).unwrap_or(most).min(most) })
+}

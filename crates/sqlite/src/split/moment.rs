@@ -1,0 +1,99 @@
+//! One moment of a file for several connections (sqlite.org/isolation.html).
+//!
+//! With a rollback journal, nobody commits while the coordinator has its shared lock. In WAL mode the coordinator's
+//! snapshot is opened by the others. Where the log is empty there is no snapshot to open; but while the coordinator reads,
+//! nothing goes from the log into the file, so that whoever finds the log still empty reads the same.
+
+use longshore_core::{Error, Result};
+
+use crate::cell::{Cell, hex};
+use crate::library::Snapshot;
+use crate::session::SqliteSession;
+
+/// What a session has to find when it joins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Moment {
+    /// A rollback journal, whose shared lock the coordinator has.
+    Locked,
+    /// WAL mode with an empty log.
+    Empty,
+    /// WAL mode.
+    Logged(Snapshot),
+}
+
+/// Begins a transaction on `session`, and tells in a text what others need to see the same.
+pub(super) fn take(session: &mut SqliteSession) -> Result<String> {
+    session.tell("BEGIN")?;
+    session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")?;
+    let moment = of(session)?;
+    Ok(format!("{} {}", file_of(session)?, written(&moment)))
+}
+
+/// Begins a transaction on `session` that sees what the one that gave `text` sees.
+pub(crate) fn join(session: &mut SqliteSession, text: &str) -> Result<()> {
+    let (file, moment) = text.split_once(' ').ok_or_else(|| Error::internal("no moment to join"))?;
+    let moment = read(moment).ok_or_else(|| Error::internal("no moment to join"))?;
+    session.tell("BEGIN")?;
+    if let Moment::Logged(snapshot) = &moment {
+        snapshot.open(&session.connection)?;
+    }
+    session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")?;
+    let is_same = match &moment {
+        Moment::Logged(_) => true,
+        // Locked, and empty: the same is found again.
+        expected => of(session)? == *expected,
+    };
+    if is_same && file_of(session)? == file {
+        return Ok(());
+    }
+    Err(Error::operational(
+        "somebody wrote to the database, or put another file in its place, while the parts began",
+    )
+    .with_hint("read again; or without parts, or without one moment: options={\"snapshot\": False}"))
+}
+
+fn of(session: &SqliteSession) -> Result<Moment> {
+    let mode = session.ask("PRAGMA journal_mode", |row| match row.cell(0) {
+        Cell::Text(mode) => mode.to_ascii_lowercase(),
+        _ => Vec::new(),
+    })?;
+    if mode.first().map(Vec::as_slice) != Some(b"wal") {
+        return Ok(Moment::Locked);
+    }
+    Ok(Snapshot::of(&session.connection).map_or(Moment::Empty, Moment::Logged))
+}
+
+/// Which file is open, whatever its name.
+#[cfg(unix)]
+fn file_of(session: &SqliteSession) -> Result<String> {
+    use std::os::unix::fs::MetadataExt;
+    let path = session.settings.file.as_deref().unwrap_or_default();
+    let found = std::fs::metadata(path)
+        .map_err(|error| Error::operational(format!("{path:?} is not there any more")).with_source(error))?;
+    Ok(format!("{}:{}", found.dev(), found.ino()))
+}
+
+/// An open file cannot be replaced.
+#[cfg(not(unix))]
+fn file_of(_session: &SqliteSession) -> Result<String> {
+    Ok("file".to_owned())
+}
+
+fn written(moment: &Moment) -> String {
+    match moment {
+        Moment::Locked => "locked".to_owned(),
+        Moment::Empty => "empty".to_owned(),
+        Moment::Logged(Snapshot(bytes)) => hex(bytes),
+    }
+}
+
+fn read(text: &str) -> Option<Moment> {
+    match text {
+        "locked" => Some(Moment::Locked),
+        "empty" => Some(Moment::Empty),
+        hex => {
+            let bytes = longshore_cells::text::unhex(hex.as_bytes())?;
+            Some(Moment::Logged(Snapshot(bytes.try_into().ok()?)))
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Parts of one table by ranges of its rowid.
+
+use longshore_core::Result;
+
+use crate::cell::Cell;
+use crate::session::SqliteSession;
+use crate::split::text::{OneTable, literal, quoted_name};
+
+/// How often the table is asked where its rowids are, at most.
+const PROBES: usize = 64;
+
+/// Ranges for each session: one that is done early takes the next.
+const EACH: usize = 4;
+
+/// Where rowids are: no row lies between two intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Interval {
+    first: i64,
+    last: i64,
+}
+
+impl Interval {
+    fn width(self) -> u128 {
+        u128::from(self.last.abs_diff(self.first)) + 1
+    }
+}
+
+/// The conditions that part `table` for `number` sessions; `Err` is the reason why there are none.
+pub(super) fn conditions(
+    session: &SqliteSession,
+    table: &OneTable<'_>,
+    number: usize,
+) -> Result<Result<Vec<String>, String>> {
+    let rowid = match rowid_of(session, table)? {
+        Ok(rowid) => rowid,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let name = format!("main.{}", quoted_name(&table.table));
+    let probe = Probe { session, name, rowid };
+    let Some(whole) = probe.within(i64::MIN, i64::MAX)? else { return Ok(Ok(Vec::new())) };
+    let intervals = probe.narrow(whole)?;
+    let column = format!("{}.{rowid}", table.alias);
+    Ok(Ok(ranges(&cuts(&intervals, number * EACH), &column)))
+}
+
+/// The name of the table's rowid; `Err` is the reason why it has none.
+fn rowid_of(session: &SqliteSession, table: &OneTable<'_>) -> Result<Result<&'static str, String>> {
+    if table.schema.as_ref().is_some_and(|schema| !schema.eq_ignore_ascii_case("main")) {
+        return Ok(Err("the table is not in the main database".into()));
+    }
+    let name = literal(&table.table);
+    let kinds = session.ask(
+        &format!(
+            "SELECT type = 'table' AND wr = 0 FROM pragma_table_list WHERE schema = 'main' AND name = {name} COLLATE NOCASE"
+        ),
+        |row| row.cell(0) == Cell::Integer(1),
+    )?;
+    if kinds != [true] {
+        return Ok(Err("only a table with a rowid has parts of its own: give partition_on".into()));
+    }
+    let columns = session
+        .ask(&format!("SELECT lower(name) FROM pragma_table_xinfo({name}, 'main')"), |row| {
+            String::from_utf8_lossy(&row.cell(0).text()).into_owned()
+        })?;
+    let free =
+        ["_rowid_", "rowid", "oid"].into_iter().find(|name| !columns.iter().any(|column| column == name));
+    Ok(free.ok_or_else(|| "the table's columns hide its rowid: give partition_on".into()))
+}
+
+/// Asks a table where its rowids are.
+struct Probe<'a> {
+    session: &'a SqliteSession,
+    name: String,
+    rowid: &'static str,
+}
+
+impl Probe<'_> {
+    /// The first and the last rowid from `low` to `high`.
+    fn within(&self, low: i64, high: i64) -> Result<Option<Interval>> {
+        let Self { name, rowid, .. } = self;
+        let first =
+            self.one(&format!("SELECT min({rowid}) FROM {name} WHERE {rowid} >= {}", integer(low)))?;
+        let last =
+            self.one(&format!("SELECT max({rowid}) FROM {name} WHERE {rowid} <= {}", integer(high)))?;
+        Ok(match (first, last) {
+            (Some(first), Some(last)) if first <= last => Some(Interval { first, last }),
+            _ => None,
+        })
+    }
+
+    fn one(&self, text: &str) -> Result<Option<i64>> {
+        let found = self.session.ask(text, |row| match row.cell(0) {
+            Cell::Integer(value) => Some(value),
+            _ => None,
+        })?;
+        Ok(found.first().copied().flatten())
+    }
+
+    /// Leaves wide gaps out of `whole`: halves the widest interval again and again.
+    fn narrow(&self, whole: Interval) -> Result<Vec<Interval>> {
+        let mut intervals = vec![whole];
+        for _ in 0..PROBES {
+            let widest = (0..intervals.len()).max_by_key(|index| intervals[*index].width());
+            let Some(widest) = widest.filter(|index| intervals[*index].width() > 1024) else { break };
+            let Interval { first, last } = intervals[widest];
+            let middle = i64::midpoint(first, last);
+            let halves = [self.within(first, middle)?, self.within(middle + 1, last)?];
+            intervals.splice(widest..=widest, halves.into_iter().flatten());
+        }
+        Ok(intervals)
+    }
+}
+
+/// The first rowid of each part but the first.
+fn cuts(intervals: &[Interval], number: usize) -> Vec<i64> {
+    let total: u128 = intervals.iter().map(|interval| interval.width()).sum();
+    let number = number as u128;
+    let mut cuts = Vec::new();
+    let mut before = 0;
+    for interval in intervals {
+        let width = interval.width();
+        for part in 1..number {
+            let at = total * part / number;
+            if (before..before + width).contains(&at) {
+                // Below the width of the interval, which fits.
+                let offset = u64::try_from(at - before).unwrap_or(u64::MAX);
+                cuts.push(interval.first.saturating_add_unsigned(offset));
+            }
+        }
+        before += width;
+    }
+    cuts.dedup();
+    cuts
+}
+
+fn ranges(cuts: &[i64], column: &str) -> Vec<String> {
+    let starts = std::iter::once(None).chain(cuts.iter().map(Some));
+    let ends = cuts.iter().map(Some).chain(std::iter::once(None));
+    let range = |(start, end): (Option<&i64>, Option<&i64>)| match (start, end) {
+        (None, None) => format!("{column} IS NOT NULL"),
+        (Some(start), None) => format!("{column} >= {}", integer(*start)),
+        (None, Some(end)) => format!("{column} < {}", integer(*end)),
+        (Some(start), Some(end)) => {
+            format!("{column} >= {} AND {column} < {}", integer(*start), integer(*end))
+        }
+    };
+    starts.zip(ends).map(range).collect()
+}
+
+/// An integer as SQLite reads it: the lowest one's digits alone would be a real.
+pub(super) fn integer(value: i64) -> String {
+    if value == i64::MIN { "(-9223372036854775807 - 1)".to_owned() } else { value.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(first: i64, last: i64) -> Interval {
+        Interval { first, last }
+    }
+
+    #[test]
+    fn even_rowids_are_cut_evenly() {
+        assert_eq!(cuts(&[interval(1, 100)], 4), [26, 51, 76]);
+        assert_eq!(cuts(&[interval(1, 1)], 4), [1]);
+    }
+
+    #[test]
+    fn gaps_count_nothing() {
+        assert_eq!(
+            cuts(&[interval(1, 50), interval(1 << 62, (1 << 62) + 49)], 4),
+            [26, 1 << 62, (1 << 62) + 25]
+        );
+        let all = cuts(&[interval(i64::MIN, i64::MAX)], 2);
+        assert_eq!(all, [0]);
+    }
+
+    #[test]
+    fn ranges_leave_no_rowid_out() {
+        assert_eq!(ranges(&[], "r"), ["r IS NOT NULL"]);
+        assert_eq!(ranges(&[5, i64::MIN], "r")[2], "r >= (-9223372036854775807 - 1)");
+        assert_eq!(ranges(&[5, 9], "r"), ["r < 5", "r >= 5 AND r < 9", "r >= 9"]);
+    }
+}

@@ -1,0 +1,225 @@
+//! The types of `schema=`: any storage class as the type that the caller asks for, exactly or with a fault.
+
+use arrow_array::types::{
+    BinaryType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, LargeBinaryType, Time64MicrosecondType, Time64NanosecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
+use longshore_cells::decimal::DecimalType;
+use longshore_cells::text::{double, exact_float, integer, timestamps, uuid};
+use longshore_cells::{
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Odd, Primitive, Span, fault, large_text, text,
+};
+use longshore_core::ReadOptions;
+
+use crate::cell::Cell;
+use crate::convert;
+use crate::moment::{self, Moment};
+use crate::store::try_walk;
+use crate::types::Class;
+
+/// Writes a value in the form that the decoder reads.
+type Render = fn(Cell<'_>, &mut Vec<u8>) -> Result<(), Odd>;
+
+/// Reads a column of tagged values as the type that is wanted.
+pub(crate) struct Reader {
+    render: Render,
+    decoder: Box<dyn Decoder>,
+}
+
+impl Reader {
+    /// The values of `array`, which a store of tagged values gave.
+    pub(crate) fn read(&mut self, array: &ArrayRef) -> Result<ArrayRef, CellFault> {
+        let mut bytes = Vec::new();
+        let mut spans = Vec::with_capacity(array.len());
+        let mut any_null = false;
+        try_walk(array, Class::Any, |row, cell| {
+            let start = bytes.len();
+            let rendered = if cell == Cell::Null { Err(Odd::Null) } else { (self.render)(cell, &mut bytes) };
+            spans.push(match rendered {
+                Ok(()) => span(start, bytes.len()),
+                Err(odd) => {
+                    if let Some(fault) = fault(row, odd) {
+                        return Err(fault);
+                    }
+                    any_null = true;
+                    Span::NULL
+                }
+            });
+            Ok(())
+        })?;
+        self.decoder.decode(Cells::new(&bytes, &spans, any_null))?;
+        Ok(self.decoder.finish())
+    }
+}
+
+/// A batch is closed long before its bytes are that many: see `Collector`.
+fn span(start: usize, end: usize) -> Span {
+    let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX - 1);
+    Span::new(narrow(start), narrow(end - start))
+}
+
+/// What reads a column as `wanted`; `None` where nothing does.
+pub(crate) fn reader(wanted: &DataType, options: &ReadOptions) -> Option<Reader> {
+    let as_is = wanted.clone();
+    let (render, decoder): (Render, Box<dyn Decoder>) = match *wanted {
+        DataType::Boolean => (flag, Booleans::boxed(|cell| Ok(cell == b"1"))),
+        DataType::Int8 => (whole, integer::<Int8Type>()),
+        DataType::Int16 => (whole, integer::<Int16Type>()),
+        DataType::Int32 => (whole, integer::<Int32Type>()),
+        DataType::Int64 => (whole, integer::<Int64Type>()),
+        DataType::UInt8 => (whole, integer::<UInt8Type>()),
+        DataType::UInt16 => (whole, integer::<UInt16Type>()),
+        DataType::UInt32 => (whole, integer::<UInt32Type>()),
+        DataType::UInt64 => (whole, integer::<UInt64Type>()),
+        DataType::Float32 => (spelt, Primitive::<Float32Type, _>::boxed(as_is, exact_float)),
+        DataType::Float64 => (number, Primitive::<Float64Type, _>::boxed(as_is, double)),
+        DataType::Decimal128(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan: options.numeric_nan };
+            (number, Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell)))
+        }
+        DataType::Decimal256(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan: options.numeric_nan };
+            (number, Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell)))
+        }
+        DataType::Utf8 => (any, text()),
+        DataType::LargeUtf8 => (any, large_text()),
+        DataType::Binary => (bytes, Derived::<BinaryType, _>::boxed(copied)),
+        DataType::LargeBinary => (bytes, Derived::<LargeBinaryType, _>::boxed(copied)),
+        DataType::FixedSizeBinary(16) => (sixteen, Fixed::<16, _>::boxed(word)),
+        DataType::Date32 => {
+            (day, Primitive::<Date32Type, _>::boxed(as_is, |cell| word(cell).map(i32::from_le_bytes)))
+        }
+        DataType::Timestamp(unit, ref zone) => {
+            let render: Render = if zone.is_some() { instant } else { naive };
+            (render, timestamps(as_is, unit, options.infinity, |cell| word(cell).map(i64::from_le_bytes)))
+        }
+        DataType::Time64(TimeUnit::Microsecond) => (
+            time,
+            Primitive::<Time64MicrosecondType, _>::boxed(as_is, |cell| word(cell).map(i64::from_le_bytes)),
+        ),
+        DataType::Time64(TimeUnit::Nanosecond) => (
+            time,
+            Primitive::<Time64NanosecondType, _>::boxed(as_is, |cell| {
+                word(cell).map(|bytes| i64::from_le_bytes(bytes) * 1000)
+            }),
+        ),
+        _ => return None,
+    };
+    Some(Reader { render, decoder })
+}
+
+fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
+    cell.try_into().map_err(|_| Odd::fault("the value has the wrong length"))
+}
+
+#[allow(clippy::unnecessary_wraps)] // one of several functions of one type
+fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Odd> {
+    to.extend_from_slice(cell);
+    Ok(())
+}
+
+#[cold]
+fn no(cell: Cell<'_>, what: &str) -> Odd {
+    Odd::with_hint(
+        format!("{} is no {what}", cell.shown()),
+        "ask for a type that holds it, such as schema={\"<column>\": \"string\"}",
+    )
+}
+
+#[allow(clippy::unnecessary_wraps)] // likewise
+fn any(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    to.extend_from_slice(&cell.text());
+    Ok(())
+}
+
+fn bytes(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    match cell {
+        Cell::Text(bytes) | Cell::Blob(bytes) => copied(bytes, to),
+        _ => Err(no(cell, "bytes")),
+    }
+}
+
+/// A number's own text. Infinity has the name that the decoders know.
+fn number(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    match cell {
+        Cell::Blob(_) => Err(no(cell, "number")),
+        Cell::Real(value) if value.is_infinite() => {
+            copied(if value > 0.0 { b"Infinity" } else { b"-Infinity" }, to)
+        }
+        _ => any(cell, to),
+    }
+}
+
+/// A whole number's digits.
+fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    match cell {
+        Cell::Real(value) if value.fract() == 0.0 => copied(format!("{value:.0}").as_bytes(), to),
+        Cell::Real(_) | Cell::Blob(_) => Err(no(cell, "whole number")),
+        _ => any(cell, to),
+    }
+}
+
+/// All the decimals of a real, so that it is compared as the number that it is.
+fn spelt(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    match cell {
+        Cell::Real(value) if value.is_finite() => {
+            #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the same line
+            let is_narrow = f64::from(value as f32).to_bits() == value.to_bits();
+            if is_narrow { copied(format!("{value:.149}").as_bytes(), to) } else { Err(no(cell, "float32")) }
+        }
+        _ => number(cell, to),
+    }
+}
+
+fn flag(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let is_one_of =
+        |text: &[u8], words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
+    match cell {
+        Cell::Integer(0) => copied(b"0", to),
+        Cell::Integer(1) => copied(b"1", to),
+        Cell::Text(text) if is_one_of(text, ["true", "t", "1"]) => copied(b"1", to),
+        Cell::Text(text) if is_one_of(text, ["false", "f", "0"]) => copied(b"0", to),
+        _ => Err(no(cell, "boolean")),
+    }
+}
+
+fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    match cell {
+        Cell::Blob(bytes) if bytes.len() == 16 => copied(bytes, to),
+        Cell::Text(text) => copied(&uuid(text).map_err(|_| no(cell, "UUID"))?, to),
+        _ => Err(no(cell, "16 bytes")),
+    }
+}
+
+fn day(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    use longshore_cells::calendar::DAY;
+    let midnight = |text: &[u8]| match moment::parse(text)? {
+        Moment::Date(days) => Some(days),
+        Moment::Naive(at) if at % DAY == 0 => i32::try_from(at / DAY).ok(),
+        _ => None,
+    };
+    let days = match cell {
+        Cell::Text(text) => midnight(text),
+        _ => convert::day(cell),
+    };
+    copied(&days.ok_or_else(|| no(cell, "date"))?.to_le_bytes(), to)
+}
+
+fn naive(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let at = convert::timestamp(cell, false)
+        .ok_or_else(|| no(cell, "timestamp in microseconds without a zone"))?;
+    copied(&at.to_le_bytes(), to)
+}
+
+fn instant(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let at = convert::timestamp(cell, true).ok_or_else(|| no(cell, "timestamp in microseconds"))?;
+    copied(&at.to_le_bytes(), to)
+}
+
+fn time(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let at = convert::time(cell).ok_or_else(|| no(cell, "time of day"))?;
+    copied(&at.to_le_bytes(), to)
+}
