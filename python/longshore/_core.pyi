@@ -9,6 +9,7 @@ __all__ = [
     "Pool",
     "Reading",
     "Schema",
+    "SqliteConnection",
     "Stream",
     "Switch",
     "Table",
@@ -77,6 +78,12 @@ class Connection:
     def in_transaction(self) -> bool | None: ...
 
 @final
+class SqliteConnection:
+    """A ``sqlite3.Connection`` of the caller's."""
+
+    def __new__(cls, connection: object) -> Self: ...
+
+@final
 class Switch:
     """Stops a read from any thread."""
 
@@ -142,7 +149,7 @@ class Reading:
 
 def open_read(
     *,
-    source: Target | Pool | Connection,
+    source: Target | Pool | Connection | SqliteConnection,
     setup: Sequence[str],
     queries: Sequence[str],
     params: object,

@@ -1,20 +1,24 @@
 """Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Union
 
 from longshore import _core
 from longshore.errors import InterfaceError
 from longshore.parameters import bound, seconds
 from longshore.schema import encodable
 
+if TYPE_CHECKING:
+    import sqlite3
+
 __all__ = ["Connection", "ConnectionLike", "Pool", "Source", "Target", "connect", "is_url", "source", "target"]
 
 #: No server has more connections than that.
 _MOST = 1 << 16
 
-Source = _core.Target | _core.Pool | _core.Connection
+Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection
 
 
 class Connection:
@@ -157,9 +161,9 @@ class Pool:
         self.close()
 
 
-ConnectionLike = str | Mapping[str, Any] | Connection | Pool
-"""A URL, a mapping of keywords (``host``, ``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection or a
-pool."""
+ConnectionLike = Union[str, Mapping[str, Any], Connection, Pool, "sqlite3.Connection"]
+"""A URL, a mapping of keywords (``host``, ``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection, a
+pool, or a ``sqlite3.Connection``."""
 
 
 def connect(conn: str | Mapping[str, Any], *, autocommit: bool = False, timeout: float | None = None) -> Connection:
@@ -198,7 +202,13 @@ def source(conn: object) -> Source:
         return conn._core  # noqa: SLF001  the two are this file's own
     if isinstance(conn, str | Mapping):
         return _core.Target(**target(conn)._asdict())
-    message = f"conn is a URL, a dict of keywords, a Connection or a Pool, not {type(conn).__name__}"
+    # Whoever has such a connection has imported its module.
+    sqlite3 = sys.modules.get("sqlite3")
+    if sqlite3 is not None and isinstance(conn, sqlite3.Connection):
+        return _core.SqliteConnection(conn)
+    message = (
+        f"conn is a URL, a dict of keywords, a Connection, a Pool or a sqlite3.Connection, not {type(conn).__name__}"
+    )
     raise InterfaceError(message)
 
 

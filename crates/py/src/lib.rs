@@ -1,5 +1,6 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
+mod borrowed;
 mod error;
 mod params;
 mod progress;
@@ -22,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
     module.add_class::<read::Reading>()?;
     module.add_class::<source::PyTarget>()?;
+    module.add_class::<borrowed::PySqliteConnection>()?;
     module.add_class::<source::PyPool>()?;
     module.add_class::<source::PyConnection>()?;
     module.add_class::<switch::Switch>()?;

@@ -7,6 +7,7 @@ use longshore_core::{Direct, Own, Pool, Query, Source, Transaction};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use crate::borrowed::PySqliteConnection;
 use crate::error::raise;
 use crate::registry::driver;
 use crate::switch::watch;
@@ -122,8 +123,13 @@ pub(crate) fn source(given: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
     if let Ok(pool) = given.cast::<PyPool>() {
         return Ok(Box::new(pool.get().0.clone()));
     }
+    if let Ok(connection) = given.cast::<PySqliteConnection>() {
+        return Ok(connection.get().source());
+    }
     match given.cast::<PyConnection>() {
         Ok(connection) => Ok(Box::new(connection.get().0.clone())),
-        Err(_) => Err(PyTypeError::new_err("a read needs a Target, a Pool or a Connection")),
+        Err(_) => {
+            Err(PyTypeError::new_err("a read needs a Target, a Pool, a Connection or a SqliteConnection"))
+        }
     }
 }

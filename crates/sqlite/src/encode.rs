@@ -59,33 +59,65 @@ fn positional(statement: &mut Statement, values: &[Value]) -> Result<()> {
 }
 
 fn one(statement: &mut Statement, number: c_int, value: &Value, name: &str) -> Result<()> {
-    let bound = |cell: Cell<'_>, statement: &mut Statement| statement.bind(number, cell);
-    let texts = |text: &str, statement: &mut Statement| statement.bind(number, Cell::Text(text.as_bytes()));
-    match value {
-        Value::Null => bound(Cell::Null, statement),
-        Value::Bool(value) => bound(Cell::Integer(i64::from(*value)), statement),
-        Value::Int(value) => match i64::try_from(*value) {
-            Ok(value) => bound(Cell::Integer(value), statement),
-            Err(_) => Err(no(name, "the integer does not fit 64 bits", "bind it as text: str(value)")),
-        },
-        Value::Float(value) if value.is_nan() => {
-            Err(no(name, "SQLite has no NaN, and would store NULL", "bind None where NULL is meant"))
-        }
-        Value::Float(value) => bound(Cell::Real(*value), statement),
-        Value::Decimal(text) | Value::Text(text) | Value::Json(text) => texts(text, statement),
-        Value::Bytes(bytes) => bound(Cell::Blob(bytes), statement),
-        Value::Date(days) => texts(&date_text(*days), statement),
-        Value::Time(at, offset) => {
-            texts(&(time_text(*at) + &offset.map(zone).unwrap_or_default()), statement)
-        }
-        Value::Timestamp(at) => texts(&timestamp_text(*at), statement),
-        Value::Instant(at) => texts(&(timestamp_text(*at) + "+00:00"), statement),
-        Value::Uuid(bytes) => texts(&uuid(bytes), statement),
-        Value::Interval(..) => Err(no(name, "SQLite has no intervals", "bind a number of seconds, or text")),
-        Value::List(_) | Value::Row(_) => {
-            Err(no(name, "SQLite has no lists", "bind each element, or JSON for json_each()"))
+    statement.bind(number, encode(value, name)?.cell())
+}
+
+/// A value as it is bound.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound {
+    /// SQL's NULL.
+    Null,
+    /// INTEGER.
+    Integer(i64),
+    /// REAL.
+    Real(f64),
+    /// TEXT.
+    Text(String),
+    /// BLOB.
+    Blob(Vec<u8>),
+}
+
+impl Bound {
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Integer(value) => Cell::Integer(*value),
+            Self::Real(value) => Cell::Real(*value),
+            Self::Text(text) => Cell::Text(text.as_bytes()),
+            Self::Blob(blob) => Cell::Blob(blob),
         }
     }
+}
+
+/// The storage class that holds `value` as it is; `name` is the parameter's, for errors.
+pub fn encode(value: &Value, name: &str) -> Result<Bound> {
+    Ok(match value {
+        Value::Null => Bound::Null,
+        Value::Bool(value) => Bound::Integer(i64::from(*value)),
+        Value::Int(value) => match i64::try_from(*value) {
+            Ok(value) => Bound::Integer(value),
+            Err(_) => {
+                return Err(no(name, "the integer does not fit 64 bits", "bind it as text: str(value)"));
+            }
+        },
+        Value::Float(value) if value.is_nan() => {
+            return Err(no(name, "SQLite has no NaN, and would store NULL", "bind None where NULL is meant"));
+        }
+        Value::Float(value) => Bound::Real(*value),
+        Value::Decimal(text) | Value::Text(text) | Value::Json(text) => Bound::Text(text.clone()),
+        Value::Bytes(bytes) => Bound::Blob(bytes.clone()),
+        Value::Date(days) => Bound::Text(date_text(*days)),
+        Value::Time(at, offset) => Bound::Text(time_text(*at) + &offset.map(zone).unwrap_or_default()),
+        Value::Timestamp(at) => Bound::Text(timestamp_text(*at)),
+        Value::Instant(at) => Bound::Text(timestamp_text(*at) + "+00:00"),
+        Value::Uuid(bytes) => Bound::Text(uuid(bytes)),
+        Value::Interval(..) => {
+            return Err(no(name, "SQLite has no intervals", "bind a number of seconds, or text"));
+        }
+        Value::List(_) | Value::Row(_) => {
+            return Err(no(name, "SQLite has no lists", "bind each element, or JSON for json_each()"));
+        }
+    })
 }
 
 #[cold]

@@ -81,7 +81,8 @@ fn name(code: i32) -> &'static str {
 
 /// The error of an extended result code and SQLite's own words.
 #[cold]
-pub(crate) fn error(code: i32, message: &str) -> Error {
+#[must_use]
+pub fn error(code: i32, message: &str) -> Error {
     let error = Error::new(kind(code), format!("{message} [{}]", name(code)));
     let error = match sqlstate(code) {
         Some(sqlstate) => error.with_sqlstate(sqlstate),

@@ -9,6 +9,7 @@ mod kinds;
 mod library;
 mod moment;
 mod plan;
+mod replica;
 mod rows;
 mod session;
 mod settings;
@@ -20,5 +21,8 @@ mod wanted;
 
 pub use cell::Cell;
 pub use driver::Sqlite;
+pub use encode::{Bound, encode};
+pub use fault::error;
 pub use plan::{Facts, Plan, plan};
+pub use replica::{Database, replica};
 pub use rows::Collector;

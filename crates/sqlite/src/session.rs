@@ -91,6 +91,11 @@ impl SqliteSession {
         text: &str,
         options: &ReadOptions,
     ) -> Result<Vec<Plan>> {
+        plan(self.facts(statement, text)?, options)
+    }
+
+    /// What is known of the columns of `statement`, whose text is `text`.
+    pub(crate) fn facts(&self, statement: &Statement, text: &str) -> Result<Vec<Facts>> {
         if statement.columns() == 0 {
             return Err(Error::programming("the statement returns no rows, and was not run").with_hint(
                 "read_sql takes statements with a result: SELECT, VALUES, PRAGMA, or INSERT ... RETURNING",
@@ -109,7 +114,7 @@ impl SqliteSession {
                 declared,
             }
         });
-        plan(facts.collect(), options)
+        Ok(facts.collect())
     }
 
     fn told(&self, origin: &Origin, tables: &mut Tables) -> Told {

@@ -1,0 +1,472 @@
+//! A `sqlite3.Connection` of the caller's, read through Python's own module: its transaction, its temporary tables, its
+//! functions.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use longshore_core::{
+    Batches, Cancel, Column, Division, Error, Failed, Home, Kind, Params, Query, ReadOptions, Reserved,
+    Result, Session, Sessions, Settler, Source, Split, Transaction, Watch,
+};
+use longshore_sqlite::{Bound, Cell, Collector, Database, Facts, encode, plan, replica};
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::error::wrap;
+
+/// Rows that are fetched at a time.
+const ROWS: usize = 1024;
+
+/// Steps of SQLite's machine between two looks at the watch.
+const STEPS: u32 = 100_000;
+
+/// A `sqlite3.Connection`.
+#[pyclass(frozen, name = "SqliteConnection", module = "longshore._core")]
+pub(crate) struct PySqliteConnection(Arc<Py<PyAny>>);
+
+#[pymethods]
+impl PySqliteConnection {
+    #[new]
+    fn new(connection: Py<PyAny>) -> Self {
+        Self(Arc::new(connection))
+    }
+}
+
+impl PySqliteConnection {
+    pub(crate) fn source(&self) -> Box<dyn Source> {
+        Box::new(Borrowed(self.0.clone()))
+    }
+}
+
+struct Borrowed(Arc<Py<PyAny>>);
+
+impl Source for Borrowed {
+    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
+        let session = BorrowedSession { connection: self.0.clone(), watch: watch.clone() };
+        Ok(Reserved {
+            first: Box::new(session),
+            home: None,
+            further: Arc::new(Alone),
+            most: count,
+            begins: false,
+        })
+    }
+}
+
+/// There are no further sessions.
+struct Alone;
+
+impl Home for Alone {
+    fn give_back(&self, session: Box<dyn Session>) {
+        drop(session);
+    }
+}
+
+impl Sessions for Alone {
+    fn keep_only(&self, _count: usize) {}
+
+    fn open(&self, _watch: &Watch) -> Result<Box<dyn Session>> {
+        Err(Error::internal("a sqlite3.Connection is one connection only"))
+    }
+}
+
+struct BorrowedSession {
+    connection: Arc<Py<PyAny>>,
+    watch: Watch,
+}
+
+impl BorrowedSession {
+    /// Does `work` under the interpreter's lock, while SQLite looks at the watch.
+    fn with<T>(&self, work: impl FnOnce(Python<'_>, &pyo3::Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
+        let stopped: Arc<Mutex<Option<Error>>> = Arc::default();
+        let attached = Python::try_attach(|py| {
+            let connection = self.connection.bind(py);
+            let (watch, stop) = (self.watch.clone(), stopped.clone());
+            let handler = PyCFunction::new_closure(
+                py,
+                None,
+                None,
+                move |_: &pyo3::Bound<'_, PyTuple>, _: Option<&pyo3::Bound<'_, PyDict>>| match watch.check() {
+                    Ok(()) => 0,
+                    Err(error) => {
+                        stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        1
+                    }
+                },
+            )?;
+            connection.call_method1("set_progress_handler", (handler, STEPS))?;
+            let done = work(py, connection);
+            connection.call_method1("set_progress_handler", (py.None(), 0))?;
+            done
+        });
+        let done = attached.ok_or_else(|| Error::operational("the Python interpreter is shutting down"))?;
+        match stopped.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(stopped) => Err(stopped),
+            None => done.map_err(error_of),
+        }
+    }
+
+    fn tell(&self, statement: &str) -> Result<()> {
+        self.with(|_, connection| {
+            let cursor = cursor(connection)?;
+            cursor.call_method1("execute", (statement,))?;
+            cursor.call_method0("fetchall")?;
+            cursor.call_method0("close").map(drop)
+        })
+    }
+
+    /// What is known of the columns; `None` where only their values tell.
+    fn facts(&self, query: &Query) -> Option<Vec<Facts>> {
+        let databases = self.with(|_, connection| databases(connection)).ok()?;
+        replica(&databases, &query.text).ok()
+    }
+
+    fn start(&self, query: &Query, options: &ReadOptions) -> Result<(Py<PyAny>, Collector)> {
+        self.watch.check()?;
+        let facts = self.facts(query);
+        let (cursor, names) = self.with(|py, connection| {
+            let cursor = cursor(connection)?;
+            cursor.call_method1("execute", (query.text.as_str(), bound(py, &query.params)?))?;
+            let description = cursor.getattr("description")?;
+            if description.is_none() {
+                return Ok((cursor.unbind(), None));
+            }
+            let names = description.try_iter()?.map(|column| column?.get_item(0)?.extract::<String>());
+            Ok((cursor.unbind(), Some(names.collect::<PyResult<Vec<_>>>()?)))
+        })?;
+        let names = names.ok_or_else(|| {
+            Error::programming("the statement returns no rows, and was run").with_hint(
+                "read_sql takes statements with a result: SELECT, VALUES, PRAGMA, or INSERT ... RETURNING",
+            )
+        })?;
+        let agrees = |facts: &Vec<Facts>| facts.iter().map(|column| &column.name).eq(&names);
+        // What another copy of the tables says of NULLs is a promise of the same tables.
+        let facts = facts.filter(agrees).unwrap_or_else(|| names.iter().map(|name| untyped(name)).collect());
+        Ok((cursor, Collector::new(plan(facts, options)?, options)?))
+    }
+}
+
+fn untyped(name: &str) -> Facts {
+    Facts { name: name.to_owned(), declared: None, nullable: true, is_enforced: false }
+}
+
+/// A cursor that makes tuples, whatever the connection makes.
+fn cursor<'py>(connection: &pyo3::Bound<'py, PyAny>) -> PyResult<pyo3::Bound<'py, PyAny>> {
+    let cursor = connection.call_method0("cursor")?;
+    cursor.setattr("row_factory", connection.py().None())?;
+    Ok(cursor)
+}
+
+/// The databases of the connection and what is in them.
+fn databases(connection: &pyo3::Bound<'_, PyAny>) -> PyResult<Vec<Database>> {
+    let listed: Vec<(i64, String, Option<String>)> = texts(connection, |cursor| {
+        cursor.call_method1("execute", ("PRAGMA database_list",))?.call_method0("fetchall")?.extract()
+    })?;
+    let mut found = Vec::new();
+    for (_, name, _) in listed {
+        let master = if name == "temp" {
+            "sqlite_temp_master".to_owned()
+        } else {
+            format!("\"{}\".sqlite_master", name.replace('"', "\"\""))
+        };
+        let query = format!(
+            "SELECT sql FROM {master} WHERE sql IS NOT NULL AND type IN ('table', 'view') ORDER BY rowid"
+        );
+        let rows: Vec<(String,)> = texts(connection, |cursor| {
+            cursor.call_method1("execute", (query.as_str(),))?.call_method0("fetchall")?.extract()
+        })?;
+        found.push(Database { name, statements: rows.into_iter().map(|(sql,)| sql).collect() });
+    }
+    Ok(found)
+}
+
+/// Does `fetch` on a cursor of the connection while texts come as `str`, whatever the caller has them come as.
+fn texts<'py, T>(
+    connection: &pyo3::Bound<'py, PyAny>,
+    fetch: impl FnOnce(&pyo3::Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<T> {
+    let cursor = cursor(connection)?;
+    as_str(connection, || fetch(&cursor))
+}
+
+fn as_str<T>(connection: &pyo3::Bound<'_, PyAny>, fetch: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let own = connection.getattr("text_factory")?;
+    connection.setattr("text_factory", connection.py().get_type::<PyString>())?;
+    let fetched = fetch();
+    connection.setattr("text_factory", own)?;
+    fetched
+}
+
+/// The parameters as Python's module takes them.
+fn bound<'py>(py: Python<'py>, params: &Params) -> PyResult<pyo3::Bound<'py, PyAny>> {
+    let value = |value: &longshore_core::Value, name: &str| -> PyResult<pyo3::Bound<'py, PyAny>> {
+        Ok(match encode(value, name).map_err(crate::error::raise)? {
+            Bound::Null => py.None().into_bound(py),
+            Bound::Integer(value) => value.into_pyobject(py)?.into_any(),
+            Bound::Real(value) => value.into_pyobject(py)?.into_any(),
+            Bound::Text(text) => text.into_pyobject(py)?.into_any(),
+            Bound::Blob(blob) => PyBytes::new(py, &blob).into_any(),
+        })
+    };
+    Ok(match params {
+        Params::None => PyTuple::empty(py).into_any(),
+        Params::Positional(values) => {
+            let values = values.iter().enumerate().map(|(index, it)| value(it, &format!("?{}", index + 1)));
+            PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Params::Named(params) => {
+            let named = PyDict::new(py);
+            for param in params {
+                named.set_item(&param.name, value(&param.value, &format!(":{}", param.name))?)?;
+            }
+            named.into_any()
+        }
+    })
+}
+
+/// The core's error of what Python's module raised.
+#[allow(clippy::needless_pass_by_value)] // what `map_err` gives
+fn error_of(error: PyErr) -> Error {
+    Python::attach(|py| {
+        let raised = error.value(py);
+        let message = raised.str().map(|text| text.to_string()).unwrap_or_default();
+        let code = raised.getattr("sqlite_errorcode").and_then(|code| code.extract::<i32>());
+        if let Ok(code) = code {
+            return longshore_sqlite::error(code, &message);
+        }
+        let module = raised.get_type().module().map(|module| module.to_string()).unwrap_or_default();
+        if module == "sqlite3" {
+            return Error::programming(format!("{message} [sqlite3 of Python]"));
+        }
+        // Ours, and what is no failure of the statement, goes through as it is.
+        let kind =
+            if error.is_instance_of::<PyException>(py) { Kind::Operational } else { Kind::Interrupted };
+        wrap(kind, error.clone_ref(py))
+    })
+}
+
+/// One value as Python's module makes it.
+fn cell<'a>(item: &'a pyo3::Bound<'_, PyAny>) -> PyResult<Option<Cell<'a>>> {
+    if item.is_none() {
+        return Ok(Some(Cell::Null));
+    }
+    if let Ok(text) = item.cast_exact::<PyString>() {
+        return Ok(Some(Cell::Text(text.to_str()?.as_bytes())));
+    }
+    if let Ok(number) = item.cast_exact::<PyFloat>() {
+        return Ok(Some(Cell::Real(number.value())));
+    }
+    if item.cast_exact::<PyInt>().is_ok() {
+        return item.extract().map(|value| Some(Cell::Integer(value)));
+    }
+    Ok(item.cast_exact::<PyBytes>().ok().map(|bytes| Cell::Blob(bytes.as_bytes())))
+}
+
+impl Session for BorrowedSession {
+    fn run(&mut self, statement: &str) -> Result<()> {
+        self.tell(statement)
+    }
+
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        self.tell(&query.text).map(|()| None)
+    }
+
+    fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
+        let facts = self.facts(query).ok_or_else(|| {
+            Error::new(Kind::NotSupported, "Python's sqlite3 tells no columns before a query runs")
+        })?;
+        Ok(plan(facts, options)?.iter().map(longshore_sqlite::Plan::column).collect())
+    }
+
+    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn split(&mut self, _: &[Query], _: &Split, _: &ReadOptions) -> Result<Division> {
+        Ok(Division::Serial("a sqlite3.Connection is one connection: give the file's URL".into()))
+    }
+
+    fn join_snapshot(&mut self, _snapshot: &str) -> Result<()> {
+        Err(Error::internal("a sqlite3.Connection joins nobody"))
+    }
+
+    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        let (cursor, collector) = match self.start(query, options) {
+            Ok(started) => started,
+            Err(error) => return Err(Failed { error, session: Some(self) }),
+        };
+        let mut rows = BorrowedRows { session: *self, cursor: Some(cursor), collector, first: None };
+        if rows.collector.is_open() {
+            match rows.advance() {
+                Ok(first) => rows.first = first,
+                Err(error) => return Err(Failed { error, session: Box::new(rows).into_session() }),
+            }
+        }
+        Ok(Box::new(rows))
+    }
+
+    fn begin_snapshot(&mut self) -> Result<()> {
+        self.tell("BEGIN")
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.tell("BEGIN")
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.transaction() == Transaction::None { Ok(()) } else { self.tell("COMMIT") }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        if self.transaction() == Transaction::None { Ok(()) } else { self.tell("ROLLBACK") }
+    }
+
+    fn is_setting(&self, _statement: &str) -> bool {
+        true
+    }
+
+    fn is_usable(&self) -> bool {
+        true
+    }
+
+    fn transaction(&self) -> Transaction {
+        let open = self.with(|_, connection| connection.getattr("in_transaction")?.extract::<bool>());
+        if open.unwrap_or(true) { Transaction::Open } else { Transaction::None }
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn attend(&mut self, watch: &Watch) {
+        self.watch = watch.clone();
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Interrupt(self.connection.clone()))
+    }
+}
+
+struct Interrupt(Arc<Py<PyAny>>);
+
+impl Cancel for Interrupt {
+    fn cancel(&self) -> Result<()> {
+        let interrupted = Python::try_attach(|py| self.0.call_method0(py, "interrupt").map(drop));
+        interrupted.unwrap_or(Ok(())).map_err(error_of)
+    }
+}
+
+/// A result on its way out of a cursor.
+struct BorrowedRows {
+    session: BorrowedSession,
+    /// `None` after the end or a failure.
+    cursor: Option<Py<PyAny>>,
+    collector: Collector,
+    /// The batch that told the schema.
+    first: Option<RecordBatch>,
+}
+
+impl BorrowedRows {
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        while let Some(cursor) = &self.cursor {
+            self.session.watch.check()?;
+            let (collector, before) = (&mut self.collector, ROWS);
+            let odd = self.session.with(|py, connection| {
+                let cursor = cursor.bind(py);
+                let rows = as_str(connection, || cursor.call_method1("fetchmany", (before,)))?;
+                fill(rows.cast::<PyList>()?, collector)
+            })?;
+            match odd {
+                Fetched::Some => {}
+                Fetched::None => {
+                    self.close();
+                    return self.collector.last();
+                }
+                Fetched::Odd(column, class) => {
+                    return Err(Error::data(format!(
+                        "column {column:?} came as {class} from the sqlite3.Connection"
+                    ))
+                    .with_hint("give a connection that is made without detect_types, or the file's URL"));
+                }
+            }
+            if self.collector.is_full() {
+                return self.collector.batch().map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn close(&mut self) {
+        if let Some(cursor) = self.cursor.take() {
+            // What a close has to say nobody waits for.
+            let _ = Python::try_attach(|py| cursor.call_method0(py, "close").map(drop));
+        }
+    }
+}
+
+/// What a fetch brought.
+enum Fetched {
+    Some,
+    None,
+    /// A column and the class of a value that a converter made.
+    Odd(String, String),
+}
+
+/// Adds `rows` to `collector`.
+fn fill(rows: &pyo3::Bound<'_, PyList>, collector: &mut Collector) -> PyResult<Fetched> {
+    if rows.is_empty() {
+        return Ok(Fetched::None);
+    }
+    for row in rows.iter() {
+        let items: Vec<pyo3::Bound<'_, PyAny>> = row.cast::<PyTuple>()?.iter().collect();
+        let mut cells = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let Some(cell) = cell(item)? else {
+                let name = collector.schema().field(index).name().clone();
+                return Ok(Fetched::Odd(name, item.get_type().name()?.to_string()));
+            };
+            cells.push(cell);
+        }
+        collector.push(|index| cells[index]);
+    }
+    Ok(Fetched::Some)
+}
+
+impl Drop for BorrowedRows {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Iterator for BorrowedRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
+        let next = self.advance();
+        if next.is_err() {
+            self.close();
+        }
+        next.transpose()
+    }
+}
+
+impl Batches for BorrowedRows {
+    fn schema(&self) -> SchemaRef {
+        self.collector.schema()
+    }
+
+    fn settler(&self) -> Option<Arc<dyn Settler>> {
+        self.collector.settler()
+    }
+
+    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        self.close();
+        let BorrowedSession { connection, watch } = &self.session;
+        Some(Box::new(BorrowedSession { connection: connection.clone(), watch: watch.clone() }))
+    }
+}
