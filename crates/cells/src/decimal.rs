@@ -67,6 +67,8 @@ pub fn beyond_double() -> Odd {
 pub trait Mantissa: Copy + Send + 'static {
     /// Zero.
     const ZERO: Self;
+    /// The integer `value`.
+    fn small(value: i64) -> Self;
     /// `self * factor + addend`, where that fits.
     fn times_plus(self, factor: i32, addend: i32) -> Option<Self>;
     /// `self / 10^count`, where nothing is left over.
@@ -80,6 +82,11 @@ pub trait Mantissa: Copy + Send + 'static {
 
 impl Mantissa for i128 {
     const ZERO: Self = 0;
+
+    #[inline]
+    fn small(value: i64) -> Self {
+        value.into()
+    }
 
     #[inline]
     fn times_plus(self, factor: i32, addend: i32) -> Option<Self> {
@@ -103,6 +110,10 @@ impl Mantissa for i128 {
 
 impl Mantissa for i256 {
     const ZERO: Self = i256::ZERO;
+
+    fn small(value: i64) -> Self {
+        value.into()
+    }
 
     fn times_plus(self, factor: i32, addend: i32) -> Option<Self> {
         self.checked_mul(i256::from(factor))?.checked_add(i256::from(addend))
@@ -137,6 +148,9 @@ pub struct DecimalType {
 impl DecimalType {
     /// The text cell as this decimal's integer: `-12.50`, `1e+3`, `NaN`.
     pub fn text<M: Mantissa>(self, cell: &[u8]) -> Result<M, Odd> {
+        if let Some(short) = self.short(cell) {
+            return Ok(M::small(short));
+        }
         let text = std::str::from_utf8(cell).unwrap_or_default();
         let decimal = Text::parse(text).ok_or_else(|| not_a_number(text, self.numeric_nan))?;
         let mut mantissa = M::ZERO;
@@ -148,6 +162,59 @@ impl DecimalType {
         Ok(if decimal.negative { mantissa.negated() } else { mantissa })
     }
 }
+
+/// The longest text whose digits always fit 64 bits.
+const SHORT: usize = 18;
+
+/// Sign, digits, and how many of them stand behind the point, of a short `-12.50`; `None` for any other form.
+#[inline]
+fn plain(cell: &[u8]) -> Option<(bool, u64, u32)> {
+    let (negative, digits) = match cell {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, cell),
+    };
+    if digits.len() > SHORT {
+        return None;
+    }
+    let (mut value, mut decimals, mut after_point) = (0_u64, 0, 0);
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            value = value * 10 + u64::from(digit);
+            decimals += after_point;
+        } else if *byte == b'.' && after_point == 0 {
+            after_point = 1;
+        } else {
+            return None;
+        }
+    }
+    // A point alone is no number.
+    (digits.len() > after_point as usize).then_some((negative, value, decimals))
+}
+
+impl DecimalType {
+    /// The common case: few digits, with just the type's decimals.
+    #[inline]
+    fn short(self, cell: &[u8]) -> Option<i64> {
+        let (negative, value, decimals) = plain(cell)?;
+        let fits = i32::from(self.scale) == decimals.cast_signed()
+            && POWERS_OF_TEN.get(usize::from(self.precision)).is_none_or(|bound| value < *bound);
+        // Eighteen digits fit with their sign.
+        let value = value.cast_signed();
+        fits.then_some(if negative { -value } else { value })
+    }
+}
+
+/// Powers of ten that fit 64 bits, as far as short texts need them.
+const POWERS_OF_TEN: [u64; 19] = {
+    let mut powers = [1; 19];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
 
 /// Brings an integer with `decimals` decimal places to the type's scale.
 #[inline]
@@ -187,12 +254,22 @@ const POWERS: [f64; 23] = [
 
 /// The double nearest to a numeric's text.
 pub fn text_double(cell: &[u8], policy: OnOdd) -> Result<f64, Odd> {
+    if let Some(value) = short_double(cell) {
+        return Ok(value);
+    }
     let text = std::str::from_utf8(cell).unwrap_or_default();
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
         Ok(_) if Text::parse(text).is_some() => Err(beyond_double()),
         _ => Err(not_a_number(text, policy)),
     }
+}
+
+#[inline]
+fn short_double(cell: &[u8]) -> Option<f64> {
+    let (negative, value, decimals) = plain(cell)?;
+    let magnitude = exact_quotient(value.cast_signed(), decimals.cast_signed())?;
+    Some(if negative { -magnitude } else { magnitude })
 }
 
 /// Faults a numeric's text that is no decimal; NaN and infinity as the caller wants them.
@@ -302,6 +379,36 @@ mod tests {
         assert_eq!(decimal(10, 2).text::<i128>(b"1.5000"), Ok(150));
         for bad in ["", "-", ".", "1.005", "abc", "1e99999999999", "NaN"] {
             assert!(matches!(decimal(10, 2).text::<i128>(bad.as_bytes()), Err(Odd::Fault(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn short_texts_are_as_exact_as_long_ones() {
+        let mut state = 3_u64;
+        for _ in 0..50_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let digits = (state >> 33) % 20;
+            let value = (state >> 7) % 10_u64.pow(u32::try_from(digits).unwrap().min(18));
+            let scale = usize::try_from((state >> 50) % 7).unwrap();
+            let sign = if state & 1 == 0 { "-" } else { "" };
+            let padded = format!("{value:0>width$}", width = scale + 1);
+            let (whole, fraction) = padded.split_at(padded.len() - scale);
+            let text =
+                if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") };
+            let long = format!("{sign}{}{}", "0".repeat(30), &text[sign.len()..]);
+            let of = decimal(12, i8::try_from(scale).unwrap());
+            assert_eq!(
+                of.text::<i128>(text.as_bytes()).ok(),
+                of.text::<i128>(long.as_bytes()).ok(),
+                "{text}"
+            );
+            let double = text_double(text.as_bytes(), OnOdd::Error).unwrap();
+            assert_eq!(double.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+        }
+        assert_eq!(decimal(18, 0).text::<i128>(b"999999999999999999"), Ok(999_999_999_999_999_999));
+        assert_eq!(decimal(3, 1).text::<i128>(b".5"), Ok(5));
+        for bad in ["", "-", ".", "-.", "1.2.3", "--1", "1-", "100.0"] {
+            assert!(decimal(3, 1).text::<i128>(bad.as_bytes()).is_err(), "{bad}");
         }
     }
 

@@ -2,7 +2,8 @@
 
 use longshore_core::{Driver, Error, Result, Target};
 
-static DRIVERS: &[&dyn Driver] = &[&longshore_postgres::Postgres, &longshore_sqlite::Sqlite];
+static DRIVERS: &[&dyn Driver] =
+    &[&longshore_postgres::Postgres, &longshore_mysql::MySql, &longshore_sqlite::Sqlite];
 
 /// The driver that `target`'s scheme names.
 pub(crate) fn driver(target: &Target) -> Result<&'static dyn Driver> {

@@ -2,7 +2,11 @@
 
 use longshore_core::{Error, Result, Watch};
 
-use crate::Socket;
+/// Where an inbox gets its bytes: a socket, or a layer above one.
+pub trait Incoming {
+    /// Waits for bytes and puts as many as are there into `into`; 0 means that the server has closed the connection.
+    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize>;
+}
 
 /// Large enough for a few chunks of rows, small enough to stay in the processor's second cache.
 const CAPACITY: usize = 1 << 20;
@@ -41,6 +45,22 @@ impl Inbox {
         self.start += count;
     }
 
+    /// Takes `count` bytes out at each of `places`, which ascend: what parts one message into packets.
+    ///
+    /// # Panics
+    /// When fewer bytes are there: a mistake in the caller.
+    pub fn cut(&mut self, places: &[usize], count: usize) {
+        let Some(first) = places.first() else { return };
+        let mut to = self.start + first;
+        for (index, place) in places.iter().enumerate() {
+            let from = self.start + place + count;
+            let until = places.get(index + 1).map_or(self.end, |next| self.start + next);
+            self.buffer.copy_within(from..until, to);
+            to += until - from;
+        }
+        self.end = to;
+    }
+
     /// Whether another [`Inbox::fill`] can receive without growing the buffer.
     #[must_use]
     pub fn has_room(&self) -> bool {
@@ -50,9 +70,9 @@ impl Inbox {
     /// Waits for more bytes and appends them; returns how many came. The server's end of the connection is an error.
     ///
     /// The bytes keep their positions relative to [`Inbox::bytes`].
-    pub fn fill(&mut self, socket: &mut Socket, watch: &Watch) -> Result<usize> {
+    pub fn fill(&mut self, from: &mut impl Incoming, watch: &Watch) -> Result<usize> {
         self.make_room();
-        match socket.read(&mut self.buffer[self.end..], watch)? {
+        match from.read(&mut self.buffer[self.end..], watch)? {
             0 => Err(Error::operational("the server closed the connection in the middle of an answer")
                 .with_hint(
                     "look into the server's log: it may have been restarted, or have ended this session",
@@ -78,5 +98,30 @@ impl Inbox {
             grown[..self.end].copy_from_slice(&self.buffer[..self.end]);
             self.buffer = grown;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bytes(&'static [u8]);
+
+    impl Incoming for Bytes {
+        fn read(&mut self, into: &mut [u8], _watch: &Watch) -> Result<usize> {
+            into[..self.0.len()].copy_from_slice(self.0);
+            Ok(self.0.len())
+        }
+    }
+
+    #[test]
+    fn cuts_leave_what_is_between() {
+        let mut inbox = Inbox::new();
+        inbox.fill(&mut Bytes(b"xx0123--4567--89"), &Watch::never()).unwrap();
+        inbox.consume(2);
+        inbox.cut(&[4, 10], 2);
+        assert_eq!(inbox.bytes(), b"0123456789");
+        inbox.cut(&[], 2);
+        assert_eq!(inbox.bytes(), b"0123456789");
     }
 }

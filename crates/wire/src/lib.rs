@@ -9,7 +9,7 @@ mod tls;
 mod tunnel;
 mod verifier;
 
-pub use inbox::Inbox;
+pub use inbox::{Inbox, Incoming};
 pub use socket::Socket;
 pub use stream::{Address, Keepalive};
 pub use tls::{Identity, Tls, Verification, Versions};

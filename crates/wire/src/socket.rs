@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use longshore_core::{Result, Watch};
 
-use crate::Tls;
 use crate::low_water::LowWater;
 use crate::stream::{Address, Keepalive, SLICE, Stream, is_pause, peer_name};
 use crate::tunnel::{Tunnel, failure};
+use crate::{Incoming, Tls};
 
 /// A connection to a server: TCP or a Unix socket, plain or under TLS.
 pub struct Socket {
@@ -177,6 +177,13 @@ impl Socket {
     #[cold]
     fn wait_or_fail(&self, error: io::Error, doing: &str, watch: &Watch) -> Result<()> {
         if is_pause(&error) { watch.check() } else { Err(failure(&self.peer, doing, error)) }
+    }
+}
+
+impl Incoming for Socket {
+    #[inline]
+    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+        Socket::read(self, into, watch)
     }
 }
 

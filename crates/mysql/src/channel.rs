@@ -1,0 +1,184 @@
+//! The socket, and the compressed protocol above it (MySQL Internals, "Compression").
+
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+use longshore_core::{Error, Result, Watch};
+use longshore_wire::{Inbox, Incoming, Socket};
+use ruzstd::decoding::StreamingDecoder;
+
+use crate::packet::{self, FULL, broken};
+
+/// How a server's packets are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Zlib,
+    Zstd,
+}
+
+/// The way to the server.
+#[derive(Debug)]
+pub(crate) enum Channel {
+    Plain(Socket),
+    Compressed(Box<Compressed>),
+}
+
+impl Channel {
+    pub(crate) fn socket(&self) -> &Socket {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Compressed(compressed) => &compressed.socket,
+        }
+    }
+
+    pub(crate) fn is_compressed(&self) -> bool {
+        matches!(self, Self::Compressed(_))
+    }
+
+    /// Sends commands, each of which the server answers by itself or not at all.
+    pub(crate) fn send(&mut self, commands: &[Vec<u8>], watch: &Watch) -> Result<()> {
+        let mut bytes = Vec::new();
+        for command in commands {
+            match self {
+                Self::Plain(_) => packet::append(command, 0, &mut bytes),
+                Self::Compressed(compressed) => compressed.append(command, &mut bytes),
+            }
+        }
+        match self {
+            Self::Plain(socket) => socket.write_all(&bytes, watch),
+            Self::Compressed(compressed) => compressed.socket.write_all(&bytes, watch),
+        }
+    }
+}
+
+impl Incoming for Channel {
+    #[inline]
+    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(into, watch),
+            Self::Compressed(compressed) => compressed.read(into, watch),
+        }
+    }
+}
+
+/// Lengths packed and unpacked, three bytes each, and a sequence number between them.
+const HEADER: usize = 7;
+
+/// A socket whose packets come in compressed frames. What is sent is never worth it, and goes as it is.
+#[derive(Debug)]
+pub(crate) struct Compressed {
+    socket: Socket,
+    compression: Compression,
+    inbox: Inbox,
+    /// The number of the frame that comes next.
+    sequence: u8,
+    /// What the last frame held, and how much of it has been read.
+    unpacked: Vec<u8>,
+    taken: usize,
+}
+
+impl Compressed {
+    pub(crate) fn new(socket: Socket, compression: Compression) -> Self {
+        Self { socket, compression, inbox: Inbox::new(), sequence: 0, unpacked: Vec::new(), taken: 0 }
+    }
+
+    fn append(&mut self, command: &[u8], into: &mut Vec<u8>) {
+        let mut packets = Vec::with_capacity(command.len() + packet::HEADER);
+        packet::append(command, 0, &mut packets);
+        self.sequence = 0;
+        for frame in packets.chunks(FULL) {
+            let [a, b, c, ..] = u32::try_from(frame.len()).unwrap_or_default().to_le_bytes();
+            into.extend([a, b, c, self.sequence, 0, 0, 0]);
+            into.extend_from_slice(frame);
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+        while self.taken == self.unpacked.len() {
+            if !self.unpack()? && self.inbox.fill(&mut self.socket, watch)? == 0 {
+                return Ok(0);
+            }
+        }
+        let count = into.len().min(self.unpacked.len() - self.taken);
+        into[..count].copy_from_slice(&self.unpacked[self.taken..self.taken + count]);
+        self.taken += count;
+        Ok(count)
+    }
+
+    /// Unpacks the frame at the start of the inbox, if it is complete.
+    fn unpack(&mut self) -> Result<bool> {
+        let bytes = self.inbox.bytes();
+        let Some([a, b, c, number, x, y, z]) = bytes.first_chunk::<HEADER>().copied() else {
+            return Ok(false);
+        };
+        let packed = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let unpacked = u32::from_le_bytes([x, y, z, 0]) as usize;
+        let Some(frame) = bytes.get(HEADER..HEADER + packed) else { return Ok(false) };
+        if number != self.sequence {
+            let expected = self.sequence;
+            return Err(broken(format!("compressed frame {number} where frame {expected} has to come")));
+        }
+        self.unpacked.clear();
+        self.taken = 0;
+        if unpacked == 0 {
+            self.unpacked.extend_from_slice(frame);
+        } else {
+            decompress(self.compression, frame, unpacked, &mut self.unpacked)?;
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        self.inbox.consume(HEADER + packed);
+        Ok(true)
+    }
+}
+
+/// Appends what `frame` holds, which must be `length` bytes.
+pub(crate) fn decompress(
+    compression: Compression,
+    frame: &[u8],
+    length: usize,
+    into: &mut Vec<u8>,
+) -> Result<()> {
+    // One byte more than there may be shows that there is more.
+    let most = length as u64 + 1;
+    let got = match compression {
+        Compression::Zlib => ZlibDecoder::new(frame).take(most).read_to_end(into),
+        Compression::Zstd => {
+            StreamingDecoder::new(frame).map_err(|error| damaged(&error))?.take(most).read_to_end(into)
+        }
+    };
+    match got {
+        Ok(got) if got == length => Ok(()),
+        Ok(_) => Err(broken("a compressed frame of another length than it claims")),
+        Err(error) => Err(damaged(&error)),
+    }
+}
+
+#[cold]
+fn damaged(error: &impl std::fmt::Display) -> Error {
+    broken(format!("a compressed frame that cannot be unpacked ({error})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn frames_hold_what_they_claim() {
+        let text = b"a text, a text, a text, a text".repeat(20);
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&text).unwrap();
+        let frame = encoder.finish().unwrap();
+        let unpack = |frame: &[u8], length: usize| {
+            let mut into = Vec::new();
+            decompress(Compression::Zlib, frame, length, &mut into).map(|()| into)
+        };
+        assert_eq!(unpack(&frame, text.len()).unwrap(), text);
+        assert!(unpack(&frame, text.len() - 1).is_err() && unpack(&frame, text.len() + 1).is_err());
+        assert!(unpack(&frame[..frame.len() / 2], text.len()).is_err());
+        let mut into = Vec::new();
+        assert!(decompress(Compression::Zstd, &frame, text.len(), &mut into).is_err());
+    }
+}

@@ -1,0 +1,566 @@
+//! One connection: commands out, answers in, and what becomes of it at its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longshore_core::{Cancel, Error, Kind, Result, Transaction, Watch};
+
+use crate::cancel::Canceller;
+use crate::message::{
+    self, Answer, Definition, Done, answer, capability, definition, done, server_error, status,
+};
+use crate::packet::{self, FULL, HEADER, Sequence, VIOLATION, broken};
+use crate::reader::Reader;
+use crate::settings::Settings;
+use crate::startup::{self, Link};
+use crate::zone::Zone;
+
+/// How long a dropped connection may take to tell the server.
+const STOPPING: Duration = Duration::from_secs(2);
+
+/// The error of a statement that somebody has stopped.
+const INTERRUPTED: u16 = 1317;
+
+/// Commands, by their first byte (MySQL Internals, "Command Phase").
+mod command {
+    pub(super) const QUIT: u8 = 0x01;
+    pub(super) const QUERY: u8 = 0x03;
+    pub(super) const PING: u8 = 0x0e;
+    pub(super) const PREPARE: u8 = 0x16;
+    pub(super) const EXECUTE: u8 = 0x17;
+    pub(super) const CLOSE: u8 = 0x19;
+    pub(super) const RESET: u8 = 0x1f;
+}
+
+/// What is still to come of the server's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exchange {
+    /// Nothing: the server waits for the next command.
+    Idle,
+    /// The first packet, and whatever follows it.
+    Answer,
+    /// A statement is being parsed; what it is comes next.
+    Parsing,
+    /// The definitions of a parsed statement's parameters and columns.
+    Definitions,
+    /// Rows, and the results behind them.
+    Rows,
+}
+
+/// A connection past its start-up.
+pub(crate) struct Connection {
+    link: Link,
+    settings: Arc<Settings>,
+    watch: Watch,
+    pub(crate) sequence: Sequence,
+    exchange: Exchange,
+    /// The socket is of no more use.
+    cut: bool,
+    /// The server's last word on where it stands.
+    status: u16,
+    /// An error has no such word.
+    uncertain: bool,
+    /// An error has ended the transaction, and nobody knows yet.
+    lost: bool,
+    zone: Zone,
+    /// Prepared statements to be closed with the next command.
+    closing: Vec<u32>,
+    /// The process that opened the socket: a forked child shares it and must not speak on it.
+    owner: u32,
+}
+
+/// A statement that the server has parsed.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) id: u32,
+    pub(crate) parameters: usize,
+    /// The columns of the result; none where the statement returns none, or where only running it tells.
+    pub(crate) columns: Vec<Definition>,
+}
+
+/// A row of a lookup, in text.
+pub(crate) type TextRow = Vec<Option<String>>;
+
+impl Connection {
+    /// A connection whose session has the settings' time zone.
+    pub(crate) fn open(settings: &Arc<Settings>, watch: &Watch) -> Result<Self> {
+        let mut connection = Self::open_bare(settings, watch)?;
+        connection.set_up()?;
+        Ok(connection)
+    }
+
+    /// A connection on which nothing has been set.
+    pub(crate) fn open_bare(settings: &Arc<Settings>, watch: &Watch) -> Result<Self> {
+        let link = startup::open(settings, watch)?;
+        let mut connection = Self {
+            status: link.done.status,
+            link,
+            settings: settings.clone(),
+            watch: watch.clone(),
+            sequence: Sequence::Next(0),
+            exchange: Exchange::Idle,
+            cut: false,
+            uncertain: false,
+            lost: false,
+            zone: Zone::Other,
+            closing: Vec::new(),
+            owner: std::process::id(),
+        };
+        let started = std::mem::take(&mut connection.link.done);
+        connection.note(&started)?;
+        Ok(connection)
+    }
+
+    /// Sets what every session has.
+    fn set_up(&mut self) -> Result<()> {
+        self.run(&format!("SET time_zone = '{}'", self.settings.zone.text()))?;
+        self.zone = self.settings.zone;
+        if let Some(command) = self.settings.init_command.clone() {
+            self.run(&command).map_err(|error| error.within("the init-command"))?;
+        }
+        Ok(())
+    }
+
+    /// A handle that stops what runs here.
+    pub(crate) fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller { settings: self.settings.clone(), thread: self.link.greeting.thread })
+    }
+
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.link.greeting.is_mariadb()
+    }
+
+    /// The session's time zone.
+    pub(crate) fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    pub(crate) fn capabilities(&self) -> u64 {
+        self.link.capabilities
+    }
+
+    /// Whether a backslash in a text is itself (`sql_mode` NO_BACKSLASH_ESCAPES).
+    pub(crate) fn escapes(&self) -> bool {
+        self.status & status::NO_BACKSLASH_ESCAPES == 0
+    }
+
+    /// The bytes received and not yet consumed.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.link.inbox.bytes()
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.link.inbox.has_room()
+    }
+
+    pub(crate) fn consume(&mut self, count: usize) {
+        self.link.inbox.consume(count);
+    }
+
+    /// Looks at the deadline and at the caller's signals.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.is_ours()?;
+        self.watch.check()
+    }
+
+    /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
+    fn is_ours(&self) -> Result<()> {
+        if self.owner == std::process::id() {
+            return Ok(());
+        }
+        Err(Error::interface("the connection belongs to the process that this one was forked from")
+            .with_hint("open a connection of its own in each process"))
+    }
+
+    /// From here on, every wait looks at `watch`.
+    pub(crate) fn attend(&mut self, watch: &Watch) {
+        self.watch = watch.clone();
+    }
+
+    /// Where the session's transaction stands.
+    pub(crate) fn transaction(&self) -> Transaction {
+        if self.lost {
+            Transaction::Failed
+        } else if self.is_in_transaction() {
+            Transaction::Open
+        } else {
+            Transaction::None
+        }
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.status & (status::IN_TRANSACTION | status::IN_READ_ONLY_TRANSACTION) != 0
+    }
+
+    /// The loss of a transaction has been heard.
+    pub(crate) fn forget_loss(&mut self) {
+        self.lost = false;
+    }
+
+    /// Waits for more bytes; returns how many came.
+    pub(crate) fn fill(&mut self) -> Result<usize> {
+        self.is_ours()?;
+        let filled = self.link.inbox.fill(&mut self.link.channel, &self.watch);
+        if let Err(error) = &filled {
+            self.cut |= error.kind() == Kind::Operational;
+        }
+        filled
+    }
+
+    /// Sends a command, whose answer `exchange` is.
+    fn send(&mut self, code: u8, body: &[u8], exchange: Exchange) -> Result<()> {
+        self.check()?;
+        if self.exchange != Exchange::Idle {
+            return Err(Error::internal("a command was to be sent before the last was answered"));
+        }
+        let mut commands: Vec<Vec<u8>> = Vec::with_capacity(1 + self.closing.len());
+        for statement in self.closing.drain(..) {
+            commands.push([[command::CLOSE].as_slice(), &statement.to_le_bytes()].concat());
+        }
+        commands.push([[code].as_slice(), body].concat());
+        self.exchange = exchange;
+        self.sequence =
+            if self.link.channel.is_compressed() { Sequence::Unchecked } else { Sequence::Next(1) };
+        let written = self.link.channel.send(&commands, &self.watch);
+        // Half a message may be out: whatever the reason, nothing can follow it.
+        self.cut |= written.is_err();
+        written
+    }
+
+    /// Waits for a message; gives the length of its payload, which lies behind a header in the inbox.
+    fn receive(&mut self) -> Result<usize> {
+        loop {
+            let got = self.message_at(0)?;
+            if let Some(length) = got {
+                return Ok(length);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// The length of the payload of the message at `at`, which lies behind one header then; `None` where more bytes
+    /// are needed.
+    pub(crate) fn message_at(&mut self, at: usize) -> Result<Option<usize>> {
+        packet::receive(&mut self.link.inbox, at, &mut self.sequence)
+    }
+
+    fn payload(&self, length: usize) -> &[u8] {
+        &self.bytes()[HEADER..HEADER + length]
+    }
+
+    /// Takes note of what a statement has changed.
+    fn note(&mut self, done: &Done) -> Result<()> {
+        self.status = done.status;
+        self.uncertain = false;
+        for (name, value) in &done.changed {
+            match name.as_str() {
+                "time_zone" => self.zone = Zone::of_server(value),
+                "character_set_results" | "character_set_client" | "character_set_connection"
+                    if !value.eq_ignore_ascii_case("utf8mb4") =>
+                {
+                    self.cut = true;
+                    return Err(Error::interface(format!("the session's {name} was set to {value:?}"))
+                        .with_hint(
+                            "leave it at utf8mb4: texts would arrive changed. The connection is given up",
+                        ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of an ERR message at the start of the inbox, which ends the exchange.
+    fn take_error(&mut self, length: usize) -> Error {
+        let error = server_error(self.payload(length));
+        self.consume(HEADER + length);
+        self.exchange = Exchange::Idle;
+        self.uncertain = true;
+        error
+    }
+
+    /// The first packet of an answer.
+    fn answer(&mut self) -> Result<Answer> {
+        let length = self.receive()?;
+        if self.payload(length).first() == Some(&0xff) {
+            return Err(self.take_error(length));
+        }
+        let answer = answer(self.payload(length), self.link.capabilities)?;
+        self.consume(HEADER + length);
+        match &answer {
+            Answer::Done(done) => self.end_result(done)?,
+            Answer::Columns(_) => self.exchange = Exchange::Rows,
+        }
+        Ok(answer)
+    }
+
+    /// A statement or a result is over; another result may follow.
+    fn end_result(&mut self, done: &Done) -> Result<()> {
+        let more = done.status & status::MORE_RESULTS != 0;
+        self.exchange = if more { Exchange::Answer } else { Exchange::Idle };
+        self.note(done)
+    }
+
+    fn definitions(&mut self, count: usize) -> Result<Vec<Definition>> {
+        let mut columns = Vec::with_capacity(count);
+        for _ in 0..count {
+            let length = self.receive()?;
+            if self.payload(length).first() == Some(&0xff) {
+                return Err(self.take_error(length));
+            }
+            columns.push(definition(self.payload(length), self.link.capabilities)?);
+            self.consume(HEADER + length);
+        }
+        if self.link.capabilities & capability::DEPRECATE_EOF == 0 && count > 0 {
+            let length = self.receive()?;
+            if self.payload(length).first() != Some(&0xfe) {
+                return Err(broken("definitions of columns without their end"));
+            }
+            self.consume(HEADER + length);
+        }
+        Ok(columns)
+    }
+
+    /// The columns of the next result; `None` where there is none.
+    pub(crate) fn columns(&mut self) -> Result<Option<Vec<Definition>>> {
+        loop {
+            match self.answer()? {
+                Answer::Columns(count) => return self.definitions(count).map(Some),
+                Answer::Done(_) if self.exchange == Exchange::Answer => {}
+                Answer::Done(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Sends a statement in text; its answer comes next.
+    pub(crate) fn query(&mut self, text: &str) -> Result<()> {
+        self.send(command::QUERY, text.as_bytes(), Exchange::Answer)
+    }
+
+    /// Has the server parse `text`; nothing runs yet.
+    pub(crate) fn prepare(&mut self, text: &str) -> Result<Prepared> {
+        self.send(command::PREPARE, text.as_bytes(), Exchange::Parsing)?;
+        self.prepared()
+    }
+
+    fn prepared(&mut self) -> Result<Prepared> {
+        let length = self.receive()?;
+        if self.payload(length).first() == Some(&0xff) {
+            return Err(self.take_error(length));
+        }
+        let mut reader = Reader::new(self.payload(length));
+        if reader.u8()? != 0 {
+            return Err(broken("an unknown answer to a statement that was to be prepared"));
+        }
+        let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
+        self.consume(HEADER + length);
+        self.exchange = Exchange::Definitions;
+        self.definitions(parameters.into())?;
+        let columns = self.definitions(columns.into())?;
+        self.exchange = Exchange::Idle;
+        Ok(Prepared { id, parameters: parameters.into(), columns })
+    }
+
+    /// Runs a prepared statement, whose `bound` parameters are encoded; its answer comes next.
+    pub(crate) fn execute(&mut self, statement: u32, bound: &[u8]) -> Result<()> {
+        // No cursor, one iteration.
+        let body = [statement.to_le_bytes().as_slice(), &[0, 1, 0, 0, 0], bound].concat();
+        self.send(command::EXECUTE, &body, Exchange::Answer)
+    }
+
+    /// Has the server forget a prepared statement, with the next command.
+    pub(crate) fn close(&mut self, statement: u32) {
+        self.closing.push(statement);
+    }
+
+    /// A message other than a row, at the start of the inbox; gives what the end of the rows tells.
+    pub(crate) fn end_rows(&mut self, length: usize) -> Result<()> {
+        match self.payload(length).first() {
+            Some(0xff) => Err(self.take_error(length)),
+            Some(0xfe) if length < FULL => {
+                let ended = done(self.payload(length), self.link.capabilities)?;
+                self.consume(HEADER + length);
+                self.end_result(&ended)
+            }
+            _ => Err(broken("an unknown message between rows")),
+        }
+    }
+
+    /// Whether another result follows.
+    pub(crate) fn has_more(&self) -> bool {
+        self.exchange == Exchange::Answer
+    }
+
+    /// Reads the answer to its end and throws its rows away; gives how many rows the statement concerned.
+    pub(crate) fn finish(&mut self) -> Result<u64> {
+        let mut count = 0;
+        loop {
+            match self.exchange {
+                Exchange::Idle => return Ok(count),
+                Exchange::Answer => match self.answer()? {
+                    Answer::Done(done) => count = count.max(done.affected),
+                    Answer::Columns(columns) => drop(self.definitions(columns)?),
+                },
+                Exchange::Rows => count = count.max(self.discard_rows()?),
+                Exchange::Parsing => {
+                    let prepared = self.prepared()?;
+                    self.close(prepared.id);
+                }
+                // How many there were to come is not known any more.
+                Exchange::Definitions => return Err(broken("definitions without their end")),
+            }
+        }
+    }
+
+    fn discard_rows(&mut self) -> Result<u64> {
+        let mut rows = 0;
+        while self.exchange == Exchange::Rows {
+            let length = self.receive()?;
+            if is_row(self.payload(length)) {
+                self.consume(HEADER + length);
+                rows += 1;
+            } else {
+                self.end_rows(length)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Runs a statement that returns nothing of interest.
+    pub(crate) fn run(&mut self, text: &str) -> Result<()> {
+        self.query(text)?;
+        self.finish().map(drop)
+    }
+
+    /// The rows of a statement of ours.
+    pub(crate) fn rows(&mut self, text: &str) -> Result<Vec<TextRow>> {
+        self.query(text)?;
+        let mut rows = Vec::new();
+        if let Some(columns) = self.columns()? {
+            while self.exchange == Exchange::Rows {
+                let length = self.receive()?;
+                if is_row(self.payload(length)) {
+                    rows.push(text_row(self.payload(length), columns.len())?);
+                    self.consume(HEADER + length);
+                } else {
+                    self.end_rows(length)?;
+                }
+            }
+        }
+        self.finish()?;
+        Ok(rows)
+    }
+
+    /// Forgets all that the session has been told.
+    pub(crate) fn reset(&mut self) -> Result<()> {
+        // The server forgets prepared statements with the rest.
+        self.closing.clear();
+        self.send(command::RESET, &[], Exchange::Answer)?;
+        self.finish()?;
+        self.lost = false;
+        self.set_up()
+    }
+
+    /// Stops what runs on the server, if anything does; tells whether the server waits for the next command.
+    pub(crate) fn stop(&mut self) -> bool {
+        if self.cut || self.is_ours().is_err() {
+            return false;
+        }
+        if self.exchange != Exchange::Idle || self.uncertain {
+            // The caller's own deadline may be over: that is why it stops.
+            let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
+            let was_open = self.is_in_transaction();
+            self.interrupt();
+            self.settle(was_open);
+            self.watch = watch;
+        }
+        self.is_usable()
+    }
+
+    /// A request that comes before the server has begun to execute is lost without a word, so it is repeated until
+    /// the answer's end is there.
+    fn interrupt(&mut self) {
+        let canceller = self.canceller();
+        let mut asked = false;
+        for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
+            if self.exchange == Exchange::Idle || self.cut {
+                break;
+            }
+            if canceller.cancel().is_err() {
+                break;
+            }
+            asked = true;
+            self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
+            self.drain();
+        }
+        // What could not be stopped now will not be stopped by another attempt.
+        self.cut |= self.exchange != Exchange::Idle;
+        if asked && !self.cut {
+            self.watch = Watch::never().at_most(STOPPING);
+            self.absorb();
+        }
+    }
+
+    /// Reads on to the end of the answer, whatever it is.
+    fn drain(&mut self) {
+        if let Err(error) = self.finish() {
+            self.cut |= error.sqlstate() == Some(VIOLATION);
+        }
+    }
+
+    /// A request to stop may have come when nothing ran any more: it must not hit the next statement.
+    fn absorb(&mut self) {
+        for _ in 0..3 {
+            match self.run("DO 0") {
+                Ok(()) => return,
+                Err(error) if message::code(&error) == Some(INTERRUPTED) => {}
+                Err(_) => break,
+            }
+        }
+        self.cut = true;
+    }
+
+    /// After an error: asks where the session stands, and whether a transaction is lost.
+    fn settle(&mut self, was_open: bool) {
+        if self.uncertain && self.exchange == Exchange::Idle && !self.cut {
+            self.watch = Watch::never().at_most(STOPPING);
+            let told = self.send(command::PING, &[], Exchange::Answer).and_then(|()| self.finish());
+            self.cut |= told.is_err();
+        }
+        self.lost |= was_open && !self.is_in_transaction() && !self.cut;
+    }
+
+    /// Whether the server waits for the next command.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.cut && self.exchange == Exchange::Idle
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // A connection that is idle needs no question about where it stands.
+        self.uncertain = false;
+        if !self.stop() {
+            return;
+        }
+        // Nobody is left to hear of a failure: the server notices the closed socket in any case.
+        let watch = Watch::never().at_most(Duration::from_millis(100));
+        let _ = self.link.channel.send(&[vec![command::QUIT]], &watch);
+    }
+}
+
+/// Whether a message between rows is one: an end is marked by 0xfe, and shorter than a row that starts so could be; an
+/// error by 0xff, with which no row starts.
+pub(crate) fn is_row(payload: &[u8]) -> bool {
+    match payload.first() {
+        Some(0xff) => false,
+        Some(0xfe) => payload.len() >= FULL,
+        _ => true,
+    }
+}
+
+pub(crate) fn text_row(payload: &[u8], columns: usize) -> Result<TextRow> {
+    let mut reader = Reader::new(payload);
+    let mut cell = || Ok(reader.cell()?.map(|cell| String::from_utf8_lossy(cell).into_owned()));
+    (0..columns).map(|_| cell()).collect()
+}

@@ -1,0 +1,304 @@
+//! Dates and times in both forms, and zero dates, which are no dates.
+
+use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::DataType;
+use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
+use longshore_cells::{CellFault, Cells, Decoder, Odd, Validity, fault};
+use longshore_core::OnOdd;
+use std::sync::Arc;
+
+use super::Context;
+
+/// A date and a time of day, as the server writes them; not every one is a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Civil {
+    year: u16,
+    month: u8,
+    day: u8,
+    /// Microseconds since midnight.
+    time: i64,
+}
+
+const REMEDY: &str = "read it as text with schema={\"<column>\": \"string\"}";
+
+impl Civil {
+    /// A cell of a binary row (MySQL Internals, "Binary Protocol Value"): 0, 4, 7 or 11 bytes.
+    #[inline]
+    pub(super) fn binary(cell: &[u8]) -> Result<Self, Odd> {
+        let mut bytes = [0; 11];
+        match cell.len() {
+            0 | 4 | 7 | 11 => bytes[..cell.len()].copy_from_slice(cell),
+            _ => return Err(damaged()),
+        }
+        let [a, b, month, day, hour, minute, second, w, x, y, z] = bytes;
+        let micros = u32::from_le_bytes([w, x, y, z]);
+        let time = clock(hour.into(), minute.into(), second.into(), micros.into())?;
+        if hour > 23 {
+            return Err(damaged());
+        }
+        Ok(Self { year: u16::from_le_bytes([a, b]), month, day, time })
+    }
+
+    /// A cell of a text row: `YYYY-MM-DD`, with ` HH:MM:SS[.ffffff]` or without.
+    pub(super) fn text(cell: &[u8]) -> Result<Self, Odd> {
+        let (date, time) = match cell.iter().position(|byte| matches!(byte, b' ' | b'T')) {
+            Some(at) => (&cell[..at], Some(&cell[at + 1..])),
+            None => (cell, None),
+        };
+        let [a, b, c, d, b'-', e, f, b'-', g, h] = *date else { return Err(no_moment(cell)) };
+        let number = |digits: &[u8]| number(digits).ok_or_else(|| no_moment(cell));
+        let time = time.map_or(Ok(0), |time| {
+            span(time).filter(|time| (0..DAY).contains(time)).ok_or_else(|| no_moment(cell))
+        });
+        Ok(Self {
+            year: u16::try_from(number(&[a, b, c, d])?).unwrap_or_default(),
+            month: u8::try_from(number(&[e, f])?).unwrap_or_default(),
+            day: u8::try_from(number(&[g, h])?).unwrap_or_default(),
+            time: time?,
+        })
+    }
+
+    /// Days since 1970-01-01. A zero date is as the caller wants it, and any other that is in no calendar is a fault.
+    #[inline]
+    fn days(self, zero_date: OnOdd) -> Result<i64, Odd> {
+        let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
+        let days = days_from_civil(year, month, day);
+        if (1..=12).contains(&month) && (1..=28).contains(&day) || civil_from_days(days) == (year, month, day)
+        {
+            return Ok(days);
+        }
+        Err(self.odd(zero_date))
+    }
+
+    #[cold]
+    fn odd(self, zero_date: OnOdd) -> Odd {
+        let Self { year, month, day, .. } = self;
+        if self == Self::default() {
+            return match zero_date {
+                OnOdd::Null => Odd::Null,
+                OnOdd::Error => Odd::with_hint(
+                    "the zero date 0000-00-00 is no date",
+                    format!("read it as NULL with options={{\"zero_date\": \"null\"}}, or {REMEDY}"),
+                ),
+            };
+        }
+        let what = if month == 0 || day == 0 { "a date with a part that is zero" } else { "in no calendar" };
+        Odd::with_hint(format!("{year:04}-{month:02}-{day:02} is {what}"), REMEDY)
+    }
+
+    /// A date alone.
+    #[inline]
+    pub(super) fn date(self, zero_date: OnOdd) -> Result<i32, Odd> {
+        let days = self.days(zero_date)?;
+        if self.time != 0 {
+            return Err(Odd::with_hint("a time of day would be lost", REMEDY));
+        }
+        i32::try_from(days).map_err(|_| damaged())
+    }
+
+    /// Microseconds since 1970-01-01 00:00, `offset` microseconds less.
+    #[inline]
+    pub(super) fn microseconds(self, zero_date: OnOdd, offset: i64) -> Result<i64, Odd> {
+        Ok(self.days(zero_date)? * DAY + self.time - offset)
+    }
+}
+
+#[inline]
+fn clock(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, Odd> {
+    if minutes > 59 || seconds > 59 || micros > 999_999 {
+        return Err(damaged());
+    }
+    Ok(((hours * 60 + minutes) * 60 + seconds) * SECOND + micros)
+}
+
+/// A TIME cell of a binary row, in microseconds: 0, 8 or 12 bytes.
+pub(super) fn binary_span(cell: &[u8]) -> Result<i64, Odd> {
+    let mut bytes = [0; 12];
+    match cell.len() {
+        0 | 8 | 12 => bytes[..cell.len()].copy_from_slice(cell),
+        _ => return Err(damaged()),
+    }
+    let [negative, a, b, c, d, hours, minutes, seconds, w, x, y, z] = bytes;
+    let days = i64::from(u32::from_le_bytes([a, b, c, d]));
+    if hours > 23 {
+        return Err(damaged());
+    }
+    let micros = u32::from_le_bytes([w, x, y, z]);
+    let time = clock(days * 24 + i64::from(hours), minutes.into(), seconds.into(), micros.into())?;
+    Ok(if negative == 0 { time } else { -time })
+}
+
+/// A TIME cell of a text row, in microseconds.
+pub(super) fn text_span(cell: &[u8]) -> Result<i64, Odd> {
+    span(cell).ok_or_else(|| no_moment(cell))
+}
+
+/// `[-]H..HH:MM:SS[.f..ffffff]` in microseconds.
+fn span(cell: &[u8]) -> Option<i64> {
+    let (negative, digits) = cell.strip_prefix(b"-").map_or((false, cell), |rest| (true, rest));
+    let mut parts = digits.splitn(3, |byte| *byte == b':');
+    let (hours, minutes, rest) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);
+    let mut rest = rest.splitn(2, |byte| *byte == b'.');
+    let seconds = number(rest.next()?)?;
+    let micros = match rest.next() {
+        None => 0,
+        Some(fraction) if fraction.len() <= 6 => {
+            let scale = 10_i64.pow(u32::try_from(6 - fraction.len()).ok()?);
+            number(fraction)? * scale
+        }
+        Some(_) => return None,
+    };
+    let time = clock(hours, minutes, seconds, micros).ok()?;
+    Some(if negative { -time } else { time })
+}
+
+/// A few digits, and nothing else.
+fn number(digits: &[u8]) -> Option<i64> {
+    let is_number = (1..=7).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
+}
+
+#[cold]
+fn damaged() -> Odd {
+    Odd::fault("the server sent a damaged date or time")
+}
+
+#[cold]
+fn no_moment(cell: &[u8]) -> Odd {
+    Odd::with_hint(format!("{:?} is no date or time", String::from_utf8_lossy(cell)), REMEDY)
+}
+
+/// A column of moments, whose zero dates are counted.
+pub(super) struct Moments<T: ArrowPrimitiveType, F> {
+    data_type: DataType,
+    values: Vec<T::Native>,
+    validity: Validity,
+    parse: F,
+    context: Context,
+    /// What the caller is told of them.
+    warning: String,
+}
+
+impl<T, F> Moments<T, F>
+where
+    T: ArrowPrimitiveType,
+    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
+{
+    /// The column `name` of Arrow type `data_type`, which is `T` with a time zone.
+    pub(super) fn boxed(name: &str, data_type: DataType, context: &Context, parse: F) -> Box<dyn Decoder> {
+        Box::new(Self {
+            data_type,
+            values: Vec::new(),
+            validity: Validity::default(),
+            parse,
+            context: context.clone(),
+            warning: format!("zero dates of column {name:?} were read as NULL"),
+        })
+    }
+
+    fn decode_values(&mut self, cells: Cells<'_>) -> Result<(), Odd> {
+        self.values.reserve(cells.len());
+        for cell in cells.values() {
+            self.values.push((self.parse)(cell)?);
+        }
+        Ok(())
+    }
+
+    fn decode_each(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        let mut zeros = 0;
+        for (row, cell) in cells.iter().enumerate() {
+            let value = match cell.map(&mut self.parse).transpose() {
+                Ok(value) => value,
+                Err(odd) => match fault(row, odd) {
+                    Some(fault) => return Err(fault),
+                    None => {
+                        zeros += 1;
+                        None
+                    }
+                },
+            };
+            self.values.push(value.unwrap_or_default());
+            self.validity.push(value.is_some());
+        }
+        self.context.warnings.add(&self.warning, zeros);
+        Ok(())
+    }
+}
+
+impl<T, F> Decoder for Moments<T, F>
+where
+    T: ArrowPrimitiveType,
+    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
+{
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        let before = self.values.len();
+        if !cells.any_null() && self.decode_values(cells).is_ok() {
+            self.validity.all_valid(cells.len());
+            return Ok(());
+        }
+        self.values.truncate(before);
+        self.decode_each(cells)
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let next = Vec::with_capacity(self.values.len());
+        let mut values = std::mem::replace(&mut self.values, next);
+        values.shrink_to_fit();
+        let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), self.validity.finish());
+        Arc::new(array.with_data_type(self.data_type.clone()))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self.values.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_days_or_faults() {
+        let date = |text: &str| Civil::text(text.as_bytes()).and_then(|civil| civil.date(OnOdd::Null));
+        assert_eq!(date("1970-01-02"), Ok(1));
+        assert_eq!(date("9999-12-31"), Ok(2_932_896));
+        assert_eq!(date("2024-02-29"), Ok(19_782));
+        assert_eq!(date("0000-00-00"), Err(Odd::Null));
+        for odd in [
+            "2025-00-10",
+            "2025-01-00",
+            "2025-02-29",
+            "2025-13-01",
+            "2025-1-1",
+            "x",
+            "",
+            "2025-01-01 00:00:01",
+        ] {
+            assert!(matches!(date(odd), Err(Odd::Fault(_))), "{odd}");
+        }
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let text = Civil::text(b"2025-03-04 05:06:07.080009").unwrap();
+        let binary = Civil::binary(&[0xe9, 7, 3, 4, 5, 6, 7, 0x89, 0x38, 1, 0]).unwrap();
+        assert_eq!(text, binary);
+        assert_eq!(Civil::binary(&[]).unwrap(), Civil::text(b"0000-00-00 00:00:00").unwrap());
+        assert_eq!(Civil::binary(&[0xe9, 7, 3, 4]).unwrap(), Civil::text(b"2025-03-04").unwrap());
+        assert!(Civil::binary(&[1]).is_err() && Civil::binary(&[0xe9, 7, 3, 4, 24, 0, 0]).is_err());
+        assert_eq!(Civil::default().microseconds(OnOdd::Null, 0), Err(Odd::Null));
+        assert_eq!(text.microseconds(OnOdd::Null, SECOND), Ok(1_741_064_766_080_009));
+    }
+
+    #[test]
+    fn spans_reach_beyond_a_day() {
+        assert_eq!(text_span(b"-838:59:59.000001"), Ok(-3_020_399_000_001));
+        assert_eq!(text_span(b"00:00:00.5"), Ok(500_000));
+        assert_eq!(binary_span(&[]), Ok(0));
+        assert_eq!(binary_span(&[1, 34, 0, 0, 0, 22, 59, 59]), Ok(-3_020_399_000_000));
+        for bad in ["", "1:2", "1:60:00", "x:00:00", "1:00:00.0000001", "--1:00:00"] {
+            assert!(text_span(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

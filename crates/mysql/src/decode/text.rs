@@ -1,0 +1,277 @@
+//! Text cells, read as the Arrow type that is wanted: the text protocol, types that are text in both, and every override
+//! by `schema=`. What a text says that the type cannot hold is a fault, never rounded.
+
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Decimal256Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, LargeUtf8Type, Time64MicrosecondType, Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type, Utf8Type,
+};
+use arrow_schema::{DataType, TimeUnit};
+use longshore_cells::calendar::DAY;
+use longshore_cells::decimal::{self, DecimalType};
+use longshore_cells::text::{
+    double, exact_float, integer, narrowed, shortest_double, shortest_float, timestamps, utf8, uuid,
+};
+use longshore_cells::{
+    Booleans, Decoder, Derived, Fixed, Odd, Primitive, bytes, large_bytes, large_text, text,
+};
+use longshore_core::OnOdd;
+
+use super::Context;
+use super::moment::{Civil, Moments, text_span};
+use crate::types::{Class, Type};
+
+/// The decoder of `native`'s text form into `arrow`; `None` where there is none.
+pub(super) fn decoder(
+    name: &str,
+    native: &Type,
+    arrow: &DataType,
+    context: &Context,
+) -> Option<Box<dyn Decoder>> {
+    match native.class {
+        Class::Bit => bits(arrow),
+        Class::Date | Class::DateTime | Class::Instant => moments(name, native.class, arrow, context),
+        Class::Time => spans(arrow),
+        _ => scalar(native.class, arrow),
+    }
+}
+
+/// What every class can be read as.
+fn string(arrow: &DataType) -> Option<Box<dyn Decoder>> {
+    match arrow {
+        DataType::Utf8 => Some(text()),
+        DataType::LargeUtf8 => Some(large_text()),
+        _ => None,
+    }
+}
+
+fn scalar(class: Class, arrow: &DataType) -> Option<Box<dyn Decoder>> {
+    let as_is = arrow.clone();
+    let is_text = matches!(class, Class::Text | Class::Json | Class::Uuid);
+    Some(match *arrow {
+        DataType::Binary if matches!(class, Class::Bytes) || is_text => bytes(),
+        DataType::LargeBinary if matches!(class, Class::Bytes) || is_text => large_bytes(),
+        _ if class == Class::Bytes => return string(arrow),
+        DataType::FixedSizeBinary(16) if is_text => Fixed::<16, _>::boxed(uuid),
+        DataType::Boolean => Booleans::boxed(boolean),
+        DataType::Int8 => integer::<Int8Type>(),
+        DataType::Int16 => integer::<Int16Type>(),
+        DataType::Int32 => integer::<Int32Type>(),
+        DataType::Int64 => integer::<Int64Type>(),
+        DataType::UInt8 => integer::<UInt8Type>(),
+        DataType::UInt16 => integer::<UInt16Type>(),
+        DataType::UInt32 => integer::<UInt32Type>(),
+        DataType::UInt64 => integer::<UInt64Type>(),
+        DataType::Float32 => Primitive::<Float32Type, _>::boxed(
+            as_is,
+            match class {
+                Class::Float => shortest_float,
+                Class::Double => narrowed,
+                _ => exact_float,
+            },
+        ),
+        DataType::Float64 => match class {
+            Class::Decimal(..) => {
+                Primitive::<Float64Type, _>::boxed(as_is, |cell| decimal::text_double(cell, OnOdd::Error))
+            }
+            Class::Float => {
+                Primitive::<Float64Type, _>::boxed(as_is, |cell| shortest_float(cell).map(f64::from))
+            }
+            Class::Double => Primitive::<Float64Type, _>::boxed(as_is, shortest_double),
+            _ => Primitive::<Float64Type, _>::boxed(as_is, double),
+        },
+        DataType::Decimal128(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan: OnOdd::Error };
+            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell))
+        }
+        DataType::Decimal256(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan: OnOdd::Error };
+            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
+        }
+        _ if is_text => return text_as_moment(arrow).or_else(|| string(arrow)),
+        _ => return string(arrow),
+    })
+}
+
+fn boolean(cell: &[u8]) -> Result<bool, Odd> {
+    match cell {
+        b"0" => Ok(false),
+        b"1" => Ok(true),
+        _ => Err(no_boolean(utf8(cell)?)),
+    }
+}
+
+#[cold]
+pub(super) fn no_boolean(text: &str) -> Odd {
+    Odd::with_hint(
+        format!("{text} is neither 0 nor 1"),
+        "read the column as a number: options={\"tinyint1\": \"int8\"}, or schema={\"<column>\": \"int64\"}",
+    )
+}
+
+/// Bits are bytes in both protocols: the number that they spell, or themselves.
+fn bits(arrow: &DataType) -> Option<Box<dyn Decoder>> {
+    let as_is = arrow.clone();
+    Some(match arrow {
+        DataType::UInt64 => Primitive::<UInt64Type, _>::boxed(as_is, bit_number),
+        DataType::Int64 => Primitive::<Int64Type, _>::boxed(as_is, |cell| {
+            i64::try_from(bit_number(cell)?).map_err(|_| Odd::fault("the bits are beyond int64"))
+        }),
+        DataType::Boolean => Booleans::boxed(|cell| match bit_number(cell)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(no_boolean(&other.to_string())),
+        }),
+        DataType::Binary => bytes(),
+        DataType::LargeBinary => large_bytes(),
+        DataType::Utf8 => Derived::<Utf8Type, _>::boxed(bit_text),
+        DataType::LargeUtf8 => Derived::<LargeUtf8Type, _>::boxed(bit_text),
+        _ => return None,
+    })
+}
+
+/// The number as decimal text.
+fn bit_text(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+    into.extend(bit_number(cell)?.to_string().into_bytes());
+    Ok(())
+}
+
+fn bit_number(cell: &[u8]) -> Result<u64, Odd> {
+    if cell.len() > 8 {
+        return Err(Odd::fault("the server sent more than 64 bits"));
+    }
+    Ok(cell.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+fn moments(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
+    let Context { zero_date, offset, .. } = *context;
+    let offset = if class == Class::Instant { offset } else { 0 };
+    let as_is = arrow.clone();
+    match arrow {
+        DataType::Date32 => Some(Moments::<Date32Type, _>::boxed(name, as_is, context, move |cell| {
+            Civil::text(cell)?.date(zero_date)
+        })),
+        // Without a zone it would be another moment, and with one it is none.
+        DataType::Timestamp(_, zone) if zone.is_some() != (class == Class::Instant) => None,
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            use arrow_array::types::TimestampMicrosecondType as Micro;
+            Some(Moments::<Micro, _>::boxed(name, as_is, context, move |cell| {
+                Civil::text(cell)?.microseconds(zero_date, offset)
+            }))
+        }
+        // Zero dates of other units are errors: nobody would count them.
+        DataType::Timestamp(unit, _) => Some(timestamps(as_is, *unit, OnOdd::Error, move |cell| {
+            Civil::text(cell)?.microseconds(OnOdd::Error, offset)
+        })),
+        _ => string(arrow),
+    }
+}
+
+fn spans(arrow: &DataType) -> Option<Box<dyn Decoder>> {
+    let as_is = arrow.clone();
+    Some(match arrow {
+        DataType::Duration(TimeUnit::Microsecond) => {
+            Primitive::<DurationMicrosecondType, _>::boxed(as_is, text_span)
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            Primitive::<DurationNanosecondType, _>::boxed(as_is, |cell| Ok(text_span(cell)? * 1000))
+        }
+        DataType::Duration(TimeUnit::Millisecond) => {
+            Primitive::<DurationMillisecondType, _>::boxed(as_is, |cell| coarser(text_span(cell)?, 1000))
+        }
+        DataType::Duration(TimeUnit::Second) => {
+            Primitive::<DurationSecondType, _>::boxed(as_is, |cell| coarser(text_span(cell)?, 1_000_000))
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            Primitive::<Time64MicrosecondType, _>::boxed(as_is, time_of_day)
+        }
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            Primitive::<Time64NanosecondType, _>::boxed(as_is, |cell| Ok(time_of_day(cell)? * 1000))
+        }
+        _ => return string(arrow),
+    })
+}
+
+/// A span that is a time of day.
+fn time_of_day(cell: &[u8]) -> Result<i64, Odd> {
+    let time = text_span(cell)?;
+    if (0..DAY).contains(&time) {
+        return Ok(time);
+    }
+    Err(Odd::with_hint(
+        format!("{} is no time of day", utf8(cell)?),
+        "leave the column out of schema=: it is read as a duration then",
+    ))
+}
+
+fn coarser(time: i64, unit: i64) -> Result<i64, Odd> {
+    if time % unit == 0 {
+        return Ok(time / unit);
+    }
+    Err(Odd::with_hint(
+        "the time has a finer fraction than the wanted type",
+        "ask for microseconds: schema={\"<column>\": \"duration[us]\"}",
+    ))
+}
+
+/// Texts that spell dates and times.
+fn text_as_moment(arrow: &DataType) -> Option<Box<dyn Decoder>> {
+    let as_is = arrow.clone();
+    match arrow {
+        DataType::Date32 => {
+            Some(Primitive::<Date32Type, _>::boxed(as_is, |cell| Civil::text(cell)?.date(OnOdd::Error)))
+        }
+        DataType::Timestamp(unit, None) => Some(timestamps(as_is, *unit, OnOdd::Error, |cell| {
+            Civil::text(cell)?.microseconds(OnOdd::Error, 0)
+        })),
+        DataType::Duration(_) | DataType::Time64(_) => spans(arrow),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longshore_cells::{Cells, Span};
+    use longshore_core::ReadOptions;
+
+    use super::*;
+    use crate::types::Width;
+    use crate::zone::Zone;
+
+    fn read(class: Class, arrow: &DataType, cell: &[u8]) -> Result<String, String> {
+        let native = Type { class, width: Width::Counted, label: "made".into(), not_null: false };
+        let context = Context::new(&ReadOptions::default(), Zone::UTC);
+        let mut decoder = decoder("c", &native, arrow, &context).ok_or("none")?;
+        let span = Span::new(0, u32::try_from(cell.len()).unwrap());
+        decoder.decode(Cells::new(cell, &[span], false)).map_err(|fault| fault.what.into_owned())?;
+        Ok(format!("{:?}", decoder.finish()))
+    }
+
+    #[test]
+    fn bits_are_numbers() {
+        assert!(read(Class::Bit, &DataType::UInt64, &[1, 2]).unwrap().contains("258"));
+        assert!(read(Class::Bit, &DataType::UInt64, &[0xff; 8]).unwrap().contains("18446744073709551615"));
+        assert!(read(Class::Bit, &DataType::UInt64, &[0; 9]).is_err());
+        assert!(read(Class::Bit, &DataType::Int64, &[0xff; 8]).is_err());
+        assert!(read(Class::Bit, &DataType::Boolean, &[2]).is_err());
+        assert!(read(Class::Bit, &DataType::Utf8, &[1, 0]).unwrap().contains("256"));
+    }
+
+    #[test]
+    fn overrides_are_exact_or_faults() {
+        assert!(read(Class::Int64, &DataType::Decimal128(5, 1), b"1234").unwrap().contains("12340"));
+        assert!(read(Class::Int64, &DataType::Float64, b"9007199254740993").is_err());
+        assert!(read(Class::Decimal(10, 2), &DataType::Int8, b"7.00").unwrap().contains('7'));
+        assert!(read(Class::Decimal(10, 2), &DataType::Int8, b"7.01").is_err());
+        assert!(read(Class::Int8, &DataType::Boolean, b"2").is_err());
+        assert!(read(Class::Time, &DataType::Time64(TimeUnit::Microsecond), b"25:00:00").is_err());
+        let naive = DataType::Timestamp(TimeUnit::Microsecond, None);
+        assert!(read(Class::Instant, &naive, b"2025-01-01 00:00:00").is_err());
+        assert!(
+            read(Class::DateTime, &DataType::Utf8, b"0000-00-00 00:00:00").unwrap().contains("0000-00-00")
+        );
+        assert!(read(Class::Bytes, &DataType::Int8, b"1").is_err());
+        assert_eq!(bit_number(&[]), Ok(0));
+    }
+}

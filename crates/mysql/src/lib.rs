@@ -1,0 +1,29 @@
+//! MySQL and MariaDB, and the servers that speak their wire.
+
+mod authentication;
+mod cancel;
+mod channel;
+mod connection;
+mod decode;
+mod driver;
+mod encode;
+mod handshake;
+mod layout;
+mod message;
+mod packet;
+mod placeholders;
+mod plain;
+mod reader;
+mod rows;
+mod rsa;
+mod scramble;
+mod session;
+mod settings;
+mod split;
+mod startup;
+mod tokens;
+mod types;
+mod wanted;
+mod zone;
+
+pub use driver::MySql;

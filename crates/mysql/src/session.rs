@@ -1,0 +1,359 @@
+//! A session: describes and runs statements.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use longshore_cells::ReadColumn;
+use longshore_core::{
+    Batches, Cancel, Column, Division, Error, Failed, Kind, NATIVE_TYPE, Protocol, Query, ReadOptions,
+    Result, Session, Split, Target, Transaction, Watch,
+};
+
+use crate::connection::{Connection, Prepared};
+use crate::decode::{Context, Format, decoder};
+use crate::encode;
+use crate::layout::Layout;
+use crate::message::{self, Definition, capability};
+use crate::placeholders::{Statement, positional};
+use crate::plain::{is_plain, is_setting};
+use crate::rows::Rows;
+use crate::settings::Settings;
+use crate::split;
+use crate::tokens::tokens;
+use crate::types::{Class, Type};
+use crate::wanted;
+
+/// The error of a statement that cannot be prepared.
+const NOT_PREPARABLE: u16 = 1295;
+
+/// One connection to MySQL or MariaDB.
+pub(crate) struct MySqlSession {
+    pub(crate) connection: Connection,
+}
+
+impl MySqlSession {
+    pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
+        let settings = Arc::new(Settings::resolve(target)?);
+        Ok(Self { connection: Connection::open(&settings, watch)? })
+    }
+
+    pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Statement<'a>> {
+        positional(&query.text, &query.params, self.connection.escapes())
+    }
+
+    /// Sends `query`; its rows are next on the connection.
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
+        let statement = self.statement(query)?;
+        if options.protocol == Protocol::Text && statement.values.is_empty() {
+            self.connection.query(&statement.text)?;
+            return self.started(&statement.text, Format::Text, options);
+        }
+        match self.connection.prepare(&statement.text) {
+            Ok(prepared) => {
+                let started = self.start_prepared(&prepared, &statement, options);
+                self.connection.close(prepared.id);
+                started
+            }
+            Err(error) if message::code(&error) == Some(NOT_PREPARABLE) && statement.values.is_empty() => {
+                self.connection.query(&statement.text)?;
+                self.started(&statement.text, Format::Text, options)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn start_prepared(
+        &mut self,
+        prepared: &Prepared,
+        statement: &Statement<'_>,
+        options: &ReadOptions,
+    ) -> Result<Started> {
+        let bound = self.bound(prepared, statement)?;
+        // Only a procedure tells its columns no earlier than when it runs.
+        if prepared.columns.is_empty() && !is_call(&statement.text, self.connection.escapes()) {
+            return Err(no_result("was not run"));
+        }
+        // What cannot be read is found before it is run.
+        self.plan(&prepared.columns, &statement.text, Format::Binary, options)?;
+        self.connection.execute(prepared.id, &bound)?;
+        self.started(&statement.text, Format::Binary, options)
+    }
+
+    fn bound(&self, prepared: &Prepared, statement: &Statement<'_>) -> Result<Vec<u8>> {
+        let (wanted, given) = (prepared.parameters, statement.values.len());
+        if wanted != given {
+            return Err(Error::programming(format!(
+                "the statement has {wanted} parameters, and params {given}"
+            ))
+            .with_hint("write one ? for each value; a ? in a text or a comment is none"));
+        }
+        encode::parameters(&statement.values, self.connection.zone())
+    }
+
+    fn started(&mut self, text: &str, format: Format, options: &ReadOptions) -> Result<Started> {
+        let Some(columns) = self.connection.columns()? else { return Err(no_result("was run")) };
+        let planned = self.plan(&columns, text, format, options)?;
+        let context = Context::new(options, self.connection.zone());
+        let read = planned.iter().map(|planned| planned.read(format, &context)).collect::<Result<_>>()?;
+        let widths = planned.iter().map(|planned| planned.native.width).collect();
+        let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
+        Ok(Started { schema: Arc::new(schema), columns: read, layout: Layout::new(format, widths) })
+    }
+
+    fn plan(
+        &self,
+        columns: &[Definition],
+        text: &str,
+        format: Format,
+        options: &ReadOptions,
+    ) -> Result<Vec<Planned>> {
+        let mut options = options.clone();
+        options.protocol = if format == Format::Text { Protocol::Text } else { Protocol::Binary };
+        for (name, _) in &options.schema {
+            if !columns.iter().any(|column| column.name == *name) {
+                let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+                return Err(Error::interface(format!(
+                    "schema= names {name:?}, which the query does not return"
+                ))
+                .with_hint(format!("it returns {}", known.join(", "))));
+            }
+        }
+        let types: Vec<Type> = columns.iter().map(Type::of).collect();
+        let plain = types.iter().any(|native| native.not_null) && is_plain(text);
+        columns
+            .iter()
+            .zip(types)
+            .map(|(column, native)| self.column(column, native, plain, &options))
+            .collect()
+    }
+
+    fn column(
+        &self,
+        column: &Definition,
+        native: Type,
+        plain: bool,
+        options: &ReadOptions,
+    ) -> Result<Planned> {
+        let name = &column.name;
+        let wanted = options.wanted(name);
+        // A column that comes from a table unchanged: an expression's promise may be wrong.
+        let promised = plain && native.not_null && !column.original.is_empty();
+        let nullable = !promised || native.turns_null(options);
+        if native.class == Class::Instant && self.connection.zone().offset().is_none() {
+            let is_text = wanted.is_some_and(arrow_schema::DataType::is_string);
+            if !is_text {
+                return Err(encode::unknown_zone().at(native.place(name)));
+            }
+        }
+        let default = native.field(name, nullable, options);
+        let Some(wanted) = wanted else {
+            let field = default?;
+            return Ok(Planned { default: Some(field.data_type().clone()), native, field });
+        };
+        wanted::check(name, &native, wanted, options)?;
+        let default_type = default.as_ref().ok().map(|field| field.data_type().clone());
+        let field = match default {
+            Ok(field) if field.data_type() == wanted => field,
+            _ => {
+                let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), native.label.clone())]);
+                Field::new(name, wanted.clone(), nullable).with_metadata(metadata)
+            }
+        };
+        Ok(Planned { default: default_type, native, field })
+    }
+
+    /// After a failure, has the server wait for the next statement, if that can still be had.
+    fn or_stop<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        if outcome.is_err() {
+            self.connection.stop();
+        }
+        outcome
+    }
+
+    fn tell(&mut self, statement: &str) -> Result<()> {
+        let told = self.connection.run(statement);
+        self.or_stop(told)
+    }
+
+    /// What the caller's own statement may change without a word.
+    fn check_statement(&self, text: &str) -> Result<()> {
+        let tracks = self.connection.capabilities() & capability::SESSION_TRACK != 0;
+        if !tracks && text.to_ascii_lowercase().contains("time_zone") {
+            return Err(Error::new(
+                Kind::NotSupported,
+                "this server does not tell when its time_zone changes",
+            )
+            .with_hint("give the time zone in the URL: time-zone=+02:00"));
+        }
+        Ok(())
+    }
+
+    fn run_bound(&mut self, query: &Query) -> Result<Option<u64>> {
+        self.check_statement(&query.text)?;
+        let statement = self.statement(query)?;
+        if statement.values.is_empty() {
+            self.connection.query(&statement.text)?;
+            return self.connection.finish().map(Some);
+        }
+        let prepared = self.connection.prepare(&statement.text)?;
+        let sent =
+            self.bound(&prepared, &statement).and_then(|bound| self.connection.execute(prepared.id, &bound));
+        self.connection.close(prepared.id);
+        sent?;
+        self.connection.finish().map(Some)
+    }
+
+    /// The columns of `query`, which is not run.
+    pub(crate) fn definitions(&mut self, query: &Query) -> Result<Vec<Definition>> {
+        let statement = self.statement(query)?;
+        let prepared = self.connection.prepare(&statement.text)?;
+        self.connection.close(prepared.id);
+        if prepared.columns.is_empty() {
+            return Err(no_result("was not run"));
+        }
+        Ok(prepared.columns)
+    }
+}
+
+/// A statement whose rows come next.
+struct Started {
+    schema: SchemaRef,
+    columns: Vec<ReadColumn>,
+    layout: Layout,
+}
+
+/// A column of a result, as it will be read.
+struct Planned {
+    native: Type,
+    field: Field,
+    /// The type that it has by the type policy, if it has any.
+    default: Option<arrow_schema::DataType>,
+}
+
+impl Planned {
+    fn read(&self, format: Format, context: &Context) -> Result<ReadColumn> {
+        let (name, arrow) = (self.field.name(), self.field.data_type());
+        let decoder = decoder(name, &self.native, format, arrow, self.default.as_ref(), context)?;
+        Ok(ReadColumn { native_type: self.native.label.clone(), nullable: self.field.is_nullable(), decoder })
+    }
+}
+
+fn no_result(what: &str) -> Error {
+    Error::programming(format!("the statement returns no rows, and {what}")).with_hint(
+        "read_sql takes statements with a result: SELECT, VALUES, SHOW, CALL, or INSERT ... RETURNING",
+    )
+}
+
+/// Whether the statement runs others, whose columns nobody knows before.
+fn is_call(text: &str, escapes: bool) -> bool {
+    tokens(text, escapes).first().is_some_and(|first| first.is_word("call") || first.is_word("execute"))
+}
+
+impl Session for MySqlSession {
+    fn run(&mut self, statement: &str) -> Result<()> {
+        self.check_statement(statement)?;
+        self.tell(statement)
+    }
+
+    fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
+        let described = self.definitions(query);
+        let columns = self.or_stop(described)?;
+        let text = options.protocol == Protocol::Text && query.params == longshore_core::Params::None;
+        let format = if text { Format::Text } else { Format::Binary };
+        let planned = self.plan(&columns, &query.text, format, options)?;
+        let column = |planned: Planned| Column { native_type: planned.native.label, field: planned.field };
+        Ok(planned.into_iter().map(column).collect())
+    }
+
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        let affected = self.run_bound(query);
+        self.or_stop(affected)
+    }
+
+    fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
+        let estimate = split::estimate(self, query);
+        self.or_stop(estimate)
+    }
+
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+        let division = split::split(self, queries, split, options);
+        self.or_stop(division)
+    }
+
+    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
+        let joined = split::join(self, snapshot);
+        self.or_stop(joined)
+    }
+
+    fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        match self.start(query, options) {
+            Ok(Started { schema, columns, layout }) => {
+                Ok(Box::new(Rows::new(*self, schema, columns, layout, options)))
+            }
+            Err(error) => {
+                let is_good = self.connection.stop();
+                Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })
+            }
+        }
+    }
+
+    fn begin_snapshot(&mut self) -> Result<()> {
+        // The snapshot is only as good as the isolation level, which may be another by default.
+        self.tell("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+        self.tell("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.tell("START TRANSACTION")
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.transaction() {
+            Transaction::None => Ok(()),
+            Transaction::Open => self.tell("COMMIT"),
+            // The server would commit nothing without a word.
+            Transaction::Failed => {
+                self.rollback()?;
+                Err(Error::operational("nothing was committed: the server has rolled the transaction back")
+                    .with_sqlstate("40000")
+                    .with_hint("a statement of it had failed; repeat the transaction from its start"))
+            }
+        }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        match self.transaction() {
+            Transaction::None => Ok(()),
+            _ => {
+                self.connection.forget_loss();
+                self.tell("ROLLBACK")
+            }
+        }
+    }
+
+    fn is_setting(&self, statement: &str) -> bool {
+        is_setting(statement)
+    }
+
+    fn is_usable(&self) -> bool {
+        self.connection.is_usable()
+    }
+
+    fn transaction(&self) -> Transaction {
+        self.connection.transaction()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        let reset = self.connection.reset();
+        self.or_stop(reset)
+    }
+
+    fn attend(&mut self, watch: &Watch) {
+        self.connection.attend(watch);
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        self.connection.canceller()
+    }
+}

@@ -1,0 +1,343 @@
+//! THE TABLE: the types of MySQL and MariaDB, and what each becomes in Arrow.
+//!
+//! Adding a type is one arm of [`class_of`], and one of [`decode`](crate::decode) where its class is new.
+
+use std::collections::HashMap;
+
+use arrow_schema::{DataType, Field, TimeUnit};
+use longshore_core::{
+    Decimals, EXTENSION, Error, Kind as ErrorKind, NATIVE_TYPE, OnOdd, Place, Protocol, ReadOptions, Result,
+    TinyInt1, Uuids,
+};
+
+use crate::message::Definition;
+
+/// What a type's cells mean, and so what decodes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// `tinyint(1)` with a sign, which many use for booleans.
+    Tiny1,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Float,
+    Double,
+    /// All digits, and those behind the point.
+    Decimal(u8, u8),
+    /// Bits as the bytes of a number, the first of them the highest.
+    Bit,
+    Year,
+    Date,
+    DateTime,
+    /// TIMESTAMP: a moment, written in the session's time zone.
+    Instant,
+    /// A span of time, negative ones and those beyond a day included.
+    Time,
+    Text,
+    Json,
+    Uuid,
+    Bytes,
+}
+
+/// How a cell lies in a binary row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    Fixed(u8),
+    /// Behind a byte of length.
+    Moment,
+    /// Behind a length of one to nine bytes.
+    Counted,
+}
+
+/// A type as one query's column has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Type {
+    pub(crate) class: Class,
+    pub(crate) width: Width,
+    /// MySQL's own name, with its modifiers.
+    pub(crate) label: String,
+    pub(crate) not_null: bool,
+}
+
+/// Codes of types (MySQL Internals, "Column Types").
+mod code {
+    pub(super) const DECIMAL: u8 = 0;
+    pub(super) const TINY: u8 = 1;
+    pub(super) const SHORT: u8 = 2;
+    pub(super) const LONG: u8 = 3;
+    pub(super) const FLOAT: u8 = 4;
+    pub(super) const DOUBLE: u8 = 5;
+    pub(super) const NULL: u8 = 6;
+    pub(super) const TIMESTAMP: u8 = 7;
+    pub(super) const LONGLONG: u8 = 8;
+    pub(super) const INT24: u8 = 9;
+    pub(super) const DATE: u8 = 10;
+    pub(super) const TIME: u8 = 11;
+    pub(super) const DATETIME: u8 = 12;
+    pub(super) const YEAR: u8 = 13;
+    pub(super) const NEWDATE: u8 = 14;
+    pub(super) const BIT: u8 = 16;
+    pub(super) const VECTOR: u8 = 242;
+    pub(super) const JSON: u8 = 245;
+    pub(super) const NEWDECIMAL: u8 = 246;
+    pub(super) const ENUM: u8 = 247;
+    pub(super) const SET: u8 = 248;
+    pub(super) const BLOBS: std::ops::RangeInclusive<u8> = 249..=252;
+    pub(super) const STRING: u8 = 254;
+    pub(super) const GEOMETRY: u8 = 255;
+}
+
+/// Flags of columns.
+mod flag {
+    pub(super) const NOT_NULL: u16 = 1;
+    pub(super) const UNSIGNED: u16 = 32;
+    pub(super) const ENUM: u16 = 256;
+    pub(super) const SET: u16 = 2048;
+}
+
+/// The character set of bytes that are no text.
+const BINARY: u16 = 63;
+
+/// The most bytes of a character: lengths of texts are told in bytes of utf8mb4.
+const PER_CHARACTER: u32 = 4;
+
+impl Type {
+    /// The type of a column.
+    pub(crate) fn of(column: &Definition) -> Self {
+        let (class, name) = class_of(column);
+        Self {
+            class,
+            width: width_of(column.code),
+            label: label(column, class, name),
+            not_null: column.flags & flag::NOT_NULL != 0,
+        }
+    }
+
+    /// The Arrow field of a column of this type.
+    pub(crate) fn field(&self, name: &str, nullable: bool, options: &ReadOptions) -> Result<Field> {
+        let mut metadata = HashMap::from([(NATIVE_TYPE.to_owned(), self.label.clone())]);
+        let extension = match self.class {
+            Class::Json => Some("arrow.json"),
+            Class::Uuid if options.uuid == Uuids::Arrow => Some("arrow.uuid"),
+            _ => None,
+        };
+        if let Some(extension) = extension {
+            metadata.insert(EXTENSION.to_owned(), extension.to_owned());
+        }
+        let data_type = self.arrow(options).map_err(|error| error.at(self.place(name)))?;
+        Ok(Field::new(name, data_type, nullable).with_metadata(metadata))
+    }
+
+    /// The place of the column `name` in errors.
+    pub(crate) fn place(&self, name: &str) -> Place {
+        Place { column: Some(name.to_owned()), row: None, native_type: Some(self.label.clone()) }
+    }
+
+    /// Whether the caller's options turn some of the type's values into NULL.
+    pub(crate) fn turns_null(&self, options: &ReadOptions) -> bool {
+        matches!(self.class, Class::Date | Class::DateTime | Class::Instant)
+            && options.zero_date == OnOdd::Null
+    }
+
+    /// The Arrow type, by the type policy and the caller's options.
+    fn arrow(&self, options: &ReadOptions) -> Result<DataType> {
+        Ok(match self.class {
+            Class::Tiny1 if options.tinyint1 == TinyInt1::Bool => DataType::Boolean,
+            Class::Tiny1 | Class::Int8 => DataType::Int8,
+            Class::Int16 | Class::Year => DataType::Int16,
+            Class::Int32 => DataType::Int32,
+            Class::Int64 => DataType::Int64,
+            Class::UInt8 => DataType::UInt8,
+            Class::UInt16 => DataType::UInt16,
+            Class::UInt32 => DataType::UInt32,
+            Class::UInt64 | Class::Bit => DataType::UInt64,
+            Class::Float if options.protocol == Protocol::Text => return Err(rounded_float()),
+            Class::Float => DataType::Float32,
+            Class::Double => DataType::Float64,
+            Class::Decimal(..) if options.decimals == Decimals::Float64 => DataType::Float64,
+            Class::Decimal(precision, scale) => decimal(precision, scale, options),
+            Class::Date => DataType::Date32,
+            Class::DateTime => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Class::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Class::Time => DataType::Duration(TimeUnit::Microsecond),
+            Class::Uuid if options.uuid == Uuids::Arrow => DataType::FixedSizeBinary(16),
+            Class::Text | Class::Json | Class::Uuid => DataType::Utf8,
+            Class::Bytes => DataType::Binary,
+        })
+    }
+}
+
+/// The server prints a FLOAT with six digits, of which another float may come back.
+pub(crate) fn rounded_float() -> Error {
+    Error::new(ErrorKind::NotSupported, "the server rounds FLOAT to six digits in its text protocol").with_hint(
+        "read it with options={\"protocol\": \"binary\"}, select it as CAST(\"<column>\" AS DOUBLE), or take the \
+         rounded text with schema={\"<column>\": \"string\"}",
+    )
+}
+
+fn decimal(precision: u8, scale: u8, options: &ReadOptions) -> DataType {
+    let places = i8::try_from(scale).unwrap_or(i8::MAX);
+    // A frame of 38 digits has room for most values of a wider type, such as a sum; the others are errors.
+    if precision <= 38 || (options.decimal_digits < precision && scale <= 38) {
+        DataType::Decimal128(precision.min(38), places)
+    } else {
+        DataType::Decimal256(precision, places)
+    }
+}
+
+/// Class and name of a column's type.
+fn class_of(column: &Definition) -> (Class, &'static str) {
+    let unsigned = column.flags & flag::UNSIGNED != 0;
+    let sign = |signed: Class, without: Class| if unsigned { without } else { signed };
+    match column.code {
+        code::TINY if column.length == 1 && !unsigned => (Class::Tiny1, "tinyint(1)"),
+        code::TINY => (sign(Class::Int8, Class::UInt8), "tinyint"),
+        code::SHORT => (sign(Class::Int16, Class::UInt16), "smallint"),
+        code::INT24 => (sign(Class::Int32, Class::UInt32), "mediumint"),
+        code::LONG => (sign(Class::Int32, Class::UInt32), "int"),
+        code::LONGLONG => (sign(Class::Int64, Class::UInt64), "bigint"),
+        code::FLOAT => (Class::Float, "float"),
+        code::DOUBLE => (Class::Double, "double"),
+        code::DECIMAL | code::NEWDECIMAL => (declared_decimal(column, unsigned), "decimal"),
+        code::BIT => (Class::Bit, "bit"),
+        code::YEAR => (Class::Year, "year"),
+        code::DATE | code::NEWDATE => (Class::Date, "date"),
+        code::DATETIME => (Class::DateTime, "datetime"),
+        code::TIMESTAMP => (Class::Instant, "timestamp"),
+        code::TIME => (Class::Time, "time"),
+        code::JSON => (Class::Json, "json"),
+        code::NULL => (Class::Text, "null"),
+        code::GEOMETRY => (Class::Bytes, "geometry"),
+        code::VECTOR => (Class::Bytes, "vector"),
+        _ => text_or_bytes(column),
+    }
+}
+
+fn text_or_bytes(column: &Definition) -> (Class, &'static str) {
+    match (column.extended.as_str(), column.format.as_str()) {
+        ("uuid", _) => return (Class::Uuid, "uuid"),
+        ("inet6", _) => return (Class::Text, "inet6"),
+        ("inet4", _) => return (Class::Text, "inet4"),
+        ("", "json") => return (Class::Json, "json"),
+        _ => {}
+    }
+    let binary = column.charset == BINARY;
+    let class = if binary { Class::Bytes } else { Class::Text };
+    let name = match column.code {
+        code::ENUM => "enum",
+        code::SET => "set",
+        _ if column.flags & flag::ENUM != 0 => "enum",
+        _ if column.flags & flag::SET != 0 => "set",
+        code if code::BLOBS.contains(&code) => {
+            if binary {
+                "blob"
+            } else {
+                "text"
+            }
+        }
+        code::STRING => {
+            if binary {
+                "binary"
+            } else {
+                "char"
+            }
+        }
+        _ => {
+            if binary {
+                "varbinary"
+            } else {
+                "varchar"
+            }
+        }
+    };
+    (class, name)
+}
+
+/// A decimal's digits: its declared length has room for a sign and for the point.
+fn declared_decimal(column: &Definition, unsigned: bool) -> Class {
+    let scale = column.decimals.min(38);
+    let room = u32::from(scale > 0) + u32::from(!unsigned);
+    let precision = u8::try_from(column.length.saturating_sub(room)).unwrap_or(u8::MAX);
+    // 65 digits are the most that the server has.
+    Class::Decimal(precision.clamp(scale.max(1), 65), scale)
+}
+
+fn width_of(code: u8) -> Width {
+    match code {
+        code::TINY => Width::Fixed(1),
+        code::SHORT | code::YEAR => Width::Fixed(2),
+        code::INT24 | code::LONG | code::FLOAT => Width::Fixed(4),
+        code::LONGLONG | code::DOUBLE => Width::Fixed(8),
+        code::DATE | code::NEWDATE | code::DATETIME | code::TIMESTAMP | code::TIME => Width::Moment,
+        _ => Width::Counted,
+    }
+}
+
+fn label(column: &Definition, class: Class, name: &str) -> String {
+    let fraction =
+        if (1..=6).contains(&column.decimals) { format!("({})", column.decimals) } else { String::new() };
+    let sign = if column.flags & flag::UNSIGNED != 0 { " unsigned" } else { "" };
+    match class {
+        Class::Decimal(precision, scale) => format!("{name}({precision},{scale}){sign}"),
+        Class::Bit => format!("{name}({})", column.length),
+        Class::DateTime | Class::Instant | Class::Time => format!("{name}{fraction}"),
+        Class::Text if matches!(name, "char" | "varchar") => {
+            format!("{name}({})", column.length / PER_CHARACTER)
+        }
+        Class::Bytes if matches!(name, "binary" | "varbinary") => format!("{name}({})", column.length),
+        Class::Bytes if name == "geometry" && !column.extended.is_empty() => column.extended.clone(),
+        Class::UInt8 | Class::UInt16 | Class::UInt32 | Class::UInt64 | Class::Float | Class::Double => {
+            format!("{name}{sign}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(code: u8, length: u32, flags: u16, decimals: u8, charset: u16) -> Definition {
+        Definition { name: "c".into(), code, length, flags, decimals, charset, ..Definition::default() }
+    }
+
+    fn arrow(column: &Definition) -> (String, DataType) {
+        let native = Type::of(column);
+        let field = native.field("c", true, &ReadOptions::default()).unwrap();
+        (native.label, field.data_type().clone())
+    }
+
+    #[test]
+    fn widths_and_signs_are_kept() {
+        for (column, label, expected) in [
+            (column(1, 1, 0, 0, 63), "tinyint(1)", DataType::Int8),
+            (column(1, 1, 32, 0, 63), "tinyint unsigned", DataType::UInt8),
+            (column(8, 20, 32, 0, 63), "bigint unsigned", DataType::UInt64),
+            (column(9, 9, 0, 0, 63), "mediumint", DataType::Int32),
+            (column(246, 17, 0, 2, 63), "decimal(15,2)", DataType::Decimal128(15, 2)),
+            (column(246, 10, 32, 0, 63), "decimal(10,0) unsigned", DataType::Decimal128(10, 0)),
+            (column(246, 67, 0, 30, 63), "decimal(65,30)", DataType::Decimal256(65, 30)),
+            (column(253, 100, 0, 0, 45), "varchar(25)", DataType::Utf8),
+            (column(253, 100, 0, 0, 63), "varbinary(100)", DataType::Binary),
+            (column(252, 65535, 0, 0, 63), "blob", DataType::Binary),
+            (column(254, 4, 256, 0, 45), "enum", DataType::Utf8),
+            (column(16, 5, 32, 0, 63), "bit(5)", DataType::UInt64),
+            (column(12, 26, 0, 6, 63), "datetime(6)", DataType::Timestamp(TimeUnit::Microsecond, None)),
+            (column(6, 0, 0, 0, 63), "null", DataType::Utf8),
+        ] {
+            assert_eq!(arrow(&column), (label.to_owned(), expected));
+        }
+    }
+
+    #[test]
+    fn a_frame_of_few_digits_takes_what_fits_it() {
+        let polars = ReadOptions { decimal_digits: 38, ..ReadOptions::default() };
+        assert_eq!(decimal(60, 10, &polars), DataType::Decimal128(38, 10));
+        assert_eq!(decimal(60, 10, &ReadOptions::default()), DataType::Decimal256(60, 10));
+    }
+}
