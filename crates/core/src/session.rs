@@ -51,8 +51,9 @@ pub trait Session: Send {
     /// until [`Session::commit`]; it must be ended last. Without, it is as it was.
     fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division>;
 
-    /// From here on, this session sees what the session that gave `snapshot` away sees.
-    fn join_snapshot(&mut self, snapshot: &str) -> Result<()>;
+    /// From here on, this session sees what the session that gave `snapshot` away sees. So many `sessions` join it, all
+    /// at about the same time: a source may have them wait for one another.
+    fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()>;
 
     /// Called now and then while nothing comes from the sessions that joined this one's snapshot: lets those pass that
     /// wait for somebody who waits for this session.

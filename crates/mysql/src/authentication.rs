@@ -116,10 +116,15 @@ impl<'a> Authentication<'a> {
 
     /// The password itself, where that is safe; otherwise under a key, which `ask` asks for.
     fn whole_password(&mut self, ask: u8) -> Result<Vec<u8>> {
-        if self.private {
+        // sha256_password wants a key even over a Unix socket, where nobody can pose as the server.
+        if self.encrypted || (self.private && self.plugin == Plugin::CachingSha2) {
             return Ok(self.terminated());
         }
         match &self.settings.public_key {
+            settings::PublicKey::None if self.private => {
+                self.awaits_key = true;
+                Ok(vec![ask])
+            }
             settings::PublicKey::None => Err(unprotected(self.plugin.name())),
             settings::PublicKey::Asked => {
                 self.awaits_key = true;
@@ -157,8 +162,7 @@ impl<'a> Authentication<'a> {
         self.plugin = Plugin::named(&name).ok_or_else(|| refused(&name))?;
         // Some plugins' nonces end with a zero byte, which is none of theirs.
         self.nonce = match (self.plugin, nonce) {
-            (Plugin::Ed25519, nonce) => nonce.to_vec(),
-            (_, [nonce @ .., 0]) => nonce.to_vec(),
+            (plugin, [nonce @ .., 0]) if plugin != Plugin::Ed25519 => nonce.to_vec(),
             (_, nonce) => nonce.to_vec(),
         };
         self.awaits_key = false;

@@ -24,13 +24,6 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    pub(crate) fn socket(&self) -> &Socket {
-        match self {
-            Self::Plain(socket) => socket,
-            Self::Compressed(compressed) => &compressed.socket,
-        }
-    }
-
     pub(crate) fn is_compressed(&self) -> bool {
         matches!(self, Self::Compressed(_))
     }
@@ -109,12 +102,14 @@ impl Compressed {
     /// Unpacks the frame at the start of the inbox, if it is complete.
     fn unpack(&mut self) -> Result<bool> {
         let bytes = self.inbox.bytes();
-        let Some([a, b, c, number, x, y, z]) = bytes.first_chunk::<HEADER>().copied() else {
+        let Some((packet, unpacked)) =
+            bytes.first_chunk::<HEADER>().and_then(|it| it.split_last_chunk::<3>())
+        else {
             return Ok(false);
         };
-        let packed = u32::from_le_bytes([a, b, c, 0]) as usize;
-        let unpacked = u32::from_le_bytes([x, y, z, 0]) as usize;
-        let Some(frame) = bytes.get(HEADER..HEADER + packed) else { return Ok(false) };
+        let Some((length, number)) = packet::header(packet) else { return Ok(false) };
+        let unpacked = unpacked.iter().rev().fold(0, |length, byte| length << 8 | usize::from(*byte));
+        let Some(frame) = bytes.get(HEADER..HEADER + length) else { return Ok(false) };
         if number != self.sequence {
             let expected = self.sequence;
             return Err(broken(format!("compressed frame {number} where frame {expected} has to come")));
@@ -127,7 +122,7 @@ impl Compressed {
             decompress(self.compression, frame, unpacked, &mut self.unpacked)?;
         }
         self.sequence = self.sequence.wrapping_add(1);
-        self.inbox.consume(HEADER + packed);
+        self.inbox.consume(HEADER + length);
         Ok(true)
     }
 }

@@ -7,7 +7,7 @@ use longshore_core::{Cancel, Error, Kind, Result, Transaction, Watch};
 
 use crate::cancel::Canceller;
 use crate::message::{
-    self, Answer, Definition, Done, answer, capability, definition, done, server_error, status,
+    self, Answer, Definition, Done, answer, capability, definition, end_of_rows, server_error, status,
 };
 use crate::packet::{self, FULL, HEADER, Sequence, VIOLATION, broken};
 use crate::reader::Reader;
@@ -126,8 +126,14 @@ impl Connection {
         Arc::new(Canceller { settings: self.settings.clone(), thread: self.link.greeting.thread })
     }
 
-    pub(crate) fn is_mariadb(&self) -> bool {
-        self.link.greeting.is_mariadb()
+    /// The database that a further session would begin with.
+    pub(crate) fn database(&self) -> Option<&str> {
+        self.settings.database.as_deref()
+    }
+
+    /// Another connection to the same server, which looks at the same deadline.
+    pub(crate) fn another(&self) -> Result<Self> {
+        Self::open(&self.settings, &self.watch)
     }
 
     /// The session's time zone.
@@ -139,7 +145,7 @@ impl Connection {
         self.link.capabilities
     }
 
-    /// Whether a backslash in a text is itself (`sql_mode` NO_BACKSLASH_ESCAPES).
+    /// Whether a backslash in a text is itself (`sql_mode=NO_BACKSLASH_ESCAPES`).
     pub(crate) fn escapes(&self) -> bool {
         self.status & status::NO_BACKSLASH_ESCAPES == 0
     }
@@ -217,10 +223,14 @@ impl Connection {
         for statement in self.closing.drain(..) {
             commands.push([[command::CLOSE].as_slice(), &statement.to_le_bytes()].concat());
         }
+        // The answer's numbers go on from the command's.
+        let packets = (1 + body.len()) / FULL + 1;
         commands.push([[code].as_slice(), body].concat());
         self.exchange = exchange;
-        self.sequence =
-            if self.link.channel.is_compressed() { Sequence::Unchecked } else { Sequence::Next(1) };
+        self.sequence = match u8::try_from(packets & 0xff) {
+            Ok(next) if !self.link.channel.is_compressed() => Sequence::Next(next),
+            _ => Sequence::Unchecked,
+        };
         let written = self.link.channel.send(&commands, &self.watch);
         // Half a message may be out: whatever the reason, nothing can follow it.
         self.cut |= written.is_err();
@@ -378,9 +388,13 @@ impl Connection {
         match self.payload(length).first() {
             Some(0xff) => Err(self.take_error(length)),
             Some(0xfe) if length < FULL => {
-                let ended = done(self.payload(length), self.link.capabilities)?;
+                let ended = end_of_rows(self.payload(length), self.link.capabilities)?;
                 self.consume(HEADER + length);
-                self.end_result(&ended)
+                self.end_result(&ended)?;
+                if self.exchange == Exchange::Idle && !self.bytes().is_empty() {
+                    return Err(broken("more behind the end of the rows"));
+                }
+                Ok(())
             }
             _ => Err(broken("an unknown message between rows")),
         }
@@ -434,9 +448,15 @@ impl Connection {
 
     /// The rows of a statement of ours.
     pub(crate) fn rows(&mut self, text: &str) -> Result<Vec<TextRow>> {
+        self.table(text).map(|(_, rows)| rows)
+    }
+
+    /// The names of its columns, and the rows.
+    pub(crate) fn table(&mut self, text: &str) -> Result<(Vec<String>, Vec<TextRow>)> {
         self.query(text)?;
-        let mut rows = Vec::new();
+        let (mut names, mut rows) = (Vec::new(), Vec::new());
         if let Some(columns) = self.columns()? {
+            names = columns.iter().map(|column| column.name.clone()).collect();
             while self.exchange == Exchange::Rows {
                 let length = self.receive()?;
                 if is_row(self.payload(length)) {
@@ -448,7 +468,7 @@ impl Connection {
             }
         }
         self.finish()?;
-        Ok(rows)
+        Ok((names, rows))
     }
 
     /// Forgets all that the session has been told.

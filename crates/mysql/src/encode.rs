@@ -1,4 +1,4 @@
-//! Values -> the parameters of a prepared statement (MySQL Internals, "COM_STMT_EXECUTE").
+//! Values -> the parameters of a prepared statement (MySQL Internals, `COM_STMT_EXECUTE`).
 
 use longshore_cells::calendar::{DAY, SECOND, civil_from_days};
 use longshore_core::{Error, Result, Value};
@@ -179,14 +179,9 @@ fn span(months: i32, days: i32, micros: i64) -> Result<i64> {
 }
 
 fn uuid(bytes: &[u8; 16]) -> String {
-    let mut text = String::with_capacity(36);
-    for (index, byte) in bytes.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+    let number = u128::from_be_bytes(*bytes);
+    let digits = format!("{number:032x}");
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 #[cfg(test)]

@@ -75,11 +75,6 @@ impl Greeting {
     pub(crate) fn has(&self, capability: u64) -> bool {
         self.capabilities & capability != 0
     }
-
-    /// Whether it is MariaDB.
-    pub(crate) fn is_mariadb(&self) -> bool {
-        self.version.to_ascii_lowercase().contains("mariadb") || !self.has(capability::MYSQL)
-    }
 }
 
 /// What client and server will both do.
@@ -205,7 +200,7 @@ mod tests {
         use capability::{EXTENDED_METADATA, PLUGIN_AUTH, PROTOCOL_41, SECURE_CONNECTION};
         let needed = PROTOCOL_41 | SECURE_CONNECTION | PLUGIN_AUTH;
         let maria = Greeting::parse(&greeting(needed | EXTENDED_METADATA, "5.5.5-10.11.6-MariaDB")).unwrap();
-        assert!(maria.is_mariadb() && maria.has(EXTENDED_METADATA));
+        assert!(maria.has(EXTENDED_METADATA));
         assert_eq!((maria.version.as_str(), maria.thread), ("10.11.6-MariaDB", 7));
         assert_eq!(
             (maria.nonce.as_slice(), maria.plugin.as_str()),
@@ -214,7 +209,7 @@ mod tests {
         // What MySQL has there is no capability.
         let mysql =
             Greeting::parse(&greeting(needed | EXTENDED_METADATA | capability::MYSQL, "8.0.15")).unwrap();
-        assert!(!mysql.is_mariadb() && !mysql.has(EXTENDED_METADATA));
+        assert!(!mysql.has(EXTENDED_METADATA));
         assert_eq!(Greeting::parse(&greeting(PROTOCOL_41, "5.1")).unwrap_err().kind(), Kind::NotSupported);
         let whole = greeting(needed, "8.0.15");
         for cut in 0..whole.len() - 40 {

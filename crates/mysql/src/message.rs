@@ -65,6 +65,28 @@ pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
     Ok(done)
 }
 
+/// The end that the message behind the last row tells. It has to be one in every part: a row that was damaged on its way
+/// must not be taken for it.
+pub(crate) fn end_of_rows(payload: &[u8], capabilities: u64) -> Result<Done> {
+    let deprecated = capabilities & capability::DEPRECATE_EOF != 0;
+    let ended = done(payload, capabilities)?;
+    let is_one = if deprecated {
+        let mut reader = Reader::new(payload);
+        let counts = (reader.u8()?, reader.length()?, reader.length()?);
+        let _status_and_warnings = reader.bytes(4)?;
+        if !reader.is_empty() {
+            let _info = reader.counted()?;
+        }
+        if capabilities & capability::SESSION_TRACK != 0 && ended.status & status::STATE_CHANGED != 0 {
+            let _changes = reader.counted()?;
+        }
+        counts == (0xfe, 0, 0) && reader.is_empty()
+    } else {
+        payload.len() == 5
+    };
+    if is_one { Ok(ended) } else { Err(broken("an end of rows that is none")) }
+}
+
 /// The system variables among the tracked changes of a session's state.
 fn changed(mut changes: Reader<'_>) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
@@ -81,9 +103,7 @@ fn changed(mut changes: Reader<'_>) -> Result<Vec<(String, String)>> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Definition {
     pub(crate) name: String,
-    /// The table that the column comes from unchanged, and its name there; empty for an expression.
-    pub(crate) schema: String,
-    pub(crate) table: String,
+    /// Its name in the table that it comes from unchanged; empty for an expression.
     pub(crate) original: String,
     /// MariaDB's names of the type and of the format, where it tells them.
     pub(crate) extended: String,
@@ -98,11 +118,12 @@ pub(crate) struct Definition {
 /// The definition of a column.
 pub(crate) fn definition(payload: &[u8], capabilities: u64) -> Result<Definition> {
     let mut reader = Reader::new(payload);
-    let _catalogue = reader.counted()?;
-    let schema = reader.text()?;
-    let _alias = reader.counted()?;
-    let (table, name, original) = (reader.text()?, reader.text()?, reader.text()?);
-    let mut definition = Definition { name, schema, table, original, ..Definition::default() };
+    // Catalogue, database, the table's alias, and its name.
+    for _ in 0..4 {
+        reader.counted()?;
+    }
+    let (name, original) = (reader.text()?, reader.text()?);
+    let mut definition = Definition { name, original, ..Definition::default() };
     if capabilities & capability::EXTENDED_METADATA != 0 {
         let mut extended = Reader::new(reader.counted()?);
         while !extended.is_empty() {
@@ -216,7 +237,7 @@ fn hint(code: u16) -> Option<&'static str> {
         1969 | 3024 => {
             "the server's own limit for statements is over: max_statement_time or max_execution_time"
         }
-        3948 | 4166 => "local files are never read: load the data in another way",
+        1148 | 3948 | 4166 => "local files are never read: load the data in another way",
         _ => return None,
     })
 }
@@ -236,6 +257,19 @@ mod tests {
         let early = server_error(b"\xff\x10\x04Too many connections");
         assert_eq!((early.sqlstate(), code(&early)), (Some("HY000"), Some(1040)));
         assert_eq!(server_error(b"\xff\x10").sqlstate(), Some("08P01"));
+    }
+
+    #[test]
+    fn a_damaged_row_is_no_end() {
+        let new = capability::DEPRECATE_EOF | capability::SESSION_TRACK;
+        assert_eq!(end_of_rows(&[0xfe, 0, 0, 2, 0, 0, 0], new).unwrap().status, 2);
+        assert_eq!(end_of_rows(&[0xfe, 0, 0, 2, 0], 0).unwrap().status, 2);
+        for damaged in
+            [[0xfe, 1, 0, 2, 0, 0, 0].as_slice(), &[0xfe, 0, 0, 2, 0, 0, 0, 1], &[0xfe, 0, 0, 2, 0], &[0xfe]]
+        {
+            assert!(end_of_rows(damaged, new).is_err(), "{damaged:?}");
+        }
+        assert!(end_of_rows(&[0xfe, 0, 0, 2, 0, 0], 0).is_err());
     }
 
     #[test]

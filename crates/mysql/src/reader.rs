@@ -95,11 +95,11 @@ pub(crate) fn put_length(value: u64, into: &mut Vec<u8>) {
     let bytes = value.to_le_bytes();
     match value {
         0..=0xfa => into.push(bytes[0]),
-        0..=0xffff => {
+        0xfb..=0xffff => {
             into.push(0xfc);
             into.extend(&bytes[..2]);
         }
-        0..=0xff_ffff => {
+        0x1_0000..=0xff_ffff => {
             into.push(0xfd);
             into.extend(&bytes[..3]);
         }

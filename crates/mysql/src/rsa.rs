@@ -18,7 +18,7 @@ pub(crate) struct PublicKey {
 }
 
 impl PublicKey {
-    /// The key of a PEM text: a SubjectPublicKeyInfo (RFC 5280, section 4.1) or a bare RSAPublicKey (RFC 8017,
+    /// The key of a PEM text: a `SubjectPublicKeyInfo` (RFC 5280, section 4.1) or a bare `RSAPublicKey` (RFC 8017,
     /// appendix A.1.1).
     pub(crate) fn from_pem(text: &[u8]) -> Result<Self> {
         let der = std::str::from_utf8(text).ok().and_then(pem);

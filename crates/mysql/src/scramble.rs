@@ -49,7 +49,9 @@ pub(crate) fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
 
 fn wide(parts: &[&[u8]]) -> [u8; 64] {
     let mut context = Context::new(&SHA512);
-    parts.iter().for_each(|part| context.update(part));
+    for part in parts {
+        context.update(part);
+    }
     let mut bytes = [0; 64];
     bytes.copy_from_slice(context.finish().as_ref());
     bytes

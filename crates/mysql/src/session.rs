@@ -27,15 +27,23 @@ use crate::wanted;
 /// The error of a statement that cannot be prepared.
 const NOT_PREPARABLE: u16 = 1295;
 
+/// What statements start with that tell of the server or of its tables.
+const TELLING: &[&str] = &[
+    "show", "analyze", "check", "checksum", "repair", "optimize", "explain", "describe", "desc", "help",
+    "cache",
+];
+
 /// One connection to MySQL or MariaDB.
 pub(crate) struct MySqlSession {
     pub(crate) connection: Connection,
+    /// Where the parts meet whose read this session has divided.
+    pub(crate) keeping: Option<split::Keeping>,
 }
 
 impl MySqlSession {
     pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
         let settings = Arc::new(Settings::resolve(target)?);
-        Ok(Self { connection: Connection::open(&settings, watch)? })
+        Ok(Self { connection: Connection::open(&settings, watch)?, keeping: None })
     }
 
     pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Statement<'a>> {
@@ -50,6 +58,16 @@ impl MySqlSession {
             return self.started(&statement.text, Format::Text, options);
         }
         match self.connection.prepare(&statement.text) {
+            // Such a statement tells its columns when it runs, and no earlier.
+            Ok(prepared)
+                if prepared.columns.is_empty()
+                    && statement.values.is_empty()
+                    && starts_with(&statement.text, self.connection.escapes(), TELLING) =>
+            {
+                self.connection.close(prepared.id);
+                self.connection.query(&statement.text)?;
+                self.started(&statement.text, Format::Text, options)
+            }
             Ok(prepared) => {
                 let started = self.start_prepared(&prepared, &statement, options);
                 self.connection.close(prepared.id);
@@ -70,8 +88,8 @@ impl MySqlSession {
         options: &ReadOptions,
     ) -> Result<Started> {
         let bound = self.bound(prepared, statement)?;
-        // Only a procedure tells its columns no earlier than when it runs.
-        if prepared.columns.is_empty() && !is_call(&statement.text, self.connection.escapes()) {
+        let escapes = self.connection.escapes();
+        if prepared.columns.is_empty() && !starts_with(&statement.text, escapes, &["call", "execute"]) {
             return Err(no_result("was not run"));
         }
         // What cannot be read is found before it is run.
@@ -245,9 +263,9 @@ fn no_result(what: &str) -> Error {
     )
 }
 
-/// Whether the statement runs others, whose columns nobody knows before.
-fn is_call(text: &str, escapes: bool) -> bool {
-    tokens(text, escapes).first().is_some_and(|first| first.is_word("call") || first.is_word("execute"))
+/// Whether the statement's first word is one of these.
+fn starts_with(text: &str, escapes: bool, words: &[&str]) -> bool {
+    tokens(text, escapes).first().is_some_and(|first| words.iter().any(|word| first.is_word(word)))
 }
 
 impl Session for MySqlSession {
@@ -281,8 +299,8 @@ impl Session for MySqlSession {
         self.or_stop(division)
     }
 
-    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
-        let joined = split::join(self, snapshot);
+    fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()> {
+        let joined = split::join(self, snapshot, sessions);
         self.or_stop(joined)
     }
 
@@ -309,6 +327,7 @@ impl Session for MySqlSession {
     }
 
     fn commit(&mut self) -> Result<()> {
+        self.keeping = None;
         match self.transaction() {
             Transaction::None => Ok(()),
             Transaction::Open => self.tell("COMMIT"),
@@ -323,13 +342,12 @@ impl Session for MySqlSession {
     }
 
     fn rollback(&mut self) -> Result<()> {
-        match self.transaction() {
-            Transaction::None => Ok(()),
-            _ => {
-                self.connection.forget_loss();
-                self.tell("ROLLBACK")
-            }
+        self.keeping = None;
+        if self.transaction() == Transaction::None {
+            return Ok(());
         }
+        self.connection.forget_loss();
+        self.tell("ROLLBACK")
     }
 
     fn is_setting(&self, statement: &str) -> bool {
@@ -345,6 +363,7 @@ impl Session for MySqlSession {
     }
 
     fn reset(&mut self) -> Result<()> {
+        self.keeping = None;
         let reset = self.connection.reset();
         self.or_stop(reset)
     }

@@ -111,6 +111,15 @@ impl Settings {
         })
     }
 
+    /// The server as errors name it.
+    pub(crate) fn peer(&self) -> String {
+        match &self.place {
+            Place::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+            Place::Tcp(host, port) => format!("{host}:{port}"),
+            Place::Unix(path) => path.display().to_string(),
+        }
+    }
+
     /// The host's name that a certificate has to be for.
     pub(crate) fn host(&self) -> &str {
         match &self.place {
@@ -158,7 +167,8 @@ impl Values {
             return Err(Error::interface(format!("the connection setting {name} holds a zero byte"))
                 .with_hint("take it out: MySQL ends every text there"));
         }
-        if !value.is_empty() {
+        // An empty password is one, and tells that no other counts.
+        if !value.is_empty() || name == "password" {
             self.0.entry(name).or_insert_with(|| value.to_owned());
         }
         Ok(())
@@ -199,8 +209,8 @@ impl Values {
         if let Some(path) = self.path("socket") {
             return Ok(Place::Unix(path));
         }
-        let port = self.number("port")?.map(|port| {
-            u16::try_from(port).ok().filter(|port| *port > 0).ok_or_else(|| {
+        let port = self.text("port").map(|port| {
+            port.trim().parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(|| {
                 Error::interface("the connection's port is none").with_hint("give a number from 1 to 65535")
             })
         });

@@ -29,6 +29,7 @@ pub(crate) fn open(settings: &Settings, watch: &Watch) -> Result<Link> {
     opened.map_err(|error| match error.kind() {
         // The caller's own deadline has its own words.
         Kind::Timeout if limited.is_some() && watch.check().is_ok() => {
+            let error = error.within(format!("connecting to {}", settings.peer()));
             error.with_hint("raise connect-timeout, or check the address and the network in between")
         }
         _ => error,
@@ -155,6 +156,13 @@ impl Opening<'_> {
         let socket = self.socket.start_tls(&self.settings.tls, self.settings.host(), self.watch);
         match socket {
             Ok(socket) => Ok(Self { socket, ..self }),
+            Err(error) if error.message().contains("HandshakeFailure") => {
+                Err(Failure::Unencrypted(error.with_hint(
+                    "the server wants a client certificate (ssl-cert and ssl-key), or has no cipher with forward \
+                     secrecy, as some servers before MySQL 8.0.16; where nobody listens in between, use \
+                     ssl-mode=DISABLED",
+                )))
+            }
             Err(error) if error.kind() == Kind::Operational => Err(Failure::Unencrypted(error)),
             Err(error) => Err(Failure::Final(error)),
         }

@@ -145,8 +145,10 @@ pub(crate) fn literal(text: &str) -> String {
     if is_plain {
         return format!("'{text}'");
     }
-    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("CONVERT(x'{digits}' USING utf8mb4)")
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+    let digits: String = text.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    // Weaker than any column's collation, as every literal.
+    format!("_utf8mb4 x'{digits}'")
 }
 
 #[cfg(test)]
@@ -199,7 +201,7 @@ mod tests {
     #[test]
     fn literals_quote_what_they_hold() {
         assert_eq!(literal("plain"), "'plain'");
-        assert_eq!(literal("it's"), "CONVERT(x'69742773' USING utf8mb4)");
+        assert_eq!(literal("it's"), "_utf8mb4 x'69742773'");
         assert_eq!(quoted_name("a`b"), "`a``b`");
     }
 

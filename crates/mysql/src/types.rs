@@ -263,8 +263,10 @@ fn declared_decimal(column: &Definition, unsigned: bool) -> Class {
     let scale = column.decimals.min(38);
     let room = u32::from(scale > 0) + u32::from(!unsigned);
     let precision = u8::try_from(column.length.saturating_sub(room)).unwrap_or(u8::MAX);
-    // 65 digits are the most that the server has.
-    Class::Decimal(precision.clamp(scale.max(1), 65), scale)
+    // 65 digits are the most that a table's column has; an expression of so many may have more, and says 65.
+    let most = if column.original.is_empty() && precision >= 65 { 76 } else { 65 };
+    let precision = if most == 76 { most } else { precision };
+    Class::Decimal(precision.clamp(scale.max(1), most), scale)
 }
 
 fn width_of(code: u8) -> Width {
@@ -321,7 +323,7 @@ mod tests {
             (column(9, 9, 0, 0, 63), "mediumint", DataType::Int32),
             (column(246, 17, 0, 2, 63), "decimal(15,2)", DataType::Decimal128(15, 2)),
             (column(246, 10, 32, 0, 63), "decimal(10,0) unsigned", DataType::Decimal128(10, 0)),
-            (column(246, 67, 0, 30, 63), "decimal(65,30)", DataType::Decimal256(65, 30)),
+            (column(246, 67, 0, 30, 63), "decimal(76,30)", DataType::Decimal256(76, 30)),
             (column(253, 100, 0, 0, 45), "varchar(25)", DataType::Utf8),
             (column(253, 100, 0, 0, 63), "varbinary(100)", DataType::Binary),
             (column(252, 65535, 0, 0, 63), "blob", DataType::Binary),

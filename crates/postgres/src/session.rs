@@ -240,7 +240,7 @@ impl Session for PostgresSession {
         self.or_stop(division)
     }
 
-    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
+    fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
         // The split has written down all that is to be done.
         self.tell(snapshot)
     }

@@ -270,7 +270,7 @@ impl Hand {
         let work = self.work.clone();
         let mut session = work.further.open(&work.watch)?;
         if let Some(snapshot) = &work.parts.snapshot
-            && let Err(error) = session.join_snapshot(snapshot)
+            && let Err(error) = session.join_snapshot(snapshot, work.parts.sessions)
         {
             return Err(Failed { error, session: Some(session) });
         }

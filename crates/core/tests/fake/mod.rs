@@ -152,7 +152,7 @@ impl Session for FakeSession {
         Ok(Division::Parts(Parts { queries, sessions, snapshot }))
     }
 
-    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
+    fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
         assert_eq!(snapshot, "moment");
         self.transaction = Transaction::Open;
         Ok(())

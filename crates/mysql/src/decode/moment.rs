@@ -31,13 +31,13 @@ impl Civil {
             0 | 4 | 7 | 11 => bytes[..cell.len()].copy_from_slice(cell),
             _ => return Err(damaged()),
         }
-        let [a, b, month, day, hour, minute, second, w, x, y, z] = bytes;
-        let micros = u32::from_le_bytes([w, x, y, z]);
+        let [low, high, month, day, hour, minute, second, fraction @ ..] = bytes;
+        let micros = u32::from_le_bytes(fraction);
         let time = clock(hour.into(), minute.into(), second.into(), micros.into())?;
         if hour > 23 {
             return Err(damaged());
         }
-        Ok(Self { year: u16::from_le_bytes([a, b]), month, day, time })
+        Ok(Self { year: u16::from_le_bytes([low, high]), month, day, time })
     }
 
     /// A cell of a text row: `YYYY-MM-DD`, with ` HH:MM:SS[.ffffff]` or without.
@@ -46,16 +46,19 @@ impl Civil {
             Some(at) => (&cell[..at], Some(&cell[at + 1..])),
             None => (cell, None),
         };
-        let [a, b, c, d, b'-', e, f, b'-', g, h] = *date else { return Err(no_moment(cell)) };
+        if !matches!(date, [_, _, _, _, b'-', _, _, b'-', _, _]) {
+            return Err(no_moment(cell));
+        }
         let number = |digits: &[u8]| number(digits).ok_or_else(|| no_moment(cell));
-        let time = time.map_or(Ok(0), |time| {
-            span(time).filter(|time| (0..DAY).contains(time)).ok_or_else(|| no_moment(cell))
-        });
+        let time = match time {
+            Some(time) => span(time).filter(|time| (0..DAY).contains(time)).ok_or_else(|| no_moment(cell))?,
+            None => 0,
+        };
         Ok(Self {
-            year: u16::try_from(number(&[a, b, c, d])?).unwrap_or_default(),
-            month: u8::try_from(number(&[e, f])?).unwrap_or_default(),
-            day: u8::try_from(number(&[g, h])?).unwrap_or_default(),
-            time: time?,
+            year: u16::try_from(number(&date[..4])?).unwrap_or_default(),
+            month: u8::try_from(number(&date[5..7])?).unwrap_or_default(),
+            day: u8::try_from(number(&date[8..])?).unwrap_or_default(),
+            time,
         })
     }
 
@@ -119,14 +122,18 @@ pub(super) fn binary_span(cell: &[u8]) -> Result<i64, Odd> {
         0 | 8 | 12 => bytes[..cell.len()].copy_from_slice(cell),
         _ => return Err(damaged()),
     }
-    let [negative, a, b, c, d, hours, minutes, seconds, w, x, y, z] = bytes;
-    let days = i64::from(u32::from_le_bytes([a, b, c, d]));
-    if hours > 23 {
+    let (start, clocked) = bytes.split_at(5);
+    let [negative, whole @ ..] = start else {
+        return Err(damaged());
+    };
+    let days = whole.iter().rev().fold(0, |days, byte| days << 8 | i64::from(*byte));
+    let [hours, minutes, seconds, fraction @ ..] = clocked else { return Err(damaged()) };
+    let micros = fraction.iter().rev().fold(0, |micros, byte| micros << 8 | i64::from(*byte));
+    if *hours > 23 {
         return Err(damaged());
     }
-    let micros = u32::from_le_bytes([w, x, y, z]);
-    let time = clock(days * 24 + i64::from(hours), minutes.into(), seconds.into(), micros.into())?;
-    Ok(if negative == 0 { time } else { -time })
+    let time = clock(days * 24 + i64::from(*hours), (*minutes).into(), (*seconds).into(), micros)?;
+    Ok(if *negative == 0 { time } else { -time })
 }
 
 /// A TIME cell of a text row, in microseconds.
@@ -210,13 +217,13 @@ where
         for (row, cell) in cells.iter().enumerate() {
             let value = match cell.map(&mut self.parse).transpose() {
                 Ok(value) => value,
-                Err(odd) => match fault(row, odd) {
-                    Some(fault) => return Err(fault),
-                    None => {
-                        zeros += 1;
-                        None
+                Err(odd) => {
+                    if let Some(fault) = fault(row, odd) {
+                        return Err(fault);
                     }
-                },
+                    zeros += 1;
+                    None
+                }
             };
             self.values.push(value.unwrap_or_default());
             self.validity.push(value.is_some());

@@ -119,8 +119,8 @@ fn moment(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
         return Err(damaged());
     }
     bytes[..cell.len()].copy_from_slice(cell);
-    let [a, b, c, d, hour, minute, second, micros @ ..] = bytes;
-    date(&[a, b, c, d], into)?;
+    let [_, _, _, _, hour, minute, second, micros @ ..] = bytes;
+    date(&bytes[..4], into)?;
     write!(into, " {hour:02}:{minute:02}:{second:02}").map_err(|_| damaged())?;
     fraction(i64::from(u32::from_le_bytes(micros)), into)
 }

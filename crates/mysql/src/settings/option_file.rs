@@ -53,7 +53,7 @@ fn setting(line: &str) -> Option<(String, String)> {
         None => (line.split('#').next().unwrap_or(line).trim(), "true".to_owned()),
     };
     let canonical = name.to_ascii_lowercase().replace('_', "-");
-    (!IGNORED.contains(&canonical.as_str())).then(|| (canonical, value))
+    (!IGNORED.contains(&canonical.as_str())).then_some((canonical, value))
 }
 
 /// The value without quotes or the comment behind it, its escapes resolved.

@@ -16,16 +16,21 @@ pub(crate) fn parse(rest: &str) -> Result<Vec<(String, String)>> {
         return Err(broken("has an @ behind its first slash"));
     }
     let mut settings = Vec::new();
+    if let Some(login) = login {
+        let (user, password) = login.split_once(':').map_or((login, None), |(user, it)| (user, Some(it)));
+        if !user.is_empty() {
+            settings.push(("user".to_owned(), percent_decode(user, "user")?));
+        }
+        // An empty password says that there is none.
+        if let Some(password) = password {
+            settings.push(("password".to_owned(), percent_decode(password, "password")?));
+        }
+    }
     let mut add = |key: &str, value: String| {
         if !value.is_empty() {
             settings.push((key.to_owned(), value));
         }
     };
-    if let Some(login) = login {
-        let (user, password) = login.split_once(':').unwrap_or((login, ""));
-        add("user", percent_decode(user, "user")?);
-        add("password", percent_decode(password, "password")?);
-    }
     let (name, port) = parse_host(host)?;
     let name = percent_decode(name, "host")?;
     add(if name.starts_with('/') { "socket" } else { "host" }, name);
@@ -82,6 +87,7 @@ mod tests {
         for (rest, expected) in [
             ("", ""),
             ("localhost:3307", "host=localhost port=3307"),
+            ("me:@h", "user=me password= host=h"),
             ("user:se%40%2F%3A@h/db", "user=user password=se@/: host=h database=db"),
             ("user:p@ss@h", "user=user password=p@ss host=h"),
             ("u@[::1]:3307/db?ssl-mode=REQUIRED", "user=u host=::1 port=3307 database=db ssl-mode=REQUIRED"),
