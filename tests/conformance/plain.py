@@ -60,11 +60,13 @@ def _wanted(cell: Any, data_type: pa.DataType) -> Any:
 
 
 def _count(cell: Any) -> Any:
-    """Count as Arrow counts: days or microseconds since 1970, microseconds since midnight."""
+    """Count as Arrow counts: days or microseconds since 1970, since midnight or at all."""
     if isinstance(cell, dt.datetime):
         return (cell.replace(tzinfo=cell.tzinfo or dt.UTC) - EPOCH) // MICROSECOND
     if isinstance(cell, dt.date):
         return cell.toordinal() - EPOCH.toordinal()
+    if isinstance(cell, dt.timedelta):
+        return cell // MICROSECOND
     if isinstance(cell, dt.time):
         return ((cell.hour * 60 + cell.minute) * 60 + cell.second) * 1_000_000 + cell.microsecond
     return cell

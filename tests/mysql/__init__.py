@@ -1,0 +1,1 @@
+"""Tests of MySQL and MariaDB, most of them on both."""

@@ -1,0 +1,65 @@
+"""Both servers, and those of a test's own."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import require
+from tests.cutter import Cutter
+from tests.servers import MariaDB, MySQL, Mysqld, MySQLEndpoint
+
+KINDS: dict[str, type[Mysqld]] = {"mariadb": MariaDB, "mysql": MySQL}
+
+
+@pytest.fixture(scope="session", params=list(KINDS))
+def server(request: pytest.FixtureRequest) -> MySQLEndpoint:
+    """Give the shared MariaDB, and then the shared MySQL: leave no table behind."""
+    endpoint: MySQLEndpoint = request.getfixturevalue(request.param)
+    return endpoint
+
+
+@pytest.fixture(scope="session")
+def is_mariadb(server: MySQLEndpoint) -> bool:
+    """Tell which of the two it is."""
+    return "MariaDB" in server.sql("SELECT version()")[0][0]
+
+
+@pytest.fixture
+def url(server: MySQLEndpoint) -> str:
+    """Give the shared server's URL."""
+    return server.url()
+
+
+@pytest.fixture
+def tables(server: MySQLEndpoint) -> Iterator[Callable[[str], None]]:
+    """Give a function that runs statements; the tables that they make go with the test."""
+    before = _tables(server)
+    yield lambda script: server.sql(script) and None
+    for name, kind in _tables(server) - before:
+        server.sql(f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} IF EXISTS `{name}`")
+
+
+def _tables(server: MySQLEndpoint) -> set[tuple[str, str]]:
+    rows = server.sql("SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = 'test'")
+    return {(str(name), str(kind)) for name, kind in rows}
+
+
+@pytest.fixture(params=list(KINDS))
+def make_mysqld(request: pytest.FixtureRequest) -> Iterator[Callable[..., Mysqld]]:
+    """Give a function that starts a MariaDB, and then a MySQL, for this test alone."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**options: Any) -> Mysqld:
+            return stack.enter_context(require(lambda: KINDS[request.param](**options)))
+
+        yield make
+
+
+@pytest.fixture
+def cutter(server: MySQLEndpoint) -> Iterator[Cutter]:
+    """Give a network to the shared server that fails where it is told to."""
+    # Not the Unix socket: to the server it would be another user.
+    with Cutter((server.host, server.port)) as cutter:
+        yield cutter

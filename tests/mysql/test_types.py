@@ -1,0 +1,90 @@
+"""Every type of the table of cases on both servers, in both protocols, exactly."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.conformance import mysql as quirks
+from tests.conformance import plain
+from tests.conformance.mysql_cases import CASES
+from tests.conformance.mysql_cases.case import MySQLCase
+from tests.mysql.reading import table
+
+
+def named(cases: list[MySQLCase]) -> list[Any]:
+    return [pytest.param(case, id=f"{case.type.partition('(')[0]}-{number}") for number, case in enumerate(cases)]
+
+
+def read(case: MySQLCase, url: str, cells: list[str], protocol: str = "binary", where: str = "true") -> pa.Table:
+    before = quirks.setup(case, cells)
+    return table(quirks.query(case, where), url, pre_execution_query=before, options={"protocol": protocol})
+
+
+def storage(data_type: pa.DataType) -> pa.DataType:
+    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
+
+
+@pytest.fixture(autouse=True)
+def _only_where_it_is(request: pytest.FixtureRequest, is_mariadb: bool) -> None:  # noqa: FBT001
+    callspec = getattr(request.node, "callspec", None)
+    case = callspec.params.get("case") if callspec else None
+    if isinstance(case, MySQLCase) and case.only not in {None, "MariaDB" if is_mariadb else "MySQL"}:
+        pytest.skip(f"{case.type} is of {case.only}")
+
+
+@pytest.mark.parametrize("protocol", quirks.PROTOCOLS)
+@pytest.mark.parametrize("case", named([*CASES]))
+def test_values(case: MySQLCase, protocol: str, url: str) -> None:
+    cells = case.cells if case.query else {"NULL": None, **case.cells, "nullif(1, 1)": None}
+    result = read(case, url, list(cells), protocol)
+    assert result.column_names == ["value"]
+    field = result.schema.field(0)
+    assert storage(field.type) == case.arrow
+    assert plain.values(result["value"]) == plain.expected(list(cells.values()), case.arrow)
+    if case.query is None:
+        assert field.nullable
+        assert field.metadata[b"native_type"].decode() == (case.native or case.type)
+
+
+@pytest.mark.parametrize("case", named([case for case in CASES if case.extension]))
+def test_extension_names(case: MySQLCase, url: str) -> None:
+    before = quirks.setup(case, case.cells)
+    stream = longshore.read_sql(quirks.query(case), url, return_type="arrow_stream", pre_execution_query=before)
+    field = pa.schema(stream).field(0)
+    name = getattr(field.type, "extension_name", None) or field.metadata[b"ARROW:extension:name"].decode()
+    assert name == case.extension
+
+
+@pytest.mark.parametrize("protocol", quirks.PROTOCOLS)
+@pytest.mark.parametrize("case", named([*CASES]))
+def test_an_empty_result_has_the_same_schema(case: MySQLCase, protocol: str, url: str) -> None:
+    cells = list(case.cells)
+    empty = read(case, url, cells, protocol, where="false")
+    assert empty.num_rows == 0
+    assert empty.schema.equals(read(case, url, cells, protocol).schema, check_metadata=True)
+    if case.query is None:
+        nulls = read(case, url, ["NULL"] * 3, protocol)
+        assert nulls["value"].to_pylist() == [None] * 3
+        assert nulls.schema.equals(empty.schema, check_metadata=True)
+
+
+@pytest.mark.parametrize("case", named([case for case in CASES if case.query is None]))
+def test_as_text(case: MySQLCase, url: str) -> None:
+    if pa.types.is_binary(case.arrow) and not case.extension:
+        pytest.skip("bytes are no text")
+    before = quirks.setup(case, ["NULL", *case.cells])
+    values = table(quirks.query(case), url, pre_execution_query=before, schema={"value": "string"})["value"].to_pylist()
+    assert values[0] is None
+    assert all(isinstance(value, str) for value in values[1:])
+    if pa.types.is_integer(case.arrow) or pa.types.is_decimal(case.arrow):
+        texts = [str(value) for value in case.cells.values()]
+        assert [text.lstrip("0") or "0" for text in values[1:] if "." not in text] == [
+            text for text in texts if "." not in text
+        ]
+
+
+def test_a_case_of_each_kind_is_run(is_mariadb: bool) -> None:  # noqa: FBT001
+    name = "MariaDB" if is_mariadb else "MySQL"
+    assert {"json", "bigint unsigned", "time(6)"} <= {case.type for case in CASES if case.only in {None, name}}
