@@ -36,7 +36,11 @@ def url(server: MySQLEndpoint) -> str:
 def tables(server: MySQLEndpoint) -> Iterator[Callable[[str], None]]:
     """Give a function that runs statements; the tables that they make go with the test."""
     before = _tables(server)
-    yield lambda script: server.sql(script) and None
+
+    def run(script: str) -> None:
+        server.sql(script)
+
+    yield run
     for name, kind in _tables(server) - before:
         server.sql(f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} IF EXISTS `{name}`")
 
