@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import require
 from tests.cutter import Cutter
+from tests.mysql.comparing import ROWS, Options
 from tests.servers import MariaDB, MySQL, Mysqld, MySQLEndpoint
 
 KINDS: dict[str, type[Mysqld]] = {"mariadb": MariaDB, "mysql": MySQL}
@@ -67,3 +68,28 @@ def cutter(server: MySQLEndpoint) -> Iterator[Cutter]:
     # Not the Unix socket: to the server it would be another user.
     with Cutter((server.host, server.port)) as cutter:
         yield cutter
+
+
+@pytest.fixture
+def together(is_mariadb: bool) -> Options:  # noqa: FBT001
+    """Give the options with which the server can show one moment to several sessions."""
+    return {} if is_mariadb else {"lock": True}
+
+
+@pytest.fixture(scope="session")
+def filled(server: MySQLEndpoint) -> Iterator[str]:
+    """Give the URL of a server with a table of ROWS rows."""
+    rows = ", ".join(
+        f"({i}, 'word {i % 50}', {i % 7 or 'NULL'}, '2020-01-01' + INTERVAL {i} MINUTE)" for i in range(1, ROWS + 1)
+    )
+    server.sql(f"""
+        DROP TABLE IF EXISTS parted, bare, empty, small;
+        CREATE TABLE parted (id int PRIMARY KEY, word varchar(20), k int, at datetime);
+        INSERT INTO parted VALUES {rows};
+        CREATE TABLE bare AS SELECT * FROM parted;
+        CREATE TABLE empty (id int PRIMARY KEY, word text);
+        CREATE TABLE small (id int PRIMARY KEY); INSERT INTO small VALUES (1), (2);
+        ANALYZE TABLE parted;
+    """)
+    yield server.url()
+    server.sql("DROP TABLE parted, bare, empty, small")

@@ -14,3 +14,5 @@ class MySQLCase(Case):
 
     #: The only server that has the type.
     only: Server | None = None
+    #: Whether the server rounds the values where it sends them as text.
+    rounded_in_text: bool = False

@@ -1,4 +1,4 @@
-"""Floating point: the same in text, where the server itself would round a float."""
+"""Floating point. In the text protocol the server itself would round a float, which is refused there."""
 
 import pyarrow as pa
 
@@ -7,6 +7,7 @@ from tests.conformance.mysql_cases.case import MySQLCase
 CASES = (
     MySQLCase(
         type="float",
+        rounded_in_text=True,
         arrow=pa.float32(),
         cells={
             "0": 0.0,
@@ -17,8 +18,22 @@ CASES = (
             "1.17549435e-38": 1.1754943508222875e-38,
         },
     ),
-    MySQLCase(type="float unsigned", native="float", arrow=pa.float32(), cells={"0.25": 0.25}, shown=""),
-    MySQLCase(type="float(7,3)", native="float", arrow=pa.float32(), cells={"1234.125": 1234.125}, shown=""),
+    MySQLCase(
+        type="float unsigned",
+        rounded_in_text=True,
+        native="float unsigned",
+        arrow=pa.float32(),
+        cells={"0.25": 0.25},
+        shown="",
+    ),
+    MySQLCase(
+        type="float(7,3)",
+        rounded_in_text=True,
+        native="float",
+        arrow=pa.float32(),
+        cells={"1234.125": 1234.125},
+        shown="",
+    ),
     MySQLCase(
         type="double",
         arrow=pa.float64(),

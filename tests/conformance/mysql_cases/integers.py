@@ -35,7 +35,13 @@ CASES = (
     # A tinyint(1) holds any tinyint, whatever it is meant for.
     MySQLCase(type="tinyint(1)", arrow=pa.int8(), cells={"0": 0, "1": 1, "2": 2, "-128": -128, "127": 127}),
     MySQLCase(type="boolean", native="tinyint(1)", arrow=pa.int8(), cells={"true": 1, "false": 0, "2": 2}),
-    MySQLCase(type="tinyint(1) unsigned", arrow=pa.uint8(), cells={"0": 0, "1": 1, "255": 255}, shown=""),
+    MySQLCase(
+        type="tinyint(1) unsigned",
+        native="tinyint unsigned",
+        arrow=pa.uint8(),
+        cells={"0": 0, "1": 1, "255": 255},
+        shown="",
+    ),
     # In text the server fills it with zeros.
     MySQLCase(
         type="int(6) zerofill",

@@ -17,10 +17,10 @@ CASES = (
     MySQLCase(type="char(10)", arrow=pa.string(), cells=TEXTS),
     MySQLCase(type="varchar(20)", arrow=pa.string(), cells=TEXTS),
     MySQLCase(type="varchar(10000)", arrow=pa.string(), cells={**TEXTS, **LONG}, shown=""),
-    MySQLCase(type="tinytext", arrow=pa.string(), cells=TEXTS),
+    MySQLCase(type="tinytext", native="text", arrow=pa.string(), cells=TEXTS),
     MySQLCase(type="text", arrow=pa.string(), cells={**TEXTS, **LONG}),
-    MySQLCase(type="mediumtext", arrow=pa.string(), cells={**LONG, "repeat('x', 70000)": "x" * 70000}),
-    MySQLCase(type="longtext", arrow=pa.string(), cells={**TEXTS, "repeat('x', 70000)": "x" * 70000}),
+    MySQLCase(type="mediumtext", native="text", arrow=pa.string(), cells={**LONG, "repeat('x', 70000)": "x" * 70000}),
+    MySQLCase(type="longtext", native="text", arrow=pa.string(), cells={**TEXTS, "repeat('x', 70000)": "x" * 70000}),
     MySQLCase(
         type="varchar(20) CHARACTER SET latin1",
         native="varchar(20)",

@@ -1,0 +1,113 @@
+"""Parts see one moment, whatever others do meanwhile: each read equals one state that the database was in."""
+
+import contextlib
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+
+from tests.mysql.comparing import ROWS, Options
+from tests.mysql.reading import table
+from tests.servers import MySQLEndpoint
+
+SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "2"))
+Tables = Callable[[str], None]
+
+
+@contextlib.contextmanager
+def changing(server: MySQLEndpoint, changes: list[str]) -> Iterator[Callable[[], bool]]:
+    """Run `changes` over and over beside the block, which asks whether there is time for one more read."""
+    deadline, stop = time.monotonic() + SECONDS, threading.Event()
+    failures: list[BaseException] = []
+
+    def change() -> None:
+        try:
+            with contextlib.closing(server.client()) as client, client.cursor() as cursor:
+                while not stop.is_set():
+                    for statement in changes:
+                        cursor.execute(statement)
+        except BaseException as failure:  # noqa: BLE001  it is told in the test's own thread
+            failures.append(failure)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield lambda: not failures and time.monotonic() < deadline
+    finally:
+        stop.set()
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+CHANGES = [
+    "UPDATE moving SET version = version + 1",
+    "UPDATE moving SET amount = amount + if(id % 2 = 0, 1, -1)",
+    "START TRANSACTION",
+    "DELETE FROM moving WHERE id % 10 = 3",
+    "INSERT INTO moving SELECT id, (SELECT max(version) FROM moving), 100 FROM ids WHERE id % 10 = 3",
+    "UPDATE moving SET amount = 100",
+    "COMMIT",
+]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"partition_num": 4},
+        {"partition_num": 3, "partition_on": "version"},
+        {"partition_num": 2, "partition_on": "amount", "partition_range": (50, 150)},
+        {"partition_num": 1},
+    ],
+    ids=["key", "one value", "range", "serial"],
+)
+@pytest.mark.parametrize("lock", [False, True])
+def test_one_moment_of_a_table_that_changes(
+    arguments: dict[str, Any],
+    lock: bool,  # noqa: FBT001
+    server: MySQLEndpoint,
+    tables: Tables,
+) -> None:
+    values = ", ".join(f"({i}, 0, 100)" for i in range(ROWS))
+    tables(f"""
+        CREATE TABLE moving (id int PRIMARY KEY, version int, amount int);
+        INSERT INTO moving VALUES {values};
+        CREATE TABLE ids AS SELECT id FROM moving;
+        ANALYZE TABLE moving;
+    """)
+    reads, parallel = 0, 0
+    with changing(server, CHANGES) as more:
+        while more():
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                result = table("SELECT * FROM moving", server.url(), options={"lock": lock}, **arguments)
+            parallel += not caught
+            assert result.num_rows == ROWS
+            assert len(pc.unique(result["id"])) == ROWS
+            assert len(pc.unique(result["version"])) == 1
+            assert pc.sum(result["amount"]).as_py() == 100 * ROWS
+            reads += 1
+    assert reads > 1
+    if lock:
+        assert parallel == reads
+
+
+def test_one_moment_of_a_list(server: MySQLEndpoint, tables: Tables, together: Options) -> None:
+    values = ", ".join(f"({i}, 0, 100)" for i in range(ROWS))
+    tables(f"""
+        CREATE TABLE moving (id int PRIMARY KEY, version int, amount int);
+        INSERT INTO moving VALUES {values}; CREATE TABLE ids AS SELECT id FROM moving
+    """)
+    queries = [f"SELECT * FROM moving WHERE id % 3 = {rest}" for rest in range(3)]
+    reads = 0
+    with changing(server, CHANGES) as more:
+        while more():
+            result = table(queries, server.url(), options=together, partition_num=3)
+            assert len(pc.unique(result["version"])) == 1
+            assert (result.num_rows, pc.sum(result["amount"]).as_py()) == (ROWS, 100 * ROWS)
+            reads += 1
+    assert reads > 1
