@@ -83,13 +83,13 @@ def filled(server: MySQLEndpoint) -> Iterator[str]:
         f"({i}, 'word {i % 50}', {i % 7 or 'NULL'}, '2020-01-01' + INTERVAL {i} MINUTE)" for i in range(1, ROWS + 1)
     )
     server.sql(f"""
-        DROP TABLE IF EXISTS parted, bare, empty, small;
+        DROP TABLE IF EXISTS parted, bare, void, small;
         CREATE TABLE parted (id int PRIMARY KEY, word varchar(20), k int, at datetime);
         INSERT INTO parted VALUES {rows};
         CREATE TABLE bare AS SELECT * FROM parted;
-        CREATE TABLE empty (id int PRIMARY KEY, word text);
+        CREATE TABLE void (id int PRIMARY KEY, word text);
         CREATE TABLE small (id int PRIMARY KEY); INSERT INTO small VALUES (1), (2);
         ANALYZE TABLE parted;
     """)
     yield server.url()
-    server.sql("DROP TABLE parted, bare, empty, small")
+    server.sql("DROP TABLE parted, bare, void, small")

@@ -57,7 +57,7 @@ def test_in_both_protocols(protocol: str, filled: str, together: Options) -> Non
         ("(SELECT id FROM parted)", "id"),
         ("SELECT id FROM parted WHERE id > (SELECT max(id) / 2 FROM parted)", "id"),
         ("SELECT id, NULL AS none FROM parted", "none"),
-        ("SELECT * FROM empty", "id"),
+        ("SELECT * FROM void", "id"),
     ],
 )
 def test_any_query_by_a_column(query: str, on: str, filled: str, together: Options) -> None:

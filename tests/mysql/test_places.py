@@ -195,10 +195,10 @@ def serve_once() -> Iterator[Callable[[bytes], int]]:
     [
         ("mysql://u:hidden@h?ssl-mod=REQUIRED", "ssl-mode"),
         ("mysql://u:hidden@h?ssl-mode=MAYBE", "VERIFY_IDENTITY"),
-        ("mysql://u:hidden@h:port/db", "65535"),
-        ("mysql://u:hidden@h?connect_timeout=soon", "connect_timeout"),
+        ("mysql://u:hidden@h:port/db", "port"),
+        ("mysql://u:hidden@h?connect_timeout=soon", "connect-timeout"),
         ("mysql://u:hidden@h?compression=maybe", "compression"),
-        ("mysql://u:hidden@h?time_zone=soon", "time_zone"),
+        ("mysql://u:hidden@h?time_zone=soon", "time-zone"),
     ],
 )
 def test_urls_that_are_wrong(url: str, told: str) -> None:

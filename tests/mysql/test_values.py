@@ -239,7 +239,7 @@ def test_a_timestamp_in_another_zone(protocol: str, server: Any) -> None:
             "SELECT c FROM z", server.url(time_zone=offset), pre_execution_query=before, options={"protocol": protocol}
         )
         assert got == instant
-    with pytest.raises(longshore.InterfaceError, match="time_zone"):
+    with pytest.raises(longshore.InterfaceError, match=r"time.zone"):
         value("SELECT 1", server.url(time_zone="Europe/Amsterdam"))
 
 
@@ -264,7 +264,7 @@ def test_schema_overrides(url: str) -> None:
     (row,) = table(query, url, schema=schema).to_pylist()
     assert row == {"i": 300, "d": 1.5, "t": dt.datetime(2024, 2, 29), "s": "7"}  # noqa: DTZ001
     assert table(query, url, schema={"d": "decimal128(20, 4)"})["d"].type == pa.decimal128(20, 4)
-    for schema in ({"i": "int8"}, {"d": "int64"}, {"d": "decimal128(2, 1)"}):
+    for schema in ({"i": "int8"}, {"d": "int64"}, {"d": "decimal128(1, 0)"}):
         with pytest.raises(longshore.DataError) as caught:
             table(query, url, schema=schema)
         assert (caught.value.column, caught.value.row) == (next(iter(schema)), 0)
