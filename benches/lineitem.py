@@ -48,14 +48,14 @@ def measured_server() -> Iterator[PostgreSQL]:
     server = PostgreSQL()
     server.data = cache() / f"measured-{server.version}"
     server.config = {
-        "shared_buffers": f"{_shared_buffers()}MB",
+        "shared_buffers": f"{buffers()}MB",
         # Its data is kept, so it has to be right after a loss of power too.
         "fsync": "on",
         "full_page_writes": "on",
         # Nothing is to run beside a measurement.
         "autovacuum": "off",
     }
-    with _alone(server.data.with_suffix(".lock")), server:
+    with alone(server.data.with_suffix(".lock")), server:
         yield server
 
 
@@ -76,12 +76,12 @@ def kept(database: str, server: Endpoint, load: Callable[[str], None]) -> str:
 
 def _load_tables(scale: float, server: Endpoint, database: str) -> None:
     for table, number in TABLES.items():
-        _say(f"loading {table} at scale factor {scale:g}")
+        say(f"loading {table} at scale factor {scale:g}")
         _load(scale, server, database, table, number)
 
 
 def _load(scale: float, server: Endpoint, database: str, table: str, number: str) -> None:
-    command = [_tpchgen(), "csv", f"--scale-factor={scale:g}", "--tables=lineitem", "--stdout", "--quiet"]
+    command = [tpchgen(), "csv", f"--scale-factor={scale:g}", "--tables=lineitem", "--stdout", "--quiet"]
     # A table filled in the transaction that made it is not logged, and FREEZE spares its readers the hint bits.
     sql = f"""
         BEGIN;
@@ -97,7 +97,8 @@ def _load(scale: float, server: Endpoint, database: str, table: str, number: str
     server.psql(f"ANALYZE {table}; CHECKPOINT", database=database)
 
 
-def _tpchgen() -> str:
+def tpchgen() -> str:
+    """Return the program that makes the data."""
     program = Path(sysconfig.get_path("scripts"), "tpchgen-cli")
     if not program.exists():
         reason = "tpchgen-cli is not installed"
@@ -105,21 +106,23 @@ def _tpchgen() -> str:
     return str(program)
 
 
-def _shared_buffers() -> int:
+def buffers() -> int:
     """Return how many MiB the server may keep: scale factor 1 stays in 4 GiB, for a scan of over a quarter does not."""
     return min(4096, psutil.virtual_memory().total // MEBIBYTE // 4)
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
+    """Have the file locked, so that one run at a time goes on."""
     with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("waiting for another run to end")
+            say("waiting for another run to end")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell how far it is."""
     sys.stderr.write(f"{text}\n")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benches.drain import drain
+from benches import drain, drain_mysql
 
 
 @dataclass(frozen=True)
@@ -28,20 +28,20 @@ class Peer:
             importlib.import_module(module)
 
 
-def _longshore(frame: str) -> Callable[..., Any]:
+def _longshore(frame: str, **options: Any) -> Callable[..., Any]:
     def read(query: str, url: str, **partition: Any) -> Any:
         import longshore
 
-        return longshore.read_sql(query, url, return_type=frame, **partition)  # type: ignore[call-overload]
+        return longshore.read_sql(query, url, return_type=frame, options=options, **partition)  # type: ignore[call-overload]
 
     return read
 
 
-def _connectorx(frame: str) -> Callable[..., Any]:
+def _connectorx(frame: str, **options: Any) -> Callable[..., Any]:
     def read(query: str, url: str, **partition: Any) -> Any:
         import connectorx
 
-        return connectorx.read_sql(url, query, return_type=frame, **partition)
+        return connectorx.read_sql(url, query, return_type=frame, **options, **partition)
 
     return read
 
@@ -70,17 +70,20 @@ def _asyncpg(query: str, url: str) -> Any:
     return asyncio.run(fetch())
 
 
-def _pandas(query: str, url: str) -> Any:
-    import pandas as pd
-    import sqlalchemy
+def _pandas(scheme: str) -> Callable[..., Any]:
+    def read(query: str, url: str) -> Any:
+        import pandas as pd
+        import sqlalchemy
 
-    engine = sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
-    return pd.read_sql(sqlalchemy.text(query), engine)
+        engine = sqlalchemy.create_engine(scheme + url[url.index("://") :])
+        return pd.read_sql(sqlalchemy.text(query), engine)
+
+    return read
 
 
-PEERS = (
-    Peer("drain", "-", (), drain),
-    Peer("drain, patient", "-", (), partial(drain, patient=True)),
+POSTGRESQL = (
+    Peer("drain", "-", (), drain.drain),
+    Peer("drain, patient", "-", (), partial(drain.drain, patient=True)),
     Peer("longshore", "arrow", ("longshore", "pyarrow"), _longshore("arrow")),
     Peer("ADBC", "arrow", ("adbc_driver_postgresql.dbapi", "pyarrow"), _adbc("fetch_arrow_table")),
     Peer("ConnectorX", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow")),
@@ -89,5 +92,24 @@ PEERS = (
     Peer("ConnectorX", "pandas", ("connectorx", "pandas", "pyarrow"), _connectorx("pandas")),
     Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
     Peer("asyncpg", "records", ("asyncpg",), _asyncpg),
-    Peer("pandas", "pandas", ("pandas", "sqlalchemy", "psycopg", "pyarrow"), _pandas),
+    Peer("pandas", "pandas", ("pandas", "sqlalchemy", "psycopg", "pyarrow"), _pandas("postgresql+psycopg")),
 )
+MYSQL = (
+    Peer("drain", "-", (), drain_mysql.drain),
+    Peer("drain, text", "-", (), partial(drain_mysql.drain, protocol="text")),
+    Peer("longshore", "arrow", ("longshore", "pyarrow"), _longshore("arrow")),
+    Peer("longshore, text", "arrow", ("longshore", "pyarrow"), _longshore("arrow", protocol="text")),
+    Peer("ConnectorX", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow")),
+    Peer("ConnectorX, text", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow", protocol="text")),
+    Peer("longshore", "pandas", ("longshore", "pandas", "pyarrow"), _longshore("pandas")),
+    Peer("ConnectorX", "pandas", ("connectorx", "pandas", "pyarrow"), _connectorx("pandas")),
+    Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
+    Peer("pandas", "pandas", ("pandas", "sqlalchemy", "pymysql", "pyarrow"), _pandas("mysql+pymysql")),
+)
+#: Who reads what a URL of this scheme names.
+PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL}
+
+
+def peers(url: str) -> tuple[Peer, ...]:
+    """Return the clients for a URL."""
+    return PEERS[url.partition("://")[0]]

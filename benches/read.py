@@ -1,4 +1,4 @@
-"""Reading TPC-H's lineitem beside the peers: `make bench`.
+"""Reading TPC-H's lineitem beside the peers: `make bench`, or `python -m benches.read --source mariadb`.
 
 Each read runs in a process of its own; the clients take turns, and the medians of all rounds are printed and kept in
 benches/results. `drain` reads the bytes and throws them away: the limit of a client that reads them as they come. The
@@ -6,7 +6,6 @@ patient one lets a good amount gather before each read.
 """
 
 import argparse
-import asyncio
 import datetime as dt
 import json
 import platform
@@ -15,15 +14,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 
-from benches.lineitem import TABLES, loaded, measured_server
-from benches.peers import PEERS, Peer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from benches.lineitem import TABLES
+from benches.peers import Peer
+from benches.peers import peers as peers_of
+from benches.sources import SOURCES, Source
 
 RESULTS = Path(__file__).parent / "results"
 MEBIBYTE = 1 << 20
@@ -35,25 +32,28 @@ Figures = dict[str, float | None]
 def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", choices=SOURCES, default="postgresql")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--only", nargs="*", help='clients, or clients with a frame ("ADBC arrow"); all by default')
     arguments = parser.parse_args()
     only: list[str] = arguments.only or []
-    peers = [peer for peer in PEERS if not only or peer.client.startswith("drain") or named(peer, only)]
-    with measured_server() as server:
-        url = loaded(arguments.scale, server)
+    source = SOURCES[arguments.source]
+    with source.open(arguments.scale) as place:
+        peers = [
+            peer for peer in peers_of(place.url) if not only or peer.client.startswith("drain") or named(peer, only)
+        ]
         report = {
             "date": dt.datetime.now(dt.UTC).date().isoformat(),
             "machine": machine(),
-            "server": f"PostgreSQL {server.version}",
+            "server": place.title,
             "scale": arguments.scale,
             "rounds": arguments.rounds,
-            "tables": {table: compare(peers, table, url, arguments.rounds) for table in TABLES},
-            "select_1": fresh_connections(url),
+            "tables": {table: compare(peers, table, place.url, arguments.rounds) for table in TABLES},
+            "select_1": fresh_connections(source, place.url),
         }
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "read.json").write_text(json.dumps(report, indent=2) + "\n")
+    (RESULTS / f"read-{arguments.source}.json").write_text(json.dumps(report, indent=2) + "\n")
     print(markdown(report))
 
 
@@ -113,30 +113,15 @@ def ratio(figures: Figures, limit: Figures, name: str) -> float | None:
     return mine / best if mine is not None and best else None
 
 
-def fresh_connections(url: str, count: int = 200) -> dict[str, float]:
+def fresh_connections(source: Source, url: str, count: int = 200) -> dict[str, float]:
     """Return the median seconds of connecting, SELECT 1 and closing; the clients take turns."""
-    import asyncpg
-
-    import longshore
-
-    async def with_asyncpg() -> None:
-        connection = await asyncpg.connect(url)
-        await connection.fetch("SELECT 1")
-        await connection.close()
-
-    loop = asyncio.new_event_loop()
-    clients: dict[str, Callable[[], object]] = {
-        "longshore arrow": lambda: longshore.read_sql("SELECT 1", url, return_type="arrow"),
-        "longshore pandas": lambda: longshore.read_sql("SELECT 1", url),
-        "asyncpg": lambda: loop.run_until_complete(with_asyncpg()),
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in clients}
-    for _ in range(count):
-        for name, client in clients.items():
-            start = time.perf_counter()
-            client()
-            seconds[name].append(time.perf_counter() - start)
-    loop.close()
+    with source.fresh(url) as clients:
+        seconds: dict[str, list[float]] = {name: [] for name in clients}
+        for _ in range(count):
+            for name, client in clients.items():
+                start = time.perf_counter()
+                client()
+                seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(measured) for name, measured in seconds.items()}
 
 

@@ -116,7 +116,7 @@ class Mysqld(Server, MySQLEndpoint):
         new = self.data.with_name(self.data.name + ".new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
-        self._give(new)
+        self.give(new)
         done = installations.run(self._install(new), **self._surroundings())
         if done.returncode:
             raise RuntimeError((done.stdout + done.stderr).decode(errors="replace")[-2000:])

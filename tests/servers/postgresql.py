@@ -128,7 +128,7 @@ class PostgreSQL(Server, Endpoint):
         new = self.data.with_name(self.data.name + ".new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
-        self._give(new)
+        self.give(new)
         command: list[str | Path] = [self.binaries.directory / "initdb", "-D", new, "-U", "postgres"]
         command += ["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8"]
         done = installations.run(command, **self._surroundings())

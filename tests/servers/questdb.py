@@ -16,7 +16,7 @@ class QuestDB(Server, Endpoint):
 
     def _prepare(self) -> None:
         (self.home / "conf").mkdir(exist_ok=True)
-        self._give(self.home / "conf")
+        self.give(self.home / "conf")
         settings = {
             "pg.net.bind.to": f"{LOOPBACK}:{self.port}",
             "http.enabled": "false",

@@ -32,7 +32,7 @@ class Server(Address):
         super().__init__(port=free_port(), user=user, password=password, database=database)
         # Not TMPDIR, which may be private to root, or long: the path of a Unix socket has room for 100 bytes.
         self.home = Path(tempfile.mkdtemp(prefix="longshore-", dir="/tmp"))
-        self._give(self.home)
+        self.give(self.home)
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
 
@@ -169,7 +169,7 @@ class Server(Address):
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.home), "LC_ALL": "C"}
         return {**installations.as_unprivileged(), "cwd": self.home, "env": environment}
 
-    def _give(self, path: Path) -> None:
+    def give(self, path: Path) -> None:
         """Make a path the server's own, and nobody else's."""
         path.chmod(0o700 if path.is_dir() else 0o600)
         if user := installations.unprivileged():
@@ -177,7 +177,7 @@ class Server(Address):
 
     def _write(self, path: Path, text: str) -> Path:
         path.write_text(text)
-        self._give(path)
+        self.give(path)
         return path
 
 

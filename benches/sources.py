@@ -1,0 +1,83 @@
+"""The databases that are read: each with its server, its tables and the clients of a fresh connection."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from benches import lineitem, lineitem_mariadb
+
+Fresh = Mapping[str, Callable[[], object]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server with the tables."""
+
+    url: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A database that is measured."""
+
+    #: Starts the server, and has the tables of a scale factor there.
+    open: Callable[[float], AbstractContextManager[Place]]
+    #: Clients that connect, read SELECT 1 and close.
+    fresh: Callable[[str], AbstractContextManager[Fresh]]
+
+
+@contextlib.contextmanager
+def _postgresql(scale: float) -> Iterator[Place]:
+    with lineitem.measured_server() as server:
+        yield Place(lineitem.loaded(scale, server), f"PostgreSQL {server.version}")
+
+
+@contextlib.contextmanager
+def _mariadb(scale: float) -> Iterator[Place]:
+    with lineitem_mariadb.measured_mariadb() as server:
+        yield Place(lineitem_mariadb.loaded(scale, server), f"MariaDB {server.version.partition('-')[0]}")
+
+
+def _longshore(url: str) -> Fresh:
+    import longshore
+
+    return {
+        "longshore arrow": lambda: longshore.read_sql("SELECT 1", url, return_type="arrow"),
+        "longshore pandas": lambda: longshore.read_sql("SELECT 1", url),
+    }
+
+
+@contextlib.contextmanager
+def _with_asyncpg(url: str) -> Iterator[Fresh]:
+    import asyncpg
+
+    async def read() -> None:
+        connection = await asyncpg.connect(url)
+        await connection.fetch("SELECT 1")
+        await connection.close()
+
+    with asyncio.Runner() as runner:
+        yield {**_longshore(url), "asyncpg": lambda: runner.run(read())}
+
+
+@contextlib.contextmanager
+def _with_pymysql(url: str) -> Iterator[Fresh]:
+    import pymysql
+
+    parts = urlsplit(url)
+    place: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "user": parts.username}
+
+    def read() -> None:
+        with pymysql.connect(**place) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            cursor.fetchall()
+
+    yield {**_longshore(url), "PyMySQL": read}
+
+
+SOURCES = {"postgresql": Source(_postgresql, _with_asyncpg), "mariadb": Source(_mariadb, _with_pymysql)}
