@@ -179,7 +179,7 @@ class Standby(PostgreSQL):
 
     def catch_up(self) -> None:
         """Wait until everything is here that the primary has said so far."""
-        position = self.primary.psql("SELECT pg_current_wal_lsn()")
+        position = self.primary.psql("SELECT pg_current_wal_insert_lsn()")
         deadline = time.monotonic() + START_SECONDS
         while self.psql(f"SELECT pg_last_wal_replay_lsn() >= '{position}'") != "t":
             if time.monotonic() > deadline:

@@ -316,7 +316,7 @@ impl Session for MySqlSession {
         }
     }
 
-    fn begin_snapshot(&mut self) -> Result<()> {
+    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
         // The snapshot is only as good as the isolation level, which may be another by default.
         self.tell("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
         self.tell("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")

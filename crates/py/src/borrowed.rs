@@ -288,7 +288,7 @@ impl Session for BorrowedSession {
         Ok(Division::Serial("a sqlite3.Connection is one connection: give the file's URL".into()))
     }
 
-    fn join_snapshot(&mut self, _snapshot: &str) -> Result<()> {
+    fn join_snapshot(&mut self, _snapshot: &str, _sessions: usize) -> Result<()> {
         Err(Error::internal("a sqlite3.Connection joins nobody"))
     }
 
@@ -307,7 +307,7 @@ impl Session for BorrowedSession {
         Ok(Box::new(rows))
     }
 
-    fn begin_snapshot(&mut self) -> Result<()> {
+    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
         self.tell("BEGIN")
     }
 

@@ -231,7 +231,7 @@ impl Session for SqliteSession {
         split::split(self, queries, split, options)
     }
 
-    fn join_snapshot(&mut self, snapshot: &str) -> Result<()> {
+    fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
         split::join(self, snapshot)
     }
 
@@ -245,7 +245,7 @@ impl Session for SqliteSession {
         }
     }
 
-    fn begin_snapshot(&mut self) -> Result<()> {
+    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
         self.tell("BEGIN")?;
         // The moment is that of the first look.
         self.tell("SELECT 1 FROM sqlite_schema LIMIT 1")
