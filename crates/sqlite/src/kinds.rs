@@ -76,6 +76,7 @@ impl Kinds {
             }
             DataType::Date32 => {
                 self.text.get_or_insert(before);
+                self.has_no_zone = true;
                 self.not.time = true;
             }
             DataType::Timestamp(..) => {
@@ -119,7 +120,10 @@ impl Kinds {
             Cell::Real(value) => moment::julian(value),
             Cell::Text(text) => {
                 match moment::parse(text) {
-                    Some(Moment::Date(_)) => self.not.time = true,
+                    Some(Moment::Date(_)) => {
+                        self.has_no_zone = true;
+                        self.not.time = true;
+                    }
                     Some(Moment::Naive(_)) => {
                         self.has_no_zone = true;
                         self.not.date = true;

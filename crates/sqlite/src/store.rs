@@ -14,7 +14,7 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, Date32Array, Float64Array, Int64Array, LargeBinaryArray, StringArray,
     Time64MicrosecondArray, TimestampMicrosecondArray,
 };
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use longshore_cells::{CellFault, Validity};
 
@@ -28,6 +28,8 @@ pub(crate) struct Store {
     values: Values,
     validity: Validity,
     rows: usize,
+    /// Rows that `validity` knows of: it is told of values only before a NULL.
+    told: usize,
 }
 
 enum Values {
@@ -123,12 +125,12 @@ impl Values {
 impl Store {
     /// An empty store that begins in the form of `class`.
     pub(crate) fn new(class: Class) -> Self {
-        Self { class, values: Values::new(class), validity: Validity::default(), rows: 0 }
+        Self { class, values: Values::new(class), validity: Validity::default(), rows: 0, told: 0 }
     }
 
     /// An empty store of tagged values.
     pub(crate) fn tagged() -> Self {
-        Self { class: Class::Any, values: Values::tagged(), validity: Validity::default(), rows: 0 }
+        Self { class: Class::Any, values: Values::tagged(), validity: Validity::default(), rows: 0, told: 0 }
     }
 
     /// Adds a row.
@@ -172,7 +174,6 @@ impl Store {
         };
         if held {
             self.rows += 1;
-            self.validity.push(true);
         } else {
             self.push_other(cell);
         }
@@ -187,14 +188,24 @@ impl Store {
             Values::Texts(values) | Values::Blobs(values) => values.end(),
             Values::Tagged(values) => values.end(),
         }
-        self.rows += 1;
+        self.validity.all_valid(self.rows - self.told);
         self.validity.push(false);
+        self.rows += 1;
+        self.told = self.rows;
+    }
+
+    /// Which rows hold a value.
+    fn nulls(&mut self) -> Option<NullBuffer> {
+        self.validity.all_valid(self.rows - self.told);
+        self.told = self.rows;
+        self.validity.finish()
     }
 
     /// Adds a value that the form does not hold.
     #[cold]
     fn push_other(&mut self, cell: Cell<'_>) {
-        let (before, class) = (std::mem::replace(self, Self::tagged()), self.class);
+        let class = self.class;
+        let before = std::mem::replace(self, Self::tagged());
         self.class = class;
         if matches!(before.values, Values::Nothing) {
             self.values = match cell {
@@ -212,12 +223,13 @@ impl Store {
 
     /// Tags what `before` holds.
     fn take_in(&mut self, mut before: Self) {
-        let (Values::Texts(bytes) | Values::Blobs(bytes)) = &before.values else {
+        let is_text = matches!(before.values, Values::Texts(_));
+        if !is_text && !matches!(before.values, Values::Blobs(_)) {
             walk(&before.raw_array(), self.class, |_, cell| self.push(cell));
             return;
-        };
-        let is_text = matches!(before.values, Values::Texts(_));
-        let nulls = before.validity.finish();
+        }
+        let nulls = before.nulls();
+        let (Values::Texts(bytes) | Values::Blobs(bytes)) = &before.values else { return };
         let at = |index: usize| usize::try_from(bytes.offsets[index]).unwrap_or_default();
         for row in 0..before.rows {
             let value = &bytes.values[at(row)..at(row + 1)];
@@ -233,7 +245,7 @@ impl Store {
             Values::Texts(_) => self.texts()?,
             _ => self.raw_array(),
         };
-        self.rows = 0;
+        (self.rows, self.told) = (0, 0);
         Ok(array)
     }
 
@@ -243,7 +255,7 @@ impl Store {
             return Ok(self.raw_array());
         };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        let (values, nulls) = (Buffer::from_vec(values), self.validity.finish());
+        let (values, nulls) = (Buffer::from_vec(values), self.nulls());
         // Checks the text: all at once, and then that no character is shared between cells.
         match StringArray::try_new(offsets.clone(), values.clone(), nulls) {
             Ok(array) => Ok(Arc::new(array)),
@@ -255,7 +267,7 @@ impl Store {
     fn raw_array(&mut self) -> ArrayRef {
         let next = self.values.like(self.class);
         let values = std::mem::replace(&mut self.values, next);
-        let nulls = self.validity.finish();
+        let nulls = self.nulls();
         match values {
             Values::Nothing => {
                 let mut builder = NullBuilder::new();
@@ -305,7 +317,9 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 /// minus zero.)
 #[inline]
 fn is_whole(value: f64) -> bool {
-    value.abs() <= WHOLE && value.fract() == 0.0
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // within 2^53 nothing is lost
+    let same = value as i64 as f64;
+    value.abs() <= WHOLE && same == value
 }
 
 #[inline]

@@ -146,6 +146,7 @@ fn bytes(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
 fn number(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     match cell {
         Cell::Blob(_) => Err(no(cell, "number")),
+        Cell::Text(text) if !is_number(text) => Err(no(cell, "number")),
         Cell::Real(value) if value.is_infinite() => {
             copied(if value > 0.0 { b"Infinity" } else { b"-Infinity" }, to)
         }
@@ -153,9 +154,14 @@ fn number(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     }
 }
 
+fn is_number(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
+}
+
 /// A whole number's digits.
 fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     match cell {
+        Cell::Text(text) if !is_number(text) => Err(no(cell, "number")),
         Cell::Real(value) if value.fract() == 0.0 => copied(format!("{value:.0}").as_bytes(), to),
         Cell::Real(_) | Cell::Blob(_) => Err(no(cell, "whole number")),
         _ => any(cell, to),

@@ -53,24 +53,25 @@ impl Statement {
     /// The value of a column of the row.
     #[inline]
     pub(crate) fn cell(&self, column: c_int) -> Cell<'_> {
-        let raw = self.raw.as_ptr();
-        // SAFETY: SQLite gives NULL for a column that is not there. What it points to lives until the next step, or
-        // until the value is asked for in another form: it is asked for once, and `step` borrows mutably.
+        // SAFETY: SQLite gives a NULL for a column that is not there. A value of a row is unprotected
+        // (sqlite.org/c3ref/value.html): no other thread has the connection meanwhile. What it points to lives until the
+        // next step, or until the value is asked for in another form: it is asked for once, and `step` borrows mutably.
         unsafe {
-            match ffi::sqlite3_column_type(raw, column) {
-                ffi::SQLITE_INTEGER => Cell::Integer(ffi::sqlite3_column_int64(raw, column)),
-                ffi::SQLITE_FLOAT => Cell::Real(ffi::sqlite3_column_double(raw, column)),
+            let value = ffi::sqlite3_column_value(self.raw.as_ptr(), column);
+            match ffi::sqlite3_value_type(value) {
+                ffi::SQLITE_INTEGER => Cell::Integer(ffi::sqlite3_value_int64(value)),
+                ffi::SQLITE_FLOAT => Cell::Real(ffi::sqlite3_value_double(value)),
                 ffi::SQLITE_TEXT => {
-                    let start = ffi::sqlite3_column_text(raw, column);
-                    let length = ffi::sqlite3_column_bytes(raw, column);
+                    let start = ffi::sqlite3_value_text(value);
+                    let length = ffi::sqlite3_value_bytes(value);
                     if start.is_null() {
                         self.starved.set(true);
                     }
                     Cell::Text(bytes(start, length))
                 }
                 ffi::SQLITE_BLOB => {
-                    let start = ffi::sqlite3_column_blob(raw, column).cast::<u8>();
-                    let length = ffi::sqlite3_column_bytes(raw, column);
+                    let start = ffi::sqlite3_value_blob(value).cast::<u8>();
+                    let length = ffi::sqlite3_value_bytes(value);
                     if start.is_null() && length > 0 {
                         self.starved.set(true);
                     }
