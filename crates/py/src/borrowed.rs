@@ -372,10 +372,11 @@ impl BorrowedRows {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(cursor) = &self.cursor {
             self.session.watch.check()?;
-            let (collector, before) = (&mut self.collector, ROWS);
+            let count = self.collector.room().min(ROWS);
+            let collector = &mut self.collector;
             let odd = self.session.with(|py, connection| {
                 let cursor = cursor.bind(py);
-                let rows = as_str(connection, || cursor.call_method1("fetchmany", (before,)))?;
+                let rows = as_str(connection, || cursor.call_method1("fetchmany", (count,)))?;
                 fill(rows.cast::<PyList>()?, collector)
             })?;
             match odd {

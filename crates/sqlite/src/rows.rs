@@ -105,6 +105,12 @@ impl Collector {
         self.metered = self.pending_bytes;
     }
 
+    /// How many rows the next batch may still take.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.batch_rows - self.pending
+    }
+
     /// Whether the next batch has all the rows or bytes that it may have.
     #[must_use]
     #[inline]

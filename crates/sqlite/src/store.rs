@@ -317,9 +317,10 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 /// minus zero.)
 #[inline]
 fn is_whole(value: f64) -> bool {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // within 2^53 nothing is lost
-    let same = value as i64 as f64;
-    value.abs() <= WHOLE && same == value
+    // Within 2^53 nothing but a fraction is lost on the way and back.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp)]
+    let comes_back = value as i64 as f64 == value;
+    value.abs() <= WHOLE && comes_back
 }
 
 #[inline]
