@@ -7,7 +7,7 @@ SCALE ?= 1
 FUZZ_SECONDS ?= 60
 VENV := .venv
 OLDEST := .venv-oldest
-SOURCES := $(shell find crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
+SOURCES := $(shell find .cargo crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 PYTEST := -m pytest $(PYTEST_OPTIONS)
 
 # One interpreter for every build, or pyo3 would be built anew for each.

@@ -1,14 +1,13 @@
 """Reading TPC-H's lineitem out of SQLite beside the peers: `python -m benches.sqlite --scale 1`.
 
-Each read runs in a process of its own; the clients take turns, and the medians are printed. The limit is a loop in C that
-steps through the rows and reads every column, compiled here against the system's library (`apt install libsqlite3-dev`), or
-against a folder with `sqlite3.h` and `sqlite3.c` that `--amalgamation` names.
+Each read runs in a process of its own; the clients take turns, and the medians are printed. The limit is a loop in C
+that steps through the rows and reads every column, compiled here against the system's library (`apt install
+libsqlite3-dev`), or against a folder with `sqlite3.h` and `sqlite3.c` that `--amalgamation` names.
 """
 
 import argparse
 import contextlib
 import json
-import os
 import sqlite3
 import statistics
 import subprocess
@@ -24,9 +23,9 @@ LOOP = Path(__file__).with_name("loop.c")
 COLUMNS = """
     l_orderkey BIGINT NOT NULL, l_partkey BIGINT NOT NULL, l_suppkey BIGINT NOT NULL, l_linenumber INTEGER NOT NULL,
     l_quantity DECIMAL(15, 2) NOT NULL, l_extendedprice DECIMAL(15, 2) NOT NULL, l_discount DECIMAL(15, 2) NOT NULL,
-    l_tax DECIMAL(15, 2) NOT NULL, l_returnflag CHAR(1) NOT NULL, l_linestatus CHAR(1) NOT NULL, l_shipdate DATE NOT NULL,
-    l_commitdate DATE NOT NULL, l_receiptdate DATE NOT NULL, l_shipinstruct CHAR(25) NOT NULL, l_shipmode CHAR(10) NOT NULL,
-    l_comment VARCHAR(44) NOT NULL
+    l_tax DECIMAL(15, 2) NOT NULL, l_returnflag CHAR(1) NOT NULL, l_linestatus CHAR(1) NOT NULL,
+    l_shipdate DATE NOT NULL, l_commitdate DATE NOT NULL, l_receiptdate DATE NOT NULL,
+    l_shipinstruct CHAR(25) NOT NULL, l_shipmode CHAR(10) NOT NULL, l_comment VARCHAR(44) NOT NULL
 """
 
 
@@ -143,7 +142,7 @@ def _connectorx(frame: str, parts: int | None = None) -> Callable[[str], Any]:
         if file == ":memory:":
             return []
         partition = {"partition_on": "l_orderkey", "partition_num": parts} if parts else {}
-        return connectorx.read_sql(f"sqlite://{os.path.abspath(file)}", QUERY, return_type=frame, **partition)
+        return connectorx.read_sql(f"sqlite://{Path(file).resolve()}", QUERY, return_type=frame, **partition)
 
     return read
 

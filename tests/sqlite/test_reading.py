@@ -68,7 +68,7 @@ def test_a_locked_file_is_waited_for(path: Path, make: Make) -> None:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN EXCLUSIVE")
         start = time.monotonic()
-        with pytest.raises(longshore.OperationalError, match="database is locked .SQLITE_BUSY") as caught:
+        with pytest.raises(longshore.OperationalError, match="database is locked") as caught:
             read(f"{url}?busy_timeout=0.3")
         assert 0.25 < time.monotonic() - start < 3
         assert "busy_timeout" in (caught.value.hint or "")
@@ -140,7 +140,7 @@ def test_a_connection_has_transactions(make: Make) -> None:
 
 
 def test_extensions_are_not_loaded(make: Make) -> None:
-    with pytest.raises(longshore.ProgrammingError, match="not authorized|no such function"):
+    with pytest.raises(longshore.ProgrammingError, match=r"not authorized|no such function"):
         read(make("CREATE TABLE t (v)"), "SELECT load_extension('x')")
 
 
@@ -148,17 +148,17 @@ def numbered(make: Make, rows: int = 5000, *more: str) -> str:
     fill = f"WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < {rows})"
     return make(
         "CREATE TABLE t (id INTEGER PRIMARY KEY, k, s TEXT NOT NULL)",
-        f"{fill} INSERT INTO t SELECT i, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN i WHEN 2 THEN i + 0.5 WHEN 3 THEN 'k' || i "
-        "ELSE CAST('b' || i AS BLOB) END, 'text ' || i FROM r",
+        f"{fill} INSERT INTO t SELECT i, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN i WHEN 2 THEN i + 0.5 "
+        "WHEN 3 THEN 'k' || i ELSE CAST('b' || i AS BLOB) END, 'text ' || i FROM r",
         *more,
     )
 
 
-@pytest.mark.parametrize("wal", [False, True])
+@pytest.mark.parametrize("mode", ["delete", "wal"])
 @pytest.mark.parametrize("query", ["SELECT * FROM t", "SELECT s, id * 2 AS d FROM t AS x WHERE id % 3 = 1;"])
-def test_parts_by_rowid_are_the_whole(query: str, wal: bool, make: Make) -> None:
+def test_parts_by_rowid_are_the_whole(query: str, mode: str, make: Make) -> None:
     url = numbered(make, 5000, "UPDATE t SET id = id + 4611686018427387904 WHERE id > 2500")
-    if wal:
+    if mode == "wal":
         make("PRAGMA journal_mode = wal", "INSERT INTO t VALUES (9000, NULL, 'w')")
     query = query.replace("SELECT *", "SELECT id, s")
     whole = read(url, query)
@@ -299,10 +299,10 @@ def test_a_read_keeps_the_locks_of_another_sqlite_in_this_process(mode: str, pat
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells its descriptors so")
 def test_nothing_stays_open(make: Make) -> None:
     url = numbered(make, 100)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(20):
         read(url, "SELECT id FROM t", partition_num=2)
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
 def test_a_list_of_queries_is_one_moment(make: Make) -> None:

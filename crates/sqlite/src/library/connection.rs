@@ -43,7 +43,15 @@ unsafe impl Sync for Handle {}
 impl Connection {
     pub(crate) fn open(open: &Open, watch: &Watch) -> Result<Self> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-        super::locks::install();
+        {
+            super::locks::install();
+            if super::locks::is_inherited(&open.name) {
+                return Err(Error::interface("the file was open when this process was forked from another")
+                    .with_hint(
+                        "close it before the fork, or start processes anew: multiprocessing's \"spawn\"",
+                    ));
+            }
+        }
         let name = CString::new(open.name.as_str())
             .map_err(|_| Error::interface("the database's name has a zero byte in it"))?;
         let access = if open.read_only { ffi::SQLITE_OPEN_READONLY } else { ffi::SQLITE_OPEN_READWRITE };

@@ -24,12 +24,32 @@ struct Table {
     holders: HashMap<File, c_int>,
     /// Descriptors that are done with.
     parked: HashMap<c_int, File>,
+    /// The process that this table is of.
+    process: u32,
+    /// What was open when this process was forked from another.
+    inherited: HashSet<File>,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
 fn table() -> MutexGuard<'static, Table> {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+    let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if table.process != process {
+        // A forked child shares the descriptions of its parent, and so its locks: it must use none of them.
+        let before = std::mem::take(&mut *table);
+        let inherited = before.inherited.into_iter().chain(before.open.into_values()).collect();
+        *table = Table { process, inherited, ..Table::default() };
+    }
+    table
+}
+
+/// Whether the file `path` was open here when this process was forked: SQLite's own memory then says of locks what is true of
+/// the parent alone.
+pub(super) fn is_inherited(path: &str) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path);
+    found.is_ok_and(|found| table().inherited.contains(&(found.dev(), found.ino())))
 }
 
 /// Has SQLite call the functions of this file. Does something once only.
@@ -146,5 +166,39 @@ fn file_of(descriptor: c_int) -> Option<File> {
     unsafe {
         let mut found: libc::stat = std::mem::zeroed();
         (libc::fstat(descriptor, &raw mut found) == 0).then_some((found.st_dev, found.st_ino))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longshore_core::Watch;
+
+    use crate::library::{Connection, Open};
+
+    #[test]
+    fn a_forked_child_opens_nothing_that_its_parent_has_open() {
+        let path = std::env::temp_dir().join(format!("longshore-{}.db", std::process::id()));
+        let name = path.to_str().unwrap().to_owned();
+        let open = Open { name, read_only: false, create: true, patience: std::time::Duration::ZERO };
+        let parent = Connection::open(&open, &Watch::never()).unwrap();
+        let (mut statement, _) = parent.prepare("CREATE TABLE t (a)").unwrap();
+        assert!(!statement.as_mut().unwrap().step().unwrap());
+        // SAFETY: the child does nothing but open, and ends without a word.
+        let status = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let refused = Connection::open(&open, &Watch::never())
+                    .is_err_and(|error| error.to_string().contains("fork"));
+                libc::_exit(i32::from(!refused));
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            status
+        };
+        assert_eq!(status, 0);
+        drop(statement);
+        drop(parent);
+        assert!(Connection::open(&open, &Watch::never()).is_ok());
+        std::fs::remove_file(path).unwrap();
     }
 }
