@@ -206,9 +206,8 @@ def source(conn: object) -> Source:
     sqlite3 = sys.modules.get("sqlite3")
     if sqlite3 is not None and isinstance(conn, sqlite3.Connection):
         return _core.SqliteConnection(conn)
-    message = (
-        f"conn is a URL, a dict of keywords, a Connection, a Pool or a sqlite3.Connection, not {type(conn).__name__}"
-    )
+    given = type(conn).__name__
+    message = f"conn is a URL, a dict of keywords, a Connection or a Pool, or a sqlite3.Connection, not {given}"
     raise InterfaceError(message)
 
 
