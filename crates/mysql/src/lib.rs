@@ -7,6 +7,8 @@ mod connection;
 mod decode;
 mod driver;
 mod encode;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handshake;
 mod layout;
 mod message;

@@ -1,0 +1,5 @@
+//! MySQL's rows, read from arbitrary bytes.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| longshore_mysql::fuzzing::rows(bytes));
