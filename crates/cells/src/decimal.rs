@@ -47,7 +47,7 @@ impl Misfit {
             ),
             Self::Digits => Odd::with_hint(
                 format!("{shown} has more digits than decimal({precision}, {scale}) holds"),
-                "give the column a wider type, such as schema={\"<column>\": \"decimal256(76, 10)\"} or \"string\"",
+                "give the column a wider type, such as schema={\"<column>\": \"decimal256(76, 10)\"}; where the frame has none, \"string\"",
             ),
         }
     }

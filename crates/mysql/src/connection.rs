@@ -13,6 +13,7 @@ use crate::packet::{self, FULL, HEADER, Sequence, VIOLATION, broken};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::startup::{self, Link};
+use crate::tokens::quoted_name;
 use crate::zone::Zone;
 
 /// How long a dropped connection may take to tell the server.
@@ -63,6 +64,8 @@ pub(crate) struct Connection {
     /// An error has ended the transaction, and nobody knows yet.
     lost: bool,
     zone: Zone,
+    /// The database that the session is in.
+    database: Option<String>,
     /// Prepared statements to be closed with the next command.
     closing: Vec<u32>,
     /// The process that opened the socket: a forked child shares it and must not speak on it.
@@ -103,6 +106,7 @@ impl Connection {
             uncertain: false,
             lost: false,
             zone: Zone::Other,
+            database: settings.database.clone(),
             closing: Vec::new(),
             owner: std::process::id(),
         };
@@ -262,6 +266,9 @@ impl Connection {
     fn note(&mut self, done: &Done) -> Result<()> {
         self.status = done.status;
         self.uncertain = false;
+        if let Some(database) = &done.database {
+            self.database = Some(database.clone()).filter(|name| !name.is_empty());
+        }
         for (name, value) in &done.changed {
             match name.as_str() {
                 "time_zone" => self.zone = Zone::of_server(value),
@@ -471,6 +478,28 @@ impl Connection {
         Ok((names, rows))
     }
 
+    /// The texts of the only column of a statement of ours, which has parameters.
+    pub(crate) fn texts(&mut self, text: &str, bound: &[u8]) -> Result<Vec<Option<String>>> {
+        let prepared = self.prepare(text)?;
+        let sent = self.execute(prepared.id, bound);
+        self.close(prepared.id);
+        sent?;
+        let mut texts = Vec::new();
+        if self.columns()?.is_some() {
+            while self.exchange == Exchange::Rows {
+                let length = self.receive()?;
+                if is_row(self.payload(length)) {
+                    texts.push(only_text(self.payload(length))?);
+                    self.consume(HEADER + length);
+                } else {
+                    self.end_rows(length)?;
+                }
+            }
+        }
+        self.finish()?;
+        Ok(texts)
+    }
+
     /// Forgets all that the session has been told.
     pub(crate) fn reset(&mut self) -> Result<()> {
         // The server forgets prepared statements with the rest.
@@ -478,7 +507,21 @@ impl Connection {
         self.send(command::RESET, &[], Exchange::Answer)?;
         self.finish()?;
         self.lost = false;
+        self.return_home()?;
         self.set_up()
+    }
+
+    /// Goes back to the database that the session began in, which the server's own reset leaves as it is.
+    fn return_home(&mut self) -> Result<()> {
+        if self.database == self.settings.database {
+            return Ok(());
+        }
+        if let Some(database) = self.settings.database.clone() {
+            return self.run(&format!("USE {}", quoted_name(&database)));
+        }
+        // There is no way out of a database.
+        self.cut = true;
+        Err(Error::operational("the session has gone over to a database, and cannot leave it"))
     }
 
     /// Stops what runs on the server, if anything does; tells whether the server waits for the next command.
@@ -576,6 +619,16 @@ pub(crate) fn is_row(payload: &[u8]) -> bool {
         Some(0xff) => false,
         Some(0xfe) => payload.len() >= FULL,
         _ => true,
+    }
+}
+
+/// The text of a binary row of one column.
+fn only_text(payload: &[u8]) -> Result<Option<String>> {
+    let mut reader = Reader::new(payload);
+    match (reader.u8()?, reader.u8()?) {
+        (0, 0b100) => Ok(None),
+        (0, 0) => reader.text().map(Some),
+        _ => Err(broken("a row that is not of one column")),
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Done {
     pub(crate) status: u16,
     /// System variables that the statement has changed, with their new values.
     pub(crate) changed: Vec<(String, String)>,
+    /// The database that it has gone over to.
+    pub(crate) database: Option<String>,
 }
 
 /// The end that an OK or EOF payload tells, whatever its first byte.
@@ -57,10 +59,10 @@ pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
     }
     let (affected, _inserted) = (reader.length()?, reader.length()?);
     let (status, _warnings) = (reader.u16()?, reader.u16()?);
-    let mut done = Done { affected, status, changed: Vec::new() };
+    let mut done = Done { affected, status, ..Done::default() };
     if capabilities & capability::SESSION_TRACK != 0 && status & status::STATE_CHANGED != 0 {
         let _info = reader.counted()?;
-        done.changed = changed(Reader::new(reader.counted()?))?;
+        note_changes(Reader::new(reader.counted()?), &mut done)?;
     }
     Ok(done)
 }
@@ -87,16 +89,21 @@ pub(crate) fn end_of_rows(payload: &[u8], capabilities: u64) -> Result<Done> {
     if is_one { Ok(ended) } else { Err(broken("an end of rows that is none")) }
 }
 
-/// The system variables among the tracked changes of a session's state.
-fn changed(mut changes: Reader<'_>) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
+/// What the tracked changes of a session's state tell.
+fn note_changes(mut changes: Reader<'_>, done: &mut Done) -> Result<()> {
     while !changes.is_empty() {
         let (kind, mut data) = (changes.u8()?, Reader::new(changes.counted()?));
-        while kind == 0 && !data.is_empty() {
-            found.push((data.text()?, data.text()?));
+        match kind {
+            0 => {
+                while !data.is_empty() {
+                    done.changed.push((data.text()?, data.text()?));
+                }
+            }
+            1 => done.database = Some(data.text()?),
+            _ => {}
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// A column of a result.
@@ -277,12 +284,13 @@ mod tests {
         let mut variable = Vec::new();
         put_counted(b"time_zone", &mut variable);
         put_counted(b"+02:00", &mut variable);
-        let mut state = vec![4, 1, b'1', 0];
+        let mut state = vec![4, 1, b'1', 1, 3, 2, b'd', b'b', 0];
         put_counted(&variable, &mut state);
         let mut payload = vec![0, 5, 0, 0x02, 0x40, 0, 0, 0];
         put_counted(&state, &mut payload);
         let done = done(&payload, capability::SESSION_TRACK).unwrap();
         assert_eq!((done.affected, done.status), (5, 0x4002));
         assert_eq!(done.changed, [("time_zone".to_owned(), "+02:00".to_owned())]);
+        assert_eq!(done.database.as_deref(), Some("db"));
     }
 }

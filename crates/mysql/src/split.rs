@@ -99,7 +99,8 @@ fn parts(
         Some(on) => Key::of_result(session, statement, on)?,
         None => Key::of_table(session, statement, tables)?,
     };
-    let bounds = bounds::find(session, statement, &key, split.range.as_ref(), number)?;
+    let bytes = tables.iter().map(|table| table.bytes).sum();
+    let bounds = bounds::find(session, statement, &key, split.range.as_ref(), bytes, number)?;
     let texts: Vec<String> =
         key.conditions(&bounds).iter().map(|condition| key.part(statement, condition)).collect();
     let parts: Vec<Query> = texts.into_iter().map(|text| statement.query(text)).collect();

@@ -6,6 +6,7 @@
 use longshore_cells::calendar::timestamp_text;
 use longshore_core::{Error, Query, Result, Value};
 
+use super::SMALL;
 use super::halt::Halt;
 use super::statement::Statement;
 use super::tables::Table;
@@ -158,25 +159,23 @@ fn without_order(name: &str, native: &str) -> Error {
         .with_hint("give a column of numbers, dates, times, text or bytes")
 }
 
-/// The values that cut the key into about `number` parts, as literals.
+/// The values that cut the key into about `number` parts, as literals. The query's tables have about so many `bytes`.
 pub(super) fn find(
     session: &mut MySqlSession,
     statement: &Statement,
     key: &Key,
     range: Option<&(Value, Value)>,
+    bytes: u64,
     number: usize,
 ) -> Result<Vec<String>, Halt> {
     if let Some(range) = range {
         return between(session, key, range, number).map_err(Halt::Failed);
     }
     let is_inside = matches!(key.way, Way::Inside(..));
-    if statement.has_parameters() && !is_inside {
-        return Err(Halt::serial("partition_on of a query with parameters needs partition_range"));
-    }
     if is_inside && is_integer(key.native.class) {
         return ends(session, statement, key, number);
     }
-    sampled(session, statement, key, number)
+    sampled(session, statement, key, bytes, number)
 }
 
 fn is_integer(class: Class) -> bool {
@@ -215,24 +214,32 @@ fn sampled(
     session: &mut MySqlSession,
     statement: &Statement,
     key: &Key,
+    bytes: u64,
     number: usize,
 ) -> Result<Vec<String>, Halt> {
     let (source, column) = key.source(statement);
-    let estimate = super::estimate(session, &Query::new(format!("SELECT {column} FROM {source}")))?;
     let shown = match key.native.class {
         Class::Bytes => format!("HEX({column})"),
-        Class::Bit => format!("{column} + 0"),
-        _ => column.clone(),
+        Class::Bit => format!("CAST({column} + 0 AS CHAR)"),
+        _ => format!("CAST({column} AS CHAR)"),
+    };
+    // A query with parameters is not asked for its plan; few of its tables' rows are enough, and many do no harm.
+    let bound = match key.way {
+        Way::Around => statement.bound(session.connection.zone())?,
+        Way::Inside(..) => Vec::new(),
+    };
+    let estimate = match bound.as_slice() {
+        [] => super::estimate(session, &Query::new(format!("SELECT {column} FROM {source}")))?,
+        _ => (bytes < SMALL).then_some(0),
     };
     let chance = match estimate {
         Some(rows) if rows <= SAMPLE => String::new(),
         Some(rows) => format!(" AND RAND() * {rows} < {SAMPLE}"),
         None => " AND RAND() < 0.05".to_owned(),
     };
-    let rows = session.connection.rows(&format!(
-        "SELECT {shown} FROM {source} WHERE {column} IS NOT NULL{chance} ORDER BY {column}"
-    ))?;
-    let values: Vec<&String> = rows.iter().filter_map(|row| row.first()?.as_ref()).collect();
+    let sample = format!("SELECT {shown} FROM {source} WHERE {column} IS NOT NULL{chance} ORDER BY {column}");
+    let texts = session.connection.texts(&sample, &bound)?;
+    let values: Vec<&String> = texts.iter().flatten().collect();
     let mut bounds: Vec<String> = (1..number)
         .filter_map(|part| values.get(part * values.len() / number))
         .filter_map(|value| key.literal(value))

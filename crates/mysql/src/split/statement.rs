@@ -9,8 +9,10 @@ use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 
 use super::halt::Halt;
+use crate::encode;
 use crate::placeholders::positional;
 use crate::tokens::{Kind, Token, quoted_name, tokens};
+use crate::zone::Zone;
 
 /// Functions, and words that call one, of which two parts would have two values.
 const VOLATILE: &[&str] = &[
@@ -124,8 +126,10 @@ impl Statement {
         Query { text, params }
     }
 
-    pub(super) fn has_parameters(&self) -> bool {
-        !self.values.is_empty()
+    /// Its parameters, encoded; nothing where there are none.
+    pub(super) fn bound(&self, zone: Zone) -> Result<Vec<u8>, Halt> {
+        let values: Vec<&Value> = self.values.iter().collect();
+        Ok(encode::parameters(&values, zone)?)
     }
 }
 
