@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
 
-demo: $(VENV)/.longshore ## read TPC-H's lineitem out of a private PostgreSQL into pandas; SCALE=1 is 6 million rows
+demo: $(VENV)/.longshore ## read TPC-H's lineitem out of a private PostgreSQL and out of SQLite into pandas; SCALE=1 is 6 million rows
 	@$(VENV)/bin/python -m benches.demo $(SCALE)
 
 test: test-rust test-oldest doctest test-python ## run all tests, on the newest and on the oldest supported packages

@@ -1,20 +1,26 @@
-"""The reference of types, made of what really arrives: `python -m tests.conformance.generate` writes the page.
+"""The references of types, made of what really arrives: `python -m tests.conformance.generate` writes the pages.
 
-Needs a server of the newest version, and one with each extension; see `tests.servers`.
+Needs a PostgreSQL of the newest version, one with each extension, a MariaDB and a MySQL; see `tests.servers`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import longshore
-from tests.conformance import postgresql
+from tests.conformance import mysql, postgresql
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
-from tests.servers import Endpoint, PostgreSQL
+from tests.conformance.mysql_cases import CASES as MYSQL_CASES
+from tests.conformance.mysql_cases.case import Server
+from tests.servers import Endpoint, MariaDB, MySQL, PostgreSQL
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "types.md"
+REFERENCE = Path(__file__).parent.parent.parent / "docs" / "reference"
+PAGE = REFERENCE / "types.md"
+MYSQL_PAGE = REFERENCE / "types-mysql.md"
+Read = Callable[[str], Any]
 EXTENSIONS = ("citext", "hstore", "ltree", "vector")
 HEAD = """\
 # Types
@@ -31,6 +37,24 @@ the last column names the option. The metadata of each Arrow field keeps Postgre
 FOOT = """
 pandas shows the dtypes of version 3, where strings are `str`; in version 2 they are `object`. A type that is not in the
 table arrives as text.
+"""
+
+MYSQL_HEAD = """\
+# Types of MySQL and MariaDB
+
+<!-- Written by tests/conformance/generate.py from what servers really sent: change the cases, not this page. -->
+
+What a column of each type becomes. A column that the server promises to be NOT NULL has pandas' NumPy dtype instead of
+the nullable one, in a plain query over one table. `schema=` asks for another Arrow type. The metadata of each Arrow
+field keeps the server's own name under `native_type`.
+
+| type | Arrow | pandas | polars | NumPy | only of |
+|---|---|---|---|---|---|
+"""
+MYSQL_FOOT = """
+pandas shows the dtypes of version 3, where strings are `str`; in version 2 they are `object`. `tinyint(1)` is `bool`
+with `options={"tinyint1": "bool"}`, where 0 and 1 are all that it holds. Zero dates are NULL, or an error with
+`options={"zero_date": "error"}`. FLOAT is refused with `options={"protocol": "text"}`: the server would round it.
 """
 
 
@@ -55,34 +79,51 @@ class Places:
 
 def page(url: Callable[[Case], str]) -> str:
     """Return the page."""
-    rows = [_row(case, url(case)) for case in CASES if case.title]
+    rows = [_row(case, _reader(postgresql, case, url(case))) for case in CASES if case.title]
     return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows) + FOOT
 
 
-def _row(case: Case, url: str) -> list[str]:
-    arrow = _read(case, url, "arrow").schema.field("value")
-    kind = f"{_name(arrow.type)} as {case.extension}" if case.extension else _name(arrow.type)
+def mysql_page(url: Callable[[Server], str]) -> str:
+    """Return the page of MySQL and MariaDB; a type of both is read from MariaDB."""
+    return MYSQL_HEAD + "".join(_mysql_lines(url)) + MYSQL_FOOT
+
+
+def _mysql_lines(url: Callable[[Server], str]) -> Iterator[str]:
+    for case in (case for case in MYSQL_CASES if case.title):
+        read = _reader(mysql, case, url(case.only or "MariaDB"))
+        yield f"| {' | '.join([*_frames(case, read), case.only or ''])} |\n"
+
+
+def _row(case: Case, read: Read) -> list[str]:
     options = sorted({odd.option for odd in case.odd if odd.option})
     refused = ", ".join(f"`{odd.sql}`".replace("'", "") for odd in case.odd if odd.option)
+    return [*_frames(case, read), f"{refused}: `{', '.join(options)}`" if options else ""]
+
+
+def _frames(case: Case, read: Read) -> list[str]:
+    arrow = read("arrow").schema.field("value")
+    kind = f"{_name(arrow.type)} as {case.extension}" if case.extension else _name(arrow.type)
     return [
         f"`{case.title}`",
         f"`{kind}`",
-        _dtype(lambda: str(_read(case, url, "pandas").dtypes["value"])),
-        _dtype(lambda: str(_read(case, url, "polars").schema["value"])),
-        _dtype(lambda: str(_read(case, url, "numpy")["value"].dtype)),
-        f"{refused}: `{', '.join(options)}`" if options else "",
+        _dtype(lambda: str(read("pandas").dtypes["value"])),
+        _dtype(lambda: str(read("polars").schema["value"])),
+        _dtype(lambda: str(read("numpy")["value"].dtype)),
     ]
 
 
-def _read(case: Case, url: str, return_type: Any) -> Any:
-    before = postgresql.setup(case, list(case.cells))
-    return longshore.read_sql(postgresql.query(case), url, return_type=return_type, pre_execution_query=before)
+def _reader(quirks: ModuleType, case: Case, url: str) -> Read:
+    def read(return_type: str) -> Any:
+        before = quirks.setup(case, list(case.cells))
+        return longshore.read_sql(quirks.query(case), url, return_type=return_type, pre_execution_query=before)  # type: ignore[call-overload]
+
+    return read
 
 
 def _dtype(read: Callable[[], str]) -> str:
     try:
         return f"`{read()}`"
-    except longshore.NotSupportedError:
+    except (longshore.NotSupportedError, longshore.DataError):
         return "error that names `schema=`"
 
 
@@ -99,6 +140,8 @@ def main() -> None:
             return stack.enter_context(PostgreSQL(needs=needs))
 
         PAGE.write_text(page(Places(start(()), start).find))
+        servers = {"MariaDB": stack.enter_context(MariaDB()), "MySQL": stack.enter_context(MySQL())}
+        MYSQL_PAGE.write_text(mysql_page(lambda name: servers[name].url()))
 
 
 if __name__ == "__main__":

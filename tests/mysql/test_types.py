@@ -3,15 +3,18 @@
 from decimal import Decimal
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import longshore
+from tests.conformance import generate, plain
 from tests.conformance import mysql as quirks
-from tests.conformance import plain
 from tests.conformance.mysql_cases import CASES
 from tests.conformance.mysql_cases.case import MySQLCase
 from tests.mysql.reading import table
+from tests.servers import MySQLEndpoint
 
 
 def named(cases: list[MySQLCase]) -> list[Any]:
@@ -99,3 +102,11 @@ def test_as_text(case: MySQLCase, url: str) -> None:
 def test_a_case_of_each_kind_is_run(is_mariadb: bool) -> None:  # noqa: FBT001
     name = "MariaDB" if is_mariadb else "MySQL"
     assert {"json", "bigint unsigned", "time(6)"} <= {case.type for case in CASES if case.only in {None, name}}
+
+
+def test_the_reference_is_what_arrives(mariadb: MySQLEndpoint, mysql: MySQLEndpoint) -> None:
+    if pd.__version__.startswith("2.") or pl.__version__.startswith("1."):
+        pytest.skip("the page shows the newest versions")
+    servers = {"MariaDB": mariadb, "MySQL": mysql}
+    page = generate.mysql_page(lambda name: servers[name].url())
+    assert page == generate.MYSQL_PAGE.read_text(), "run python -m tests.conformance.generate"
