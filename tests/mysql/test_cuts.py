@@ -17,7 +17,7 @@ QUERY = (
     "FROM (SELECT 1 AS i UNION ALL SELECT 2 UNION ALL SELECT 3) AS n"
 )
 #: Most of the time of a garbled read is a wait.
-WORKERS = 16
+WORKERS = 48
 PROTOCOLS = pytest.mark.parametrize("protocol", ["binary", "text"])
 
 
