@@ -1,5 +1,6 @@
 """Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -243,15 +244,22 @@ def target(conn: object) -> Target:
     asked at each connect.
     """
     if isinstance(conn, str):
-        return Target(conn, conn.partition("://")[0], {}, None)
+        return Target(_utf8(conn, "the URL"), conn.partition("://")[0], {}, None)
     if not isinstance(conn, Mapping):
         message = f"conn is a URL or a dict of keywords, not {type(conn).__name__}"
         raise InterfaceError(message)
     given = {str(key): value for key, value in conn.items() if value is not None}
     url = given.pop("url", None)
-    scheme = str(given.pop("scheme", "postgresql"))
+    if not (url is None or isinstance(url, str)):
+        message = f"the url of conn is a text, not {type(url).__name__}"
+        raise InterfaceError(message)
+    if url is not None and "scheme" in given:
+        message = "conn has a url and a scheme: the url has its own"
+        raise InterfaceError(message)
+    scheme = _text("scheme", given.pop("scheme", "postgresql"))
     password = given.pop("password") if callable(given.get("password")) else None
-    return Target(url, scheme, {key: _text(value) for key, value in given.items()}, password)
+    keywords = {_utf8(key, "a name in conn"): _text(key, value) for key, value in given.items()}
+    return Target(None if url is None else _utf8(url, "the URL"), scheme, keywords, password)
 
 
 def _unpicklable(what: object) -> TypeError:
@@ -259,6 +267,17 @@ def _unpicklable(what: object) -> TypeError:
     return TypeError(f"a {name} belongs to its process and cannot be pickled: make one in each process")
 
 
-def _text(value: object) -> str:
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str | int | float | os.PathLike):
+        message = f"{key} of conn is a text or a number, not {type(value).__name__}"
+        raise InterfaceError(message)
     # libpq's switches are 1 and 0.
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    return str(int(value)) if isinstance(value, bool) else _utf8(str(value), f"{key} of conn")
+
+
+def _utf8(text: str, name: str) -> str:
+    """Give ``text`` back; the error for a lone surrogate shows nothing of it, nor does any error below: it may be secret."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        message = f"{name} holds a lone surrogate: it is no text"
+        raise InterfaceError(message)
+    return text

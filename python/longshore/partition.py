@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
 from longshore.errors import InterfaceError
+from longshore.schema import encodable
 
 __all__ = ["Number", "Partition", "partition"]
 
@@ -41,7 +42,7 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
         raise InterfaceError(message)
     if number is None and queries > 1:
         return Partition(number=None, most=min(queries, max(_LIST, _cores())), on=None, range=None)
-    if number == 1 or (number is None and on is None):
+    if on is None and number in {None, 1}:
         return None
     if isinstance(number, int):
         return Partition(number=number, most=None, on=on, range=ends)
@@ -53,14 +54,16 @@ def _cores() -> int:
 
 
 def _column(on: object) -> str | None:
-    if on is None or isinstance(on, str):
-        return on
+    if on is None:
+        return None
+    if isinstance(on, str):
+        return encodable(on, "partition_on")
     message = f"partition_on is the name of a column of the result, not {on!r}"
     raise InterfaceError(message)
 
 
 def _number(number: object) -> Number | None:
-    if number is None or number == "auto":
+    if number is None or (isinstance(number, str) and number == "auto"):
         return number
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number <= _LIMIT:
         return number
@@ -77,4 +80,7 @@ def _ends(range_: object, on: str | None) -> tuple[Any, Any] | None:
     if not isinstance(range_, Sequence) or isinstance(range_, str) or len(range_) != _ENDS:
         message = f"partition_range is the column's lowest and highest value, not {range_!r}"
         raise InterfaceError(message)
+    for end in range_:
+        if isinstance(end, str):
+            encodable(end, "partition_range")
     return (range_[0], range_[1])

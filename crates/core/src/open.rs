@@ -11,7 +11,7 @@ use crate::parallel::{Delivery, read_parts};
 use crate::session::released;
 use crate::source::{Home, Reserved, Sessions, Source};
 use crate::{
-    Batches, Division, Failed, Query, ReadOptions, Result, Session, Settler, Split, Transaction, Watch,
+    Batches, Division, Error, Failed, Query, ReadOptions, Result, Session, Settler, Split, Transaction, Watch,
 };
 
 /// What is to be read.
@@ -77,8 +77,8 @@ impl Opening<'_> {
         }
         let was_free = session.transaction() == Transaction::None;
         match self.divide(session.as_mut()) {
-            Ok(Division::Whole) => Ok((self.read_serially(session)?, None)),
-            Ok(Division::Serial(reason)) => Ok((self.read_serially(session)?, Some(reason))),
+            Ok(Division::Whole) => Ok((self.with_key(self.read_serially(session)?)?, None)),
+            Ok(Division::Serial(reason)) => Ok((self.with_key(self.read_serially(session)?)?, Some(reason))),
             Ok(Division::Parts(mut parts)) => {
                 parts.sessions = parts.sessions.clamp(1, self.most - 1).min(parts.queries.len());
                 self.further.keep_only(1 + parts.sessions);
@@ -90,6 +90,22 @@ impl Opening<'_> {
                 Err(Failed { error, session: if was_free { released(session) } else { Some(session) } })
             }
         }
+    }
+
+    /// The batches, which have the column that was to part them: a name that is none must not go unnoticed until the
+    /// result is large enough for parts.
+    fn with_key(&self, batches: Box<dyn Batches>) -> Result<Box<dyn Batches>, Failed> {
+        let Some(on) = self.request.split.as_ref().and_then(|split| split.on.as_deref()) else {
+            return Ok(batches);
+        };
+        let schema = batches.schema();
+        if schema.fields().iter().any(|field| field.name() == on) {
+            return Ok(batches);
+        }
+        let known: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let error = Error::interface(format!("partition_on names {on:?}, which the query does not return"))
+            .with_hint(format!("it returns {}", known.join(", ")));
+        Err(Failed { error, session: batches.into_session() })
     }
 
     fn set_up(&self, session: &mut dyn Session) -> Result<()> {

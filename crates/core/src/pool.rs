@@ -88,7 +88,7 @@ impl Pool {
                 return Ok(reservation);
             }
             // Not under the lock: a signal's handler may use the pool.
-            watch.check()?;
+            watch.check().map_err(full)?;
             let waits = |state: &mut State| !state.closed && !self.has_room(state, count, place.number);
             drop(self.changed.wait_timeout_while(self.state(), watch.slice(), waits));
         }
@@ -132,6 +132,16 @@ impl Pool {
         }
         self.opener.open(watch)
     }
+}
+
+/// What waiting for a session ended with.
+fn full(error: Error) -> Error {
+    if error.kind() != Kind::Timeout {
+        return error;
+    }
+    error
+        .within("all sessions of the pool are in use")
+        .with_hint("close the streams that hold them, make the pool larger, or give a longer timeout")
 }
 
 /// One read's place among those that wait.

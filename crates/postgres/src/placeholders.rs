@@ -44,6 +44,9 @@ fn named<'a>(text: &str, params: &'a [Param]) -> Result<Statement<'a>> {
     let mut order: Vec<usize> = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
+        if is_number(rest) {
+            return Err(mixed());
+        }
         let skipped = skip(rest);
         if skipped > 0 {
             statement.push_str(&rest[..skipped]);
@@ -69,6 +72,17 @@ fn named<'a>(text: &str, params: &'a [Param]) -> Result<Statement<'a>> {
     }
     let values = order.into_iter().map(|index| &params[index].value).collect();
     Ok(Statement { text: statement, values, renamed })
+}
+
+/// Whether a numbered parameter starts here.
+fn is_number(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'$', b'0'..=b'9', ..])
+}
+
+#[cold]
+fn mixed() -> Error {
+    Error::programming("the statement has $1 beside named parameters")
+        .with_hint("give every parameter a name, or give params as a list")
 }
 
 #[cold]
@@ -160,6 +174,12 @@ mod tests {
         let params =
             names.iter().map(|name| Param { name: (*name).to_owned(), value: Value::Null }).collect();
         positional(text, &Params::Named(params)).map(|statement| (statement.text, statement.values.len()))
+    }
+
+    #[test]
+    fn numbers_and_names_do_not_mix() {
+        assert!(rewrite("SELECT :a, $1", &["a"]).is_err());
+        assert_eq!(rewrite("SELECT :a, b$1, '$1'", &["a"]).unwrap(), ("SELECT $1, b$1, '$1'".to_owned(), 1));
     }
 
     #[test]
