@@ -65,7 +65,11 @@ def test_doubles(given: float, url: str) -> None:
         assert column("SELECT c FROM z", connection) == [given]
 
 
-@pytest.mark.parametrize("given", [math.nan, math.inf, Decimal("NaN"), 10**70, object(), {1, 2}])
+#: The server makes 65 nines of it without a word.
+TOO_LONG = pytest.param(10**90, marks=pytest.mark.xfail(strict=True, reason="long numbers are not refused yet"))
+
+
+@pytest.mark.parametrize("given", [math.nan, math.inf, Decimal("NaN"), TOO_LONG, object(), {1, 2}])
 def test_what_the_server_cannot_hold(given: Any, url: str) -> None:
     with pytest.raises((longshore.Error, TypeError)):
         table("SELECT ? AS c", url, params=[given])
