@@ -157,8 +157,9 @@ fn sessions_of_a_failed_part_go_home() {
     let pool = Arc::new(Pool::new(direct, 3));
     for text in ["1,2 3,fail", "unreadable 1"] {
         assert!(open(&pool, text, 2, Delivery::Ordered).and_then(numbers).is_err());
-        // One that was stopped before it had a session has none to give back.
-        assert_eq!((pool.idle(), pool.in_use()), (server.connects.load(Ordering::SeqCst), 0), "{text}");
+        // Every one that is still open; a thread that was stopped early has opened none.
+        assert_eq!((pool.idle(), pool.in_use()), (server.open.load(Ordering::SeqCst), 0), "{text}");
+        assert!(pool.idle() >= 2, "{text}");
     }
 }
 
