@@ -19,6 +19,9 @@ use crate::zone::Zone;
 /// How long a dropped connection may take to tell the server.
 const STOPPING: Duration = Duration::from_secs(2);
 
+/// A command so long may be too long for the server, which then hangs up.
+const LARGE: usize = 1 << 20;
+
 /// The error of a statement that somebody has stopped.
 const INTERRUPTED: u16 = 1317;
 
@@ -238,7 +241,13 @@ impl Connection {
         let written = self.link.channel.send(&commands, &self.watch);
         // Half a message may be out: whatever the reason, nothing can follow it.
         self.cut |= written.is_err();
-        written
+        written.map_err(|error| match error.kind() {
+            Kind::Operational if body.len() > LARGE => error.with_hint(
+                "the statement and its parameters may be longer than the server's max_allowed_packet: raise that, or send \
+                 less at once",
+            ),
+            _ => error,
+        })
     }
 
     /// Waits for a message; gives the length of its payload, which lies behind a header in the inbox.

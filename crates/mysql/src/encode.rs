@@ -1,6 +1,7 @@
 //! Values -> the parameters of a prepared statement (MySQL Internals, `COM_STMT_EXECUTE`).
 
 use longshore_cells::calendar::{DAY, SECOND, civil_from_days};
+use longshore_cells::decimal::Text;
 use longshore_core::{Error, Result, Value};
 
 use crate::reader::put_counted;
@@ -59,8 +60,13 @@ fn put(value: &Value, zone: Zone, into: &mut Vec<u8>) -> Result<[u8; 2]> {
         }
         Value::Float(value) => return Err(no_number(&value.to_string())),
         Value::Decimal(text) => {
-            if !text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
-                return Err(no_number(text));
+            let (decimals, digits) = Text::parse(text).ok_or_else(|| no_number(text))?.extent();
+            // The server would cut or replace what it has no room for, without a word.
+            if decimals > 30 || decimals + digits > 65 {
+                return Err(Error::data(
+                    "the decimal has more than 65 digits, or more than 30 behind the point",
+                )
+                .with_hint("MySQL has no such number: round it, or pass it as text"));
             }
             put_counted(text.as_bytes(), into);
             kind::DECIMAL
@@ -221,6 +227,8 @@ mod tests {
         for value in [
             Value::Float(f64::NAN),
             Value::Decimal("NaN".into()),
+            Value::Decimal("1e70".into()),
+            Value::Decimal("1e-31".into()),
             Value::Interval(1, 0, 0),
             Value::Interval(0, 35, 0),
             Value::Time(0, Some(0)),
