@@ -141,7 +141,7 @@ def _connectorx(frame: str, parts: int | None = None) -> Callable[[str], Any]:
 
         if file == ":memory:":
             return []
-        partition = {"partition_on": "l_orderkey", "partition_num": parts} if parts else {}
+        partition: dict[str, Any] = {"partition_on": "l_orderkey", "partition_num": parts} if parts else {}
         return connectorx.read_sql(f"sqlite://{Path(file).resolve()}", QUERY, return_type=frame, **partition)
 
     return read

@@ -276,7 +276,7 @@ def _text(key: str, value: object) -> str:
 
 
 def _utf8(text: str, name: str) -> str:
-    """Give ``text`` back; the error for a lone surrogate shows nothing of it, nor does any error below: it may be secret."""
+    """Give ``text`` back; raises ``InterfaceError`` for a lone surrogate, and shows nothing of what may be secret."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         message = f"{name} holds a lone surrogate: it is no text"
         raise InterfaceError(message)

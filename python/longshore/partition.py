@@ -63,8 +63,11 @@ def _column(on: object) -> str | None:
 
 
 def _number(number: object) -> Number | None:
-    if number is None or (isinstance(number, str) and number == "auto"):
-        return number
+    if number is None:
+        return None
+    # An array would be compared element by element.
+    if isinstance(number, str) and number == "auto":
+        return "auto"
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number <= _LIMIT:
         return number
     message = f'partition_num is a number of parts from 1 to {_LIMIT}, or "auto", not {number!r}'
