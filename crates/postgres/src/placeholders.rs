@@ -193,7 +193,6 @@ mod tests {
         for text in [
             "SELECT ':a', \":a\", E'\\':a', 'it''s :a' -- :a\n, /* :a /* :a */ :a */ $$ :a $$, $t$ :a $$ $t$, a[1:2], x::a, f(a := 1)",
             "SELECT 'open :a",
-            "SELECT $1:2",
             "SELECT a$b$c, x$",
         ] {
             let (rewritten, count) = rewrite(&format!("{text} "), &[]).unwrap();
