@@ -113,7 +113,8 @@ def test_a_forked_child_drops_what_its_parent_reads(url: str) -> None:
 
 
 def test_a_warning_that_is_an_error_ends_the_read(url: str) -> None:
-    query = "SELECT i FROM generate_series(1, 100000000) AS i LIMIT 90000000"
+    # In the list of columns, or the server would write all rows to a file, which it has to remove before it answers.
+    query = "SELECT generate_series(1, 100000000) AS i LIMIT 90000000"
     with longshore.connect(url, autocommit=True) as connection:
         # The tests' own filter makes errors of warnings.
         with pytest.raises(longshore.SerialReadWarning, match="LIMIT") as raised:
