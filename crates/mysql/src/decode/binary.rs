@@ -7,7 +7,7 @@ use arrow_array::types::{
 use arrow_schema::DataType;
 use longshore_cells::{Booleans, Decoder, Odd, Primitive};
 
-use super::moment::{Civil, Moments, binary_span};
+use super::moment::{Civil, binary_span, counted};
 use super::{Context, text};
 use crate::types::{Class, Type};
 
@@ -32,15 +32,15 @@ pub(super) fn decoder(
         Class::UInt64 => number::<UInt64Type, 8>(u64::from_le_bytes),
         Class::Float => number::<Float32Type, 4>(f32::from_le_bytes),
         Class::Double => number::<Float64Type, 8>(f64::from_le_bytes),
-        Class::Date => Moments::<Date32Type, _>::boxed(name, as_is, context, move |cell| {
-            Civil::binary(cell)?.date(zero_date)
-        }),
-        Class::DateTime => Moments::<TimestampMicrosecondType, _>::boxed(name, as_is, context, move |cell| {
-            Civil::binary(cell)?.microseconds(zero_date, 0)
-        }),
-        Class::Instant => Moments::<TimestampMicrosecondType, _>::boxed(name, as_is, context, move |cell| {
-            Civil::binary(cell)?.microseconds(zero_date, offset)
-        }),
+        Class::Date => {
+            let read = move |cell: &[u8]| Civil::binary(cell)?.date(zero_date);
+            counted(name, context, Primitive::<Date32Type, _>::boxed(as_is, read))
+        }
+        Class::DateTime | Class::Instant => {
+            let offset = if native.class == Class::Instant { offset } else { 0 };
+            let read = move |cell: &[u8]| Civil::binary(cell)?.microseconds(zero_date, offset);
+            counted(name, context, Primitive::<TimestampMicrosecondType, _>::boxed(as_is, read))
+        }
         Class::Time => Primitive::<DurationMicrosecondType, _>::boxed(as_is, binary_span),
         Class::Decimal(..) | Class::Bit | Class::Text | Class::Json | Class::Uuid | Class::Bytes => {
             return text::decoder(name, native, arrow, context);

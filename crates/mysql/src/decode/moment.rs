@@ -1,12 +1,11 @@
 //! Dates and times in both forms, and zero dates, which are no dates.
 
-use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use arrow_buffer::ScalarBuffer;
-use arrow_schema::DataType;
-use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
-use longshore_cells::{CellFault, Cells, Decoder, Odd, Validity, fault};
-use longshore_core::OnOdd;
 use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
+use longshore_cells::{CellFault, Cells, Decoder, Odd};
+use longshore_core::{OnOdd, Warnings};
 
 use super::Context;
 
@@ -176,88 +175,39 @@ fn no_moment(cell: &[u8]) -> Odd {
     Odd::with_hint(format!("{:?} is no date or time", String::from_utf8_lossy(cell)), REMEDY)
 }
 
-/// A column of moments, whose zero dates are counted.
-pub(super) struct Moments<T: ArrowPrimitiveType, F> {
-    data_type: DataType,
-    values: Vec<T::Native>,
-    validity: Validity,
-    parse: F,
-    context: Context,
-    /// What the caller is told of them.
+/// A column of moments, whose zero dates are counted where they become NULL.
+struct Counted {
+    moments: Box<dyn Decoder>,
+    /// NULLs that came as such since the last batch.
+    nulls: usize,
+    warnings: Arc<Warnings>,
+    /// What the caller is told of zero dates.
     warning: String,
 }
 
-impl<T, F> Moments<T, F>
-where
-    T: ArrowPrimitiveType,
-    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
-{
-    /// The column `name` of Arrow type `data_type`, which is `T` with a time zone.
-    pub(super) fn boxed(name: &str, data_type: DataType, context: &Context, parse: F) -> Box<dyn Decoder> {
-        Box::new(Self {
-            data_type,
-            values: Vec::new(),
-            validity: Validity::default(),
-            parse,
-            context: context.clone(),
-            warning: format!("zero dates of column {name:?} were read as NULL"),
-        })
-    }
-
-    fn decode_values(&mut self, cells: Cells<'_>) -> Result<(), Odd> {
-        self.values.reserve(cells.len());
-        for cell in cells.values() {
-            self.values.push((self.parse)(cell)?);
-        }
-        Ok(())
-    }
-
-    fn decode_each(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        let mut zeros = 0;
-        for (row, cell) in cells.iter().enumerate() {
-            let value = match cell.map(&mut self.parse).transpose() {
-                Ok(value) => value,
-                Err(odd) => {
-                    if let Some(fault) = fault(row, odd) {
-                        return Err(fault);
-                    }
-                    zeros += 1;
-                    None
-                }
-            };
-            self.values.push(value.unwrap_or_default());
-            self.validity.push(value.is_some());
-        }
-        self.context.warnings.add(&self.warning, zeros);
-        Ok(())
-    }
+/// The column `name`, which `moments` reads.
+pub(super) fn counted(name: &str, context: &Context, moments: Box<dyn Decoder>) -> Box<dyn Decoder> {
+    let warning = format!("zero dates of column {name:?} were read as NULL");
+    Box::new(Counted { moments, nulls: 0, warnings: context.warnings.clone(), warning })
 }
 
-impl<T, F> Decoder for Moments<T, F>
-where
-    T: ArrowPrimitiveType,
-    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
-{
+impl Decoder for Counted {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        let before = self.values.len();
-        if !cells.any_null() && self.decode_values(cells).is_ok() {
-            self.validity.all_valid(cells.len());
-            return Ok(());
+        if cells.any_null() {
+            self.nulls += cells.iter().filter(Option::is_none).count();
         }
-        self.values.truncate(before);
-        self.decode_each(cells)
+        self.moments.decode(cells)
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let next = Vec::with_capacity(self.values.len());
-        let mut values = std::mem::replace(&mut self.values, next);
-        values.shrink_to_fit();
-        let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), self.validity.finish());
-        Arc::new(array.with_data_type(self.data_type.clone()))
+        let array = self.moments.finish();
+        let zeros = array.null_count() - std::mem::take(&mut self.nulls);
+        self.warnings.add(&self.warning, zeros as u64);
+        array
     }
 
     fn size(&self) -> usize {
-        size_of_val(self.values.as_slice())
+        self.moments.size()
     }
 }
 

@@ -19,7 +19,7 @@ use longshore_cells::{
 use longshore_core::OnOdd;
 
 use super::Context;
-use super::moment::{Civil, Moments, text_span};
+use super::moment::{Civil, counted, text_span};
 use crate::types::{Class, Type};
 
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
@@ -149,21 +149,17 @@ fn moments(name: &str, class: Class, arrow: &DataType, context: &Context) -> Opt
     let offset = if class == Class::Instant { offset } else { 0 };
     let as_is = arrow.clone();
     match arrow {
-        DataType::Date32 => Some(Moments::<Date32Type, _>::boxed(name, as_is, context, move |cell| {
-            Civil::text(cell)?.date(zero_date)
-        })),
+        DataType::Date32 => {
+            let days =
+                Primitive::<Date32Type, _>::boxed(as_is, move |cell| Civil::text(cell)?.date(zero_date));
+            Some(counted(name, context, days))
+        }
         // Without a zone it would be another moment, and with one it is none.
         DataType::Timestamp(_, zone) if zone.is_some() != (class == Class::Instant) => None,
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            use arrow_array::types::TimestampMicrosecondType as Micro;
-            Some(Moments::<Micro, _>::boxed(name, as_is, context, move |cell| {
-                Civil::text(cell)?.microseconds(zero_date, offset)
-            }))
+        DataType::Timestamp(unit, _) => {
+            let read = move |cell: &[u8]| Civil::text(cell)?.microseconds(zero_date, offset);
+            Some(counted(name, context, timestamps(as_is, *unit, OnOdd::Error, read)))
         }
-        // Zero dates of other units are errors: nobody would count them.
-        DataType::Timestamp(unit, _) => Some(timestamps(as_is, *unit, OnOdd::Error, move |cell| {
-            Civil::text(cell)?.microseconds(OnOdd::Error, offset)
-        })),
         _ => string(arrow),
     }
 }
