@@ -1,5 +1,8 @@
 //! One connection: commands out, answers in, and what becomes of it at its end.
 
+mod own;
+mod stop;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,9 +10,9 @@ use longshore_core::{Cancel, Error, Kind, Result, Transaction, Watch};
 
 use crate::cancel::Canceller;
 use crate::message::{
-    self, Answer, Definition, Done, answer, capability, definition, end_of_rows, server_error, status,
+    Answer, Definition, Done, answer, capability, definition, end_of_rows, server_error, status,
 };
-use crate::packet::{self, FULL, HEADER, Sequence, VIOLATION, broken};
+use crate::packet::{self, FULL, HEADER, Sequence, broken};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::startup::{self, Link};
@@ -21,9 +24,6 @@ const STOPPING: Duration = Duration::from_secs(2);
 
 /// A command so long may be too long for the server, which then hangs up.
 const LARGE: usize = 1 << 20;
-
-/// The error of a statement that somebody has stopped.
-const INTERRUPTED: u16 = 1317;
 
 /// Commands, by their first byte (MySQL Internals, "Command Phase").
 mod command {
@@ -83,9 +83,6 @@ pub(crate) struct Prepared {
     /// The columns of the result; none where the statement returns none, or where only running it tells.
     pub(crate) columns: Vec<Definition>,
 }
-
-/// A row of a lookup, in text.
-pub(crate) type TextRow = Vec<Option<String>>;
 
 impl Connection {
     /// A connection whose session has the settings' time zone.
@@ -456,59 +453,6 @@ impl Connection {
         Ok(rows)
     }
 
-    /// Runs a statement that returns nothing of interest.
-    pub(crate) fn run(&mut self, text: &str) -> Result<()> {
-        self.query(text)?;
-        self.finish().map(drop)
-    }
-
-    /// The rows of a statement of ours.
-    pub(crate) fn rows(&mut self, text: &str) -> Result<Vec<TextRow>> {
-        self.table(text).map(|(_, rows)| rows)
-    }
-
-    /// The names of its columns, and the rows.
-    pub(crate) fn table(&mut self, text: &str) -> Result<(Vec<String>, Vec<TextRow>)> {
-        self.query(text)?;
-        let (mut names, mut rows) = (Vec::new(), Vec::new());
-        if let Some(columns) = self.columns()? {
-            names = columns.iter().map(|column| column.name.clone()).collect();
-            while self.exchange == Exchange::Rows {
-                let length = self.receive()?;
-                if is_row(self.payload(length)) {
-                    rows.push(text_row(self.payload(length), columns.len())?);
-                    self.consume(HEADER + length);
-                } else {
-                    self.end_rows(length)?;
-                }
-            }
-        }
-        self.finish()?;
-        Ok((names, rows))
-    }
-
-    /// The texts of the only column of a statement of ours, which has parameters.
-    pub(crate) fn texts(&mut self, text: &str, bound: &[u8]) -> Result<Vec<Option<String>>> {
-        let prepared = self.prepare(text)?;
-        let sent = self.execute(prepared.id, bound);
-        self.close(prepared.id);
-        sent?;
-        let mut texts = Vec::new();
-        if self.columns()?.is_some() {
-            while self.exchange == Exchange::Rows {
-                let length = self.receive()?;
-                if is_row(self.payload(length)) {
-                    texts.push(only_text(self.payload(length))?);
-                    self.consume(HEADER + length);
-                } else {
-                    self.end_rows(length)?;
-                }
-            }
-        }
-        self.finish()?;
-        Ok(texts)
-    }
-
     /// Forgets all that the session has been told.
     pub(crate) fn reset(&mut self) -> Result<()> {
         // The server forgets prepared statements with the rest.
@@ -531,75 +475,6 @@ impl Connection {
         // There is no way out of a database.
         self.cut = true;
         Err(Error::operational("the session has gone over to a database, and cannot leave it"))
-    }
-
-    /// Stops what runs on the server, if anything does; tells whether the server waits for the next command.
-    pub(crate) fn stop(&mut self) -> bool {
-        if self.cut || self.is_ours().is_err() {
-            return false;
-        }
-        if self.exchange != Exchange::Idle || self.uncertain {
-            // The caller's own deadline may be over: that is why it stops.
-            let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
-            let was_open = self.is_in_transaction();
-            self.interrupt();
-            self.settle(was_open);
-            self.watch = watch;
-        }
-        self.is_usable()
-    }
-
-    /// A request that comes before the server has begun to execute is lost without a word, so it is repeated until
-    /// the answer's end is there.
-    fn interrupt(&mut self) {
-        let canceller = self.canceller();
-        let mut asked = false;
-        for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
-            if self.exchange == Exchange::Idle || self.cut {
-                break;
-            }
-            if canceller.cancel().is_err() {
-                break;
-            }
-            asked = true;
-            self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
-            self.drain();
-        }
-        // What could not be stopped now will not be stopped by another attempt.
-        self.cut |= self.exchange != Exchange::Idle;
-        if asked && !self.cut {
-            self.watch = Watch::never().at_most(STOPPING);
-            self.absorb();
-        }
-    }
-
-    /// Reads on to the end of the answer, whatever it is.
-    fn drain(&mut self) {
-        if let Err(error) = self.finish() {
-            self.cut |= error.sqlstate() == Some(VIOLATION);
-        }
-    }
-
-    /// A request to stop may have come when nothing ran any more: it must not hit the next statement.
-    fn absorb(&mut self) {
-        for _ in 0..3 {
-            match self.run("DO 0") {
-                Ok(()) => return,
-                Err(error) if message::code(&error) == Some(INTERRUPTED) => {}
-                Err(_) => break,
-            }
-        }
-        self.cut = true;
-    }
-
-    /// After an error: asks where the session stands, and whether a transaction is lost.
-    fn settle(&mut self, was_open: bool) {
-        if self.uncertain && self.exchange == Exchange::Idle && !self.cut {
-            self.watch = Watch::never().at_most(STOPPING);
-            let told = self.send(command::PING, &[], Exchange::Answer).and_then(|()| self.finish());
-            self.cut |= told.is_err();
-        }
-        self.lost |= was_open && !self.is_in_transaction() && !self.cut;
     }
 
     /// Whether the server waits for the next command.
@@ -629,20 +504,4 @@ pub(crate) fn is_row(payload: &[u8]) -> bool {
         Some(0xfe) => payload.len() >= FULL,
         _ => true,
     }
-}
-
-/// The text of a binary row of one column.
-fn only_text(payload: &[u8]) -> Result<Option<String>> {
-    let mut reader = Reader::new(payload);
-    match (reader.u8()?, reader.u8()?) {
-        (0, 0b100) => Ok(None),
-        (0, 0) => reader.text().map(Some),
-        _ => Err(broken("a row that is not of one column")),
-    }
-}
-
-pub(crate) fn text_row(payload: &[u8], columns: usize) -> Result<TextRow> {
-    let mut reader = Reader::new(payload);
-    let mut cell = || Ok(reader.cell()?.map(|cell| String::from_utf8_lossy(cell).into_owned()));
-    (0..columns).map(|_| cell()).collect()
 }
