@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -18,6 +19,9 @@ import pytest
 
 import longshore
 from tests.sqlite.conftest import Make
+
+#: The user that owns nothing, on every Linux.
+NOBODY = 65534
 
 
 def read(url: Any, query: str | list[str] = "SELECT * FROM t", **arguments: Any) -> pa.Table:
@@ -44,14 +48,32 @@ def test_what_is_no_database_is_named(path: Path, make: Make) -> None:
         read(url)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_permissions(path: Path, make: Make) -> None:
-    url = make("CREATE TABLE t (v)")
-    path.chmod(0o444)
-    assert read(url).num_rows == 0
-    path.chmod(0)
-    with pytest.raises(longshore.OperationalError, match="SQLITE_CANTOPEN"):
-        read(url)
+@contextlib.contextmanager
+def ordinary_user() -> Iterator[None]:
+    """Do what root does as nobody: root may read and write everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_permissions() -> None:
+    # Not below pytest's own directory, which is for its owner alone.
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        path = Path(directory) / "own.db"
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE t (v)")
+        path.chmod(0o444)
+        with ordinary_user():
+            assert read(f"sqlite:///{path}").num_rows == 0
+        path.chmod(0)
+        with ordinary_user(), pytest.raises(longshore.OperationalError, match="SQLITE_CANTOPEN"):
+            read(f"sqlite:///{path}")
 
 
 def test_read_only(make: Make) -> None:
