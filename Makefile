@@ -55,6 +55,7 @@ lint: $(VENV)/.longshore ## check format, lints, types and stubs
 bench: $(VENV)/.longshore $(VENV)/.group-bench ## measure reading beside its peers
 	$(VENV)/bin/python -m benches.read
 	$(VENV)/bin/python -m benches.read --source mariadb
+	$(VENV)/bin/python -m benches.read --source sqlite
 	$(VENV)/bin/python -m benches.parallel
 
 fuzz: $(VENV)/bin/cargo-fuzz ## fuzz each wire decoder for FUZZ_SECONDS (60)

@@ -1,6 +1,6 @@
 """The clients that are compared: each reads a query into one kind of frame.
 
-Those that read in parts take `partition_num` and `partition_on` too. `modules` is what a client imports when it reads.
+Those that read in parts take `partition_num` and `partition_on` too.
 """
 
 import asyncio
@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benches import drain, drain_mysql
+from benches import drain, drain_mysql, drain_sqlite
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A client and the frame that it makes."""
+    """A client and the frame that it makes.
+
+    `modules`: what it imports when it reads. `limit`: the client that it is compared with.
+    """
 
     client: str
     frame: str
     modules: tuple[str, ...]
     read: Callable[..., Any]
+    limit: str = "drain"
 
     def prepare(self) -> None:
         """Import what the client needs, so that it belongs to the baseline."""
@@ -41,16 +45,18 @@ def _connectorx(frame: str, **options: Any) -> Callable[..., Any]:
     def read(query: str, url: str, **partition: Any) -> Any:
         import connectorx
 
-        return connectorx.read_sql(url, query, return_type=frame, **options, **partition)
+        # Its URLs of files have two slashes before the path.
+        place = url.replace("sqlite:////", "sqlite:///")
+        return connectorx.read_sql(place, query, return_type=frame, **options, **partition)
 
     return read
 
 
-def _adbc(method: str) -> Callable[..., Any]:
+def _adbc(driver: str, method: str) -> Callable[..., Any]:
     def read(query: str, url: str) -> Any:
-        from adbc_driver_postgresql import dbapi
-
-        with dbapi.connect(url) as connection, connection.cursor() as cursor:
+        dbapi = importlib.import_module(f"{driver}.dbapi")
+        place = drain_sqlite.path(url) if url.startswith("sqlite:") else url
+        with dbapi.connect(place) as connection, connection.cursor() as cursor:
             cursor.execute(query)
             return getattr(cursor, method)()
 
@@ -81,15 +87,39 @@ def _pandas(scheme: str) -> Callable[..., Any]:
     return read
 
 
+ARROW, PANDAS = ("longshore", "pyarrow"), ("longshore", "pandas", "pyarrow")
+CONNECTORX_ARROW, CONNECTORX_PANDAS = ("connectorx", "pyarrow"), ("connectorx", "pandas", "pyarrow")
+TWO = "drain, 2 parts"
+#: Longshore finds a column by itself.
+IN_TWO: dict[str, Any] = {"partition_num": 2}
+IN_TWO_ON: dict[str, Any] = {"partition_num": 2, "partition_on": "l_orderkey"}
+#: Reads whose parts are a client of their own; those of PostgreSQL have a benchmark of their own.
+PARTS = (
+    Peer("longshore, 2 parts", "arrow", ARROW, partial(_longshore("arrow"), **IN_TWO), TWO),
+    Peer("ConnectorX, 2 parts", "arrow", CONNECTORX_ARROW, partial(_connectorx("arrow"), **IN_TWO_ON), TWO),
+    Peer("longshore, 2 parts", "pandas", PANDAS, partial(_longshore("pandas"), **IN_TWO), TWO),
+    Peer("ConnectorX, 2 parts", "pandas", CONNECTORX_PANDAS, partial(_connectorx("pandas"), **IN_TWO_ON), TWO),
+)
+
 POSTGRESQL = (
     Peer("drain", "-", (), drain.drain),
     Peer("drain, patient", "-", (), partial(drain.drain, patient=True)),
-    Peer("longshore", "arrow", ("longshore", "pyarrow"), _longshore("arrow")),
-    Peer("ADBC", "arrow", ("adbc_driver_postgresql.dbapi", "pyarrow"), _adbc("fetch_arrow_table")),
-    Peer("ConnectorX", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow")),
-    Peer("longshore", "pandas", ("longshore", "pandas", "pyarrow"), _longshore("pandas")),
-    Peer("ADBC", "pandas", ("adbc_driver_postgresql.dbapi", "pandas", "pyarrow"), _adbc("fetch_df")),
-    Peer("ConnectorX", "pandas", ("connectorx", "pandas", "pyarrow"), _connectorx("pandas")),
+    Peer("longshore", "arrow", ARROW, _longshore("arrow")),
+    Peer(
+        "ADBC",
+        "arrow",
+        ("adbc_driver_postgresql.dbapi", "pyarrow"),
+        _adbc("adbc_driver_postgresql", "fetch_arrow_table"),
+    ),
+    Peer("ConnectorX", "arrow", CONNECTORX_ARROW, _connectorx("arrow")),
+    Peer("longshore", "pandas", PANDAS, _longshore("pandas")),
+    Peer(
+        "ADBC",
+        "pandas",
+        ("adbc_driver_postgresql.dbapi", "pandas", "pyarrow"),
+        _adbc("adbc_driver_postgresql", "fetch_df"),
+    ),
+    Peer("ConnectorX", "pandas", CONNECTORX_PANDAS, _connectorx("pandas")),
     Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
     Peer("asyncpg", "records", ("asyncpg",), _asyncpg),
     Peer("pandas", "pandas", ("pandas", "sqlalchemy", "psycopg", "pyarrow"), _pandas("postgresql+psycopg")),
@@ -97,17 +127,31 @@ POSTGRESQL = (
 MYSQL = (
     Peer("drain", "-", (), drain_mysql.drain),
     Peer("drain, text", "-", (), partial(drain_mysql.drain, protocol="text")),
-    Peer("longshore", "arrow", ("longshore", "pyarrow"), _longshore("arrow")),
-    Peer("longshore, text", "arrow", ("longshore", "pyarrow"), _longshore("arrow", protocol="text")),
-    Peer("ConnectorX", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow")),
-    Peer("ConnectorX, text", "arrow", ("connectorx", "pyarrow"), _connectorx("arrow", protocol="text")),
-    Peer("longshore", "pandas", ("longshore", "pandas", "pyarrow"), _longshore("pandas")),
-    Peer("ConnectorX", "pandas", ("connectorx", "pandas", "pyarrow"), _connectorx("pandas")),
+    Peer("longshore", "arrow", ARROW, _longshore("arrow")),
+    Peer("longshore, text", "arrow", ARROW, _longshore("arrow", protocol="text")),
+    Peer("ConnectorX", "arrow", CONNECTORX_ARROW, _connectorx("arrow")),
+    Peer("ConnectorX, text", "arrow", CONNECTORX_ARROW, _connectorx("arrow", protocol="text")),
+    Peer("longshore", "pandas", PANDAS, _longshore("pandas")),
+    Peer("ConnectorX", "pandas", CONNECTORX_PANDAS, _connectorx("pandas")),
     Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
     Peer("pandas", "pandas", ("pandas", "sqlalchemy", "pymysql", "pyarrow"), _pandas("mysql+pymysql")),
+    Peer(TWO, "-", (), partial(drain_mysql.drain, partition_num=2), TWO),
+    *PARTS,
+)
+SQLITE = (
+    Peer("drain", "-", (), drain_sqlite.drain),
+    Peer("longshore", "arrow", ARROW, _longshore("arrow")),
+    Peer("ADBC", "arrow", ("adbc_driver_sqlite.dbapi", "pyarrow"), _adbc("adbc_driver_sqlite", "fetch_arrow_table")),
+    Peer("ConnectorX", "arrow", CONNECTORX_ARROW, _connectorx("arrow")),
+    Peer("longshore", "pandas", PANDAS, _longshore("pandas")),
+    Peer("ConnectorX", "pandas", CONNECTORX_PANDAS, _connectorx("pandas")),
+    Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
+    Peer("pandas", "pandas", ("pandas", "sqlalchemy", "pyarrow"), _pandas("sqlite")),
+    Peer(TWO, "-", (), partial(drain_sqlite.drain, partition_num=2), TWO),
+    *PARTS,
 )
 #: Who reads what a URL of this scheme names.
-PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL}
+PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlite": SQLITE}
 
 
 def peers(url: str) -> tuple[Peer, ...]:

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from benches import lineitem, lineitem_mariadb
+from benches import drain_sqlite, lineitem, lineitem_mariadb, lineitem_sqlite
 
 Fresh = Mapping[str, Callable[[], object]]
 
@@ -41,6 +42,16 @@ def _postgresql(scale: float) -> Iterator[Place]:
 def _mariadb(scale: float) -> Iterator[Place]:
     with lineitem_mariadb.measured_mariadb() as server:
         yield Place(lineitem_mariadb.loaded(scale, server), f"MariaDB {server.version.partition('-')[0]}")
+
+
+@contextlib.contextmanager
+def _sqlite(scale: float) -> Iterator[Place]:
+    import longshore
+
+    drain_sqlite.build()
+    url = lineitem_sqlite.loaded(scale)
+    version = longshore.read_sql("SELECT sqlite_version()", url, return_type="arrow")
+    yield Place(url, f"SQLite {version[0][0]}")
 
 
 def _longshore(url: str) -> Fresh:
@@ -80,4 +91,17 @@ def _with_pymysql(url: str) -> Iterator[Fresh]:
     yield {**_longshore(url), "PyMySQL": read}
 
 
-SOURCES = {"postgresql": Source(_postgresql, _with_asyncpg), "mariadb": Source(_mariadb, _with_pymysql)}
+@contextlib.contextmanager
+def _with_sqlite3(url: str) -> Iterator[Fresh]:
+    def read() -> None:
+        with contextlib.closing(sqlite3.connect(drain_sqlite.path(url))) as connection:
+            connection.execute("SELECT 1").fetchall()
+
+    yield {**_longshore(url), "sqlite3": read}
+
+
+SOURCES = {
+    "postgresql": Source(_postgresql, _with_asyncpg),
+    "mariadb": Source(_mariadb, _with_pymysql),
+    "sqlite": Source(_sqlite, _with_sqlite3),
+}
