@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::RecordBatchIterator;
+use arrow_array::{RecordBatch, RecordBatchIterator};
 use longshore_core::{
     Batches, Decimals, Delivery, Error, OnOdd, Protocol, Query, ReadOptions, Request, Result, Settled, Split,
     TinyInt1, Uuids, Warnings, Watch, within_limit,
@@ -242,23 +242,28 @@ fn fill(
     limit: Option<usize>,
     progress: &Progress,
 ) -> Result<Columns> {
+    let mut trim = Trim::default();
     if batches.settler().is_some() {
         let (schema, batches) = collect(batches, limit, progress)?;
         let mut columns = Columns::new(schema, &choices)?;
-        batches.into_iter().try_for_each(|batch| columns.push(&batch))?;
+        batches.into_iter().try_for_each(|batch| pour(batch, &mut columns, &mut trim))?;
         return Ok(columns);
     }
     let mut columns = Columns::new(batches.schema(), &choices)?;
-    let mut trim = Trim::default();
     for batch in batches.by_ref() {
-        let batch = batch?;
-        columns.push(&batch)?;
-        let bytes = batch.get_array_memory_size();
-        drop(batch);
-        trim.freed(bytes);
+        pour(batch?, &mut columns, &mut trim)?;
         within_limit(columns.bytes(), limit)?;
         progress.tick()?;
     }
     progress.finish()?;
     Ok(columns)
+}
+
+/// Adds a batch's rows, and frees it.
+fn pour(batch: RecordBatch, columns: &mut Columns, trim: &mut Trim) -> Result<()> {
+    columns.push(&batch)?;
+    let bytes = batch.get_array_memory_size();
+    drop(batch);
+    trim.freed(bytes);
+    Ok(())
 }
