@@ -23,6 +23,7 @@ mod target;
 mod typename;
 mod warnings;
 mod watch;
+mod write;
 
 pub use error::{Error, Kind, Place, Result};
 pub use limit::within_limit;
@@ -42,3 +43,4 @@ pub use target::{Target, percent_decode};
 pub use typename::parse_type;
 pub use warnings::Warnings;
 pub use watch::{Interrupt, Never, Watch};
+pub use write::{IfExists, Load, Sink, TableName, Written, write};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::{Division, Error, Query, ReadOptions, Result, Split, Target, Watch};
+use crate::{Division, Error, Load, Query, ReadOptions, Result, Sink, Split, Target, Watch};
 
 /// How long it may take to end a transaction that its owner no longer waits for.
 const ENDING: Duration = Duration::from_secs(2);
@@ -63,6 +63,10 @@ pub trait Session: Send {
 
     /// Runs `query`; the batches own the session until they give it back.
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
+
+    /// Starts to write rows into a table; the sink owns the session until it gives it back. In a transaction that is open
+    /// the write is a part of that; else it is a transaction of its own.
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed>;
 
     /// Begins a transaction in which each of `queries` sees the database as it is now.
     fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()>;

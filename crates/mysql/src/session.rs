@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Kind, NATIVE_TYPE, Protocol, Query, ReadOptions,
-    Result, Session, Split, Target, Transaction, Watch,
+    Batches, Cancel, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions,
+    Result, Session, Sink, Split, Target, Transaction, Watch,
 };
 
 use crate::connection::{Connection, Prepared};
@@ -314,6 +314,11 @@ impl Session for MySqlSession {
                 Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })
             }
         }
+    }
+
+    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
+        Err(Failed { error, session: Some(self) })
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {

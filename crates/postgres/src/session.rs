@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
-    Session, Split, Target, Transaction, Value, Watch, has_deferred,
+    Batches, Cancel, Column, Division, Error, Failed, Kind as ErrorKind, Load, NATIVE_TYPE, Protocol, Query,
+    ReadOptions, Result, Session, Sink, Split, Target, Transaction, Value, Watch, has_deferred,
 };
 
 use crate::catalogue::Catalogue;
@@ -262,6 +262,11 @@ impl Session for PostgresSession {
         let relieved = keeping.relieve(self);
         self.keeping = Some(keeping);
         self.or_stop(relieved)
+    }
+
+    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        let error = Error::new(ErrorKind::NotSupported, "writing here is not built yet");
+        Err(Failed { error, session: Some(self) })
     }
 
     fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()> {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Home, Kind, Params, Query, ReadOptions, Reserved,
-    Result, Session, Sessions, Settler, Source, Split, Transaction, Watch,
+    Batches, Cancel, Column, Division, Error, Failed, Home, Kind, Load, Params, Query, ReadOptions, Reserved,
+    Result, Session, Sessions, Settler, Sink, Source, Split, Transaction, Watch,
 };
 use longshore_sqlite::{Bound, Cell, Collector, Database, Facts, encode, plan, replica};
 use pyo3::exceptions::PyException;
@@ -305,6 +305,11 @@ impl Session for BorrowedSession {
             }
         }
         Ok(Box::new(rows))
+    }
+
+    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
+        Err(Failed { error, session: Some(self) })
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {

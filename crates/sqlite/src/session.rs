@@ -5,8 +5,8 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Query, ReadOptions, Result, Session, Split,
-    Transaction, Watch,
+    Batches, Cancel, Column, Division, Error, Failed, Kind, Load, Query, ReadOptions, Result, Session, Sink,
+    Split, Transaction, Watch,
 };
 
 use crate::cell::Cell;
@@ -243,6 +243,11 @@ impl Session for SqliteSession {
             },
             Err(error) => Err(Failed { error, session: Some(self) }),
         }
+    }
+
+    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
+        Err(Failed { error, session: Some(self) })
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Cancel, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Parts, Query,
-    ReadOptions, Result, Session, Split, Target, Transaction, Watch,
+    Batches, Cancel, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Load, Parts, Query,
+    ReadOptions, Result, Session, Sink, Split, Target, Transaction, Watch,
 };
 
 /// What all sessions of one database share.
@@ -164,6 +164,11 @@ impl Session for FakeSession {
         }
         self.server.said(format!("read {}", query.text));
         Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text) }))
+    }
+
+    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
+        Err(Failed { error, session: Some(self) })
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {

@@ -1,0 +1,259 @@
+//! One value on its way into a database.
+
+use arrow_array::{ArrayRef, StructArray};
+use arrow_buffer::i256;
+use arrow_schema::TimeUnit;
+
+use crate::calendar::civil_from_days;
+
+/// A value of an Arrow array, in the fewest forms that keep it whole.
+#[derive(Clone, Debug)]
+pub enum Item<'a> {
+    /// NULL.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// An integer with a sign.
+    Int(i64),
+    /// An integer without a sign.
+    UInt(u64),
+    /// A float of 32 bits or of 16.
+    Float(f32),
+    /// A double.
+    Double(f64),
+    /// An integer and the number of its digits after the point.
+    Decimal(i128, i8),
+    /// A decimal of more than 38 digits.
+    WideDecimal(i256, i8),
+    /// Text.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// A UUID's sixteen bytes.
+    Uuid(&'a [u8; 16]),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Time since midnight.
+    Time(i64, TimeUnit),
+    /// Time since 1970-01-01 00:00, without a zone.
+    Timestamp(i64, TimeUnit),
+    /// Time since 1970-01-01 00:00 UTC.
+    Instant(i64, TimeUnit),
+    /// A span of time.
+    Duration(i64, TimeUnit),
+    /// A span of months, days and nanoseconds.
+    Interval(i32, i32, i64),
+    /// The values of a list, in order.
+    List(ArrayRef),
+    /// A row of a struct.
+    Row(&'a StructArray, usize),
+}
+
+/// Units of `unit` in a second.
+#[must_use]
+pub fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// `value` in microseconds; `None` where it is no whole number of them, or beyond 64 bits.
+#[inline]
+#[must_use]
+pub fn microseconds(value: i64, unit: TimeUnit) -> Option<i64> {
+    match unit {
+        TimeUnit::Microsecond => Some(value),
+        TimeUnit::Nanosecond => (value % 1_000 == 0).then_some(value / 1_000),
+        TimeUnit::Millisecond => value.checked_mul(1_000),
+        TimeUnit::Second => value.checked_mul(1_000_000),
+    }
+}
+
+/// Writes a decimal as digits with a point: `-12.50`, and with zeros for a negative scale.
+pub fn push_decimal(text: &mut String, digits: &str, scale: i8) {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+    text.push_str(sign);
+    let Ok(scale) = usize::try_from(scale) else {
+        text.push_str(digits);
+        let zeros = if digits == "0" { 0 } else { usize::from(scale.unsigned_abs()) };
+        text.extend(std::iter::repeat_n('0', zeros));
+        return;
+    };
+    if scale == 0 {
+        text.push_str(digits);
+        return;
+    }
+    let whole = digits.len().saturating_sub(scale);
+    text.push_str(if whole == 0 { "0" } else { &digits[..whole] });
+    text.push('.');
+    text.extend(std::iter::repeat_n('0', scale.saturating_sub(digits.len())));
+    text.push_str(&digits[whole..]);
+}
+
+/// Writes `YYYY-MM-DD`; `false` for a year that is not of four digits, of which nothing is written.
+#[must_use]
+pub fn push_date(text: &mut String, days: i64) -> bool {
+    let (year, month, day) = civil_from_days(days);
+    if !(0..=9999).contains(&year) {
+        return false;
+    }
+    push_padded(text, year, 4);
+    text.push('-');
+    push_padded(text, month, 2);
+    text.push('-');
+    push_padded(text, day, 2);
+    true
+}
+
+/// Writes `HH:MM:SS`, with as many digits of the second's fraction as there are. Hours may be beyond 24.
+pub fn push_clock(text: &mut String, value: i64, unit: TimeUnit) {
+    let per_second = per_second(unit);
+    let (seconds, mut fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+    push_padded(text, seconds / 3600, 2);
+    text.push(':');
+    push_padded(text, seconds / 60 % 60, 2);
+    text.push(':');
+    push_padded(text, seconds % 60, 2);
+    if fraction == 0 {
+        return;
+    }
+    let mut digits = per_second.ilog10() as usize;
+    while fraction % 10 == 0 {
+        fraction /= 10;
+        digits -= 1;
+    }
+    text.push('.');
+    push_padded(text, fraction, digits);
+}
+
+/// Writes `YYYY-MM-DD HH:MM:SS` with the fraction that there is; `false` as [`push_date`] has it.
+#[must_use]
+pub fn push_timestamp(text: &mut String, value: i64, unit: TimeUnit) -> bool {
+    let per_day = per_second(unit) * 86_400;
+    if !push_date(text, value.div_euclid(per_day)) {
+        return false;
+    }
+    text.push(' ');
+    push_clock(text, value.rem_euclid(per_day), unit);
+    true
+}
+
+fn push_padded(text: &mut String, value: i64, width: usize) {
+    let digits = value.to_string();
+    text.extend(std::iter::repeat_n('0', width.saturating_sub(digits.len())));
+    text.push_str(&digits);
+}
+
+impl Item<'_> {
+    /// The value in words for an error: short, and without what a secret would show of itself in full.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let mut text = String::new();
+        match self {
+            Self::Null => return "NULL".into(),
+            Self::Bool(value) => return value.to_string(),
+            Self::Int(value) => return value.to_string(),
+            Self::UInt(value) => return value.to_string(),
+            Self::Float(value) => return value.to_string(),
+            Self::Double(value) => return value.to_string(),
+            Self::Decimal(value, scale) => push_decimal(&mut text, &value.to_string(), *scale),
+            Self::WideDecimal(value, scale) => push_decimal(&mut text, &value.to_string(), *scale),
+            Self::Text(value) => return format!("{:?}", shortened(value)),
+            Self::Bytes(value) => return format!("{} bytes", value.len()),
+            Self::Uuid(value) => return format!("the UUID {}", uuid(value)),
+            Self::Date(days) => {
+                if !push_date(&mut text, i64::from(*days)) {
+                    return format!("the day {days} from 1970-01-01");
+                }
+            }
+            Self::Time(value, unit) => push_clock(&mut text, *value, *unit),
+            Self::Timestamp(value, unit) | Self::Instant(value, unit) => {
+                if !push_timestamp(&mut text, *value, *unit) {
+                    return format!("the moment {value}{unit:?} from 1970-01-01");
+                }
+                if matches!(self, Self::Instant(..)) {
+                    text.push_str(" UTC");
+                }
+            }
+            Self::Duration(value, unit) => return format!("a span of {value} {unit:?}s"),
+            Self::Interval(months, days, nanoseconds) => {
+                return format!("{months} months {days} days {nanoseconds} ns");
+            }
+            Self::List(values) => return format!("a list of {}", values.len()),
+            Self::Row(..) => return "a struct".into(),
+        }
+        text
+    }
+}
+
+/// A UUID with its hyphens, in lower case.
+#[must_use]
+pub fn uuid(bytes: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
+        }
+    }
+    text
+}
+
+/// The first forty characters, and a mark where there are more.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(digits: &str, scale: i8) -> String {
+        let mut text = String::new();
+        push_decimal(&mut text, digits, scale);
+        text
+    }
+
+    #[test]
+    fn decimals_keep_every_digit() {
+        let cases = [
+            ("-1250", 2, "-12.50"),
+            ("5", 3, "0.005"),
+            ("-5", 1, "-0.5"),
+            ("0", 2, "0.00"),
+            ("12", 0, "12"),
+            ("12", -3, "12000"),
+            ("0", -3, "0"),
+        ];
+        for (digits, scale, text) in cases {
+            assert_eq!(decimal(digits, scale), text);
+        }
+    }
+
+    #[test]
+    fn moments_have_the_fraction_that_there_is() {
+        let moment = |value, unit| {
+            let mut text = String::new();
+            push_timestamp(&mut text, value, unit).then_some(text)
+        };
+        assert_eq!(moment(-1, TimeUnit::Microsecond).unwrap(), "1969-12-31 23:59:59.999999");
+        assert_eq!(moment(1_500, TimeUnit::Millisecond).unwrap(), "1970-01-01 00:00:01.5");
+        assert_eq!(moment(0, TimeUnit::Second).unwrap(), "1970-01-01 00:00:00");
+        assert!(moment(1 << 40, TimeUnit::Second).is_none());
+    }
+
+    #[test]
+    fn microseconds_are_exact_or_none() {
+        assert_eq!(microseconds(1_000, TimeUnit::Nanosecond), Some(1));
+        assert_eq!(microseconds(1_001, TimeUnit::Nanosecond), None);
+        assert_eq!(microseconds(i64::MAX, TimeUnit::Second), None);
+    }
+}

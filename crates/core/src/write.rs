@@ -1,0 +1,213 @@
+//! A write from its start: batches into a table, all of them or none.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::source::Reserved;
+use crate::{Error, Failed, Meter, Result, Session, Source, Transaction, Watch};
+
+/// What happens to a table of the same name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfExists {
+    /// There must be none: the table is made.
+    #[default]
+    Fail,
+    /// The rows come in addition; there must be one.
+    Append,
+    /// The rows are a new table's, which takes its place.
+    Replace,
+    /// The rows take the place of its rows.
+    Truncate,
+    /// A row whose key is there takes that row's place; others come in addition.
+    Upsert,
+}
+
+/// A table's name, each part as the catalogue has it: `schema`, `table`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableName {
+    /// The schema or database; `None` where the session's own search finds the table.
+    pub schema: Option<String>,
+    /// The table.
+    pub table: String,
+}
+
+/// For messages; not for a statement.
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.table),
+            None => f.write_str(&self.table),
+        }
+    }
+}
+
+/// What is written where.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The table.
+    pub table: TableName,
+    /// The schema of every batch.
+    pub schema: SchemaRef,
+    /// What happens to a table of that name.
+    pub if_exists: IfExists,
+    /// The columns that tell rows apart: of an upsert, and the primary key of a new table.
+    pub key: Vec<String>,
+    /// The database's types of a new table's columns, by column, where the caller chooses them.
+    pub types: Vec<(String, String)>,
+    /// Counts what has been sent.
+    pub meter: Arc<Meter>,
+}
+
+impl Load {
+    /// Refuses names that no table could have, or that name nothing.
+    fn check(&self) -> Result<()> {
+        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        if names.is_empty() {
+            return Err(Error::interface("the data has no columns").with_hint("a table needs one at least"));
+        }
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                return Err(Error::interface(format!("the data has two columns named {name:?}"))
+                    .with_hint("rename one: a table's columns have different names"));
+            }
+        }
+        let known = || format!("the data has {}", names.join(", "));
+        if let Some(name) = self.key.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(Error::interface(format!("key names {name:?}, which is no column of the data"))
+                .with_hint(known()));
+        }
+        if let Some((name, _)) = self.types.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+            return Err(Error::interface(format!("types names {name:?}, which is no column of the data"))
+                .with_hint(known()));
+        }
+        let makes_table = matches!(self.if_exists, IfExists::Fail | IfExists::Replace);
+        if !self.types.is_empty() && !makes_table {
+            return Err(Error::interface("types are for a new table, and this one is kept")
+                .with_hint("use them with if_exists=\"fail\" or \"replace\""));
+        }
+        match self.if_exists {
+            IfExists::Upsert if self.key.is_empty() => Err(Error::interface("an upsert needs a key")
+                .with_hint("name the columns that tell rows apart: key=[...]")),
+            IfExists::Append | IfExists::Truncate if !self.key.is_empty() => {
+                Err(Error::interface("a key is for a new table and for an upsert")
+                    .with_hint("leave key out, or use if_exists=\"upsert\""))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Rows on their way into a table. Dropped without an end, it leaves the table as it was.
+pub trait Sink: Send {
+    /// Sends the rows of `batch`, which has the load's schema. After an error there is only [`Sink::abort`].
+    fn push(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Makes the rows the table's, unless the session's owner has a transaction open, whose part they are then.
+    fn commit(self: Box<Self>) -> Result<Written, Failed>;
+
+    /// Leaves the table as it was, and gives the session back; `None` where it is lost.
+    fn abort(self: Box<Self>) -> Option<Box<dyn Session>>;
+}
+
+/// A write that has ended well.
+pub struct Written {
+    /// The rows that came.
+    pub rows: u64,
+    /// The session, ready for the next statement.
+    pub session: Box<dyn Session>,
+}
+
+/// Writes all of `batches` over one session of `source`, and returns the number of rows.
+pub fn write(
+    source: &dyn Source,
+    load: &Load,
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    watch: &Watch,
+) -> Result<u64> {
+    load.check()?;
+    let Reserved { first, home, further, begins, .. } = source.reserve(1, watch)?;
+    further.keep_only(1);
+    let (rows, session) = match written(first, load, batches, begins, watch) {
+        Ok(Written { rows, session }) => (Ok(rows), Some(session)),
+        Err(Failed { error, session }) => (Err(error), session),
+    };
+    if let (Some(session), Some(home)) = (session, home) {
+        home.give_back(session);
+    }
+    rows
+}
+
+fn written(
+    mut session: Box<dyn Session>,
+    load: &Load,
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    begins: bool,
+    watch: &Watch,
+) -> Result<Written, Failed> {
+    if begins
+        && session.transaction() == Transaction::None
+        && let Err(error) = session.begin()
+    {
+        return Err(Failed { error, session: Some(session) });
+    }
+    let mut sink = session.write(load)?;
+    match pour(sink.as_mut(), load, batches, watch) {
+        Ok(()) => sink.commit(),
+        Err(error) => Err(Failed { error, session: sink.abort() }),
+    }
+}
+
+fn pour(
+    sink: &mut dyn Sink,
+    load: &Load,
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    watch: &Watch,
+) -> Result<()> {
+    for batch in batches {
+        let batch = batch?;
+        watch.check()?;
+        if batch.schema_ref().fields().len() != load.schema.fields().len() {
+            return Err(Error::internal("a batch has another number of columns than its schema"));
+        }
+        sink.push(&batch)?;
+        load.meter.add_rows(batch.num_rows() as u64);
+        load.meter.add_bytes(batch.get_array_memory_size() as u64);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+
+    fn load(names: &[&str], if_exists: IfExists, key: &[&str]) -> Load {
+        let fields: Vec<_> = names.iter().map(|name| Field::new(*name, DataType::Int64, true)).collect();
+        Load {
+            table: TableName { schema: None, table: "t".into() },
+            schema: Arc::new(Schema::new(fields)),
+            if_exists,
+            key: key.iter().map(ToString::to_string).collect(),
+            types: Vec::new(),
+            meter: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn what_no_table_could_have_is_refused() {
+        assert!(load(&["a", "b"], IfExists::Upsert, &["a"]).check().is_ok());
+        for wrong in [
+            load(&[], IfExists::Fail, &[]),
+            load(&["a", "a"], IfExists::Fail, &[]),
+            load(&["a"], IfExists::Upsert, &[]),
+            load(&["a"], IfExists::Upsert, &["b"]),
+            load(&["a"], IfExists::Append, &["a"]),
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+    }
+}
