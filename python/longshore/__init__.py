@@ -24,6 +24,7 @@ from longshore.options import Options
 from longshore.progress import Progress
 from longshore.read import read_sql
 from longshore.stream import Frames, Stream
+from longshore.write import write_sql
 
 __all__ = [
     "Connection",
@@ -51,4 +52,5 @@ __all__ = [
     "connect",
     "read_sql",
     "read_sql_async",
+    "write_sql",
 ]

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias, final
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Target",
     "__version__",
     "open_read",
+    "write",
 ]
 
 SCHEMES: list[str]
@@ -163,3 +164,16 @@ def open_read(
     progress: _Report | None,
     switch: Switch,
 ) -> Reading: ...
+def write(
+    frames: Iterator[object],
+    *,
+    source: Target | Pool | Connection | SqliteConnection,
+    schema: str | None,
+    table: str,
+    if_exists: str,
+    key: Sequence[str],
+    types: Sequence[tuple[str, str]],
+    timeout: float | None,
+    progress: _Report | None,
+    switch: Switch,
+) -> int: ...

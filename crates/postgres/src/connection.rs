@@ -1,5 +1,6 @@
 //! One connection: messages out, messages in, and what becomes of it at its end.
 
+mod copy;
 pub(crate) mod pipeline;
 
 use std::time::Duration;
@@ -30,6 +31,8 @@ enum Exchange {
     Simple,
     /// A bound statement runs, and its `Sync` is sent.
     Extended,
+    /// A COPY waits for rows.
+    Copying,
 }
 
 /// A connection past its start-up.
@@ -416,6 +419,9 @@ impl Connection {
             if self.flush(Exchange::Extended).is_err() || self.finishes_within(10) {
                 return;
             }
+        }
+        if self.exchange == Exchange::Copying && (self.fail_copy().is_err() || self.finishes_within(100)) {
+            return;
         }
         for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
             if self.link.canceller.cancel().is_err() || self.finishes_within(milliseconds) {

@@ -33,7 +33,7 @@ pub(crate) fn parameters(values: &[&Value], types: &[Type]) -> Result<Vec<Option
 }
 
 /// The text of `value` for a parameter of type `native`; `None` is NULL.
-fn text(value: &Value, native: &Type) -> Result<Option<String>> {
+pub(crate) fn text(value: &Value, native: &Type) -> Result<Option<String>> {
     refuse_loss(value, native)?;
     if let Kind::Plain(Class::Json | Class::Jsonb) = native.kind {
         return Ok(match value {

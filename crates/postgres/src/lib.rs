@@ -21,5 +21,6 @@ mod split;
 mod startup;
 mod types;
 mod wanted;
+mod write;
 
 pub use driver::Postgres;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Kind as ErrorKind, Load, NATIVE_TYPE, Protocol, Query,
-    ReadOptions, Result, Session, Sink, Split, Target, Transaction, Value, Watch, has_deferred,
+    Batches, Cancel, Column, Division, Error, Failed, Load, NATIVE_TYPE, Protocol, Query, ReadOptions,
+    Result, Session, Sink, Split, Target, Transaction, Value, Watch, has_deferred,
 };
 
 use crate::catalogue::Catalogue;
@@ -20,6 +20,7 @@ use crate::rows::Rows;
 use crate::split::{self, Keeping};
 use crate::types::{Class, Format, Kind, Type};
 use crate::wanted::normalised;
+use crate::write;
 
 /// One connection to PostgreSQL, or to a server that speaks its wire.
 pub(crate) struct PostgresSession {
@@ -124,6 +125,12 @@ impl PostgresSession {
 
     pub(crate) fn types_of(&self, oids: &[u32]) -> Vec<Type> {
         oids.iter().map(|oid| self.catalogue.type_of(*oid, -1)).collect()
+    }
+
+    /// Learns what the types of `columns` need, outside of any exchange.
+    pub(crate) fn load_types(&mut self, columns: &[Described]) -> Result<()> {
+        self.catalogue.load(&mut self.connection, columns, &[])?;
+        if self.connection.is_usable() { Ok(()) } else { self.connection.sync() }
     }
 
     /// Runs one statement, and throws its rows away.
@@ -264,9 +271,8 @@ impl Session for PostgresSession {
         self.or_stop(relieved)
     }
 
-    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        let error = Error::new(ErrorKind::NotSupported, "writing here is not built yet");
-        Err(Failed { error, session: Some(self) })
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        write::open(*self, load)
     }
 
     fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()> {

@@ -38,6 +38,7 @@ use statement::Statement;
 use volatile::Uses;
 
 pub(crate) use together::begin as begin_together;
+pub(crate) use tokens::{literal, quoted_name};
 
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;

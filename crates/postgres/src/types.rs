@@ -436,7 +436,7 @@ fn too_wide(digits: u8) -> Error {
 }
 
 /// Precision and scale of a numeric's modifier; the scale has 11 bits and a sign since version 15.
-fn precision_and_scale(modifier: i32) -> (i32, i32) {
+pub(crate) fn precision_and_scale(modifier: i32) -> (i32, i32) {
     let packed = modifier - 4;
     let scale = packed & 0x7ff;
     ((packed >> 16) & 0xffff, (scale ^ 1024) - 1024)

@@ -2,6 +2,7 @@
 
 mod borrowed;
 mod error;
+mod incoming;
 mod params;
 mod progress;
 mod read;
@@ -15,12 +16,14 @@ mod target;
 mod trim;
 mod types;
 mod warn;
+mod write;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
+    module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_class::<read::Reading>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<borrowed::PySqliteConnection>()?;

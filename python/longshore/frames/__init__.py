@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, assert_never
 
 from longshore.errors import InterfaceError
+from longshore.frames.given import given
 from longshore.frames.target import FRAMES, ColumnsTarget, FrameName, StreamTarget, Target
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = [
     "FrameName",
     "StreamTarget",
     "Target",
+    "given",
     "pandas_target",
     "polars_target",
     "pyarrow_if_installed",

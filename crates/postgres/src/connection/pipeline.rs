@@ -102,9 +102,17 @@ impl Connection {
         if !self.stop() || self.transaction == Transaction::None {
             return;
         }
+        // What fails there cuts the connection.
+        let _ = self.undo("ROLLBACK");
+    }
+
+    /// Runs `statement`, which undoes what has failed, whatever the caller's deadline.
+    pub(crate) fn undo(&mut self, statement: &str) -> Result<()> {
         let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
-        self.cut |= self.simple("ROLLBACK").is_err();
+        let undone = self.simple(statement);
         self.watch = watch;
+        self.cut |= undone.is_err();
+        undone
     }
 
     fn fly(&mut self, steps: &[Step], answers: &mut Vec<Answer>) -> Result<()> {

@@ -127,12 +127,12 @@ fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
 }
 
 /// A name in double quotes.
-pub(super) fn quoted_name(name: &str) -> String {
+pub(crate) fn quoted_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A text as a literal, whatever the server takes backslashes for.
-pub(super) fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     let doubled = text.replace('\'', "''");
     if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
 }

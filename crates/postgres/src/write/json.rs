@@ -1,0 +1,77 @@
+//! Lists, structs and maps as JSON documents.
+
+use arrow_array::Array;
+use arrow_schema::{Field, TimeUnit};
+use longshore_cells::{Item, Items, Odd, push_clock, push_date, push_decimal, push_timestamp, uuid};
+use serde_json::{Map, Number, Value};
+
+use super::text::{element, of_error};
+
+/// The document of `item`, which is a value of `field`. Exact, or a fault.
+pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
+    Ok(match item {
+        Item::Null => Value::Null,
+        Item::Bool(value) => Value::Bool(*value),
+        Item::Int(value) => Value::Number((*value).into()),
+        Item::UInt(value) => Value::Number((*value).into()),
+        Item::Float(value) => number(f64::from(*value), &value.to_string())?,
+        Item::Double(value) => number(*value, "")?,
+        // A reader would make doubles of numbers with many digits.
+        Item::Decimal(value, scale) => Value::String(plain(&value.to_string(), *scale)),
+        Item::WideDecimal(value, scale) => Value::String(plain(&value.to_string(), *scale)),
+        Item::Text(value) => Value::String((*value).to_owned()),
+        Item::Bytes(_) => return Err(Odd::with_hint("JSON has no bytes", "encode them as text")),
+        Item::Uuid(value) => Value::String(uuid(value)),
+        Item::Date(days) => moment(|text| push_date(text, i64::from(*days)))?,
+        Item::Time(value, unit) => moment(|text| {
+            push_clock(text, *value, *unit);
+            true
+        })?,
+        Item::Timestamp(value, unit) => moment(|text| push_timestamp(text, *value, *unit))?,
+        Item::Instant(value, unit) => moment(|text| {
+            let is_written = push_timestamp(text, *value, *unit);
+            text.push('Z');
+            is_written
+        })?,
+        Item::Duration(value, TimeUnit::Second) => Value::String(format!("PT{value}S")),
+        Item::Duration(..) | Item::Interval(..) => {
+            return Err(Odd::with_hint("JSON has no spans of time", "convert them to numbers or texts"));
+        }
+        Item::List(values) => {
+            let field = element(field, values);
+            let items = Items::new(values, &field).map_err(of_error)?;
+            let each = (0..values.len()).map(|row| document(&items.get(row), &field));
+            Value::Array(each.collect::<Result<_, _>>()?)
+        }
+        Item::Row(array, row) => {
+            let mut members = Map::new();
+            for (field, column) in array.fields().iter().zip(array.columns()) {
+                let items = Items::new(column, field).map_err(of_error)?;
+                members.insert(field.name().clone(), document(&items.get(*row), field)?);
+            }
+            Value::Object(members)
+        }
+    })
+}
+
+fn plain(digits: &str, scale: i8) -> String {
+    let mut text = String::new();
+    push_decimal(&mut text, digits, scale);
+    text
+}
+
+/// A float of 32 bits has a shorter text, which reads back as the same.
+fn number(value: f64, short: &str) -> Result<Value, Odd> {
+    let value = short.parse().unwrap_or(value);
+    Number::from_f64(value).map(Value::Number).ok_or_else(|| {
+        Odd::with_hint("JSON has no NaN and no infinity", "replace them, or write a table of floats")
+    })
+}
+
+fn moment(write: impl Fn(&mut String) -> bool) -> Result<Value, Odd> {
+    let mut text = String::new();
+    if write(&mut text) {
+        return Ok(Value::String(text));
+    }
+    Err(Odd::with_hint("JSON's texts of dates have years of four digits", "convert it"))
+}

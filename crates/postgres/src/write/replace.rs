@@ -1,0 +1,105 @@
+//! A new table in the place of an old one.
+
+use longshore_core::{Error, Load, Result};
+
+use super::{Ending, create, quoted_name, target};
+use crate::connection::pipeline::Step;
+use crate::session::PostgresSession;
+use crate::split::literal;
+
+/// The longest name, in bytes (`NAMEDATALEN` less its end).
+const LONGEST: usize = 63;
+
+/// What depends on a table but what goes with it: views, foreign keys, functions, partitions.
+const DEPENDENTS: &str = "\
+SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0) \
+FROM pg_catalog.pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = to_regclass($1) \
+AND d.deptype = 'n' AND d.classid = 'pg_constraint'::regclass \
+AND (SELECT conrelid FROM pg_catalog.pg_constraint c WHERE c.oid = d.objid) <> to_regclass($1) \
+UNION SELECT DISTINCT pg_describe_object('pg_class'::regclass, r.ev_class, 0) \
+FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid \
+WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass \
+AND d.refobjid = to_regclass($1) AND r.ev_class <> to_regclass($1) \
+ORDER BY 1";
+
+/// The statements that put the new table into the old one's place.
+pub(super) struct Replacement {
+    swap: Vec<String>,
+    /// The new table's name, for the key's index.
+    table: String,
+    has_key: bool,
+}
+
+/// Makes the new table; returns its name and what is to be done at the end.
+pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Ending)> {
+    if !target::exists(session, name)? {
+        return Ok((name.to_owned(), create::table(session, load, name)?));
+    }
+    refuse_dependents(session, load, name)?;
+    let new = new_name(&load.table.table);
+    // Beside the old one, wherever the search path has found that.
+    let schema = session.connection.flight(&[Step::run(
+        "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+         ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
+    )
+    .bind(name)])?;
+    let schema = schema.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
+    let (old, into) =
+        (format!("{schema}.{}", quoted_name(&load.table.table)), format!("{schema}.{}", quoted_name(&new)));
+    session.connection.simple(&create::statement(load, &into)?)?;
+    let mut swap: Vec<String> = create::key(load, &into).into_iter().collect();
+    swap.push(format!("DROP TABLE {old}"));
+    swap.push(format!("ALTER TABLE {into} RENAME TO {}", quoted_name(&load.table.table)));
+    let replacement = Replacement { swap, table: old, has_key: !load.key.is_empty() };
+    Ok((into, Ending::Replace(replacement)))
+}
+
+impl Replacement {
+    pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
+        for statement in &self.swap {
+            session.connection.simple(statement)?;
+        }
+        if self.has_key { self.name_key(session) } else { Ok(()) }
+    }
+
+    /// Gives the primary key the name that it would have had in a table of its own, where that is free.
+    fn name_key(&self, session: &mut PostgresSession) -> Result<()> {
+        let table = literal(&self.table);
+        session.connection.simple(&format!(
+            "DO $do$ DECLARE name text; own text; BEGIN \
+             SELECT left(c.relname, {LONGEST} - 5) || '_pkey', k.conname INTO name, own \
+             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p' \
+             WHERE c.oid = to_regclass({table}); \
+             IF NOT EXISTS (SELECT FROM pg_catalog.pg_class i, pg_catalog.pg_class c WHERE c.oid = to_regclass({table}) \
+             AND i.relnamespace = c.relnamespace AND i.relname = name) THEN \
+             EXECUTE format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', {table}, own, name); END IF; END $do$"
+        ))
+    }
+}
+
+fn refuse_dependents(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
+    let answers = session.connection.flight(&[Step::run(DEPENDENTS).bind(name)])?;
+    let rows = answers.into_iter().flat_map(|answer| answer.rows);
+    let dependents: Vec<String> = rows.filter_map(|row| row.into_iter().next().flatten()).collect();
+    if dependents.is_empty() {
+        return Ok(());
+    }
+    Err(Error::programming(format!(
+        "{} cannot be replaced: {} depends on it",
+        load.table,
+        dependents.join(", ")
+    ))
+    .with_sqlstate("2BP01")
+    .with_hint(
+        "if_exists=\"truncate\" replaces the rows and keeps the table; or drop what depends on it first",
+    ))
+}
+
+/// A name that tells what the table is for, of as many bytes as a name may have.
+fn new_name(table: &str) -> String {
+    let mut end = table.len().min(LONGEST - "longshore__new".len());
+    while !table.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("longshore_{}_new", &table[..end])
+}

@@ -1,0 +1,163 @@
+//! Values -> texts that the server parses: arrays, composites, and whatever has no binary form here.
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use longshore_cells::{Item, Items, Odd, push_decimal};
+use longshore_core::Value;
+
+use super::{fit, json};
+use crate::encode;
+use crate::types::{Class, Kind, Type};
+
+/// Appends the text of `item`; `false` is NULL, of which nothing is appended.
+pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut String) -> Result<bool, Odd> {
+    let is_json = matches!(native.kind, Kind::Plain(Class::Json | Class::Jsonb));
+    if is_json && matches!(item, Item::List(_) | Item::Row(..)) {
+        cell.push_str(&json::document(item, field)?.to_string());
+        return Ok(true);
+    }
+    let value = value(item, field, native)?;
+    let text = encode::text(&value, native).map_err(of_error)?;
+    match text {
+        None => Ok(false),
+        Some(text) if text.as_bytes().contains(&0) => Err(Odd::with_hint(
+            "PostgreSQL's text has no zero bytes",
+            "write it as bytes, into a bytea column",
+        )),
+        Some(text) => {
+            cell.push_str(&text);
+            Ok(true)
+        }
+    }
+}
+
+/// The value in the words of a parameter, which the server parses in the same way.
+fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
+    let microseconds = |value: i64, unit: TimeUnit| fit::moment(native, value, unit);
+    Ok(match item {
+        Item::Null => Value::Null,
+        Item::Bool(value) => Value::Bool(*value),
+        Item::Int(value) => Value::Int((*value).into()),
+        Item::UInt(value) => Value::Int((*value).into()),
+        // The shortest text of a float of 32 bits, which a double's would lengthen.
+        Item::Float(value) if value.is_finite() && is(native, Class::Text) => Value::Text(value.to_string()),
+        Item::Float(value) => Value::Float((*value).into()),
+        Item::Double(value) => Value::Float(*value),
+        Item::Decimal(value, scale) => decimal(&value.to_string(), *scale, native),
+        Item::WideDecimal(value, scale) => decimal(&value.to_string(), *scale, native),
+        Item::Text(value) => Value::Text((*value).to_owned()),
+        Item::Bytes(value) => Value::Bytes(value.to_vec()),
+        Item::Uuid(value) => Value::Uuid(**value),
+        Item::Date(days) => Value::Date(*days),
+        Item::Time(value, unit) => Value::Time(microseconds(*value, *unit)?, None),
+        Item::Timestamp(value, unit) => Value::Timestamp(microseconds(*value, *unit)?),
+        Item::Instant(value, unit) => Value::Instant(microseconds(*value, *unit)?),
+        Item::Duration(value, unit) => Value::Interval(0, 0, microseconds(*value, *unit)?),
+        Item::Interval(months, days, nanoseconds) => {
+            Value::Interval(*months, *days, microseconds(*nanoseconds, TimeUnit::Nanosecond)?)
+        }
+        Item::List(values) => list(values, field, native)?,
+        Item::Row(..) => composite(item, native)?,
+    })
+}
+
+fn is(native: &Type, class: Class) -> bool {
+    matches!(native.kind, Kind::Plain(found) if found == class)
+}
+
+/// Integers have no point: one with nothing but zeros after it goes.
+fn decimal(digits: &str, scale: i8, native: &Type) -> Value {
+    let mut plain = String::new();
+    push_decimal(&mut plain, digits, scale);
+    let is_integer =
+        matches!(native.kind, Kind::Plain(Class::Int2 | Class::Int4 | Class::Int8 | Class::Unsigned));
+    if is_integer
+        && let Some((whole, fraction)) = plain.split_once('.')
+        && fraction.bytes().all(|digit| digit == b'0')
+    {
+        plain = whole.to_owned();
+    }
+    Value::Decimal(plain)
+}
+
+fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Odd> {
+    let item_field = element(field, values);
+    let items = Items::new(values, &item_field).map_err(of_error)?;
+    // The elements of an inner list are those of the whole array.
+    let inner = match &native.kind {
+        Kind::Array { element, .. } if !is_list(values.data_type()) => element.as_ref(),
+        _ => native,
+    };
+    let each = (0..values.len()).map(|row| {
+        let item = items.get(row);
+        fit::check(&item, inner)?;
+        value(&item, &item_field, inner)
+    });
+    Ok(Value::List(each.collect::<Result<_, _>>()?))
+}
+
+fn is_list(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_)
+    )
+}
+
+/// The field of a list's elements.
+pub(super) fn element(field: &Field, values: &ArrayRef) -> FieldRef {
+    match field.data_type() {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::Map(item, _) => item.clone(),
+        _ => std::sync::Arc::new(Field::new("item", values.data_type().clone(), true)),
+    }
+}
+
+/// A struct's values in the order of the composite's fields, which have the same names.
+fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
+    let Item::Row(array, row) = item else { return Ok(Value::Null) };
+    let Kind::Composite(attributes) = &native.kind else {
+        return Err(Odd::with_hint(
+            "the column is no composite",
+            "write structs into a composite, or into json",
+        ));
+    };
+    let names: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+    if array.columns().len() != attributes.len()
+        || array.column_names().iter().any(|name| !names.contains(name))
+    {
+        return Err(Odd::with_hint(
+            "the struct has other fields than the composite",
+            format!("its fields are {}", names.join(", ")),
+        ));
+    }
+    let each = attributes.iter().map(|attribute| {
+        let (field, column) = array
+            .fields()
+            .iter()
+            .zip(array.columns())
+            .find(|(field, _)| *field.name() == attribute.name)
+            .ok_or_else(|| Odd::fault("the struct lacks a field"))?;
+        let items = Items::new(column, field).map_err(of_error)?;
+        let item = items.get(*row);
+        fit::check(&item, &attribute.native)?;
+        value(&item, field, &attribute.native)
+    });
+    Ok(Value::Row(each.collect::<Result<_, _>>()?))
+}
+
+/// The words of an error that has no place yet.
+#[allow(clippy::needless_pass_by_value)] // for map_err
+pub(super) fn of_error(error: longshore_core::Error) -> Odd {
+    match error.hint() {
+        Some(hint) => Odd::with_hint(error.message().to_owned(), hint.to_owned()),
+        None => Odd::fault(error.message().to_owned()),
+    }
+}

@@ -1,0 +1,75 @@
+//! Rows that take the place of those with the same key.
+
+use longshore_core::{Error, Load, Result};
+
+use super::{Ending, quoted_list, quoted_name, target::Target};
+use crate::connection::pipeline::Step;
+use crate::session::PostgresSession;
+
+/// Where the rows wait.
+const STAGE: &str = "pg_temp.longshore_stage";
+
+/// The columns of each unique index that can tell all rows apart, and at once.
+const UNIQUE: &str = "\
+SELECT (SELECT json_agg(a.attname) FROM pg_catalog.pg_attribute a \
+        WHERE a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])) \
+FROM pg_catalog.pg_index i WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate \
+AND i.indpred IS NULL AND i.indexprs IS NULL";
+
+/// What moves the rows from the stage into the table.
+pub(super) struct Upsert {
+    insert: String,
+}
+
+/// Makes the stage; returns its name and what is to be done at the end.
+pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Ending)> {
+    let target = Target::describe(session, load, name)?;
+    must_be_unique(session, load, name)?;
+    let names = target.names();
+    session.connection.simple(&format!(
+        "DROP TABLE IF EXISTS {STAGE}; CREATE TEMPORARY TABLE longshore_stage AS SELECT {names} FROM {name} WITH NO DATA"
+    ))?;
+    let key = quoted_list(&load.key);
+    let others: Vec<String> = target
+        .columns
+        .iter()
+        .filter(|column| !load.key.contains(&column.name))
+        .map(|column| format!("{0} = EXCLUDED.{0}", quoted_name(&column.name)))
+        .collect();
+    let action =
+        if others.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", others.join(", ")) };
+    let overriding = if target.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" };
+    // A fresh table's rows lie in the order in which they came.
+    let insert = format!(
+        "INSERT INTO {name} ({names}) {overriding}SELECT DISTINCT ON ({key}) {names} FROM {STAGE} \
+         ORDER BY {key}, ctid DESC ON CONFLICT ({key}) DO {action}; DROP TABLE {STAGE}"
+    );
+    Ok((STAGE.to_owned(), Ending::Upsert(Upsert { insert })))
+}
+
+impl Upsert {
+    pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
+        session.connection.simple(&self.insert)
+    }
+}
+
+fn must_be_unique(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
+    let answers = session.connection.flight(&[Step::run(UNIQUE).bind(name)])?;
+    let rows = answers.iter().flat_map(|answer| &answer.rows);
+    let mut key = load.key.clone();
+    key.sort_unstable();
+    let is_unique = rows.filter_map(|row| row.first()?.as_deref()).any(|columns| {
+        let mut columns: Vec<String> = serde_json::from_str(columns).unwrap_or_default();
+        columns.sort_unstable();
+        columns == key
+    });
+    if is_unique {
+        return Ok(());
+    }
+    let columns = load.key.join(", ");
+    Err(Error::programming(format!("no unique index of {} is on just {columns}", load.table))
+        .with_sqlstate("42P10")
+        .with_hint(
+            "an upsert needs a primary key or a unique index over the columns of key, without a condition",
+        ))
+}

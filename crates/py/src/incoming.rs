@@ -1,0 +1,160 @@
+//! Frames on their way into the core, under the Arrow `PyCapsule` interface.
+
+use std::sync::Arc;
+
+use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use longshore_core::{Error, Kind, Result};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::error::wrap;
+
+/// The batches of all frames that a Python iterator gives, one after another. All have the first one's columns.
+pub(crate) struct Incoming {
+    frames: Py<PyAny>,
+    schema: SchemaRef,
+    /// The frame whose batches come now, and its number.
+    current: Option<Box<dyn RecordBatchReader + Send>>,
+    number: usize,
+}
+
+impl Incoming {
+    /// Takes the first frame of `frames`; an iterator without any has no schema, and is refused.
+    pub(crate) fn new(frames: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Some(first) = next_frame(frames)? else {
+            return Err(crate::error::raise(
+                Error::interface("the iterator gave no frame, so there are no columns to write")
+                    .with_hint("give at least one frame, which may have no rows"),
+            ));
+        };
+        let schema = first.schema();
+        Ok(Self { frames: frames.clone().unbind(), schema, current: Some(first), number: 1 })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// The next frame, if there is one.
+    fn advance(&mut self) -> Result<bool> {
+        let next = Python::attach(|py| next_frame(self.frames.bind(py)));
+        self.current = next.map_err(|error| wrap(Kind::Interrupted, error))?;
+        self.number += 1;
+        let Some(frame) = &self.current else { return Ok(false) };
+        match difference(&self.schema, &frame.schema()) {
+            None => Ok(true),
+            Some(difference) => Err(Error::interface(format!(
+                "frame {} has other columns than the first: {difference}",
+                self.number
+            ))
+            .with_hint(
+                "give all frames of one write the same columns, in the same order and of the same types",
+            )),
+        }
+    }
+}
+
+impl Iterator for Incoming {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.current.as_mut()?.next() {
+                Some(Ok(batch)) => return Some(Ok(batch)),
+                Some(Err(error)) => return Some(Err(failed(error))),
+                None => {}
+            }
+            match self.advance() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// What `other` has that `schema` has not; nullability is no difference.
+fn difference(schema: &Schema, other: &Schema) -> Option<String> {
+    if schema.fields().len() != other.fields().len() {
+        return Some(format!("{} columns, not {}", other.fields().len(), schema.fields().len()));
+    }
+    let pairs = schema.fields().iter().zip(other.fields());
+    pairs.into_iter().find_map(|(field, other)| {
+        if field.name() != other.name() {
+            return Some(format!("{:?} in the place of {:?}", other.name(), field.name()));
+        }
+        let same = field.data_type() == other.data_type();
+        (!same).then(|| format!("{:?} is {}, not {}", field.name(), other.data_type(), field.data_type()))
+    })
+}
+
+#[cold]
+fn failed(error: ArrowError) -> Error {
+    match error {
+        ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
+            Ok(own) => *own,
+            Err(other) => Error::operational(format!("the data stopped: {other}")),
+        },
+        other => Error::operational(format!("the data stopped: {other}")),
+    }
+}
+
+fn next_frame(frames: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn RecordBatchReader + Send>>> {
+    match frames.try_iter()?.next() {
+        Some(frame) => reader(&frame?).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn reader(frame: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    if frame.hasattr("__arrow_c_stream__")? {
+        let capsule = frame.call_method0("__arrow_c_stream__")?;
+        return Ok(Box::new(stream(capsule.cast::<PyCapsule>()?)?));
+    }
+    let capsules = frame.call_method0("__arrow_c_array__")?;
+    let (schema, array) =
+        capsules.cast::<PyTuple>()?.extract::<(Bound<'_, PyCapsule>, Bound<'_, PyCapsule>)>()?;
+    Ok(Box::new(batch(&schema, &array)?))
+}
+
+fn invalid(error: ArrowError) -> PyErr {
+    crate::error::raise(failed(error))
+}
+
+/// The stream in a capsule, which the capsule then has no more.
+#[allow(unsafe_code)]
+fn stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<RecordBatchStreamReader> {
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: a capsule of this name holds an `ArrowArrayStream` (Arrow PyCapsule interface), which lives while the capsule
+    // is borrowed; `from_raw` moves it out and leaves a released one behind, which the capsule's destructor skips.
+    unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr()) }.map_err(invalid)
+}
+
+/// The one batch in two capsules, which they then have no more.
+#[allow(unsafe_code)]
+fn batch(
+    schema: &Bound<'_, PyCapsule>,
+    array: &Bound<'_, PyCapsule>,
+) -> PyResult<impl RecordBatchReader + Send + use<>> {
+    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    // SAFETY: a capsule of this name holds an `ArrowSchema` (Arrow PyCapsule interface), which lives while the capsule is
+    // borrowed, and is only looked at.
+    let schema = Schema::try_from(unsafe { schema.as_ref() }).map_err(invalid)?;
+    // SAFETY: a capsule of this name holds an `ArrowArray`; `from_raw` moves it out and leaves a released one behind.
+    let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
+    let data_type = DataType::Struct(schema.fields().clone());
+    // SAFETY: the producer gave the array with this schema, and the interface has it hold to that.
+    let data = unsafe { from_ffi_and_data_type(array, data_type) }.map_err(invalid)?;
+    let schema: SchemaRef = Arc::new(schema);
+    let (_, columns, nulls) = StructArray::from(data).into_parts();
+    if nulls.is_some_and(|nulls| nulls.null_count() > 0) {
+        return Err(crate::error::raise(Error::interface("a row of the batch is NULL as a whole")));
+    }
+    let batch = RecordBatch::try_new(schema.clone(), columns).map_err(invalid)?;
+    Ok(arrow_array::RecordBatchIterator::new([Ok(batch)], schema))
+}

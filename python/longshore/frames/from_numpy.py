@@ -1,0 +1,55 @@
+"""NumPy: structured arrays and dicts of arrays as a table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from longshore.errors import InterfaceError
+from longshore.frames.libraries import missing
+from longshore.frames.objects import Objects, masked
+from longshore.options import Options
+
+try:
+    import pyarrow as pa
+except ImportError as error:
+    raise missing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays") from error
+
+
+def table(data: "np.ndarray[Any, Any] | Mapping[Any, Any]", options: Options) -> Any:
+    """Give a ``pyarrow.Table`` of one-dimensional arrays of one length; raises ``InterfaceError`` for other data."""
+    columns = _columns(data)
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1 or any(getattr(values, "ndim", 1) != 1 for values in columns.values()):
+        message = "the columns of the data are not arrays of one dimension and one length"
+        raise InterfaceError(message)
+    as_text = options.objects == "text"
+    made = {name: Objects(name, as_text=as_text, nan_is_null=False) for name in columns}
+    arrays = [values if _is_arrow(values) else masked(values, made[name]) for name, values in columns.items()]
+    fields = [
+        pa.field(name, array.type, metadata=made[name].metadata) for name, array in zip(columns, arrays, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _columns(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]:
+    if isinstance(data, Mapping):
+        return {str(name): _array(values) for name, values in data.items()}
+    if data.dtype.names is None:
+        message = "a NumPy array without field names has no columns: give a structured array or a dict of arrays"
+        raise InterfaceError(message)
+    return {name: data[name] for name in data.dtype.names}
+
+
+def _array(values: Any) -> Any:
+    if isinstance(values, np.ndarray) or _is_arrow(values):
+        return values
+    # A list as it is: NumPy would make floats of integers beside None, and texts of numbers beside texts.
+    listed = list(values)
+    objects = np.empty(len(listed), dtype=object)
+    objects[:] = listed
+    return objects
+
+
+def _is_arrow(values: object) -> bool:
+    return isinstance(values, pa.Array | pa.ChunkedArray)

@@ -1,0 +1,136 @@
+"""One write, from its arguments to its end."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longshore import _core, frames
+from longshore.connection import source
+from longshore.errors import InterfaceError
+from longshore.options import Options
+from longshore.parameters import is_list_of_texts, seconds
+from longshore.progress import reporter
+from longshore.schema import encodable
+
+__all__ = ["write"]
+
+_MODES = ("fail", "append", "replace", "truncate", "upsert")
+
+
+def write(
+    data: Any,
+    table: str | tuple[str, str],
+    conn: Any,
+    switch: _core.Switch,
+    *,
+    if_exists: str,
+    key: str | Sequence[str] | None,
+    types: Mapping[str, str] | None,
+    index: bool,
+    timeout: float | None,
+    progress: Any,
+    options: Mapping[str, Any] | Options | None,
+) -> int:
+    """Do what ``write_sql`` says, until ``switch`` is thrown."""
+    chosen = Options.of(options)
+    if if_exists not in _MODES:
+        message = f"unknown if_exists {if_exists!r}; choose one of {', '.join(_MODES)}"
+        raise InterfaceError(message)
+    if not isinstance(index, bool):
+        message = f"index is True or False, not {index!r}"
+        raise InterfaceError(message)
+    schema, name = table_name(table)
+    with contextlib.ExitStack() as stack:
+        report = reporter(progress)
+        if report is not None:
+            stack.callback(report.close)
+        return _core.write(
+            frames.given(data, index=index, options=chosen),
+            source=source(conn),
+            schema=schema,
+            table=name,
+            if_exists=if_exists,
+            key=_key(key),
+            types=_types(types),
+            timeout=seconds(timeout),
+            progress=report,
+            switch=switch,
+        )
+
+
+def table_name(given: object) -> tuple[str | None, str]:
+    """Give a table's schema, if it has one, and its name.
+
+    >>> table_name("boats"), table_name('harbour."boats.old"'), table_name(("harbour", "boats"))
+    ((None, 'boats'), ('harbour', 'boats.old'), ('harbour', 'boats'))
+
+    Raises ``InterfaceError`` for what names no table.
+    """
+    if isinstance(given, str):
+        parts = _parts(given)
+    elif isinstance(given, tuple) and is_list_of_texts(given):
+        parts = list(given)
+    else:
+        message = f"table is a name or a pair of schema and name, not {given!r}"
+        raise InterfaceError(message)
+    if not all(parts) or any("\0" in part for part in parts):
+        message = f"{given!r} names no table: a part of it is empty, or holds a zero byte"
+        raise InterfaceError(message)
+    match [encodable(part, "the table's name") for part in parts]:
+        case [name]:
+            return None, name
+        case [schema, name]:
+            return schema, name
+        case _:
+            message = f"{given!r} has {len(parts)} parts; write a name with a dot in double quotes: '\"a.b\"'"
+            raise InterfaceError(message)
+
+
+def _parts(text: str) -> list[str]:
+    """Take a name apart at its dots; what is in double quotes is one part, in which two of them are one."""
+    parts, rest = [], text
+    while True:
+        if rest.startswith('"'):
+            part, rest = _quoted(rest[1:], text)
+        else:
+            end = rest.find(".")
+            part, rest = (rest, "") if end < 0 else (rest[:end], rest[end:])
+        parts.append(part)
+        if not rest:
+            return parts
+        if not rest.startswith("."):
+            message = f"{text!r} names no table: after the closing quote comes a dot or the end"
+            raise InterfaceError(message)
+        rest = rest[1:]
+
+
+def _quoted(rest: str, text: str) -> tuple[str, str]:
+    part = ""
+    while (end := rest.find('"')) >= 0:
+        part += rest[:end]
+        rest = rest[end + 1 :]
+        if not rest.startswith('"'):
+            return part, rest
+        part += '"'
+        rest = rest[1:]
+    message = f"{text!r} names no table: a double quote is not closed"
+    raise InterfaceError(message)
+
+
+def _key(key: str | Sequence[str] | None) -> list[str]:
+    if key is None:
+        return []
+    names = [key] if isinstance(key, str) else list(key) if is_list_of_texts(key) else None
+    if names is None or not names or len(set(names)) < len(names):
+        message = f"key is a column's name or a list of different names, not {key!r}"
+        raise InterfaceError(message)
+    return [encodable(name, "a name in key") for name in names]
+
+
+def _types(types: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    if types is None:
+        return []
+    if not isinstance(types, Mapping) or not is_list_of_texts([*types.keys(), *types.values()]):
+        message = f"types is a dict from column to the database's type, not {types!r}"
+        raise InterfaceError(message)
+    return [(encodable(name, "a name in types"), encodable(kind, "a type")) for name, kind in types.items()]

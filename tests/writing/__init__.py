@@ -1,0 +1,1 @@
+"""`write_sql`, by source and by what it is given."""
