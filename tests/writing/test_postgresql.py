@@ -4,7 +4,6 @@ import datetime as dt
 import decimal
 import json
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from tests.servers import Endpoint
 
 UTC = dt.UTC
 D = decimal.Decimal
+moment = dt.datetime.fromisoformat
 
 
 def read(url: str, query: str, **arguments: Any) -> pa.Table:
@@ -55,9 +55,7 @@ EXACT = {
     "time32": pa.array([dt.time(0), dt.time(23, 59, 59), None], pa.time32("s")),
     "time64": pa.array([dt.time(0, 0, 0, 1), dt.time(23, 59, 59, 999_999), None], pa.time64("us")),
     "time64ns": pa.array([1_000, 86_399_999_999_000, None], pa.time64("ns")),
-    "timestamp": pa.array(
-        [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999_999), None], pa.timestamp("us")
-    ),
+    "timestamp": pa.array([moment("0001-01-01"), moment("9999-12-31 23:59:59.999999"), None], pa.timestamp("us")),
     "timestamp_s": pa.array([-1, 1, None], pa.timestamp("s")),
     "timestamp_ns": pa.array([-1_000, 1_000, None], pa.timestamp("ns")),
     "instant": pa.array([-1, 253_402_300_799_999_999, None], pa.timestamp("us", "Europe/Berlin")),
@@ -67,7 +65,7 @@ EXACT = {
     "nothing": pa.nulls(3),
     "list": pa.array([[1, None], [], None], pa.list_(pa.int64())),
     "texts": pa.array([["a,b", '"', None, "NULL", "\\"], [""], None], pa.list_(pa.string())),
-    "moments": pa.array([[dt.datetime(2026, 1, 31, 1, 2, 3, 4)], [None], None], pa.list_(pa.timestamp("us"))),
+    "moments": pa.array([[moment("2026-01-31 01:02:03.000004")], [None], None], pa.list_(pa.timestamp("us"))),
 }
 
 #: What a column reads back as, where that is another type than it was.
@@ -75,7 +73,8 @@ READ = {
     "int8": pa.int16(), "uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64(), "uint64": pa.decimal128(20, 0),
     "float16": pa.float32(), "negative_scale": pa.decimal128(8, 0), "large_string": pa.string(), "fixed": pa.binary(),
     "date64": pa.date32(), "time32": pa.time64("us"), "time64ns": pa.time64("us"), "timestamp_s": pa.timestamp("us"),
-    "timestamp_ns": pa.timestamp("us"), "instant": pa.timestamp("us", "UTC"), "dictionary": pa.string(), "nothing": pa.string(),
+    "timestamp_ns": pa.timestamp("us"), "instant": pa.timestamp("us", "UTC"), "dictionary": pa.string(),
+    "nothing": pa.string(),
 }  # fmt: skip
 
 
@@ -95,12 +94,13 @@ def test_each_type_comes_back(url: str, harbour: str, name: str) -> None:
 
 
 @pytest.fixture
-def table(url: str, harbour: str) -> Iterator[str]:
+def table(url: str, harbour: str) -> str:
     """Give a table with three rows."""
     name = f"{harbour}.boats"
     with longshore.connect(url, autocommit=True) as connection:
         connection.execute(
-            f"CREATE TABLE {name} (berth int PRIMARY KEY, name varchar(5), price numeric(6,2), built date DEFAULT '2020-01-01')"
+            f"CREATE TABLE {name} (berth int PRIMARY KEY, name varchar(5), price numeric(6,2), "
+            "built date DEFAULT '2020-01-01')"
         )
         connection.execute(f"INSERT INTO {name} VALUES (1, 'Ada', 1.50), (2, 'Bob', 2), (3, NULL, NULL)")
     return name
@@ -171,8 +171,8 @@ def test_upsert_of_keys_alone(url: str, table: str) -> None:
 def test_upsert_needs_a_unique_index(url: str, table: str) -> None:
     with pytest.raises(longshore.ProgrammingError, match="no unique index"):
         longshore.write_sql(boats((1, "Ada", 1.0)), table, url, if_exists="upsert", key="name")
+    data = pa.table({"berth": pa.array([1, None], pa.int32())})
     with pytest.raises(longshore.DataError, match="a key cannot be NULL") as caught:
-        data = pa.table({"berth": pa.array([1, None], pa.int32())})
         longshore.write_sql(data, table, url, if_exists="upsert", key="berth")
     assert (caught.value.row, caught.value.column) == (1, "berth")
     assert now(url, table) == BEFORE
@@ -207,9 +207,10 @@ REFUSED = {
     "a decimal with more digits": (
         pa.table({"berth": [4], "price": pa.array([D("1.001")], pa.decimal128(9, 3))}), "price", 0, "round"),
     "a text that is no number": (pa.table({"berth": ["4", "x"]}), "berth", 1, "x"),
-    "nanoseconds": (pa.table({"berth": [4], "built": pa.array([1], pa.timestamp("ns"))}), "built", 0, "nanosecond|microseconds"),
+    "nanoseconds": (
+        pa.table({"berth": [4], "built": pa.array([1], pa.timestamp("ns"))}), "built", 0, "microseconds"),
     "a time of day": (
-        pa.table({"berth": [4], "built": [dt.datetime(2026, 1, 1, 12)]}), "built", 0, "does not fit date"),
+        pa.table({"berth": [4], "built": [moment("2026-01-01 12:00")]}), "built", 0, "does not fit date"),
     "an instant as a date": (
         pa.table({"berth": [4], "built": pa.array([0], pa.timestamp("us", "UTC"))}), "built", 0, "does not fit date"),
 }  # fmt: skip
@@ -237,12 +238,14 @@ def test_the_last_row_undoes_all(url: str, table: str) -> None:
 def test_texts_go_into_any_type(url: str, harbour: str) -> None:
     number = uuid.uuid4()
     types = {
-        "a": "uuid", "b": "inet", "c": "jsonb", "d": "timestamptz", "e": "int4range", "f": "interval", "g": "numeric(4,1)",
-        "h": "point", "i": "bit(3)", "j": "boolean", "k": "date", "l": "int[]", "m": "money",
+        "a": "uuid", "b": "inet", "c": "jsonb", "d": "timestamptz", "e": "int4range", "f": "interval",
+        "g": "numeric(4,1)", "h": "point", "i": "bit(3)", "j": "boolean", "k": "date", "l": "int[]",
+        "m": "money",
     }  # fmt: skip
     values = {
         "a": str(number), "b": "10.0.0.1/8", "c": '{"a": 1.50}', "d": "2026-01-31 12:00:00.5+02", "e": "[1,5)",
-        "f": "1 mon 2 days", "g": "-12.5", "h": "(1,2)", "i": "101", "j": "yes", "k": "2026-01-31", "l": "{1,NULL}", "m": "1.50",
+        "f": "1 mon 2 days", "g": "-12.5", "h": "(1,2)", "i": "101", "j": "yes", "k": "2026-01-31", "l": "{1,NULL}",
+        "m": "1.50",
     }  # fmt: skip
     data = pa.table({name: [value, None] for name, value in values.items()})
     assert longshore.write_sql(data, f"{harbour}.t", url, types=types) == 2
@@ -309,7 +312,8 @@ def test_not_null_and_the_key_of_a_new_table(url: str, harbour: str, postgres: E
     data = pa.table([[1, 2], [3, 4], [None, None]], schema=schema)
     longshore.write_sql(data, f"{harbour}.t", url, key=["b", "a"])
     nullable = postgres.psql(
-        f"SELECT string_agg(is_nullable, ',' ORDER BY ordinal_position) FROM information_schema.columns WHERE table_schema = '{harbour}'"
+        "SELECT string_agg(is_nullable, ',' ORDER BY ordinal_position) "
+        f"FROM information_schema.columns WHERE table_schema = '{harbour}'"
     )
     assert nullable == "NO,NO,YES"
     with pytest.raises(longshore.IntegrityError):
@@ -331,7 +335,7 @@ def test_a_connection_that_has_a_transaction_open(url: str, table: str) -> None:
         assert now(url, table) == BEFORE
         for mode in ("replace", "truncate", "upsert"):
             key = "berth" if mode == "upsert" else None
-            longshore.write_sql(boats((7, "Gil", 1.0)), table, connection, if_exists=mode, key=key)  # type: ignore[arg-type]
+            longshore.write_sql(boats((7, "Gil", 1.0)), table, connection, if_exists=mode, key=key)
             connection.rollback()
         assert now(url, table) == BEFORE
 
@@ -349,13 +353,14 @@ def test_autocommit_commits(url: str, table: str) -> None:
 def test_generated_and_identity_columns(url: str, harbour: str, postgres: Endpoint) -> None:
     name = f"{harbour}.t"
     postgres.psql(
-        f"CREATE TABLE {name} (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a int, b int GENERATED ALWAYS AS (a * 2) STORED)"
+        f"CREATE TABLE {name} (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a int, "
+        "b int GENERATED ALWAYS AS (a * 2) STORED)"
     )
     longshore.write_sql(pa.table({"a": [1]}), name, url, if_exists="append")
     longshore.write_sql(pa.table({"id": [5], "a": [2]}), name, url, if_exists="append")
     longshore.write_sql(pa.table({"id": [5], "a": [3]}), name, url, if_exists="upsert", key="id")
     assert rows(url, f"SELECT * FROM {name} ORDER BY id") == [(1, 1, 2), (5, 3, 6)]
-    with pytest.raises(longshore.ProgrammingError, match='"b" of .* is generated'):
+    with pytest.raises(longshore.ProgrammingError, match=r'"b" of .* is generated'):
         longshore.write_sql(pa.table({"b": [1]}), name, url, if_exists="append")
 
 

@@ -1,0 +1,148 @@
+"""Writes that fail on the way: the table is as before, or as after; never between."""
+
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.cutter import Cutter
+from tests.servers import Endpoint, PostgreSQL
+
+ROWS = 40
+DATA = pa.table({"n": range(100, 100 + ROWS), "t": ["text" * 5] * ROWS})
+MODES = ("append", "truncate", "replace", "upsert")
+
+
+@pytest.fixture
+def way(postgres: Endpoint, cutter: Cutter) -> str:
+    """Give the URL that goes through the cutter."""
+    return postgres.url(host=cutter.host, port=cutter.port, sslmode="disable")
+
+
+@pytest.fixture
+def table(harbour: str, postgres: Endpoint) -> str:
+    """Give a table with two rows."""
+    postgres.psql(f"CREATE TABLE {harbour}.t (n bigint PRIMARY KEY, t text); INSERT INTO {harbour}.t VALUES (1), (2)")
+    return f"{harbour}.t"
+
+
+def write(way: str, table: str, mode: Any) -> int:
+    key = "n" if mode in {"replace", "upsert"} else None
+    return longshore.write_sql(DATA, table, way, if_exists=mode, key=key)
+
+
+def count(postgres: Endpoint, table: str) -> int:
+    return int(postgres.psql(f"SELECT count(*) FROM {table}"))
+
+
+@pytest.mark.parametrize("case", itertools.product(("up", "down"), MODES), ids="-".join)
+def test_cut_anywhere(case: tuple[Any, str], way: str, cutter: Cutter, table: str, postgres: Endpoint) -> None:
+    direction, mode = case
+    sizes = cutter.measure(lambda: write(way, table, mode))
+    size = sizes.up if direction == "up" else sizes.down
+    after = ROWS + 2 if mode in {"append", "upsert"} else ROWS
+    for byte in range(0, size, 31 if direction == "up" else 11):
+        postgres.psql(f"TRUNCATE {table}; INSERT INTO {table} (n) VALUES (1), (2)")
+        with cutter.fault("cut", byte, way=direction):
+            try:
+                # Only the goodbye may be lost.
+                assert write(way, table, mode) == ROWS
+                assert byte > size - 40
+                expected = {after}
+            except longshore.DatabaseError:
+                # The answer to COMMIT may be what was lost.
+                expected = {2, after}
+            cutter.settle()
+        assert count(postgres, table) in expected, f"cut at {byte} of {size}"
+
+
+def test_the_server_is_killed(make_server: Callable[..., PostgreSQL]) -> None:
+    server = make_server()
+    server.psql("CREATE TABLE t (n bigint); INSERT INTO t VALUES (1), (2)")
+
+    def endless() -> Iterator[pa.Table]:
+        for number in range(10_000):
+            if number == 20:
+                server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY%'")
+            yield pa.table({"n": range(10_000)})
+
+    with pytest.raises(longshore.OperationalError):
+        longshore.write_sql(endless(), "t", server.url(), if_exists="append")
+    assert server.psql("SELECT count(*) FROM t") == "2"
+
+
+def test_the_deadline(table: str, url: str, postgres: Endpoint) -> None:
+    def slow() -> Iterator[pa.Table]:
+        while True:
+            time.sleep(0.02)
+            yield DATA
+
+    started = time.monotonic()
+    with pytest.raises(longshore.TimeoutError):
+        longshore.write_sql(slow(), table, url, if_exists="append", timeout=0.3)
+    assert time.monotonic() - started < 5
+    assert count(postgres, table) == 2
+
+
+def test_a_locked_table_waits_and_can_be_given_up(table: str, url: str, postgres: Endpoint) -> None:
+    with longshore.connect(url) as connection:
+        connection.execute(f"LOCK TABLE {table}")
+        with pytest.raises(longshore.TimeoutError):
+            longshore.write_sql(DATA, table, url, if_exists="truncate", timeout=0.3)
+    assert count(postgres, table) == 2
+
+
+def test_ctrl_c(table: str, url: str, postgres: Endpoint) -> None:
+    program = (
+        "import sys, longshore, pyarrow as pa\n"
+        "def endless():\n"
+        "    while True:\n"
+        "        yield pa.table({'n': range(1000)})\n"
+        "        print('x', flush=True)\n"
+        "longshore.write_sql(endless(), sys.argv[1], sys.argv[2], if_exists='append')\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, table, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        drain = threading.Thread(target=process.stdout.read)
+        drain.start()
+        os.kill(process.pid, signal.SIGINT)
+        errors = process.stderr.read()
+        drain.join()
+        assert process.wait(10) != 0
+    assert "KeyboardInterrupt" in errors
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if postgres.psql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active'") == "0":
+            break
+    assert count(postgres, table) == 2
+
+
+def test_a_connection_is_usable_after_a_failed_write(table: str, url: str) -> None:
+    with longshore.connect(url, autocommit=True) as connection:
+        for _ in range(3):
+            with contextlib.suppress(longshore.IntegrityError):
+                longshore.write_sql(pa.table({"n": [1]}), table, connection, if_exists="append")
+            assert not connection.closed
+        assert longshore.write_sql(DATA, table, connection, if_exists="append") == ROWS
+
+
+def test_a_pool_gives_a_session_and_has_it_back(table: str, url: str) -> None:
+    with longshore.Pool(url, size=1) as pool:
+        with pytest.raises(longshore.IntegrityError):
+            longshore.write_sql(pa.table({"n": [1]}), table, pool, if_exists="append")
+        assert longshore.write_sql(DATA, table, pool, if_exists="append") == ROWS
+        assert (pool.in_use, pool.idle) == (0, 1)
