@@ -3,6 +3,7 @@
 from longshore._core import __version__
 from longshore.asynchronous import read_sql_async
 from longshore.connection import Connection, Pool, connect
+from longshore.copy import copy
 from longshore.errors import (
     DatabaseError,
     DataError,
@@ -50,6 +51,7 @@ __all__ = [
     "Warning",
     "__version__",
     "connect",
+    "copy",
     "read_sql",
     "read_sql_async",
     "write_sql",

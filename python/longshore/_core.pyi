@@ -15,6 +15,7 @@ __all__ = [
     "Table",
     "Target",
     "__version__",
+    "copy",
     "open_read",
     "write",
 ]
@@ -167,12 +168,15 @@ def open_read(
 def write(
     frames: Iterator[object],
     *,
-    source: Target | Pool | Connection | SqliteConnection,
-    schema: str | None,
-    table: str,
-    if_exists: str,
-    key: Sequence[str],
-    types: Sequence[tuple[str, str]],
+    into: Mapping[str, Any],
+    timeout: float | None,
+    progress: _Report | None,
+    switch: Switch,
+) -> int: ...
+def copy(
+    reading: Reading,
+    *,
+    into: Mapping[str, Any],
     timeout: float | None,
     progress: _Report | None,
     switch: Switch,

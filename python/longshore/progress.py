@@ -1,7 +1,8 @@
 """Reports of a read's progress: to a callable, or as a bar."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from longshore.errors import InterfaceError
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-__all__ = ["Progress", "Reporter", "reporter"]
+__all__ = ["Progress", "Reporter", "reporter", "reporting"]
 
 # One is for the end: what is nearly all is not all.
 _NEARLY = 0.99
@@ -89,6 +90,17 @@ def reporter(progress: object) -> Reporter | None:
         return None if bar is None else _Bar(bar)
     message = f"progress is True, False or a callable, not {progress!r}"
     raise InterfaceError(message)
+
+
+@contextlib.contextmanager
+def reporting(progress: object) -> Iterator[Reporter | None]:
+    """Give what the core reports to for as long as the block runs; raises as ``reporter`` does."""
+    report = reporter(progress)
+    try:
+        yield report
+    finally:
+        if report is not None:
+            report.close()
 
 
 def _bar() -> "RichProgress | None":

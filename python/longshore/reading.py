@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from longshore import _core, frames
@@ -95,6 +95,44 @@ def read(
             stack.pop_all()
             return Stream(stream, exact=types, json_objects=chosen.json == "object")
         return _whole(reading, frame, json_objects=chosen.json == "object")
+
+
+@contextlib.contextmanager
+def opened(
+    query: Any,
+    conn: Any,
+    switch: _core.Switch,
+    *,
+    params: Sequence[Any] | Mapping[str, Any] | None,
+    schema: Mapping[str, Any] | None,
+    partition_on: str | None,
+    partition_num: Number | None,
+    timeout: float | None,
+    options: Mapping[str, Any] | Options | None,
+) -> Iterator[_core.Reading]:
+    """Open a read whose batches the core takes on; raises as ``read_sql`` does."""
+    chosen = Options.of(options)
+    split = partition(query, partition_on, partition_num, None)
+    reading = _core.open_read(
+        source=source(conn),
+        setup=[],
+        queries=statements(query, "query"),
+        params=bound(params),
+        partition=split,
+        types=wanted(schema),
+        policy=_policy("arrow_stream", None, chosen),
+        batch_rows=_BATCH_ROWS["arrow_stream"],
+        batch_bytes=_batch_bytes("arrow_stream", None, split),
+        memory_limit=None,
+        timeout=seconds(timeout),
+        progress=None,
+        switch=switch,
+    )
+    with contextlib.closing(reading):
+        if reading.serial is not None and (is_list_of_texts(query) or (partition_on, partition_num) != (None, None)):
+            # From here to the caller of copy: contextlib's own two frames are between.
+            warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER + 1)
+        yield reading
 
 
 def _whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool) -> Any:

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from longshore import _core
 from longshore.connection import ConnectionLike
 from longshore.options import Options
 from longshore.progress import Progress
-from longshore.writing import write
+from longshore.writing import destination, write
 
 __all__ = ["write_sql"]
 
@@ -68,16 +67,5 @@ def write_sql(
     Columns are matched by name. Raises the exceptions of ``longshore.errors``: a value that does not fit its column
     exactly is a ``DataError`` with column and row, and nothing has been written then.
     """
-    return write(
-        data,
-        table,
-        conn,
-        _core.Switch(),
-        if_exists=if_exists,
-        key=key,
-        types=types,
-        index=index,
-        timeout=timeout,
-        progress=progress,
-        options=options,
-    )
+    into = destination(table, conn, if_exists=if_exists, key=key, types=types)
+    return write(data, into, index=index, timeout=timeout, progress=progress, options=options)

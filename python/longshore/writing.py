@@ -1,61 +1,63 @@
 """One write, from its arguments to its end."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
-from longshore import _core, frames
-from longshore.connection import source
+from longshore import _core
+from longshore.connection import Source, source
 from longshore.errors import InterfaceError
+from longshore.frames import given
 from longshore.options import Options
 from longshore.parameters import is_list_of_texts, seconds
-from longshore.progress import reporter
+from longshore.progress import reporting
 from longshore.schema import encodable
 
-__all__ = ["write"]
+__all__ = ["Destination", "destination", "write"]
 
 _MODES = ("fail", "append", "replace", "truncate", "upsert")
 
 
+class Destination(TypedDict):
+    """Where rows go, as the core takes it."""
+
+    source: Source
+    schema: str | None
+    table: str
+    if_exists: str
+    key: list[str]
+    types: list[tuple[str, str]]
+
+
 def write(
     data: Any,
-    table: str | tuple[str, str],
-    conn: Any,
-    switch: _core.Switch,
+    into: Destination,
     *,
-    if_exists: str,
-    key: str | Sequence[str] | None,
-    types: Mapping[str, str] | None,
     index: bool,
     timeout: float | None,
-    progress: Any,
+    progress: object,
     options: Mapping[str, Any] | Options | None,
 ) -> int:
-    """Do what ``write_sql`` says, until ``switch`` is thrown."""
+    """Do what ``write_sql`` says."""
     chosen = Options.of(options)
-    if if_exists not in _MODES:
-        message = f"unknown if_exists {if_exists!r}; choose one of {', '.join(_MODES)}"
-        raise InterfaceError(message)
     if not isinstance(index, bool):
         message = f"index is True or False, not {index!r}"
         raise InterfaceError(message)
+    with reporting(progress) as report:
+        frames = given(data, index=index, options=chosen)
+        return _core.write(frames, into=into, timeout=seconds(timeout), progress=report, switch=_core.Switch())
+
+
+def destination(
+    table: object, conn: object, *, if_exists: str, key: str | Sequence[str] | None, types: Mapping[str, str] | None
+) -> Destination:
+    """Check where rows are to go; raises ``InterfaceError`` for what is no place."""
+    if if_exists not in _MODES:
+        message = f"unknown if_exists {if_exists!r}; choose one of {', '.join(_MODES)}"
+        raise InterfaceError(message)
     schema, name = table_name(table)
-    with contextlib.ExitStack() as stack:
-        report = reporter(progress)
-        if report is not None:
-            stack.callback(report.close)
-        return _core.write(
-            frames.given(data, index=index, options=chosen),
-            source=source(conn),
-            schema=schema,
-            table=name,
-            if_exists=if_exists,
-            key=_key(key),
-            types=_types(types),
-            timeout=seconds(timeout),
-            progress=report,
-            switch=switch,
-        )
+    return Destination(
+        source=source(conn), schema=schema, table=name, if_exists=if_exists, key=_key(key), types=_types(types)
+    )
 
 
 def table_name(given: object) -> tuple[str | None, str]:

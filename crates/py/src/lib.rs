@@ -24,6 +24,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
+    module.add_function(wrap_pyfunction!(write::copy, module)?)?;
     module.add_class::<read::Reading>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<borrowed::PySqliteConnection>()?;

@@ -145,7 +145,7 @@ impl Reading {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn take(&self) -> PyResult<Box<dyn Batches>> {
+    pub(crate) fn take(&self) -> PyResult<Box<dyn Batches>> {
         self.untaken().ok_or_else(|| raise(Error::interface("the result has already been read")))
     }
 }

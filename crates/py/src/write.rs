@@ -2,50 +2,85 @@
 
 use std::sync::Arc;
 
-use longshore_core::{IfExists, Load, Meter, TableName};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use longshore_core::{IfExists, Load, Meter, Relay, Result, TableName};
 use pyo3::prelude::*;
 
 use crate::error::raise;
 use crate::incoming::Incoming;
 use crate::progress::Progress;
+use crate::read::Reading;
 use crate::source::source;
-use crate::switch::{Switch, reading_watch};
+use crate::switch::{Switch, reading_watch, watch};
 
-/// Writes the frames that the iterator `frames` gives, and returns the number of rows.
-///
-/// `longshore.writing` has checked the words.
-#[pyfunction]
-#[pyo3(signature = (frames, *, source, schema, table, if_exists, key, types, timeout, progress, switch))]
-// One call from one place, by keyword; the interpreter gives values.
-#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
-pub(crate) fn write(
-    py: Python<'_>,
-    frames: &Bound<'_, PyAny>,
-    source: &Bound<'_, PyAny>,
+/// Where rows go; `longshore.writing` has checked the words.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Destination<'py> {
+    source: Bound<'py, PyAny>,
     schema: Option<String>,
     table: String,
-    if_exists: &str,
+    if_exists: String,
     key: Vec<String>,
     types: Vec<(String, String)>,
+}
+
+/// Writes the frames that the iterator `frames` gives, and returns the number of rows.
+#[pyfunction]
+#[pyo3(signature = (frames, *, into, timeout, progress, switch))]
+pub(crate) fn write(
+    frames: &Bound<'_, PyAny>,
+    into: Destination<'_>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
     switch: Switch,
 ) -> PyResult<u64> {
-    let source = self::source(source)?;
     let incoming = Incoming::new(frames)?;
+    let schema = incoming.schema();
+    pour(frames.py(), incoming, schema, into, timeout, progress, switch)
+}
+
+/// Writes the result of `reading`, which is read meanwhile on a thread of its own, and returns the number of rows.
+#[pyfunction]
+#[pyo3(signature = (reading, *, into, timeout, progress, switch))]
+pub(crate) fn copy(
+    py: Python<'_>,
+    reading: &Reading,
+    into: Destination<'_>,
+    timeout: Option<f64>,
+    progress: Option<Py<PyAny>>,
+    switch: Switch,
+) -> PyResult<u64> {
+    let (stop, ctrl_c) = (switch.clone(), watch(py, None)?);
+    let relay = Relay::start(reading.take()?, &ctrl_c, move || stop.cancel()).map_err(raise)?;
+    let schema = relay.schema();
+    pour(py, relay, schema, into, timeout, progress, switch)
+}
+
+fn pour(
+    py: Python<'_>,
+    batches: impl Iterator<Item = Result<RecordBatch>> + Send,
+    schema: SchemaRef,
+    into: Destination<'_>,
+    timeout: Option<f64>,
+    progress: Option<Py<PyAny>>,
+    switch: Switch,
+) -> PyResult<u64> {
+    let source = source(&into.source)?;
     let meter = Arc::<Meter>::default();
     let load = Load {
-        table: TableName { schema, table },
-        schema: incoming.schema(),
-        if_exists: mode(if_exists),
-        key,
-        types,
+        table: TableName { schema: into.schema, table: into.table },
+        schema,
+        if_exists: mode(&into.if_exists),
+        key: into.key,
+        types: into.types,
         meter: meter.clone(),
     };
     let progress = Arc::new(Progress::new(progress, meter));
     let watch = reading_watch(py, timeout, switch, progress.clone())?;
     let written = py.detach(|| {
-        let rows = longshore_core::write(source.as_ref(), &load, incoming, &watch)?;
+        let rows = longshore_core::write(source.as_ref(), &load, batches, &watch)?;
         progress.finish()?;
         Ok(rows)
     });

@@ -1,0 +1,100 @@
+//! A result that is read on a thread of its own while its batches are used.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::{Batches, Error, Result, Watch};
+
+/// Batches that wait for their user: with fewer, one side would wait for the other more often.
+const WAITING: usize = 2;
+
+/// Batches on their way from one thread to another. Ends only after the result's own end.
+pub struct Relay {
+    schema: SchemaRef,
+    /// `None` once nothing more is wanted.
+    batches: Option<Receiver<Result<RecordBatch>>>,
+    reader: Option<JoinHandle<()>>,
+    watch: Watch,
+    /// Has the reader stop, whatever it waits for.
+    stop: Box<dyn Fn() + Send>,
+}
+
+impl Relay {
+    /// Reads `batches` on a thread of its own. Every wait for them looks at `watch`; `stop` is called where they are not
+    /// read to their end.
+    pub fn start(
+        mut batches: Box<dyn Batches>,
+        watch: &Watch,
+        stop: impl Fn() + Send + 'static,
+    ) -> Result<Self> {
+        let schema = batches.schema();
+        let (sender, receiver) = sync_channel(WAITING);
+        let read = move || {
+            for batch in batches.by_ref() {
+                if sender.send(batch).is_err() {
+                    break;
+                }
+            }
+            // The session goes home before the user learns of the end.
+            drop(batches);
+            drop(sender);
+        };
+        let reader = thread::Builder::new().name("longshore-relay".into()).spawn(read);
+        let reader =
+            reader.map_err(|error| Error::operational("no thread can be started").with_source(error))?;
+        Ok(Self {
+            schema,
+            batches: Some(receiver),
+            reader: Some(reader),
+            watch: watch.clone(),
+            stop: Box::new(stop),
+        })
+    }
+
+    /// The schema of every batch.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Waits for the reader, which has ended or is about to.
+    fn join(&mut self) -> Result<()> {
+        let Some(reader) = self.reader.take() else { return Ok(()) };
+        reader.join().map_err(|_| Error::internal("the thread that reads has panicked"))
+    }
+}
+
+impl Iterator for Relay {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.batches.as_ref()?.recv_timeout(self.watch.slice()) {
+                Ok(batch) => return Some(batch),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(error) = self.watch.check() {
+                        return Some(Err(error));
+                    }
+                }
+                // Without a panic it has ended after its last batch.
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.batches = None;
+                    return self.join().err().map(Err);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        if self.batches.take().is_some() {
+            (self.stop)();
+        }
+        // A panic has been told of, or nobody asks any more.
+        let _ = self.join();
+    }
+}
