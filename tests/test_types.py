@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.conformance import generate, plain, postgresql
+from tests.conformance import plain, postgresql
 from tests.conformance.case import Case, Odd
 from tests.conformance.cases import CASES
 from tests.conftest import require
@@ -27,7 +27,7 @@ def place(postgres: Endpoint) -> Iterator[Place]:
         def start(needs: tuple[str, ...]) -> Endpoint:
             return stack.enter_context(require(lambda: PostgreSQL(needs=needs)))
 
-        places = generate.Places(postgres, start)
+        places = postgresql.Places(postgres, start)
 
         def find(case: Case) -> str:
             if places.version < case.since:
@@ -61,20 +61,8 @@ def check(case: Case, url: str, protocol: str) -> pa.Field:
     assert table.column_names == ["value"]
     assert plain.values(table["value"]) == plain.expected(list(cells.values()), case.arrow)
     field = table.schema.field(0)
-    assert storage(field.type) == case.arrow
+    assert plain.storage(field.type) == case.arrow
     return field
-
-
-def storage(data_type: pa.DataType) -> pa.DataType:
-    """Give the type below extension types, without the metadata of what it holds."""
-    if isinstance(data_type, pa.BaseExtensionType):
-        return storage(data_type.storage_type)
-    if pa.types.is_list(data_type):
-        return pa.list_(storage(data_type.value_type))
-    if pa.types.is_struct(data_type):
-        fields = [data_type.field(at) for at in range(data_type.num_fields)]
-        return pa.struct([(field.name, storage(field.type)) for field in fields])
-    return data_type
 
 
 @pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
@@ -189,4 +177,4 @@ def test_the_reference_is_what_arrives(place: Place, postgres: Endpoint) -> None
     newest = int(postgres.psql("SHOW server_version_num")) >= 180_000
     if not newest or pd.__version__.startswith("2.") or pl.__version__.startswith("1."):
         pytest.skip("the page shows the newest versions")
-    assert generate.page(place) == generate.PAGE.read_text(), "run python -m tests.conformance.generate"
+    assert postgresql.page(place) == postgresql.PAGE.read_text(), "run python -m tests.conformance.generate"

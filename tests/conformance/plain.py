@@ -21,6 +21,18 @@ def expected(cells: Sequence[Any], data_type: pa.DataType) -> list[Any]:
     return [_wanted(cell, data_type) for cell in cells]
 
 
+def storage(data_type: pa.DataType) -> pa.DataType:
+    """Give the type below extension types, without the metadata of what it holds."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return storage(data_type.storage_type)
+    if pa.types.is_list(data_type):
+        return pa.list_(storage(data_type.value_type))
+    if pa.types.is_struct(data_type):
+        fields = [data_type.field(at) for at in range(data_type.num_fields)]
+        return pa.struct([(field.name, storage(field.type)) for field in fields])
+    return data_type
+
+
 def _plain(scalar: Any) -> Any:
     if not scalar.is_valid:
         return None

@@ -1,12 +1,55 @@
-"""What is PostgreSQL's own in the cases: how its tables are made, and how two protocols carry them."""
+"""What is PostgreSQL's own in the cases: how its tables are made, how two protocols carry them, and its page."""
+
+import sys
+from collections.abc import Callable
 
 from tests.conformance.case import Case
+from tests.conformance.cases import CASES
+from tests.conformance.page import REFERENCE, code, frames, line, reader
+from tests.servers import Endpoint
 
 NAME = "PostgreSQL"
 #: Each runs all cases.
 PROTOCOLS = ("binary", "text")
 #: The session's time zone, which must not matter: it is not UTC, and has not always been whole hours from it.
 SETTINGS = "SET TimeZone = 'Europe/Amsterdam'"
+EXTENSIONS = ("citext", "hstore", "ltree", "vector")
+PAGE = REFERENCE / "types.md"
+HEAD = """\
+# Types
+
+<!-- Written by tests/conformance/generate.py from what a server really sent: change the cases, not this page. -->
+
+What a column of each PostgreSQL type becomes. A column that PostgreSQL promises to be NOT NULL has pandas' NumPy dtype
+instead of the nullable one. `schema=` asks for another Arrow type, and `options=` decides on values that Arrow has not:
+the last column names the option. The metadata of each Arrow field keeps PostgreSQL's own name under `native_type`.
+
+| PostgreSQL | Arrow | pandas | polars | NumPy | refused unless an option makes it NULL |
+|---|---|---|---|---|---|
+"""
+FOOT = """
+pandas shows the dtypes of version 3, where strings are `str`; in version 2 they are `object`. A type that is not in the
+table arrives as text.
+"""
+
+
+class Places:
+    """The servers on which cases run: one, and one more for each set of extensions that it has not."""
+
+    def __init__(self, shared: Endpoint, start: Callable[[tuple[str, ...]], Endpoint]) -> None:
+        """Start nothing yet."""
+        self.shared, self.start = shared, start
+        self.version = int(shared.psql("SHOW server_version_num")) // 10_000
+        self._servers: dict[tuple[str, ...], Endpoint] = {(): shared}
+
+    def find(self, case: Case) -> str:
+        """Return the URL of a server that has what a case needs."""
+        if case.needs not in self._servers:
+            server = self.start(case.needs)
+            for need in set(case.needs) & set(EXTENSIONS):
+                server.psql(f"CREATE EXTENSION {need}")
+            self._servers[case.needs] = server
+        return self._servers[case.needs].url()
 
 
 def setup(case: Case, cells: list[str]) -> list[str]:
@@ -24,3 +67,15 @@ def query(case: Case, where: str = "true") -> str:
     if case.query is not None:
         return f"SELECT value FROM ({case.query}) AS cells (value) WHERE {where}"
     return f"SELECT value FROM cells WHERE {where} ORDER BY id"
+
+
+def page(url: Callable[[Case], str]) -> str:
+    """Return the page."""
+    return HEAD + "".join(_line(case, url(case)) for case in CASES if case.title) + FOOT
+
+
+def _line(case: Case, url: str) -> str:
+    options = sorted({odd.option for odd in case.odd if odd.option})
+    refused = code(*(odd.sql.replace("'", "") for odd in case.odd if odd.option))
+    read = reader(sys.modules[__name__], case, url)
+    return line([*frames(case, read), f"{refused}: `{', '.join(options)}`" if options else ""])

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.conformance import generate, plain
 from tests.conformance import mysql as quirks
+from tests.conformance import plain
 from tests.conformance.mysql_cases import CASES
 from tests.conformance.mysql_cases.case import MySQLCase
 from tests.mysql.reading import table
@@ -24,10 +24,6 @@ def named(cases: list[MySQLCase]) -> list[Any]:
 def read(case: MySQLCase, url: str, cells: list[str], protocol: str = "binary", where: str = "true") -> pa.Table:
     before = quirks.setup(case, cells)
     return table(quirks.query(case, where), url, pre_execution_query=before, options={"protocol": protocol})
-
-
-def storage(data_type: pa.DataType) -> pa.DataType:
-    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
 
 REFUSED = "rounds FLOAT"
@@ -53,7 +49,7 @@ def test_values(case: MySQLCase, protocol: str, url: str) -> None:
     result = read(case, url, list(cells), protocol)
     assert result.column_names == ["value"]
     field = result.schema.field(0)
-    assert storage(field.type) == case.arrow
+    assert plain.storage(field.type) == case.arrow
     assert plain.values(result["value"]) == plain.expected(list(cells.values()), case.arrow)
     if case.query is None:
         assert field.nullable
@@ -108,5 +104,5 @@ def test_the_reference_is_what_arrives(mariadb: MySQLEndpoint, mysql: MySQLEndpo
     if pd.__version__.startswith("2.") or pl.__version__.startswith("1."):
         pytest.skip("the page shows the newest versions")
     servers = {"MariaDB": mariadb, "MySQL": mysql}
-    page = generate.mysql_page(lambda name: servers[name].url())
-    assert page == generate.MYSQL_PAGE.read_text(), "run python -m tests.conformance.generate"
+    page = quirks.page(lambda name: servers[name].url())
+    assert page == quirks.PAGE.read_text(), "run python -m tests.conformance.generate"
