@@ -179,11 +179,13 @@ impl Kinds {
     fn temporal(&self, class: Class) -> DataType {
         let naive = DataType::Timestamp(TimeUnit::Microsecond, None);
         let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        // Only where instants are declared, a text without a zone is one.
+        let is_mixed = self.has_zone && self.has_no_zone && class != Class::Instant;
         match class {
             Class::Time if !self.not.time => DataType::Time64(TimeUnit::Microsecond),
             Class::Time => DataType::Utf8,
             Class::Date if !self.not.date => DataType::Date32,
-            _ if self.not.moment || (self.has_zone && self.has_no_zone) => DataType::Utf8,
+            _ if self.not.moment || is_mixed => DataType::Utf8,
             _ if self.has_zone || class == Class::Instant => instant,
             _ => naive,
         }
