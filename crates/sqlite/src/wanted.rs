@@ -50,7 +50,8 @@ impl Reader {
             });
             Ok(())
         })?;
-        self.decoder.decode(Cells::new(&bytes, &spans, any_null))?;
+        let decoded = self.decoder.decode(Cells::new(&bytes, &spans, any_null));
+        decoded.map_err(|fault| CellFault { hint: fault.hint.or(Some(WIDER.into())), ..fault })?;
         Ok(self.decoder.finish())
     }
 }
@@ -121,12 +122,11 @@ fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Odd> {
     Ok(())
 }
 
+const WIDER: &str = "ask for a type that holds it, such as schema={\"<column>\": \"string\"}";
+
 #[cold]
 fn no(cell: Cell<'_>, what: &str) -> Odd {
-    Odd::with_hint(
-        format!("{} is no {what}", cell.shown()),
-        "ask for a type that holds it, such as schema={\"<column>\": \"string\"}",
-    )
+    Odd::with_hint(format!("{} is no {what}", cell.shown()), WIDER)
 }
 
 #[allow(clippy::unnecessary_wraps)] // likewise
@@ -162,7 +162,10 @@ fn is_number(text: &[u8]) -> bool {
 fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     match cell {
         Cell::Text(text) if !is_number(text) => Err(no(cell, "number")),
-        Cell::Real(value) if value.fract() == 0.0 => copied(format!("{value:.0}").as_bytes(), to),
+        // Beyond 64 bits its digits would only make the error longer.
+        Cell::Real(value) if value.fract() == 0.0 && value.abs() < 1e20 => {
+            copied(format!("{value:.0}").as_bytes(), to)
+        }
         Cell::Real(_) | Cell::Blob(_) => Err(no(cell, "whole number")),
         _ => any(cell, to),
     }
