@@ -226,6 +226,13 @@ fn bound<'py>(py: Python<'py>, params: &Params) -> PyResult<pyo3::Bound<'py, PyA
     })
 }
 
+const OTHER_THREAD: &str =
+    "make it with sqlite3.connect(..., check_same_thread=False), or give the file's URL";
+
+/// Python's module can give text as bytes, but then nobody tells it from a BLOB.
+const NOT_UTF8: &str = "read its bytes: CAST(\"<column>\" AS BLOB) in the query, or the file's URL instead of the \
+                        sqlite3.Connection and schema={\"<column>\": \"binary\"}";
+
 /// The core's error of what Python's module raised.
 #[allow(clippy::needless_pass_by_value)] // what `map_err` gives
 fn error_of(error: PyErr) -> Error {
@@ -237,8 +244,12 @@ fn error_of(error: PyErr) -> Error {
             return longshore_sqlite::error(code, &message);
         }
         let module = raised.get_type().module().map(|module| module.to_string()).unwrap_or_default();
+        if module == "sqlite3" && message.starts_with("Could not decode to UTF-8") {
+            return Error::data(format!("{message} [sqlite3 of Python]")).with_hint(NOT_UTF8);
+        }
         if module == "sqlite3" {
-            return Error::programming(format!("{message} [sqlite3 of Python]"));
+            let error = Error::programming(format!("{message} [sqlite3 of Python]"));
+            return if message.contains("same thread") { error.with_hint(OTHER_THREAD) } else { error };
         }
         // Ours, and what is no failure of the statement, goes through as it is.
         let kind =
