@@ -5,7 +5,7 @@ Needs a PostgreSQL of the newest version, one with each extension, a MariaDB and
 
 from contextlib import ExitStack
 
-from tests.conformance import mysql, postgresql
+from tests.conformance import mysql, postgresql, sqlite
 from tests.servers import Endpoint, MariaDB, MySQL, PostgreSQL
 
 
@@ -19,6 +19,7 @@ def main() -> None:
         postgresql.PAGE.write_text(postgresql.page(postgresql.Places(start(()), start).find))
         servers = {"MariaDB": stack.enter_context(MariaDB()), "MySQL": stack.enter_context(MySQL())}
         mysql.PAGE.write_text(mysql.page(lambda name: servers[name].url()))
+        sqlite.PAGE.write_text(sqlite.page())
 
 
 if __name__ == "__main__":
