@@ -8,13 +8,11 @@ import contextlib
 import select
 import socket
 import ssl
-import threading
 from collections.abc import Iterator
 
 from tests.certificates import Certificates
-from tests.servers import LOOPBACK
+from tests.mysql.relay import HEADER, packet, relay
 
-HEADER = 4
 #: A client's answer that is this short asks for TLS.
 SSL_REQUEST = 32
 CHUNK = 1 << 16
@@ -23,26 +21,14 @@ CHUNK = 1 << 16
 @contextlib.contextmanager
 def bridge(upstream: tuple[str, int], files: Certificates) -> Iterator[int]:
     """Give the port of a bridge to a server, with the certificate of the same server."""
-    listener = socket.create_server((LOOPBACK, 0))
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                threading.Thread(target=_carry, args=(client, upstream, files), daemon=True).start()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    yield listener.getsockname()[1]
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join()
+    with relay(lambda client: _carry(client, upstream, files)) as port:
+        yield port
 
 
 def _carry(client: socket.socket, upstream: tuple[str, int], files: Certificates) -> None:
-    with contextlib.suppress(OSError), client, socket.create_connection(upstream) as server:
-        client.sendall(_packet(server))
-        answer = _packet(client)
+    with socket.create_connection(upstream) as server:
+        client.sendall(packet(server))
+        answer = packet(client)
         server.sendall(answer)
         if len(answer) == HEADER + SSL_REQUEST:
             with (
@@ -52,11 +38,6 @@ def _carry(client: socket.socket, upstream: tuple[str, int], files: Certificates
                 _pump(inner, outer)
         else:
             _pump(client, server)
-
-
-def _packet(source: socket.socket) -> bytes:
-    header = source.recv(HEADER, socket.MSG_WAITALL)
-    return header + source.recv(int.from_bytes(header[:3], "little"), socket.MSG_WAITALL)
 
 
 def _towards_clients(files: Certificates) -> ssl.SSLContext:

@@ -160,20 +160,69 @@ mod tests {
 
     use super::*;
 
+    fn text() -> Vec<u8> {
+        b"a text, a text, a text, a text".repeat(20)
+    }
+
+    fn unpack(compression: Compression, frame: &[u8], length: usize) -> Result<Vec<u8>> {
+        let mut into = Vec::new();
+        decompress(compression, frame, length, &mut into).map(|()| into)
+    }
+
+    /// What `zstd` 1.5.4 made of the text: at level 3 and at level 19, with and without the length and a checksum.
+    const ZSTD: [&str; 4] = [
+        "28b52ffd6058010d0200406120746578742c202720f095030428204001010a08504080820428204001010a0850408002022a204001010a08\
+         504080020214244001010a0c01991430457201",
+        "28b52ffd605801950000406120746578742c2002003782aa40e57201",
+        "28b52ffd00580d0200406120746578742c202720f095030428204001010a08504080820428204001010a0850408002022a204001010a0850\
+         4080020214244001010a0c01991430457201",
+        "28b52ffd0468950000406120746578742c2002003782aa40e572010ddb8324",
+    ];
+
+    fn bytes(digits: &str) -> Vec<u8> {
+        let digits: Vec<u32> = digits.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        digits.chunks(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
+    }
+
+    fn packed() -> Vec<(Compression, Vec<u8>)> {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&text()).unwrap();
+        let zstd = ZSTD.iter().map(|digits| (Compression::Zstd, bytes(digits)));
+        [(Compression::Zlib, encoder.finish().unwrap())].into_iter().chain(zstd).collect()
+    }
+
     #[test]
     fn frames_hold_what_they_claim() {
-        let text = b"a text, a text, a text, a text".repeat(20);
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(&text).unwrap();
-        let frame = encoder.finish().unwrap();
-        let unpack = |frame: &[u8], length: usize| {
-            let mut into = Vec::new();
-            decompress(Compression::Zlib, frame, length, &mut into).map(|()| into)
-        };
-        assert_eq!(unpack(&frame, text.len()).unwrap(), text);
-        assert!(unpack(&frame, text.len() - 1).is_err() && unpack(&frame, text.len() + 1).is_err());
-        assert!(unpack(&frame[..frame.len() / 2], text.len()).is_err());
-        let mut into = Vec::new();
-        assert!(decompress(Compression::Zstd, &frame, text.len(), &mut into).is_err());
+        let text = text();
+        for (compression, frame) in packed() {
+            assert_eq!(unpack(compression, &frame, text.len()).unwrap(), text);
+            assert!(unpack(compression, &frame, text.len() - 1).is_err());
+            assert!(unpack(compression, &frame, text.len() + 1).is_err());
+        }
+    }
+
+    #[test]
+    fn frames_that_are_cut_or_of_another_kind_are_errors() {
+        let text = text();
+        for (compression, frame) in packed() {
+            for cut in 0..frame.len() - 4 {
+                assert!(unpack(compression, &frame[..cut], text.len()).is_err(), "{compression:?} {cut}");
+            }
+            let other = if compression == Compression::Zlib { Compression::Zstd } else { Compression::Zlib };
+            assert!(unpack(other, &frame, text.len()).is_err());
+        }
+    }
+
+    #[test]
+    fn frames_with_a_wrong_bit_are_errors_or_have_the_length_that_they_claim() {
+        let text = text();
+        for (compression, frame) in packed() {
+            for bit in 0..frame.len() * 8 {
+                let mut wrong = frame.clone();
+                wrong[bit / 8] ^= 1 << (bit % 8);
+                let got = unpack(compression, &wrong, text.len());
+                assert!(got.is_err() || got.unwrap().len() == text.len());
+            }
+        }
     }
 }
