@@ -69,13 +69,15 @@ def read_sql(
         One statement that returns rows, or a list of statements with the same columns, whose results follow one
         another and are all read at one moment of the database.
     ``conn``
-        A URL, a dict of the source's keywords, in which ``password`` may be a callable, a ``Connection`` or a
-        ``Pool``. ConnectorX's order, ``(conn, query)``, is recognised too.
+        A URL (``postgresql://``, ``mysql://``, ``mariadb://``, ``sqlite:///``), a dict of the source's keywords, in
+        which ``password`` may be a callable, a ``Connection``, a ``Pool`` or a ``sqlite3.Connection``. ConnectorX's
+        order, ``(conn, query)``, is recognised too.
     ``return_type``
         ``"pandas"``, ``"arrow"`` (a ``pyarrow.Table``), ``"arrow_stream"`` (a ``longshore.Stream``, which reads while
         it is consumed), ``"polars"`` or ``"numpy"`` (a dict of masked arrays).
     ``params``
-        Values that the server binds: a sequence for ``$1``, ``$2``, ..., or a dict for ``:name``.
+        Values that the server binds: a sequence for PostgreSQL's ``$1``, ``$2``, ... and for MySQL's and SQLite's
+        ``?``, or a dict for ``:name``.
     ``schema``
         Arrow types by column that replace the type policy's; a value that does not fit is a ``DataError``.
     ``dtype_backend``
@@ -84,7 +86,8 @@ def read_sql(
         For pandas: the column or columns of the index.
     ``partition_num``
         How many connections read a part each, all at one moment; ``"auto"`` lets the source choose. Alone, it splits a
-        table by its blocks. What cannot be split exactly is read over one connection, with a ``SerialReadWarning``.
+        table by its blocks, primary key or rowids. What cannot be split exactly is read over one connection, with a
+        ``SerialReadWarning``.
     ``partition_on``, ``partition_range``
         A column of the result to split any query by, and its lowest and highest value where they are known.
     ``batch_size``
