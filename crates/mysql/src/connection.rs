@@ -1,6 +1,6 @@
 //! One connection: commands out, answers in, and what becomes of it at its end.
 
-mod own;
+pub(crate) mod own;
 mod stop;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use longshore_cells::{Cells, Span, Spans};
 use longshore_core::ReadOptions;
 
 use crate::channel::{Compression, decompress};
-use crate::connection::text_row;
+use crate::connection::own::text_row;
 use crate::decode::{Context, Format, decoder};
 use crate::handshake::Greeting;
 use crate::layout::Layout;

@@ -7,7 +7,8 @@ mod connection;
 mod decode;
 mod driver;
 mod encode;
-#[cfg(fuzzing)]
+// Tests build it too, so that it keeps up with what it calls.
+#[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod handshake;
 mod layout;

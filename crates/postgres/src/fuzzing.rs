@@ -15,6 +15,9 @@ use crate::types::{Attribute, Format, Kind, Type, builtin_types};
 use crate::wanted::normalised;
 
 /// Reads `bytes` as messages of every kind that a server sends.
+///
+/// # Panics
+/// When a cell lies outside of its row.
 pub fn messages(bytes: &[u8]) {
     let mut rest = bytes;
     while let Ok(Some(got)) = frame(rest) {
@@ -69,9 +72,11 @@ pub fn cells(bytes: &[u8]) {
     let _ = decoder.size();
     let array = decoder.finish();
     valid(&array, spans.len());
-    if wanted == *field.data_type() {
-        if let Ok((_, settled)) = settle(&Arc::new(field), vec![array], format, &options) {
-            settled.iter().for_each(|array| valid(array, spans.len()));
+    if wanted == *field.data_type()
+        && let Ok((_, settled)) = settle(&Arc::new(field), vec![array], format, &options)
+    {
+        for array in &settled {
+            valid(array, spans.len());
         }
     }
 }
@@ -94,7 +99,7 @@ fn options(how: u8) -> ReadOptions {
 
 /// A type with a modifier or without, alone, in arrays or in a composite.
 fn shaped(builtins: &[Type], which: u8, shape: u8) -> Type {
-    let modifiers = [-1, (10 << 16 | 2) + 4, (38 << 16) + 4, (76 << 16 | 38) + 4, (3 << 16 | 0x7fe) + 4];
+    let modifiers = [-1, (10 << 16 | 2) + 4, (38 << 16) + 4, (76 << 16 | 0x26) + 4, (3 << 16 | 0x7fe) + 4];
     let modifier = modifiers[usize::from(shape >> 4) % modifiers.len()];
     let plain = builtins[usize::from(which) % builtins.len()].clone().with_modifier(modifier);
     let labels: Arc<[String]> = Arc::new(["a".to_owned(), String::new(), "größe".to_owned()]);

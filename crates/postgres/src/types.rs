@@ -185,7 +185,7 @@ pub(crate) fn class(oid: u32) -> Option<Class> {
 }
 
 /// Every builtin type of the table.
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) fn builtin_types() -> Vec<Type> {
     BUILTINS.iter().filter_map(|builtin| Type::builtin(builtin.oid)).collect()
 }
