@@ -38,7 +38,7 @@ pub use query::{Param, Params, Query, Value};
 pub use read::{Decimals, OnOdd, Protocol, ReadOptions, TinyInt1, Uuids};
 pub use relay::Relay;
 pub use secret::{PasswordSource, Secret};
-pub use session::{Batches, Cancel, Column, Driver, Failed, Session, Settled, Settler, Transaction};
+pub use session::{Batches, Column, Driver, Failed, Session, Settled, Settler, Transaction};
 pub use source::{Direct, Home, Reserved, Sessions, Source};
 pub use split::{Division, Parts, Split};
 pub use target::{Target, percent_decode};

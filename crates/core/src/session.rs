@@ -96,9 +96,6 @@ pub trait Session: Send {
     /// Begins to serve another caller: from here on, every wait looks at `watch`, and what others may have changed
     /// in the database meanwhile is learnt anew.
     fn attend(&mut self, watch: &Watch);
-
-    /// A handle that stops what this session runs, from any thread.
-    fn canceller(&self) -> Arc<dyn Cancel>;
 }
 
 /// The session without its transaction; `None` where it is lost. The caller's own deadline may be why the transaction
@@ -165,10 +162,4 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     /// Gives the session back, ready for the next statement; what still runs on it is cancelled first. `None` where
     /// it is lost.
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>>;
-}
-
-/// Stops a running statement from another thread.
-pub trait Cancel: Send + Sync {
-    /// Asks the server to stop; returns when the request has been delivered.
-    fn cancel(&self) -> Result<()>;
 }

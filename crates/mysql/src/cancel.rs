@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Cancel, Result, Watch};
+use longshore_core::{Result, Watch};
 
 use crate::connection::Connection;
 use crate::settings::Settings;
@@ -17,8 +17,9 @@ pub(crate) struct Canceller {
     pub(crate) thread: u32,
 }
 
-impl Cancel for Canceller {
-    fn cancel(&self) -> Result<()> {
+impl Canceller {
+    /// Asks the server to stop; returns when the request has been delivered.
+    pub(crate) fn cancel(&self) -> Result<()> {
         // The caller's own deadline may be over: that is why it cancels.
         let watch = Watch::never().at_most(PATIENCE);
         let mut connection = Connection::open_bare(&self.settings, &watch)?;

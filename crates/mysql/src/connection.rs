@@ -6,7 +6,7 @@ mod stop;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Cancel, Error, Kind, Result, Transaction, Watch};
+use longshore_core::{Error, Kind, Result, Transaction, Watch};
 
 use crate::cancel::Canceller;
 use crate::message::{
@@ -126,8 +126,8 @@ impl Connection {
     }
 
     /// A handle that stops what runs here.
-    pub(crate) fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Canceller { settings: self.settings.clone(), thread: self.link.greeting.thread })
+    pub(crate) fn canceller(&self) -> Canceller {
+        Canceller { settings: self.settings.clone(), thread: self.link.greeting.thread }
     }
 
     /// The database that a further session would begin with.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions,
-    Result, Session, Sink, Split, Target, Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
+    Session, Sink, Split, Target, Transaction, Watch,
 };
 
 use crate::connection::{Connection, Prepared};
@@ -375,9 +375,5 @@ impl Session for MySqlSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.connection.attend(watch);
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use longshore_core::{Cancel, Error, Result, Watch};
+use longshore_core::{Error, Result, Watch};
 use longshore_wire::{Address, Keepalive, Socket};
 
 use crate::negotiation::{Upgrade, Upgraded, refused, upgrade};
@@ -29,10 +29,9 @@ impl Canceller {
         let length = u32::try_from(8 + self.key.len()).unwrap_or(u32::MAX);
         [&length.to_be_bytes()[..], &CODE, &self.key].concat()
     }
-}
 
-impl Cancel for Canceller {
-    fn cancel(&self) -> Result<()> {
+    /// Asks the server to stop; returns when the request has been delivered.
+    pub(crate) fn cancel(&self) -> Result<()> {
         if self.key.is_empty() {
             return Err(Error::operational(format!(
                 "{} gave no key to cancel its statements with",

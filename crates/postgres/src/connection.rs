@@ -6,7 +6,7 @@ pub(crate) mod pipeline;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use longshore_core::{Cancel, Error, Kind, Result, Transaction, Watch};
+use longshore_core::{Error, Kind, Result, Transaction, Watch};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
@@ -84,11 +84,6 @@ impl Connection {
             transaction: Transaction::None,
             owner: std::process::id(),
         })
-    }
-
-    /// A handle that stops what runs here.
-    pub(crate) fn canceller(&self) -> std::sync::Arc<dyn Cancel> {
-        self.link.canceller.clone()
     }
 
     /// Whether the server's binary forms are PostgreSQL's. H2's temporal ones are not, and it says so.

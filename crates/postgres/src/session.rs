@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Load, NATIVE_TYPE, Protocol, Query, ReadOptions,
-    Result, Session, Sink, Split, Target, Transaction, Value, Watch, has_deferred,
+    Batches, Column, Division, Error, Failed, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
+    Session, Sink, Split, Target, Transaction, Value, Watch, has_deferred,
 };
 
 use crate::catalogue::Catalogue;
@@ -336,10 +336,6 @@ impl Session for PostgresSession {
         self.used |= self.setup.take().is_some();
         self.connection.attend(watch);
         self.catalogue.forget();
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
     }
 }
 

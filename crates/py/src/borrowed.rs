@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Home, Kind, Load, Params, Query, ReadOptions, Reserved,
-    Result, Session, Sessions, Settler, Sink, Source, Split, Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Home, Kind, Load, Params, Query, ReadOptions, Reserved, Result,
+    Session, Sessions, Settler, Sink, Source, Split, Transaction, Watch,
 };
 use longshore_sqlite::{Bound, Cell, Collector, Database, Facts, encode, plan, replica};
 use pyo3::exceptions::PyException;
@@ -358,19 +358,6 @@ impl Session for BorrowedSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.watch = watch.clone();
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Interrupt(self.connection.clone()))
-    }
-}
-
-struct Interrupt(Arc<Py<PyAny>>);
-
-impl Cancel for Interrupt {
-    fn cancel(&self) -> Result<()> {
-        let interrupted = Python::try_attach(|py| self.0.call_method0(py, "interrupt").map(drop));
-        interrupted.unwrap_or(Ok(())).map_err(error_of)
     }
 }
 

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::Arc;
 
 use longshore_core::{
-    Batches, Cancel, Column, Division, Error, Failed, Kind, Load, Query, ReadOptions, Result, Session, Sink,
-    Split, Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Kind, Load, Query, ReadOptions, Result, Session, Sink, Split,
+    Transaction, Watch,
 };
 
 use crate::cell::Cell;
 use crate::encode;
-use crate::library::{Connection, Interrupter, Origin, Statement};
+use crate::library::{Connection, Origin, Statement};
 use crate::plan::{Facts, Plan, plan};
 use crate::rows::{Collector, Rows};
 use crate::settings::Settings;
@@ -293,18 +292,5 @@ impl Session for SqliteSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.connection.attend(watch);
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Canceller(self.connection.interrupter()))
-    }
-}
-
-struct Canceller(Interrupter);
-
-impl Cancel for Canceller {
-    fn cancel(&self) -> Result<()> {
-        self.0.interrupt();
-        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Cancel, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Load, Parts, Query,
+    Batches, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Load, Parts, Query,
     ReadOptions, Result, Session, Sink, Split, Target, Transaction, Watch,
 };
 
@@ -229,18 +229,6 @@ impl Session for FakeSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.watch = watch.clone();
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(NoCancel)
-    }
-}
-
-struct NoCancel;
-
-impl Cancel for NoCancel {
-    fn cancel(&self) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use longshore_core::{Cancel, Kind, Never};
+use longshore_core::{Kind, Never};
 
 use super::*;
 

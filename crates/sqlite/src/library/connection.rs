@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use libsqlite3_sys as ffi;
@@ -25,7 +25,7 @@ pub(crate) struct Open {
     pub(crate) patience: Duration,
 }
 
-/// A connection. One thread at a time uses it, save for [`Interrupter`].
+/// A connection. One thread at a time uses it.
 pub(crate) struct Connection(Arc<Handle>);
 
 pub(super) struct Handle {
@@ -37,7 +37,7 @@ pub(super) struct Handle {
 // SAFETY: SQLite is compiled threadsafe; a connection opened with NOMUTEX may move between threads as long as one at a
 // time uses it. `Connection` and `Statement`, which together stand for it, are moved together and are not `Sync`.
 unsafe impl Send for Handle {}
-// SAFETY: the one thing that another thread does with a handle is `sqlite3_interrupt`, which is made for that.
+// SAFETY: a handle is shared only by a connection and its statements, which move together: an `Arc` moves what is `Sync`.
 unsafe impl Sync for Handle {}
 
 impl Connection {
@@ -150,10 +150,6 @@ impl Connection {
         (code == ffi::SQLITE_OK).then_some((not_null != 0, primary != 0))
     }
 
-    pub(crate) fn interrupter(&self) -> Interrupter {
-        Interrupter(Arc::downgrade(&self.0))
-    }
-
     pub(super) fn raw(&self) -> *mut ffi::sqlite3 {
         self.0.raw
     }
@@ -202,18 +198,6 @@ impl Drop for Handle {
         if self.process == std::process::id() {
             // SAFETY: nobody uses the handle any more; statements hold it, so all of them are finalized.
             unsafe { ffi::sqlite3_close(self.raw) };
-        }
-    }
-}
-
-/// Stops what a connection runs, from any thread.
-pub(crate) struct Interrupter(Weak<Handle>);
-
-impl Interrupter {
-    pub(crate) fn interrupt(&self) {
-        if let Some(handle) = self.0.upgrade() {
-            // SAFETY: the handle is kept open meanwhile.
-            unsafe { ffi::sqlite3_interrupt(handle.raw) };
         }
     }
 }

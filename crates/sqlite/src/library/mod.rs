@@ -8,6 +8,6 @@ mod snapshot;
 mod statement;
 mod watching;
 
-pub(crate) use connection::{Connection, Interrupter, Open};
+pub(crate) use connection::{Connection, Open};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use statement::{Origin, Signature, Statement};
