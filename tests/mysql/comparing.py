@@ -12,6 +12,8 @@ from tests.mysql.reading import table
 
 #: The rows of the table `parted` of the fixture `filled`.
 ROWS = 3000
+#: The rows of the table `ships` of the fixture `harbour`.
+SHIPS = 1500
 Options = dict[str, Any]
 
 

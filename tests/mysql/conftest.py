@@ -8,9 +8,11 @@ import pytest
 
 from tests.conftest import require
 from tests.cutter import Cutter
-from tests.mysql.comparing import ROWS, Options
+from tests.mysql.comparing import ROWS, SHIPS, Options
 from tests.servers import MariaDB, MySQL, Mysqld, MySQLEndpoint
 
+#: Words that are equal in most collations, and not the same.
+WORDS = ["a", "A", "á", "b", "B", "ss", "ß", "ä", "ae", "_", "", " ", "z "]
 KINDS: dict[str, type[Mysqld]] = {"mariadb": MariaDB, "mysql": MySQL}
 
 
@@ -93,3 +95,31 @@ def filled(server: MySQLEndpoint) -> Iterator[str]:
     """)
     yield server.url()
     server.sql("DROP TABLE parted, bare, void, small")
+
+
+@pytest.fixture(scope="session")
+def harbour(server: MySQLEndpoint) -> Iterator[str]:
+    """Give the URL of a server with tables whose columns are of many types, each with equal values and NULLs."""
+    values = ", ".join(
+        f"({i}, {i % 9 or 'NULL'}, '{WORDS[i % len(WORDS)]}', '{WORDS[i % len(WORDS)].strip()}', {i % 11}.{i % 3}0, "
+        f"{'-0.0' if i % 8 == 0 else i % 8}, '2020-01-01' + INTERVAL {i % 60} HOUR, {i % 4 + 1}, {i % 5}, "
+        f"unhex(md5({i % 17})), {i % 7 or 'NULL'}, '{i % 30}')"
+        for i in range(SHIPS)
+    )
+    server.sql(f"""
+        DROP VIEW IF EXISTS berths, plain, latest; DROP TABLE IF EXISTS ships, ports;
+        CREATE TABLE ships (id int PRIMARY KEY, k int, word varchar(20), bin varchar(20) COLLATE utf8mb4_bin,
+            price decimal(9,2), weight double, at datetime, kind enum('z','a','M','b'), flag bit(4), hash binary(16),
+            port int, number varchar(10), KEY (k), KEY (word));
+        INSERT INTO ships VALUES {values};
+        CREATE TABLE ports (id int PRIMARY KEY, name varchar(20) NOT NULL, word varchar(20) COLLATE utf8mb4_unicode_ci);
+        INSERT INTO ports VALUES (1, 'Ayr', 'a'), (2, 'Brest', 'A'), (3, 'Cork', 'b'), (4, 'Deal', 'ss'),
+            (5, 'Eu', NULL);
+        CREATE VIEW berths AS SELECT k, word, count(*) AS ships, sum(price) AS total FROM ships GROUP BY k, word;
+        CREATE VIEW plain (number, named) AS
+            SELECT s.id + 1, p.name FROM ships AS s JOIN ports AS p ON p.id = s.port;
+        CREATE VIEW latest AS SELECT port, max(at) AS at FROM ships GROUP BY port;
+        ANALYZE TABLE ships, ports;
+    """)
+    yield server.url()
+    server.sql("DROP VIEW berths, plain, latest; DROP TABLE ships, ports")

@@ -3,20 +3,27 @@
 //! See `docs/design/mysql.md`.
 
 mod bounds;
+mod catalogue;
+mod grouping;
 mod halt;
+mod key;
 mod meeting;
+mod origin;
+mod provenance;
+mod refusal;
+mod shape;
 mod statement;
-mod tables;
+mod walk;
 
 use std::num::NonZeroUsize;
 
 use longshore_core::{Division, Params, Parts, Query, ReadOptions, Result, Split, Transaction};
 
-use bounds::Key;
+use catalogue::{Catalogue, Own};
 use halt::Halt;
+use key::Key;
 pub(crate) use meeting::{Keeping, join};
-use statement::Statement;
-use tables::Table;
+use statement::{Reading, Statement};
 
 use crate::session::MySqlSession;
 
@@ -63,27 +70,28 @@ fn divide(
         return Err(Halt::Whole);
     }
     let is_divided = queries.len() == 1;
-    let escapes = session.connection.escapes();
+    let own = Own::of(session)?;
     let statements = queries
         .iter()
-        .map(|query| Statement::of(query, escapes, is_divided))
+        .map(|query| Statement::of(query, own.reading, is_divided))
         .collect::<Result<Vec<_>, _>>()?;
-    let tables = tables::look_up(session, &statements)?;
+    let mut catalogue = catalogue::look_up(session, &own, &statements, is_divided)?;
     let number = match split.number {
         Some(_) => most,
-        None => sessions_for(tables.iter().map(|table| table.bytes).sum(), most),
+        None => sessions_for(catalogue.bytes(), most),
     };
     if number < 2 {
         return Err(Halt::Whole);
     }
     let parts = match statements.as_slice() {
-        [statement] => parts(session, statement, &tables, split, number)?,
+        [statement] => parts(session, statement, &mut catalogue, split, number)?,
         _ => queries.to_vec(),
     };
     if parts.len() < 2 {
         return Err(Halt::Whole);
     }
-    let snapshot = if options.snapshot { Some(meeting::call(session, &tables, options.lock)?) } else { None };
+    let snapshot =
+        if options.snapshot { Some(meeting::call(session, &catalogue, options.lock)?) } else { None };
     Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot })
 }
 
@@ -91,20 +99,20 @@ fn divide(
 fn parts(
     session: &mut MySqlSession,
     statement: &Statement,
-    tables: &[Table],
+    catalogue: &mut Catalogue,
     split: &Split,
     number: usize,
 ) -> Result<Vec<Query>, Halt> {
     let key = match &split.on {
-        Some(on) => Key::of_result(session, statement, on)?,
-        None => Key::of_table(session, statement, tables)?,
+        Some(on) => Key::of_result(session, statement, catalogue, on)?,
+        None => Key::of_table(session, statement, catalogue)?,
     };
-    let bytes = tables.iter().map(|table| table.bytes).sum();
-    let bounds = bounds::find(session, statement, &key, split.range.as_ref(), bytes, number)?;
-    let texts: Vec<String> =
-        key.conditions(&bounds).iter().map(|condition| key.part(statement, condition)).collect();
-    let parts: Vec<Query> = texts.into_iter().map(|text| statement.query(text)).collect();
-    if let (Some(part), true) = (parts.first(), split.on.is_some()) {
+    let bounds = bounds::find(session, statement, &key, split.range.as_ref(), catalogue.bytes(), number)?;
+    let conditions = key.conditions(&bounds);
+    let texts = conditions.iter().map(|condition| key.part(statement, condition));
+    let parts: Vec<Query> = texts.map(|text| Ok(statement.query(text?))).collect::<Result<_, Halt>>()?;
+    // The last one has all bounds.
+    if let (Some(part), true) = (parts.last(), split.on.is_some()) {
         check_types(session, statement, part)?;
     }
     Ok(parts)
@@ -113,13 +121,13 @@ fn parts(
 /// A query around another may have other types, where the server writes the inner one's rows down.
 fn check_types(session: &mut MySqlSession, statement: &Statement, part: &Query) -> Result<(), Halt> {
     use crate::types::Type;
-    let own = session.definitions(&statement.query(statement.text.clone()))?;
+    let own = session.definitions(&statement.whole())?;
     let parts = session.definitions(part)?;
     let is_alike = own.len() == parts.len()
-        && own
-            .iter()
-            .zip(&parts)
-            .all(|(own, part)| own.name == part.name && Type::of(own).class == Type::of(part).class);
+        && own.iter().zip(&parts).all(|(own, part)| {
+            let (its, parts) = (Type::of(own), Type::of(part));
+            own.name == part.name && its.class == parts.class && its.label == parts.label
+        });
     if is_alike { Ok(()) } else { Err(Halt::serial("the server gives a part of the query other types")) }
 }
 
@@ -129,8 +137,8 @@ fn sessions_for(bytes: u64, most: usize) -> usize {
 
 /// How many rows the server expects of `query`; `None` where it cannot say.
 pub(crate) fn estimate(session: &mut MySqlSession, query: &Query) -> Result<Option<u64>> {
-    let escapes = session.connection.escapes();
-    if query.params != Params::None || Statement::of(query, escapes, false).is_err() {
+    let reading = Reading { escapes: session.connection.escapes(), ansi: false };
+    if query.params != Params::None || Statement::of(query, reading, false).is_err() {
         return Ok(None);
     }
     let (names, rows) = match session.connection.table(&format!("EXPLAIN {}", query.text)) {

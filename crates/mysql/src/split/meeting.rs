@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use longshore_core::{Error, Kind, Result};
 
+use super::catalogue::{Catalogue, Table, View};
 use super::halt::Halt;
-use super::tables::Table;
 use crate::connection::Connection;
 use crate::message;
 use crate::session::MySqlSession;
@@ -45,6 +45,8 @@ struct Meeting {
     way: Way,
     /// Statements that touch each table, and keep it from being changed until the transaction's end.
     touches: Vec<String>,
+    /// The views, each with what has made it: it must be the same when it is touched.
+    views: Vec<(String, String)>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -59,8 +61,12 @@ struct State {
     lock: Option<Connection>,
 }
 
-/// Calls a meeting for the sessions that will read `tables`; gives its name.
-pub(super) fn call(session: &mut MySqlSession, tables: &[Table], may_lock: bool) -> Result<String, Halt> {
+/// Calls a meeting for the sessions that will read what the `catalogue` has; gives its name.
+pub(super) fn call(
+    session: &mut MySqlSession,
+    catalogue: &Catalogue,
+    may_lock: bool,
+) -> Result<String, Halt> {
     let (way, lock) = if has_positions(&mut session.connection)? {
         (Way::Binlog, None)
     } else if may_lock {
@@ -71,10 +77,12 @@ pub(super) fn call(session: &mut MySqlSession, tables: &[Table], may_lock: bool)
              moment instead",
         ));
     };
-    let touch = |table: &Table| format!("SELECT 1 FROM {} LIMIT 0", table.qualified());
+    let Catalogue { tables, views, .. } = catalogue;
+    let names = tables.iter().map(Table::qualified).chain(views.iter().map(View::qualified));
     let meeting = Arc::new(Meeting {
         way,
-        touches: tables.iter().map(touch).collect(),
+        touches: names.map(|name| format!("SELECT 1 FROM {name} LIMIT 0")).collect(),
+        views: views.iter().map(|view| (view.qualified(), view.definition.clone())).collect(),
         state: Mutex::new(State { lock, ..State::default() }),
         changed: Condvar::new(),
     });
@@ -173,6 +181,17 @@ pub(crate) fn join(session: &mut MySqlSession, name: &str, sessions: usize) -> R
         .with_hint("too much is being written: read without parts, or lock for a moment with options={\"lock\": True}"))
 }
 
+/// A view must be what it was when the parts were made of it.
+fn check_view(connection: &mut Connection, name: &str, definition: &str) -> Result<()> {
+    let rows = connection.rows(&format!("SHOW CREATE TABLE {name}"))?;
+    if rows.first().and_then(|row| row.get(1)?.as_deref()) == Some(definition) {
+        return Ok(());
+    }
+    Err(Error::operational(format!("the view {name} was changed while the read began"))
+        .with_sqlstate("40001")
+        .with_hint("read again"))
+}
+
 impl Meeting {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -195,6 +214,9 @@ impl Meeting {
         begin(connection)?;
         for touch in &self.touches {
             connection.run(touch)?;
+        }
+        for (name, definition) in &self.views {
+            check_view(connection, name, definition)?;
         }
         match self.way {
             Way::Lock => Ok(String::new()),
