@@ -18,6 +18,7 @@ mod split;
 mod store;
 mod types;
 mod wanted;
+mod write;
 
 pub use cell::Cell;
 pub use driver::Sqlite;

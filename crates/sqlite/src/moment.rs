@@ -1,6 +1,8 @@
 //! Dates and times as SQLite's own functions take them (`sqlite.org/lang_datefunc.html`, section 2): ISO texts, Unix
 //! seconds, Julian day numbers.
 
+use std::fmt::Write;
+
 use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
 
 /// What a text says.
@@ -60,21 +62,69 @@ pub(crate) fn time(text: &[u8]) -> Option<i64> {
 
 /// The text that [`date`] reads.
 pub(crate) fn date_text(days: i32) -> String {
-    let (year, month, day) = civil_from_days(i64::from(days));
-    format!("{year:04}-{month:02}-{day:02}")
+    let mut text = String::with_capacity(10);
+    push_date(&mut text, i64::from(days));
+    text
 }
 
 /// The text that [`timestamp`] reads.
 pub(crate) fn timestamp_text(microseconds: i64) -> String {
-    let days = i32::try_from(microseconds.div_euclid(DAY)).unwrap_or_default();
-    format!("{} {}", date_text(days), time_text(microseconds.rem_euclid(DAY)))
+    let mut text = String::with_capacity(26);
+    push_timestamp(&mut text, microseconds);
+    text
 }
 
 /// The text that [`time`] reads.
 pub(crate) fn time_text(microseconds: i64) -> String {
+    let mut text = String::with_capacity(15);
+    push_time(&mut text, microseconds);
+    text
+}
+
+/// Writes a day.
+pub(crate) fn push_date(text: &mut String, days: i64) {
+    let (year, month, day) = civil_from_days(days);
+    if (0..=9999).contains(&year) {
+        push_two(text, year / 100);
+        push_two(text, year % 100);
+    } else {
+        // A String takes everything.
+        let _ = write!(text, "{year:04}");
+    }
+    text.push('-');
+    push_two(text, month);
+    text.push('-');
+    push_two(text, day);
+}
+
+/// Writes a moment.
+pub(crate) fn push_timestamp(text: &mut String, microseconds: i64) {
+    push_date(text, microseconds.div_euclid(DAY));
+    text.push(' ');
+    push_time(text, microseconds.rem_euclid(DAY));
+}
+
+/// Writes a time of day.
+pub(crate) fn push_time(text: &mut String, microseconds: i64) {
     let (seconds, fraction) = (microseconds / SECOND, microseconds % SECOND);
-    let clock = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if fraction == 0 { clock } else { format!("{clock}.{fraction:06}") }
+    push_two(text, seconds / 3600);
+    text.push(':');
+    push_two(text, seconds / 60 % 60);
+    text.push(':');
+    push_two(text, seconds % 60);
+    if fraction != 0 {
+        text.push('.');
+        push_two(text, fraction / 10_000);
+        push_two(text, fraction / 100 % 100);
+        push_two(text, fraction % 100);
+    }
+}
+
+/// Writes a number below 100.
+fn push_two(text: &mut String, value: i64) {
+    for digit in [value / 10, value % 10] {
+        text.push(char::from(b'0' + u8::try_from(digit).unwrap_or_default()));
+    }
 }
 
 /// Any of SQLite's texts; `None` for another text, and for one that is finer than microseconds.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Kind, Load, Query, ReadOptions, Result, Session, Sink, Split,
+    Batches, Column, Division, Error, Failed, Load, Query, ReadOptions, Result, Session, Sink, Split,
     Transaction, Watch,
 };
 
@@ -244,9 +244,8 @@ impl Session for SqliteSession {
         }
     }
 
-    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
-        Err(Failed { error, session: Some(self) })
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        crate::write::write(self, load)
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {

@@ -84,6 +84,17 @@ impl Connection {
         self.0.watching.attend(watch);
     }
 
+    /// From here on no statement is stopped while it works, until `hold` is false: [`Connection::check`] tells instead.
+    /// (A change that is stopped takes the whole transaction with it.)
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.0.watching.hold(is_held);
+    }
+
+    /// Fails where a statement should have been stopped.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.0.watching.take_stopped().map_or(Ok(()), Err)
+    }
+
     /// Whether this is the process that opened it: locks do not pass to a forked child.
     pub(crate) fn is_ours(&self) -> bool {
         self.0.process == std::process::id()

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod connection;
+mod insert;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod locks;
 mod snapshot;
@@ -9,5 +10,6 @@ mod statement;
 mod watching;
 
 pub(crate) use connection::{Connection, Open};
+pub(crate) use insert::Insert;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use statement::{Origin, Signature, Statement};

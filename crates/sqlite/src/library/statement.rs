@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use libsqlite3_sys as ffi;
-use longshore_core::Result;
+use longshore_core::{Error, Result};
 
 use super::connection::Handle;
 use crate::cell::Cell;
@@ -36,6 +36,14 @@ pub(crate) type Signature = (String, Option<String>);
 impl Statement {
     pub(super) fn new(raw: *mut ffi::sqlite3_stmt, handle: Arc<Handle>) -> Option<Self> {
         NonNull::new(raw).map(|raw| Self { raw, handle, starved: std::cell::Cell::new(false) })
+    }
+
+    pub(super) fn raw(&self) -> *mut ffi::sqlite3_stmt {
+        self.raw.as_ptr()
+    }
+
+    pub(super) fn error(&self) -> Error {
+        self.handle.error()
     }
 
     /// Goes to the next row; false after the last.

@@ -27,11 +27,20 @@ struct State {
     waiting_since: Option<Instant>,
     /// Why a statement was stopped.
     stopped: Option<Error>,
+    /// Whether a statement goes on where it would be stopped.
+    is_held: bool,
 }
 
 impl Watching {
     pub(super) fn new(watch: Watch, patience: Duration) -> Self {
-        let state = State { watch, last: Instant::now(), patience, waiting_since: None, stopped: None };
+        let state = State {
+            watch,
+            last: Instant::now(),
+            patience,
+            waiting_since: None,
+            stopped: None,
+            is_held: false,
+        };
         Self(Mutex::new(state))
     }
 
@@ -43,6 +52,12 @@ impl Watching {
         let mut state = self.state();
         state.watch = watch.clone();
         state.stopped = None;
+        state.is_held = false;
+    }
+
+    /// Has statements go on where they would be stopped.
+    pub(super) fn hold(&self, is_held: bool) {
+        self.state().is_held = is_held;
     }
 
     /// Why a statement was stopped, which is now forgotten.
@@ -68,10 +83,10 @@ impl Watching {
     fn may_work(&self) -> bool {
         let mut state = self.state();
         if state.last.elapsed() < EVERY {
-            return state.stopped.is_none();
+            return state.stopped.is_none() || state.is_held;
         }
         state.last = Instant::now();
-        state.may_go_on()
+        state.may_go_on() || state.is_held
     }
 
     /// Whether to try once more for a lock, after a sleep.

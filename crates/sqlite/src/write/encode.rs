@@ -1,0 +1,254 @@
+//! A value -> what SQLite stores of it, by the column that it goes into.
+
+use std::borrow::Cow;
+
+use longshore_cells::Item;
+use longshore_core::{Error, Kind, Place};
+
+use super::affinity::Affinity;
+use super::target::Column;
+use super::texts;
+use crate::cell::{Cell, exact_double, real_text};
+use crate::types::Class;
+
+/// What a column does to the values that go into it.
+pub(super) struct Encoder {
+    place: Place,
+    class: Class,
+    affinity: Affinity,
+    nulls: Nulls,
+}
+
+/// What NULL is in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nulls {
+    Stored,
+    /// Against its NOT NULL.
+    Refused,
+    /// No key that another row could have.
+    NoKey,
+    /// SQLite would put the next number in its place.
+    Numbered,
+}
+
+/// Why a value cannot be stored as it is, and what to do.
+pub(super) struct Refusal {
+    why: Cow<'static, str>,
+    hint: &'static str,
+}
+
+pub(super) type Encoded<'a> = Result<Cell<'a>, Refusal>;
+
+#[cold]
+pub(super) fn refused<T>(why: impl Into<Cow<'static, str>>, hint: &'static str) -> Result<T, Refusal> {
+    Err(Refusal { why: why.into(), hint })
+}
+
+impl Encoder {
+    /// What `column` takes; `is_key` where its value tells the rows of an upsert apart.
+    pub(super) fn new(column: &Column, name: &str, is_key: bool) -> Self {
+        let affinity = Affinity::of(&column.declared, column.is_strict);
+        let class = match Class::of(&column.declared) {
+            // What the name says is not what the column does.
+            Class::Int | Class::UInt | Class::Bool | Class::Float | Class::Fraction | Class::Number
+                if affinity == Affinity::Text =>
+            {
+                Class::Text
+            }
+            class => class,
+        };
+        let nulls = match () {
+            () if is_key => Nulls::NoKey,
+            () if column.is_rowid => Nulls::Numbered,
+            () if column.not_null => Nulls::Refused,
+            () => Nulls::Stored,
+        };
+        let native_type = (!column.declared.is_empty()).then(|| column.declared.clone());
+        let place = Place { column: Some(name.to_owned()), row: None, native_type };
+        Self { place, class, affinity, nulls }
+    }
+
+    /// What is stored of `item`, with a text of its own in `text`.
+    #[inline]
+    pub(super) fn cell<'a>(&self, item: &Item<'a>, text: &'a mut String) -> Encoded<'a> {
+        if matches!(item, Item::Null) {
+            return if self.nulls == Nulls::Stored { Ok(Cell::Null) } else { self.null() };
+        }
+        match self.class {
+            Class::Int | Class::UInt | Class::Bool | Class::Float | Class::Fraction | Class::Number => {
+                self.number(item)
+            }
+            Class::Text => match item {
+                Item::Text(value) => self.kept(value),
+                _ => self.written(item, text),
+            },
+            Class::Blob => match item {
+                Item::Bytes(value) => Ok(Cell::Blob(value)),
+                Item::Uuid(value) => Ok(Cell::Blob(*value)),
+                _ => refused("is no bytes", "give bytes, or write into a column for it"),
+            },
+            Class::Date | Class::Timestamp | Class::Instant | Class::Time => {
+                texts::moment(self.class, item, text)
+            }
+            Class::Any => self.any(item, text),
+        }
+    }
+
+    /// The error of `item` in `row` of the whole input.
+    #[cold]
+    pub(super) fn error(&self, item: &Item<'_>, refusal: &Refusal, row: u64) -> Error {
+        let kind = if matches!(item, Item::Null) && self.nulls == Nulls::Refused {
+            Kind::Integrity
+        } else {
+            Kind::Data
+        };
+        let error = Error::new(kind, format!("{} {}", item.shown(), refusal.why))
+            .with_hint(refusal.hint)
+            .at(Place { row: Some(row), ..self.place.clone() });
+        if kind == Kind::Integrity { error.with_sqlstate("23502") } else { error }
+    }
+
+    #[cold]
+    fn null<'a>(&self) -> Encoded<'a> {
+        match self.nulls {
+            Nulls::NoKey => refused("is no key: it equals nothing", "give every row a key"),
+            Nulls::Numbered => refused(
+                "in a column that SQLite numbers itself would become a number",
+                "leave the column out of the data, or give every row a number",
+            ),
+            _ => refused("in a column that is NOT NULL", "give every row a value"),
+        }
+    }
+
+    fn any<'a>(&self, item: &Item<'a>, text: &'a mut String) -> Encoded<'a> {
+        match item {
+            Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Float(_) | Item::Double(_) => {
+                self.number(item)
+            }
+            Item::Text(value) => self.kept(value),
+            Item::Bytes(value) => Ok(Cell::Blob(value)),
+            _ => self.written(item, text),
+        }
+    }
+
+    /// A text that stays the text that it is.
+    #[inline]
+    fn kept<'a>(&self, text: &'a str) -> Encoded<'a> {
+        if self.affinity.changes(text) {
+            return refused(
+                "would become a number there",
+                "give numbers, or write into a column with TEXT in its type",
+            );
+        }
+        Ok(Cell::Text(text.as_bytes()))
+    }
+
+    fn written<'a>(&self, item: &Item<'_>, text: &'a mut String) -> Encoded<'a> {
+        texts::write(item, text)?;
+        self.kept(text)
+    }
+
+    fn number<'a>(&self, item: &Item<'_>) -> Encoded<'a> {
+        match item {
+            Item::Bool(value) if self.class != Class::Float => Ok(Cell::Integer(i64::from(*value))),
+            Item::Int(value) => self.integer(*value),
+            Item::UInt(value) => match i64::try_from(*value) {
+                Ok(value) => self.integer(value),
+                Err(_) => refused("is beyond SQLite's integers", "write it into a column of TEXT"),
+            },
+            Item::Float(value) => self.real(f64::from(*value)),
+            Item::Double(value) => self.real(*value),
+            Item::Decimal(digits, scale) => self.decimal(*digits, *scale),
+            Item::WideDecimal(..) => too_long(),
+            Item::Text(text) => self.number_in(text),
+            _ => refused("is no number", "give numbers, or write into a column for it"),
+        }
+    }
+
+    #[inline]
+    fn integer<'a>(&self, value: i64) -> Encoded<'a> {
+        match self.class {
+            Class::UInt if value < 0 => refused("is negative", "write it into a column of INTEGER"),
+            Class::Bool if !(0..=1).contains(&value) => {
+                refused("is neither 0 nor 1", "write it into a column of INTEGER")
+            }
+            _ if self.affinity == Affinity::Real => match exact_double(value) {
+                Some(value) => Ok(Cell::Real(value)),
+                None => refused("would be rounded", "write it into a column of INTEGER"),
+            },
+            _ => Ok(Cell::Integer(value)),
+        }
+    }
+
+    #[inline]
+    fn real<'a>(&self, value: f64) -> Encoded<'a> {
+        if value.is_nan() {
+            return refused("would become NULL: SQLite has no NaN", "give NULL where NULL is meant");
+        }
+        if !matches!(self.class, Class::Int | Class::UInt | Class::Bool) {
+            return Ok(Cell::Real(value));
+        }
+        // 2^63 itself is the first that is beyond.
+        #[allow(clippy::cast_possible_truncation)] // whole, and within
+        if value.fract() == 0.0
+            && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
+        {
+            return self.integer(value as i64);
+        }
+        refused("is no whole number of 64 bits", "write it into a column of REAL")
+    }
+
+    /// A decimal, as an integer or as a real that reads back as the same digits.
+    fn decimal<'a>(&self, mut digits: i128, mut scale: i8) -> Encoded<'a> {
+        const MOST: u128 = 1_000_000_000_000_000;
+        while scale > 0 && digits % 10 == 0 {
+            digits /= 10;
+            scale -= 1;
+        }
+        if scale <= 0 {
+            let whole =
+                10_i128.checked_pow(u32::from(scale.unsigned_abs())).and_then(|by| digits.checked_mul(by));
+            if let Some(value) = whole.and_then(|value| i64::try_from(value).ok()) {
+                return self.integer(value);
+            }
+        }
+        if matches!(self.class, Class::Int | Class::UInt | Class::Bool) {
+            return refused("is no whole number of 64 bits", "write it into a column of TEXT");
+        }
+        // Fifteen digits survive the way into a double and back; both operands are exact, so that the quotient is the
+        // double next to the decimal.
+        if !(0..=22).contains(&scale) || digits.unsigned_abs() >= MOST {
+            return too_long();
+        }
+        #[allow(clippy::cast_precision_loss)] // below 2^53
+        Ok(Cell::Real(digits as f64 / 10_f64.powi(i32::from(scale))))
+    }
+
+    /// A number that is written as it is printed.
+    fn number_in<'a>(&self, text: &str) -> Encoded<'a> {
+        if let Ok(value) = text.parse::<i64>()
+            && value.to_string() == text
+        {
+            return self.integer(value);
+        }
+        if !matches!(self.class, Class::Int | Class::UInt | Class::Bool)
+            && let Ok(value) = text.parse::<f64>()
+            && value.is_finite()
+            && (value.to_string() == text || real_text(value) == text)
+        {
+            return Ok(Cell::Real(value));
+        }
+        refused(
+            "is no number that would be kept as it is written",
+            "give numbers, or write into a column of TEXT",
+        )
+    }
+}
+
+#[cold]
+fn too_long<'a>() -> Encoded<'a> {
+    refused(
+        "has more digits than a REAL keeps",
+        "write it into a column of TEXT, such as DECIMAL_TEXT(38,10)",
+    )
+}

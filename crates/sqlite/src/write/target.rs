@@ -1,0 +1,190 @@
+//! The table that rows go into, as it is.
+
+use longshore_core::{Error, Kind, Load, Result, TableName};
+
+use crate::cell::Cell;
+use crate::library::Statement;
+use crate::session::SqliteSession;
+use crate::split::text::{literal, quoted_name};
+
+/// A table that is there.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) schema: String,
+    pub(super) name: String,
+    /// `table`, `view`, `virtual` or `shadow`.
+    kind: String,
+    has_rowid: bool,
+    is_strict: bool,
+}
+
+/// A column of it.
+#[allow(clippy::struct_excessive_bools)] // each is a question of its own
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// Its type as CREATE TABLE declares it.
+    pub(super) declared: String,
+    pub(super) not_null: bool,
+    /// Whether it is another name of the rowid, where NULL becomes the next number.
+    pub(super) is_rowid: bool,
+    pub(super) is_strict: bool,
+    is_generated: bool,
+    is_key: bool,
+}
+
+impl Table {
+    /// The table that `name` means; `None` where none does.
+    pub(super) fn find(session: &SqliteSession, name: &TableName) -> Result<Option<Self>> {
+        let within =
+            name.schema.as_ref().map(|schema| format!(" AND t.schema = {} COLLATE NOCASE", literal(schema)));
+        // As SQLite itself looks for a table: among the temporary ones, in `main`, and then as they were attached.
+        let text = format!(
+            "SELECT t.schema, t.name, t.type, t.wr, t.strict FROM pragma_table_list AS t \
+             JOIN pragma_database_list AS d ON d.name = t.schema \
+             WHERE t.name = {} COLLATE NOCASE{} ORDER BY d.name <> 'temp', d.seq LIMIT 1",
+            literal(&name.table),
+            within.unwrap_or_default()
+        );
+        let mut found = session.ask(&text, |row| Self {
+            schema: string(row, 0),
+            name: string(row, 1),
+            kind: string(row, 2),
+            has_rowid: !truth(row, 3),
+            is_strict: truth(row, 4),
+        })?;
+        Ok(found.pop())
+    }
+
+    /// The table that `name` means, where rows can go into it.
+    pub(super) fn expect(session: &SqliteSession, name: &TableName) -> Result<Self> {
+        let Some(table) = Self::find(session, name)? else {
+            return Err(Error::programming(format!("there is no table {name}"))
+                .with_hint("if_exists=\"fail\" or \"replace\" makes it"));
+        };
+        if table.kind == "view" {
+            return Err(
+                Error::programming(format!("{name} is a view")).with_hint("write into the table behind it")
+            );
+        }
+        Ok(table)
+    }
+
+    /// Its name in a statement.
+    pub(super) fn quoted(&self) -> String {
+        format!("{}.{}", quoted_name(&self.schema), quoted_name(&self.name))
+    }
+
+    /// Its name and schema as the arguments of a pragma's function.
+    fn arguments(&self) -> String {
+        format!("{}, {}", literal(&self.name), literal(&self.schema))
+    }
+
+    pub(super) fn columns(&self, session: &SqliteSession) -> Result<Vec<Column>> {
+        let text = format!(
+            "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo({}) WHERE hidden <> 1",
+            self.arguments()
+        );
+        let mut columns = session.ask(&text, |row| Column {
+            name: string(row, 0),
+            declared: string(row, 1),
+            not_null: truth(row, 2),
+            is_key: truth(row, 3),
+            is_generated: truth(row, 4),
+            is_rowid: false,
+            is_strict: self.is_strict,
+        })?;
+        let mut keys = columns.iter_mut().filter(|column| column.is_key);
+        if let (Some(key), None) = (keys.next(), keys.next()) {
+            key.is_rowid =
+                self.has_rowid && self.kind == "table" && key.declared.eq_ignore_ascii_case("INTEGER");
+        }
+        Ok(columns)
+    }
+
+    /// The columns of its primary key, and of each unique index over all rows.
+    pub(super) fn keys(&self, session: &SqliteSession, columns: &[Column]) -> Result<Vec<Vec<String>>> {
+        let primary = columns.iter().filter(|column| column.is_key).map(|column| column.name.clone());
+        let mut keys = vec![primary.collect::<Vec<_>>()];
+        let arguments = self.arguments();
+        let text = format!(
+            "SELECT name FROM pragma_index_list({arguments}) WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
+        );
+        for index in session.ask(&text, |row| string(row, 0))? {
+            let text =
+                format!("SELECT name FROM pragma_index_info({}, {})", literal(&index), literal(&self.schema));
+            keys.push(session.ask(&text, |row| string(row, 0))?);
+        }
+        keys.retain(|names| !names.is_empty());
+        Ok(keys)
+    }
+
+    /// Tables whose foreign keys point at this one, and what happens to their rows when its rows go.
+    pub(super) fn pointing(&self, session: &SqliteSession) -> Result<Vec<(String, String)>> {
+        let text = format!(
+            "SELECT m.name, f.on_delete FROM {}.sqlite_schema AS m, pragma_foreign_key_list(m.name, {}) AS f \
+             WHERE m.type = 'table' AND f.\"table\" = {} COLLATE NOCASE AND m.name <> f.\"table\" COLLATE NOCASE",
+            quoted_name(&self.schema),
+            literal(&self.schema),
+            literal(&self.name)
+        );
+        session.ask(&text, |row| (string(row, 0), string(row, 1)))
+    }
+
+    /// Refuses what is no table of its own.
+    pub(super) fn expect_ordinary(&self) -> Result<()> {
+        if self.kind == "table" {
+            return Ok(());
+        }
+        Err(Error::new(Kind::NotSupported, format!("{} is a {} table", self.name, self.kind))
+            .with_hint("drop it and make it anew, or use if_exists=\"append\""))
+    }
+}
+
+/// The columns of the table that the data's columns go into, in the data's order.
+pub(super) fn chosen(columns: Vec<Column>, table: &Table, load: &Load) -> Result<Vec<Column>> {
+    let names: Vec<&str> = load.schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let find = |name: &str| {
+        columns
+            .iter()
+            .position(|column| column.name == name)
+            .or_else(|| columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)))
+    };
+    let known = || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+    let unknown: Vec<&str> = names.iter().filter(|name| find(name).is_none()).copied().collect();
+    if !unknown.is_empty() {
+        return Err(Error::programming(format!("table {} has no column {}", table.name, unknown.join(", ")))
+            .with_hint(format!("it has {}", known())));
+    }
+    let found: Vec<usize> = names.iter().filter_map(|name| find(name)).collect();
+    if let Some(twice) = (0..found.len()).find(|index| found[..*index].contains(&found[*index])) {
+        return Err(Error::programming(format!(
+            "two columns of the data go into {}.{}",
+            table.name, columns[found[twice]].name
+        ))
+        .with_hint("SQLite does not tell capital letters from small ones in names: rename one"));
+    }
+    let generated: Vec<&str> = found
+        .iter()
+        .filter(|index| columns[**index].is_generated)
+        .map(|index| columns[*index].name.as_str())
+        .collect();
+    if !generated.is_empty() {
+        return Err(Error::programming(format!(
+            "table {} generates {} itself",
+            table.name,
+            generated.join(", ")
+        ))
+        .with_hint("leave it out of the data"));
+    }
+    let mut columns: Vec<Option<Column>> = columns.into_iter().map(Some).collect();
+    Ok(found.into_iter().filter_map(|index| columns[index].take()).collect())
+}
+
+fn string(row: &Statement, column: i32) -> String {
+    String::from_utf8_lossy(&row.cell(column).text()).into_owned()
+}
+
+fn truth(row: &Statement, column: i32) -> bool {
+    matches!(row.cell(column), Cell::Integer(value) if value != 0)
+}
