@@ -84,17 +84,14 @@ pub(crate) fn time_text(microseconds: i64) -> String {
 /// Writes a day.
 pub(crate) fn push_date(text: &mut String, days: i64) {
     let (year, month, day) = civil_from_days(days);
-    if (0..=9999).contains(&year) {
-        push_two(text, year / 100);
-        push_two(text, year % 100);
-    } else {
+    if !(0..=9999).contains(&year) {
         // A String takes everything.
-        let _ = write!(text, "{year:04}");
+        let _ = write!(text, "{year:04}-{month:02}-{day:02}");
+        return;
     }
-    text.push('-');
-    push_two(text, month);
-    text.push('-');
-    push_two(text, day);
+    let ([y1, y2], [y3, y4]) = (digits(year / 100), digits(year % 100));
+    let ([m1, m2], [d1, d2]) = (digits(month), digits(day));
+    push_ascii(text, &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
 }
 
 /// Writes a moment.
@@ -107,24 +104,26 @@ pub(crate) fn push_timestamp(text: &mut String, microseconds: i64) {
 /// Writes a time of day.
 pub(crate) fn push_time(text: &mut String, microseconds: i64) {
     let (seconds, fraction) = (microseconds / SECOND, microseconds % SECOND);
-    push_two(text, seconds / 3600);
-    text.push(':');
-    push_two(text, seconds / 60 % 60);
-    text.push(':');
-    push_two(text, seconds % 60);
+    let ([h1, h2], [m1, m2], [s1, s2]) =
+        (digits(seconds / 3600), digits(seconds / 60 % 60), digits(seconds % 60));
+    push_ascii(text, &[h1, h2, b':', m1, m2, b':', s1, s2]);
     if fraction != 0 {
-        text.push('.');
-        push_two(text, fraction / 10_000);
-        push_two(text, fraction / 100 % 100);
-        push_two(text, fraction % 100);
+        let ([f1, f2], [f3, f4], [f5, f6]) =
+            (digits(fraction / 10_000), digits(fraction / 100 % 100), digits(fraction % 100));
+        push_ascii(text, &[b'.', f1, f2, f3, f4, f5, f6]);
     }
 }
 
-/// Writes a number below 100.
-fn push_two(text: &mut String, value: i64) {
-    for digit in [value / 10, value % 10] {
-        text.push(char::from(b'0' + u8::try_from(digit).unwrap_or_default()));
-    }
+/// The two digits of a number below 100.
+#[inline]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // two digits
+fn digits(value: i64) -> [u8; 2] {
+    [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8]
+}
+
+#[inline]
+fn push_ascii(text: &mut String, bytes: &[u8]) {
+    text.push_str(std::str::from_utf8(bytes).unwrap_or_default());
 }
 
 /// Any of SQLite's texts; `None` for another text, and for one that is finer than microseconds.
