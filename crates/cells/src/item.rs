@@ -141,10 +141,18 @@ pub fn push_timestamp(text: &mut String, value: i64, unit: TimeUnit) -> bool {
     true
 }
 
+/// Writes digits, with zeros before them to `width`. No cell is worth a string of its own.
 fn push_padded(text: &mut String, value: i64, width: usize) {
-    let digits = value.to_string();
-    text.extend(std::iter::repeat_n('0', width.saturating_sub(digits.len())));
-    text.push_str(&digits);
+    if value < 0 {
+        text.push('-');
+    }
+    let value = value.unsigned_abs();
+    let length = value.checked_ilog10().map_or(1, |log| log as usize + 1);
+    text.extend(std::iter::repeat_n('0', width.saturating_sub(length)));
+    for place in (0..length).rev() {
+        let digit = value / 10_u64.pow(u32::try_from(place).unwrap_or_default()) % 10;
+        text.push(char::from(b'0' + u8::try_from(digit).unwrap_or_default()));
+    }
 }
 
 impl Item<'_> {
