@@ -42,6 +42,14 @@ impl Channel {
             Self::Compressed(compressed) => compressed.socket.write_all(&bytes, watch),
         }
     }
+
+    /// Sends what lies in packets already; there is no such thing in compressed frames.
+    pub(crate) fn send_packets(&mut self, packets: &[u8], watch: &Watch) -> Result<()> {
+        match self {
+            Self::Plain(socket) => socket.write_all(packets, watch),
+            Self::Compressed(_) => Err(Error::internal("packets without a frame")),
+        }
+    }
 }
 
 impl Incoming for Channel {

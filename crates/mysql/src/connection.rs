@@ -1,5 +1,6 @@
 //! One connection: commands out, answers in, and what becomes of it at its end.
 
+mod file;
 pub(crate) mod own;
 mod stop;
 
@@ -18,6 +19,8 @@ use crate::settings::Settings;
 use crate::startup::{self, Link};
 use crate::tokens::quoted_name;
 use crate::zone::Zone;
+
+pub(crate) use file::FILE;
 
 /// How long a dropped connection may take to tell the server.
 const STOPPING: Duration = Duration::from_secs(2);
@@ -49,6 +52,8 @@ enum Exchange {
     Definitions,
     /// Rows, and the results behind them.
     Rows,
+    /// It is the server that waits, for the rest of a file.
+    File,
 }
 
 /// A connection past its start-up.
@@ -187,6 +192,16 @@ impl Connection {
         self.watch = watch.clone();
     }
 
+    /// The same, for a while; gives the watch before.
+    pub(crate) fn attend_for(&mut self, watch: Watch) -> Watch {
+        std::mem::replace(&mut self.watch, watch)
+    }
+
+    /// The session is of no more use, whatever its socket is.
+    pub(crate) fn give_up(&mut self) {
+        self.cut = true;
+    }
+
     /// Where the session's transaction stands.
     pub(crate) fn transaction(&self) -> Transaction {
         if self.lost {
@@ -313,6 +328,7 @@ impl Connection {
         match &answer {
             Answer::Done(done) => self.end_result(done)?,
             Answer::Columns(_) => self.exchange = Exchange::Rows,
+            Answer::File(_) => self.exchange = Exchange::File,
         }
         Ok(answer)
     }
@@ -351,6 +367,7 @@ impl Connection {
                 Answer::Columns(count) => return self.definitions(count).map(Some),
                 Answer::Done(_) if self.exchange == Exchange::Answer => {}
                 Answer::Done(_) => return Ok(None),
+                Answer::File(_) => return Err(self.refuse_file()),
             }
         }
     }
@@ -418,6 +435,15 @@ impl Connection {
         self.exchange == Exchange::Answer
     }
 
+    /// Runs a statement of ours that is too long to be copied into a text, and gives its end.
+    pub(crate) fn insert(&mut self, statement: &[u8]) -> Result<Done> {
+        self.send(command::QUERY, statement, Exchange::Answer)?;
+        match self.answer()? {
+            Answer::Done(done) => Ok(done),
+            _ => Err(broken("an unknown answer to rows")),
+        }
+    }
+
     /// Reads the answer to its end and throws its rows away; gives how many rows the statement concerned.
     pub(crate) fn finish(&mut self) -> Result<u64> {
         let mut count = 0;
@@ -427,7 +453,9 @@ impl Connection {
                 Exchange::Answer => match self.answer()? {
                     Answer::Done(done) => count = count.max(done.affected),
                     Answer::Columns(columns) => drop(self.definitions(columns)?),
+                    Answer::File(_) => return Err(self.refuse_file()),
                 },
+                Exchange::File => self.end_of_file()?,
                 Exchange::Rows => count = count.max(self.discard_rows()?),
                 Exchange::Parsing => {
                     let prepared = self.prepared()?;

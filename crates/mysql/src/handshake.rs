@@ -83,6 +83,8 @@ pub(crate) fn agreed(greeting: &Greeting, settings: &Settings, encrypted: bool) 
     let mut wanted = can::LONG_FLAG
         | can::FOUND_ROWS
         | can::PROTOCOL_41
+        // For rows of ours alone: a wish for a file is refused.
+        | can::LOCAL_FILES
         | can::TRANSACTIONS
         | can::SECURE_CONNECTION
         | can::MULTI_RESULTS

@@ -27,6 +27,7 @@ mod startup;
 mod tokens;
 mod types;
 mod wanted;
+mod write;
 mod zone;
 
 pub use driver::MySql;

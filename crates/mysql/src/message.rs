@@ -14,6 +14,7 @@ pub(crate) mod capability {
     pub(crate) const LONG_FLAG: u64 = 1 << 2;
     pub(crate) const CONNECT_WITH_DB: u64 = 1 << 3;
     pub(crate) const COMPRESS: u64 = 1 << 5;
+    pub(crate) const LOCAL_FILES: u64 = 1 << 7;
     pub(crate) const PROTOCOL_41: u64 = 1 << 9;
     pub(crate) const SSL: u64 = 1 << 11;
     pub(crate) const TRANSACTIONS: u64 = 1 << 13;
@@ -43,6 +44,9 @@ pub(crate) mod status {
 pub(crate) struct Done {
     pub(crate) affected: u64,
     pub(crate) status: u16,
+    pub(crate) warnings: u16,
+    /// What a statement that loads rows counts, in words.
+    pub(crate) info: String,
     /// System variables that the statement has changed, with their new values.
     pub(crate) changed: Vec<(String, String)>,
     /// The database that it has gone over to.
@@ -54,14 +58,20 @@ pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
     let mut reader = Reader::new(payload);
     let first = reader.u8()?;
     if first == 0xfe && capabilities & capability::DEPRECATE_EOF == 0 {
-        let _warnings = reader.u16()?;
-        return Ok(Done { status: reader.u16()?, ..Done::default() });
+        let warnings = reader.u16()?;
+        return Ok(Done { status: reader.u16()?, warnings, ..Done::default() });
     }
     let (affected, _inserted) = (reader.length()?, reader.length()?);
-    let (status, _warnings) = (reader.u16()?, reader.u16()?);
-    let mut done = Done { affected, status, ..Done::default() };
-    if capabilities & capability::SESSION_TRACK != 0 && status & status::STATE_CHANGED != 0 {
-        let _info = reader.counted()?;
+    let (status, warnings) = (reader.u16()?, reader.u16()?);
+    let mut done = Done { affected, status, warnings, ..Done::default() };
+    if capabilities & capability::SESSION_TRACK == 0 {
+        done.info = String::from_utf8_lossy(reader.rest()).into_owned();
+        return Ok(done);
+    }
+    if !reader.is_empty() {
+        done.info = reader.text()?;
+    }
+    if status & status::STATE_CHANGED != 0 {
         note_changes(Reader::new(reader.counted()?), &mut done)?;
     }
     Ok(done)
@@ -156,6 +166,8 @@ pub(crate) enum Answer {
     Done(Done),
     /// A result of so many columns follows.
     Columns(usize),
+    /// The server waits for the file of this name.
+    File(String),
 }
 
 /// The first packet that answers a statement.
@@ -163,7 +175,7 @@ pub(crate) fn answer(payload: &[u8], capabilities: u64) -> Result<Answer> {
     match payload.first() {
         Some(0x00) => done(payload, capabilities).map(Answer::Done),
         Some(0xff) => Err(server_error(payload)),
-        Some(0xfb) => Err(broken("a wish for a local file, which was never offered")),
+        Some(0xfb) => Ok(Answer::File(String::from_utf8_lossy(&payload[1..]).into_owned())),
         _ => {
             let count = Reader::new(payload).length()?;
             // A table has 4,096 columns at most, and a result not many more.
@@ -194,6 +206,24 @@ fn read_error(payload: &[u8]) -> Result<Error> {
         Some(hint) => error.with_hint(hint),
         None => error,
     })
+}
+
+/// The error that a warning would be in another statement.
+pub(crate) fn warning(code: u16, text: &str) -> Error {
+    let sqlstate = match code {
+        1048 | 1062 | 1216 | 1217 | 1451 | 1452 | 1557 | 1586 | 1761 | 1762 | 4025 => "23000",
+        1264 | 1690 => "22003",
+        1406 => "22001",
+        1292 | 1366 | 1411 => "22007",
+        3140 | 3141 => "22032",
+        1265 => "01000",
+        _ => "HY000",
+    };
+    let error = Error::new(kind(code, sqlstate), format!("{text} (error {code})")).with_sqlstate(sqlstate);
+    match hint(code) {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
 }
 
 /// The error's number in the text that [`server_error`] made.
@@ -244,7 +274,7 @@ fn hint(code: u16) -> Option<&'static str> {
         1969 | 3024 => {
             "the server's own limit for statements is over: max_statement_time or max_execution_time"
         }
-        1148 | 3948 | 4166 => "local files are never read: load the data in another way",
+        1148 | 3948 | 4166 => "local files are never read: write_sql loads data that is in memory",
         _ => return None,
     })
 }

@@ -23,6 +23,7 @@ use crate::split;
 use crate::tokens::tokens;
 use crate::types::{Class, Type};
 use crate::wanted;
+use crate::write;
 
 /// The error of a statement that cannot be prepared.
 const NOT_PREPARABLE: u16 = 1295;
@@ -316,9 +317,8 @@ impl Session for MySqlSession {
         }
     }
 
-    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
-        Err(Failed { error, session: Some(self) })
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        write::begin(*self, load)
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {

@@ -21,6 +21,9 @@ impl Connection {
             // The caller's own deadline may be over: that is why it stops.
             let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
             let was_open = self.is_in_transaction();
+            if self.exchange == Exchange::File {
+                self.cut |= self.end_of_file().is_err();
+            }
             self.interrupt();
             self.settle(was_open);
             self.watch = watch;

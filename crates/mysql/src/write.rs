@@ -1,0 +1,269 @@
+//! Rows into a table: what becomes of the table, and of the rows before they are its own.
+//!
+//! See `docs/design/mysql.md`.
+
+mod create;
+mod encode;
+mod loader;
+mod matching;
+mod moment;
+mod native;
+mod number;
+mod page;
+mod replace;
+mod server;
+mod target;
+mod upsert;
+mod warnings;
+
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use longshore_core::{
+    Error, Failed, IfExists, Kind, Load, Result, Session, Sink, Transaction, Watch, Written,
+};
+
+use crate::connection::Connection;
+use crate::session::MySqlSession;
+use loader::Loader;
+use replace::Newcomer;
+use server::Server;
+use target::Name;
+use upsert::Stage;
+
+/// How long a write that was interrupted may take to undo what it has done.
+const UNDOING: Duration = Duration::from_secs(10);
+
+/// Begins to write.
+pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+    let mut undo = Undo::default();
+    match start(&mut session.connection, load, &mut undo) {
+        Ok(loader) => Ok(Box::new(Writing { session: Some(session), loader, undo })),
+        Err(error) => {
+            let is_good = undo.all(&mut session.connection);
+            Err(Failed { error, session: is_good.then(|| Box::new(session) as Box<dyn Session>) })
+        }
+    }
+}
+
+/// What a write has done so far, apart from its rows.
+#[derive(Default)]
+struct Undo {
+    server: Option<Server>,
+    newcomer: Option<Newcomer>,
+    stage: Option<Stage>,
+    transaction: Begun,
+}
+
+/// How the write's rows can be taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Begun {
+    #[default]
+    Nothing,
+    /// A transaction of the write's own.
+    Transaction,
+    /// A savepoint in the owner's transaction.
+    Savepoint,
+}
+
+fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<Loader> {
+    let state = connection.transaction();
+    check_transaction(state, load.if_exists)?;
+    let server = Server::begin(connection)?;
+    undo.server = Some(server.clone());
+    let name = Name::resolve(connection, &load.table)?;
+    let existing = target::existing(connection, &name)?;
+    let mut destination = name.clone();
+    match load.if_exists {
+        IfExists::Fail => {
+            replace::check_absent(&name, existing.as_ref())?;
+            let newcomer = Newcomer::make(connection, load, &name, false, &server)?;
+            destination = undo.newcomer.insert(newcomer).new.clone();
+        }
+        IfExists::Replace => {
+            let takes_place = replace::check_replaceable(&name, existing.as_ref())?;
+            let newcomer = Newcomer::make(connection, load, &name, takes_place, &server)?;
+            destination = undo.newcomer.insert(newcomer).new.clone();
+        }
+        IfExists::Append | IfExists::Truncate | IfExists::Upsert => {
+            target::check(&name, existing.as_ref())?;
+        }
+    }
+    let columns = target::columns(connection, &destination)?;
+    let encoders = matching::encoders(load, &destination, &columns, connection.zone().offset())?;
+    if load.if_exists == IfExists::Upsert {
+        upsert::check_key(connection, load, &name, &encoders, &columns)?;
+        let stage = Stage::make(connection, &name, &encoders)?;
+        destination = undo.stage.insert(stage).name.clone();
+    }
+    if load.if_exists == IfExists::Truncate {
+        check_cascades(connection, &name)?;
+    }
+    undo.transaction = begin_transaction(connection, state)?;
+    if load.if_exists == IfExists::Truncate {
+        // TRUNCATE would commit.
+        connection.run(&format!("DELETE FROM {}", name.quoted()))?;
+    }
+    let mut loader = Loader::new(encoders, load.schema.clone(), destination.quoted(), &server);
+    loader.try_file(connection)?;
+    Ok(loader)
+}
+
+fn check_transaction(state: Transaction, if_exists: IfExists) -> Result<()> {
+    match (state, if_exists) {
+        (Transaction::Failed, _) => Err(Error::operational("the transaction has failed: roll it back first")),
+        (Transaction::Open, IfExists::Fail | IfExists::Replace) => {
+            Err(Error::programming("a new table would commit the open transaction")
+                .with_hint("commit first, or use if_exists=\"append\", \"truncate\" or \"upsert\""))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Deleting the rows must not delete others.
+fn check_cascades(connection: &mut Connection, name: &Name) -> Result<()> {
+    let pointing = replace::pointing(connection, name)?;
+    let changes = |rule: &str| ["CASCADE", "SET NULL", "SET DEFAULT"].contains(&rule);
+    let keys: Vec<String> =
+        pointing.into_iter().filter(|(_, rule)| changes(rule)).map(|(key, _)| key).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let text = format!(
+        "without the rows of {}, foreign keys would change those of other tables: {}",
+        name.shown(),
+        keys.join(", ")
+    );
+    Err(Error::new(Kind::Integrity, text)
+        .with_hint("use if_exists=\"upsert\", or drop the foreign keys first"))
+}
+
+fn begin_transaction(connection: &mut Connection, state: Transaction) -> Result<Begun> {
+    if state == Transaction::Open {
+        connection.run("SAVEPOINT longshore_write")?;
+        return Ok(Begun::Savepoint);
+    }
+    connection.run("START TRANSACTION")?;
+    Ok(Begun::Transaction)
+}
+
+impl Undo {
+    /// Leaves all as it was; tells whether the session is ready for the next statement.
+    fn all(&mut self, connection: &mut Connection) -> bool {
+        let patient = connection.check().is_err().then(|| Watch::never().at_most(UNDOING));
+        let watch = patient.map(|patient| connection.attend_for(patient));
+        let is_good =
+            connection.stop() && self.rows(connection).and_then(|()| self.tables(connection)).is_ok();
+        let is_good = self.settings(connection, is_good);
+        if let Some(watch) = watch {
+            connection.attend(&watch);
+        }
+        is_good
+    }
+
+    fn rows(&mut self, connection: &mut Connection) -> Result<()> {
+        match std::mem::take(&mut self.transaction) {
+            Begun::Nothing => Ok(()),
+            // With the new table the rows go, too, and faster.
+            Begun::Transaction if self.newcomer.is_some() => connection.run("COMMIT"),
+            Begun::Transaction => {
+                connection.forget_loss();
+                connection.run("ROLLBACK")
+            }
+            // The owner hears of the loss.
+            Begun::Savepoint if connection.transaction() != Transaction::Open => Ok(()),
+            Begun::Savepoint => {
+                connection.run("ROLLBACK TO SAVEPOINT longshore_write")?;
+                connection.run("RELEASE SAVEPOINT longshore_write")
+            }
+        }
+    }
+
+    fn tables(&mut self, connection: &mut Connection) -> Result<()> {
+        if let Some(stage) = self.stage.take() {
+            stage.drop(connection)?;
+        }
+        self.newcomer.take().map_or(Ok(()), |newcomer| newcomer.undo(connection))
+    }
+
+    /// A session that keeps settings of ours is of no more use.
+    fn settings(&mut self, connection: &mut Connection, is_good: bool) -> bool {
+        let restored = self.server.take().map_or(Ok(()), |server| server.end(connection));
+        if !is_good || restored.is_err() {
+            connection.give_up();
+        }
+        connection.is_usable()
+    }
+}
+
+/// A write that goes on.
+struct Writing {
+    /// Gone at its end.
+    session: Option<MySqlSession>,
+    loader: Loader,
+    undo: Undo,
+}
+
+impl Writing {
+    fn take(&mut self) -> Result<MySqlSession> {
+        self.session.take().ok_or_else(|| Error::internal("a write without its session"))
+    }
+
+    fn finish(&mut self, connection: &mut Connection) -> Result<()> {
+        self.loader.flush(connection)?;
+        if let Some(stage) = &self.undo.stage {
+            stage.merge(connection)?;
+        }
+        match self.undo.transaction {
+            Begun::Savepoint => connection.run("RELEASE SAVEPOINT longshore_write")?,
+            _ => connection.run("COMMIT")?,
+        }
+        self.undo.transaction = Begun::Nothing;
+        if let Some(newcomer) = &self.undo.newcomer {
+            newcomer.swap(connection)?;
+            newcomer.end(connection);
+            self.undo.newcomer = None;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Option<MySqlSession> {
+        let mut session = self.session.take()?;
+        self.loader.abandon(&mut session.connection);
+        self.undo.all(&mut session.connection).then_some(session)
+    }
+}
+
+impl Sink for Writing {
+    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut session = self.take()?;
+        let pushed = self.loader.push(&mut session.connection, batch);
+        self.session = Some(session);
+        pushed
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<Written, Failed> {
+        let mut session = self.take()?;
+        match self.finish(&mut session.connection) {
+            Ok(()) => {
+                // Nothing is left to be undone but the stage and the settings.
+                self.undo.all(&mut session.connection);
+                Ok(Written { rows: self.loader.rows(), session: Box::new(session) })
+            }
+            Err(error) => {
+                let is_good = self.undo.all(&mut session.connection);
+                Err(Failed { error, session: is_good.then(|| Box::new(session) as Box<dyn Session>) })
+            }
+        }
+    }
+
+    fn abort(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        self.end().map(|session| Box::new(session) as Box<dyn Session>)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        drop(self.end());
+    }
+}

@@ -1,0 +1,273 @@
+//! Values -> cells of a table's column: exactly, or with an error that says why not.
+
+use longshore_cells::{Item, uuid};
+use longshore_core::{Error, Kind, Place, Result};
+
+use super::moment::{self, Moment};
+use super::native::{Length, Native};
+use super::number;
+use super::page::{Form, Page};
+use super::target::Column;
+
+/// A column of the table that values go into.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    /// The column's name in the data, and in the table.
+    pub(super) name: String,
+    pub(super) column: Column,
+    pub(super) moments: Moments,
+    /// Whether it tells rows apart.
+    pub(super) is_key: bool,
+}
+
+/// What becomes of moments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moments {
+    /// Microseconds that the session's time zone is east of UTC, if that is fixed.
+    pub(super) offset: Option<i64>,
+    /// Whether the caller has chosen DATETIME for instants, which is UTC then.
+    pub(super) as_utc: bool,
+}
+
+impl Encoder {
+    /// Appends `item`, which is in `row` of the data.
+    #[inline]
+    pub(super) fn put(&self, item: &Item<'_>, row: u64, page: &mut Page, room: &mut String) -> Result<()> {
+        match self.cell(item, page, room) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.placed(error, row)),
+        }
+    }
+
+    #[cold]
+    fn placed(&self, error: Error, row: u64) -> Error {
+        error.at(Place {
+            column: Some(self.name.clone()),
+            row: Some(row),
+            native_type: Some(self.column.words.clone()),
+        })
+    }
+
+    fn cell(&self, item: &Item<'_>, page: &mut Page, room: &mut String) -> Result<()> {
+        if matches!(item, Item::Null) {
+            return self.null(page);
+        }
+        match &self.column.native {
+            Native::Integer(least, most) => number::integer(item, *least, *most, page),
+            Native::Decimal { precision, scale, signed } => {
+                number::decimal(item, *precision, *scale, *signed, page, room)
+            }
+            Native::Float { scale, signed } => number::float(item, true, *scale, *signed, page, room),
+            Native::Double { scale, signed } => number::float(item, false, *scale, *signed, page, room),
+            Native::Bit(bits) => {
+                let most = u64::MAX >> (64 - u32::from((*bits).clamp(1, 64)));
+                number::integer(item, 0, most.into(), page)
+            }
+            Native::Year => number::year(item, page),
+            Native::Date => moment::put(item, Moment::Date, self.moments, page, room),
+            Native::DateTime(digits) => {
+                moment::put(item, Moment::DateTime(*digits), self.moments, page, room)
+            }
+            Native::Timestamp(digits) => {
+                moment::put(item, Moment::Timestamp(*digits), self.moments, page, room)
+            }
+            Native::Time(digits) => moment::put(item, Moment::Time(*digits), self.moments, page, room),
+            Native::Text(length) => self.text(item, Some(*length), page, room),
+            Native::Char(most) => self.fixed_text(item, *most, page, room),
+            Native::Parsed => self.text(item, None, page, room),
+            Native::Bytes(most) => bytes(item, 0, *most, page),
+            Native::Binary(length) => bytes(item, *length, *length, page),
+            Native::Geometry => bytes(item, 0, u64::MAX, page),
+            Native::Enum(labels) => label(item, labels, page),
+            Native::Set(labels) => members(item, labels, page),
+            Native::Json => json(item, page),
+            Native::Uuid => uuid_cell(item, page),
+        }
+    }
+
+    fn null(&self, page: &mut Page) -> Result<()> {
+        if self.is_key {
+            return Err(Error::data("NULL in a column of the key, which tells rows apart"));
+        }
+        // The server would take another value for it without a word, as a loaded file's NULL.
+        if !self.column.nullable {
+            return Err(
+                Error::new(Kind::Integrity, "NULL in a column that is NOT NULL").with_sqlstate("23000")
+            );
+        }
+        page.null();
+        Ok(())
+    }
+
+    fn text(
+        &self,
+        item: &Item<'_>,
+        length: Option<Length>,
+        page: &mut Page,
+        room: &mut String,
+    ) -> Result<()> {
+        let text = as_text(item, room)?;
+        match length {
+            Some(Length::Characters(most)) if longer(text, most) => return Err(too_long(item, most)),
+            // Of another character set, the server counts the bytes.
+            Some(Length::Bytes(most)) if self.is_utf8() && text.len() as u64 > most => {
+                return Err(Error::data(format!("{} has more than {most} bytes", item.shown())));
+            }
+            _ => {}
+        }
+        page.text(text);
+        Ok(())
+    }
+
+    fn fixed_text(&self, item: &Item<'_>, most: u64, page: &mut Page, room: &mut String) -> Result<()> {
+        let text = as_text(item, room)?;
+        if longer(text, most) {
+            return Err(too_long(item, most));
+        }
+        if text.ends_with(' ') {
+            return Err(Error::data(format!("{} ends with a space, which CHAR loses", item.shown()))
+                .with_hint("make the column a VARCHAR, or strip the text"));
+        }
+        page.text(text);
+        Ok(())
+    }
+
+    fn is_utf8(&self) -> bool {
+        self.column.collation.as_ref().is_none_or(|collation| collation.starts_with("utf8"))
+    }
+
+    /// What the column takes from a file's bytes in `variable`; `None` where it takes the bytes themselves.
+    pub(super) fn conversion(&self, variable: &str, form: Form) -> Option<String> {
+        let is_text = matches!(
+            self.column.native,
+            Native::Text(_) | Native::Char(_) | Native::Enum(_) | Native::Set(_)
+        );
+        let takes_utf8 =
+            self.column.collation.as_ref().is_some_and(|collation| collation.starts_with("utf8mb4"));
+        match self.column.native {
+            _ if form == Form::Literals => None,
+            Native::Bit(_) => Some(format!("CAST({variable} AS UNSIGNED)")),
+            Native::Json | Native::Uuid | Native::Parsed => {
+                Some(format!("CONVERT({variable} USING utf8mb4)"))
+            }
+            _ if is_text && !takes_utf8 => Some(format!("CONVERT({variable} USING utf8mb4)")),
+            _ => None,
+        }
+    }
+}
+
+/// The error of a value whose like the column does not take.
+#[cold]
+pub(super) fn refused(item: &Item<'_>) -> Error {
+    let error = Error::data(format!("{} is nothing that this type takes", item.shown()));
+    match item {
+        Item::List(_) | Item::Row(..) => {
+            error.with_hint("MySQL has no lists and structs: write them as JSON text, or leave \"<column>\" out")
+        }
+        Item::Timestamp(..) => error.with_hint(
+            "TIMESTAMP holds moments: give \"<column>\" a time zone, or make the column a DATETIME",
+        ),
+        Item::Instant(..) => error.with_hint(
+            "DATETIME has no time zone: take it away from \"<column>\" (as UTC, say), or make the column a TIMESTAMP",
+        ),
+        _ => error.with_hint("convert \"<column>\" to the table's type first"),
+    }
+}
+
+fn longer(text: &str, most: u64) -> bool {
+    text.len() as u64 > most && text.chars().count() as u64 > most
+}
+
+#[cold]
+fn too_long(item: &Item<'_>, most: u64) -> Error {
+    let error = Error::data(format!("{} has more than {most} characters", item.shown()));
+    error.with_hint("make the column longer, such as types={\"<column>\": \"varchar(500)\"} for a new table")
+}
+
+/// Text, and what text says exactly.
+fn as_text<'a>(item: &'a Item<'_>, room: &'a mut String) -> Result<&'a str> {
+    match item {
+        Item::Text(text) => Ok(text),
+        Item::Uuid(bytes) => {
+            *room = uuid(bytes);
+            Ok(room)
+        }
+        Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
+            number::digits(item, room);
+            Ok(room)
+        }
+        _ => Err(refused(item)),
+    }
+}
+
+fn bytes(item: &Item<'_>, least: u64, most: u64, page: &mut Page) -> Result<()> {
+    let bytes: &[u8] = match item {
+        Item::Bytes(bytes) => bytes,
+        Item::Uuid(bytes) => bytes.as_slice(),
+        _ => return Err(refused(item)),
+    };
+    let length = bytes.len() as u64;
+    if length > most {
+        return Err(Error::data(format!("{} are more than {most}", item.shown())));
+    }
+    if length < least {
+        return Err(Error::data(format!("{}, which BINARY would fill up to {least}", item.shown()))
+            .with_hint("make the column a VARBINARY"));
+    }
+    page.raw(bytes);
+    Ok(())
+}
+
+fn label(item: &Item<'_>, labels: &[String], page: &mut Page) -> Result<()> {
+    let Item::Text(text) = item else { return Err(refused(item)) };
+    // The server would take a label that its collation finds equal, or a label's number.
+    if !labels.iter().any(|label| label == text) {
+        return Err(no_label(item, labels));
+    }
+    page.text(text);
+    Ok(())
+}
+
+fn members(item: &Item<'_>, labels: &[String], page: &mut Page) -> Result<()> {
+    let Item::Text(text) = item else { return Err(refused(item)) };
+    let is_known = |member: &str| labels.iter().any(|label| label == member);
+    if !text.is_empty() && !text.split(',').all(is_known) {
+        return Err(no_label(item, labels));
+    }
+    page.text(text);
+    Ok(())
+}
+
+#[cold]
+fn no_label(item: &Item<'_>, labels: &[String]) -> Error {
+    Error::data(format!("{} is none of the column's labels", item.shown()))
+        .with_hint(format!("they are {}", labels.join(", ")))
+}
+
+fn json(item: &Item<'_>, page: &mut Page) -> Result<()> {
+    let Item::Text(text) = item else { return Err(refused(item)) };
+    page.text(text);
+    Ok(())
+}
+
+fn uuid_cell(item: &Item<'_>, page: &mut Page) -> Result<()> {
+    match item {
+        Item::Uuid(bytes) => page.plain(&uuid(bytes)),
+        Item::Bytes(bytes) => {
+            let bytes: &[u8; 16] = (*bytes).try_into().map_err(|_| refused(item))?;
+            page.plain(&uuid(bytes));
+        }
+        Item::Text(text) if is_uuid(text) => page.plain(text),
+        _ => return Err(refused(item)),
+    }
+    Ok(())
+}
+
+fn is_uuid(text: &str) -> bool {
+    let is_hyphen = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+    text.len() == 36
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if is_hyphen(at) { byte == b'-' } else { byte.is_ascii_hexdigit() })
+}
