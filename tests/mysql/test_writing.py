@@ -50,7 +50,11 @@ KINDS: dict[str, tuple[pa.DataType, list[Any], str]] = {
     "decimal": (pa.decimal128(15, 2), [D("-1234567890123.45"), D("0.05")], "decimal(15,2)"),
     "decimal38": (pa.decimal128(38, 10), [D("9" * 28 + "." + "9" * 10)], "decimal(38,10)"),
     "decimal65": (pa.decimal256(65, 30), [D("-" + "9" * 35 + "." + "9" * 30)], "decimal(65,30)"),
-    "text": (pa.string(), ["", "it's", 'tab\tline\nback\\slash\0nul"\r\x1a', "é€𝄞", "\\N", "NULL", " a ", "x" * 70_000], "longtext"),
+    "text": (
+        pa.string(),
+        ["", "it's", 'tab\tline\nback\\slash\0nul"\r\x1a', "é€𝄞", "\\N", "NULL", " a ", "x" * 70_000],
+        "longtext",
+    ),
     "large": (pa.large_string(), ["a"], "longtext"),
     "view": (pa.string_view(), ["a"], "longtext"),
     "bytes": (pa.binary(), [b"", bytes(range(256)), b"\\N", b"\xff" * 70_000], "longblob"),
@@ -66,7 +70,11 @@ KINDS: dict[str, tuple[pa.DataType, list[Any], str]] = {
         [dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), dt.datetime(2038, 1, 19, 3, 14, 7, 999999, tzinfo=UTC)],
         "timestamp(6)",
     ),
-    "duration": (pa.duration("us"), [dt.timedelta(hours=-838, minutes=-59, seconds=-59), dt.timedelta(0, 1, 500)], "time(6)"),
+    "duration": (
+        pa.duration("us"),
+        [dt.timedelta(hours=-838, minutes=-59, seconds=-59), dt.timedelta(0, 1, 500)],
+        "time(6)",
+    ),
 }
 
 
@@ -236,8 +244,11 @@ MISFITS: list[tuple[str, pa.DataType, Any]] = [
 @pytest.mark.parametrize("case", MISFITS, ids=[f"{kind} from {value!r}"[:40] for kind, _, value in MISFITS])
 def test_what_does_not_fit_names_its_place(case: tuple[str, pa.DataType, Any], way: str, tables: Run) -> None:
     kind, source, given = case
-    tables(f"DROP TABLE IF EXISTS w; CREATE TABLE w (id int primary key, c {kind}); INSERT INTO w (id) VALUES (99)"
-           if "not null" not in kind else f"DROP TABLE IF EXISTS w; CREATE TABLE w (id int primary key, c {kind})")
+    tables(
+        f"DROP TABLE IF EXISTS w; CREATE TABLE w (id int primary key, c {kind}); INSERT INTO w (id) VALUES (99)"
+        if "not null" not in kind
+        else f"DROP TABLE IF EXISTS w; CREATE TABLE w (id int primary key, c {kind})"
+    )
     before = table("SELECT * FROM w", way)
     good = pa.nulls(3, source) if given is not None else pa.array([1, 1, 1], pa.int64()).cast(source)
     data = pa.table({"id": range(4), "c": pa.chunked_array([good, pa.array([given], source)])})
@@ -365,7 +376,7 @@ def test_columns_are_matched_by_name(way: str, tables: Run) -> None:
 
 def test_any_name(way: str, server: MySQLEndpoint, tables: Run) -> None:
     tables("DROP DATABASE IF EXISTS `o``ther`; CREATE DATABASE `o``ther`")
-    for name in ("select", "Mixed Case", "it's `quoted` \"here\"", "é€", "dot.dot", "x" * 64):
+    for name in ("select", "Mixed Case", 'it\'s `quoted` "here"', "é€", "dot.dot", "x" * 64):
         data = pa.table({name[:64]: [1], "from": [2]})
         pair = ("o`ther", name)
         assert longshore.write_sql(data, pair, way, key=name) == 1
@@ -427,7 +438,9 @@ def test_what_depends_on_the_table(way: str, server: MySQLEndpoint, tables: Run)
     assert rows(way) == [(1, "a")]
     assert longshore.write_sql(pairs((2, "b")), "w", way, if_exists="replace", key="id") == 1
     assert server.sql("SELECT * FROM v") == [("b",)]
-    tables("CREATE TABLE child (id bigint, FOREIGN KEY (id) REFERENCES w (id) ON DELETE CASCADE); INSERT INTO child VALUES (2)")
+    tables(
+        "CREATE TABLE child (id bigint, FOREIGN KEY (id) REFERENCES w (id) ON DELETE CASCADE); INSERT INTO child VALUES (2)"
+    )
     for mode in ("replace", "truncate"):
         with pytest.raises(longshore.IntegrityError, match=r"test\.child"):
             longshore.write_sql(pairs((2, "c")), "w", way, if_exists=mode)
@@ -466,8 +479,10 @@ def test_the_key_of_an_upsert(way: str, tables: Run) -> None:
         upsert("id", pa.table({"id": pa.array([None], pa.int32()), "word": ["x"]}))
     assert rows(way) == [(1, "b")]
     # A number that the server counts finds nobody; texts that are one to the column are one key.
-    tables("DROP TABLE w; CREATE TABLE w (n int auto_increment primary key, "
-           "mail varchar(20) COLLATE utf8mb4_general_ci UNIQUE, v int DEFAULT 3)")
+    tables(
+        "DROP TABLE w; CREATE TABLE w (n int auto_increment primary key, "
+        "mail varchar(20) COLLATE utf8mb4_general_ci UNIQUE, v int DEFAULT 3)"
+    )
     assert upsert("mail", pa.table({"mail": ["a", "b"], "v": [1, 2]})) == 2
     assert upsert("mail", pa.table({"mail": ["A", "c"]})) == 2
     assert [row[1:] for row in rows(way)] == [("A", 1), ("b", 2), ("c", 3)]
@@ -475,7 +490,9 @@ def test_the_key_of_an_upsert(way: str, tables: Run) -> None:
 
 @pytest.mark.parametrize("mode", ["append", "truncate", "upsert"])
 def test_an_open_transaction_is_joined(mode: Any, way: str, tables: Run, server: MySQLEndpoint) -> None:
-    tables("DROP TABLE IF EXISTS w; CREATE TABLE w (id int primary key, word varchar(5)); INSERT INTO w VALUES (1, 'a')")
+    tables(
+        "DROP TABLE IF EXISTS w; CREATE TABLE w (id int primary key, word varchar(5)); INSERT INTO w VALUES (1, 'a')"
+    )
     key = "id" if mode == "upsert" else None
     with longshore.connect(way) as connection:
         connection.begin()
@@ -529,7 +546,9 @@ def test_other_time_zones(server: MySQLEndpoint, tables: Run) -> None:
 
 
 def test_leftovers_of_a_crash_go(server: MySQLEndpoint, tables: Run) -> None:
-    tables("DROP TABLE IF EXISTS w, longshore_w_new, longshore_w_old; CREATE TABLE longshore_w_new (x int); "
-           "CREATE TABLE longshore_w_old (x int)")
+    tables(
+        "DROP TABLE IF EXISTS w, longshore_w_new, longshore_w_old; CREATE TABLE longshore_w_new (x int); "
+        "CREATE TABLE longshore_w_old (x int)"
+    )
     assert longshore.write_sql(pairs((1, "a")), "w", server.url(), if_exists="replace") == 1
     assert not leftovers(server)

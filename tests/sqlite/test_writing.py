@@ -227,9 +227,7 @@ STRICT = [("STRICT", *case) for case in CHANGED if case[0] in {"INTEGER", "REAL"
 
 
 @pytest.mark.parametrize(("strict", "declared", "array"), [*STRICT, *(("", *case) for case in CHANGED)])
-def test_what_would_be_changed_is_refused(
-    make: Make, path: Path, declared: str, array: pa.Array, strict: str
-) -> None:
+def test_what_would_be_changed_is_refused(make: Make, path: Path, declared: str, array: pa.Array, strict: str) -> None:
     url = make(f"CREATE TABLE t (a {declared}) {strict}", "INSERT INTO t VALUES (NULL)")
     with pytest.raises(longshore.DataError) as caught:
         longshore.write_sql(pa.table({"a": array}), "t", url, if_exists="append")
@@ -299,7 +297,7 @@ def test_columns_are_found_by_name(make: Make, path: Path) -> None:
 
 def test_names_are_quoted(make: Make, path: Path) -> None:
     url = make("CREATE TABLE other (a)")
-    name, column = "Größe \"select\" `x` ' ; --", "order \"by\" '?' [1]"
+    name, column = 'Größe "select" `x` \' ; --', "order \"by\" '?' [1]"
     for if_exists in ("fail", "append", "replace", "truncate"):
         longshore.write_sql(pa.table({column: [1]}), ("main", name), url, if_exists=if_exists)
     longshore.write_sql(pa.table({column: [1]}), ("main", name), url, if_exists="replace", key=column)

@@ -45,7 +45,7 @@ def count(postgres: Endpoint, table: str) -> int:
     return int(postgres.psql(f"SELECT count(*) FROM {table}"))
 
 
-@pytest.mark.parametrize("case", itertools.product(("up", "down"), MODES), ids="-".join)
+@pytest.mark.parametrize("case", [*itertools.product(("up", "down"), MODES)], ids="-".join)
 def test_cut_anywhere(case: tuple[Any, str], way: str, cutter: Cutter, table: str, postgres: Endpoint) -> None:
     direction, mode = case
     sizes = cutter.measure(lambda: write(way, table, mode))
