@@ -106,9 +106,12 @@ impl Civil {
     }
 }
 
+/// What seven digits can say: more than any server's TIME, and far from an overflow.
+const MOST_HOURS: i64 = 9_999_999;
+
 #[inline]
 fn clock(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, Odd> {
-    if minutes > 59 || seconds > 59 || micros > 999_999 {
+    if hours > MOST_HOURS || minutes > 59 || seconds > 59 || micros > 999_999 {
         return Err(damaged());
     }
     Ok(((hours * 60 + minutes) * 60 + seconds) * SECOND + micros)
@@ -254,6 +257,7 @@ mod tests {
         assert_eq!(text_span(b"00:00:00.5"), Ok(500_000));
         assert_eq!(binary_span(&[]), Ok(0));
         assert_eq!(binary_span(&[1, 34, 0, 0, 0, 22, 59, 59]), Ok(-3_020_399_000_000));
+        assert!(matches!(binary_span(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]), Err(Odd::Fault(_))));
         for bad in ["", "1:2", "1:60:00", "x:00:00", "1:00:00.0000001", "--1:00:00"] {
             assert!(text_span(bad.as_bytes()).is_err(), "{bad}");
         }
