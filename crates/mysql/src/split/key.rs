@@ -169,7 +169,7 @@ impl Key {
             return Ok(shape.with(&statement.text, condition));
         }
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let inner = statement.unordered(&names, PART)?;
+        let inner = statement.unordered(&names)?;
         let (text, order) = (inner.text, inner.order);
         if let Some(shape) = shape.filter(|_| self.way == Way::InsideGathered) {
             return Ok(format!("SELECT * FROM ({}\n) AS {PART}{order}", shape.with(text, condition)));

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr, OrderByKind, OrderBySort, Query as Parsed, SetExpr, Value};
 
 use super::halt::Halt;
-use crate::tokens::{Token, quoted_name};
+use crate::tokens::Token;
 
 /// The clauses of one SELECT.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,17 +83,16 @@ fn outermost<'a, 'b>(found: &'b [Token<'a>]) -> Option<Vec<&'b Token<'a>>> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unordered<'a> {
     pub(super) text: &'a str,
-    /// Its ORDER BY, with the names of the columns of `table`; empty where it had none.
+    /// Its ORDER BY, with the numbers of columns; empty where it had none.
     pub(super) order: String,
 }
 
-/// Takes the order off `text`, whose columns have these `names` and will be called after `table`.
+/// Takes the order off `text`, whose columns have these `names`.
 pub(super) fn unordered<'a>(
     tree: &Parsed,
     found: &[Token<'_>],
     text: &'a str,
     names: &[&str],
-    table: &str,
 ) -> Result<Unordered<'a>, Halt> {
     let unknown = || Halt::serial("an ORDER BY by what the query does not return");
     if let SetExpr::Query(inner) = tree.body.as_ref()
@@ -107,23 +106,27 @@ pub(super) fn unordered<'a>(
     let start = start.ok_or_else(unknown)?.start;
     let mut keys = Vec::new();
     for key in by {
-        let name = column(&key.expr, names).ok_or_else(unknown)?;
+        let place = column(&key.expr, names).ok_or_else(unknown)?;
         let is_descending = matches!(key.options.sort, Some(OrderBySort::Desc));
         let direction = if is_descending { " DESC" } else { "" };
-        keys.push(format!("{table}.{}{direction}", quoted_name(name)));
+        // MySQL 8.0 does not always find the name of a computed column of a derived table.
+        keys.push(format!("{}{direction}", place + 1));
     }
     Ok(Unordered { text: &text[..start], order: format!(" ORDER BY {}", keys.join(", ")) })
 }
 
-/// The column that `expression` names in an ORDER BY: by its own name, or by its number.
-fn column<'a>(expression: &Expr, names: &[&'a str]) -> Option<&'a str> {
+/// The place of the column that `expression` names in an ORDER BY: by its own name, or by its number.
+fn column(expression: &Expr, names: &[&str]) -> Option<usize> {
     match expression {
         Expr::Identifier(name) => {
-            let mut found = names.iter().filter(|known| known.eq_ignore_ascii_case(&name.value));
-            found.next().filter(|_| found.next().is_none()).copied()
+            let is_it = |(_, known): &(usize, &&str)| known.eq_ignore_ascii_case(&name.value);
+            let mut found = names.iter().enumerate().filter(is_it);
+            found.next().filter(|_| found.next().is_none()).map(|(place, _)| place)
         }
         Expr::Value(value) => match &value.value {
-            Value::Number(number, _) => names.get(number.parse::<usize>().ok()?.checked_sub(1)?).copied(),
+            Value::Number(number, _) => {
+                number.parse::<usize>().ok()?.checked_sub(1).filter(|place| *place < names.len())
+            }
             _ => None,
         },
         _ => None,
@@ -167,12 +170,12 @@ mod tests {
     fn an_order_is_taken_off() {
         let taken = |text: &str| {
             let tree = parsed(text).ok()?;
-            let unordered = unordered(&tree, &tokens(text, true), text, &["a", "b"], "p").ok()?;
+            let unordered = unordered(&tree, &tokens(text, true), text, &["a", "b"]).ok()?;
             Some((unordered.text.to_owned(), unordered.order))
         };
         assert_eq!(
             taken("SELECT a, b FROM t ORDER BY B DESC, 1").unwrap(),
-            ("SELECT a, b FROM t ".into(), " ORDER BY p.`b` DESC, p.`a`".into())
+            ("SELECT a, b FROM t ".into(), " ORDER BY 2 DESC, 1".into())
         );
         assert_eq!(taken("SELECT a, b FROM t").unwrap(), ("SELECT a, b FROM t".into(), String::new()));
         for other in [

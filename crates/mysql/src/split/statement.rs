@@ -109,9 +109,9 @@ impl Statement {
         Ok(encode::parameters(&values, zone)?)
     }
 
-    /// Its text without its ORDER BY, which is one of columns with these `names`, of `table`.
-    pub(super) fn unordered(&self, names: &[&str], table: &str) -> Result<Unordered<'_>, Halt> {
-        unordered(&self.tree.root, &tokens(&self.text, self.reading.escapes), &self.text, names, table)
+    /// Its text without its ORDER BY, which is one of columns with these `names`.
+    pub(super) fn unordered(&self, names: &[&str]) -> Result<Unordered<'_>, Halt> {
+        unordered(&self.tree.root, &tokens(&self.text, self.reading.escapes), &self.text, names)
     }
 
     /// The only table of its FROM and what it is called, where it is one SELECT without clauses behind its WHERE.
