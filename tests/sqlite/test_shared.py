@@ -69,6 +69,14 @@ def test_errors_are_ours(shared: sqlite3.Connection) -> None:
         longshore.read_sql("SELECT CAST(x'ff' AS TEXT) AS a", shared)
 
 
+def test_it_is_only_read(shared: sqlite3.Connection) -> None:
+    shared.execute("CREATE TABLE t (a)")
+    with pytest.raises(longshore.NotSupportedError, match="only read") as caught:
+        longshore.write_sql(pa.table({"a": [1]}), "t", shared, if_exists="append")
+    assert "sqlite:///" in (caught.value.hint or "")
+    assert shared.execute("SELECT * FROM t").fetchall() == []
+
+
 def test_a_query_ends_at_its_timeout(shared: sqlite3.Connection) -> None:
     endless = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"
     with pytest.raises(longshore.TimeoutError):

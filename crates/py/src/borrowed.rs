@@ -319,7 +319,8 @@ impl Session for BorrowedSession {
     }
 
     fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
+        let error = Error::new(Kind::NotSupported, "a sqlite3.Connection is only read")
+            .with_hint("write by the URL of its file, such as sqlite:///data/a.db");
         Err(Failed { error, session: Some(self) })
     }
 

@@ -24,8 +24,8 @@ use crate::split::text::quoted_name;
 /// The name of our part of a transaction that is the owner's.
 const PART: &str = "longshore_write";
 
-/// After so many rows within the owner's transaction, the caller's watch is looked at.
-const BETWEEN_LOOKS: u64 = 1024;
+/// After so many rows the caller's watch is looked at: SQLite counts its own steps, however long the values are.
+const BETWEEN_LOOKS: u64 = 64;
 
 /// A write that has begun. Dropped, it closes its connection, which undoes all of it.
 struct Writing {
@@ -193,8 +193,8 @@ impl Sink for Writing {
                 .map_err(|error| in_row(error, number))?;
             expect_stored(&session.connection, self.may_skip, number)?;
             self.rows += 1;
-            if self.is_part && self.rows.is_multiple_of(BETWEEN_LOOKS) {
-                session.connection.check()?;
+            if self.rows.is_multiple_of(BETWEEN_LOOKS) {
+                session.connection.look()?;
             }
         }
         Ok(())

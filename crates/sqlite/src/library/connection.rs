@@ -84,15 +84,15 @@ impl Connection {
         self.0.watching.attend(watch);
     }
 
-    /// From here on no statement is stopped while it works, until `hold` is false: [`Connection::check`] tells instead.
-    /// (A change that is stopped takes the whole transaction with it.)
+    /// Has statements go on where they would be stopped, until it is told otherwise: a change that is stopped takes the whole
+    /// transaction with it. [`Connection::look`] tells instead.
     pub(crate) fn hold(&self, is_held: bool) {
         self.0.watching.hold(is_held);
     }
 
-    /// Fails where a statement should have been stopped.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.0.watching.take_stopped().map_or(Ok(()), Err)
+    /// Fails where the caller does not want to go on.
+    pub(crate) fn look(&self) -> Result<()> {
+        self.0.watching.look().map_or(Ok(()), Err)
     }
 
     /// Whether this is the process that opened it: locks do not pass to a forked child.

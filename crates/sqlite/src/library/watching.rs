@@ -65,6 +65,12 @@ impl Watching {
         self.state().stopped.take()
     }
 
+    /// Looks between two statements whether to go on, as often as within one.
+    pub(super) fn look(&self) -> Option<Error> {
+        self.may_work();
+        self.take_stopped()
+    }
+
     /// Has SQLite call back on `connection`.
     ///
     /// # Safety

@@ -53,7 +53,13 @@ fn looks_like_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use longshore_core::{Result, Watch};
+
     use super::*;
+    use crate::cell::Cell;
+    use crate::library::{Connection, Open};
 
     #[test]
     fn declared_types_have_an_affinity() {
@@ -82,5 +88,35 @@ mod tests {
         for text in ["", "abc", "2024-01-01", "12:00:00", "0x10", "Inf", "-", "1 2"] {
             assert!(!looks_like_number(text), "{text:?}");
         }
+    }
+
+    /// All texts of so many characters of numbers.
+    fn texts(length: u32) -> impl Iterator<Item = String> {
+        const LETTERS: &[u8] = b"07.e+- \tx";
+        (0..LETTERS.len().pow(length)).map(move |number| {
+            let letter = |place| char::from(LETTERS[number / LETTERS.len().pow(place) % LETTERS.len()]);
+            (0..length).map(letter).collect()
+        })
+    }
+
+    #[test]
+    fn no_text_that_is_kept_becomes_a_number() -> Result<()> {
+        let open = Open { name: ":memory:".into(), read_only: false, create: true, patience: Duration::ZERO };
+        let connection = Connection::open(&open, &Watch::never())?;
+        let prepared = |text| connection.prepare(text).map(|(statement, _)| statement);
+        if let Some(mut table) = prepared("CREATE TABLE t (a NUMERIC, b REAL)")? {
+            table.step()?;
+        }
+        for text in (1..=4).flat_map(texts) {
+            let insert = prepared("INSERT INTO t VALUES (?1, ?1) RETURNING a, b")?;
+            let Some(mut insert) = insert else { continue };
+            insert.bind(1, Cell::Text(text.as_bytes()))?;
+            assert!(insert.step()?);
+            let is_kept = |column| insert.cell(column) == Cell::Text(text.as_bytes());
+            for (column, affinity) in [(0, Affinity::Numeric), (1, Affinity::Real)] {
+                assert!(is_kept(column) || affinity.changes(&text), "{text:?}");
+            }
+        }
+        Ok(())
     }
 }
