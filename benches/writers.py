@@ -1,0 +1,187 @@
+"""The clients that write: `python -m benches.writers SOURCE NAME DATA URL` writes once and prints its figures."""
+
+import csv
+import json
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+
+from benches.drain_sqlite import path
+
+TABLE = "written"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A way to write a table. `prepare` comes before the clock starts, and gives what `write` takes."""
+
+    name: str
+    prepare: Callable[[pa.Table, Path, str], Any]
+    write: Callable[[Any, str], object]
+    is_slow: bool = False
+
+
+def _table(data: pa.Table, _file: Path, _url: str) -> pa.Table:
+    return data
+
+
+def _frame(data: pa.Table, _file: Path, _url: str) -> Any:
+    return data.to_pandas()
+
+
+def _longshore(data: Any, url: str) -> None:
+    import longshore
+
+    longshore.write_sql(data, TABLE, url, if_exists="truncate" if url.startswith("postgresql") else "replace")
+
+
+def _psql(url: str, sql: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.encode())
+
+
+def _copied(data: pa.Table, file: Path, url: str) -> Path:
+    """Have the server write the file that it is to load."""
+    import psycopg
+
+    import longshore
+
+    binary = file.with_suffix(".copy")
+    longshore.write_sql(data if not binary.exists() else data.slice(0, 0), TABLE, url, if_exists="replace")
+    if not binary.exists():
+        with (
+            psycopg.connect(url) as connection,
+            connection.cursor() as cursor,
+            binary.open("wb") as opened,
+            cursor.copy(f"COPY {TABLE} TO STDOUT (FORMAT binary)") as rows,
+        ):
+            opened.writelines(rows)
+    return binary
+
+
+def _copy(binary: Path, url: str) -> None:
+    _psql(url, f"BEGIN; TRUNCATE {TABLE}; COPY {TABLE} FROM '{binary}' (FORMAT binary); COMMIT")
+
+
+def _adbc_postgresql(data: pa.Table, url: str) -> None:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {TABLE}")
+        cursor.adbc_ingest(TABLE, data, mode="append")
+        connection.commit()
+
+
+def _to_sql(scheme: str) -> Callable[[Any, str], None]:
+    def write(frame: Any, url: str) -> None:
+        import sqlalchemy
+
+        engine = sqlalchemy.create_engine(scheme + url[url.index("://") :].partition("?")[0])
+        frame.to_sql("written_by_pandas", engine, if_exists="replace", index=False, chunksize=10_000)
+
+    return write
+
+
+def _exported(data: pa.Table, file: Path, url: str) -> Path:
+    """Write the file that MariaDB is to load, and make the table."""
+    import longshore
+
+    text = file.with_suffix(".csv")
+    if not text.exists():
+        with text.open("w", newline="") as opened:
+            csv.writer(opened, lineterminator="\n").writerows(
+                zip(*(column.to_pylist() for column in data), strict=True)
+            )
+    longshore.write_sql(data.slice(0, 0), TABLE, url, if_exists="replace")
+    return text
+
+
+def _load_data(text: Path, url: str) -> None:
+    from urllib.parse import urlsplit
+
+    import pymysql
+
+    parts = urlsplit(url)
+    place: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "user": parts.username}
+    with (
+        pymysql.connect(**place, database=parts.path[1:], local_infile=True) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(
+            f"LOAD DATA LOCAL INFILE '{text}' INTO TABLE {TABLE} FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"'"
+        )
+        connection.commit()
+
+
+def _adbc_sqlite(data: pa.Table, url: str) -> None:
+    from adbc_driver_sqlite import dbapi
+
+    with dbapi.connect(path(url)) as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("written_by_adbc", data, mode="replace")
+        connection.commit()
+
+
+def _rows(data: pa.Table, _file: Path, _url: str) -> list[tuple[Any, ...]]:
+    columns = [
+        column.cast(pa.string()).to_pylist()
+        if pa.types.is_date(column.type) or pa.types.is_decimal(column.type)
+        else column.to_pylist()
+        for column in data.columns
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def _sqlite3(rows: list[tuple[Any, ...]], url: str) -> None:
+    with sqlite3.connect(path(url)) as connection:
+        connection.execute("DROP TABLE IF EXISTS bound")
+        connection.execute(f"CREATE TABLE bound ({', '.join(f'c{number}' for number in range(len(rows[0])))})")
+        connection.executemany(f"INSERT INTO bound VALUES ({', '.join('?' for _ in rows[0])})", rows)
+
+
+SOURCES = {
+    "postgresql": (
+        Writer("COPY FROM file", _copied, _copy),
+        Writer("longshore", _table, _longshore),
+        Writer("longshore from pandas", _frame, _longshore),
+        Writer("ADBC", _table, _adbc_postgresql),
+        Writer("pandas.to_sql", _frame, _to_sql("postgresql+psycopg"), is_slow=True),
+    ),
+    "mariadb": (
+        Writer("LOAD DATA of a file", _exported, _load_data),
+        Writer("longshore", _table, _longshore),
+        Writer("pandas.to_sql", _frame, _to_sql("mysql+pymysql"), is_slow=True),
+    ),
+    "sqlite": (
+        Writer("sqlite3.executemany", _rows, _sqlite3),
+        Writer("longshore", _table, _longshore),
+        Writer("ADBC", _table, _adbc_sqlite),
+        Writer("pandas.to_sql", _frame, _to_sql("sqlite"), is_slow=True),
+    ),
+}
+
+
+def main(source: str, name: str, file: str, url: str) -> None:
+    """Write once, and print seconds of the clock and of the processor."""
+    with pa.memory_map(file) as mapped:
+        data = pa.ipc.open_file(mapped).read_all()
+        writer = next(writer for writer in SOURCES[source] if writer.name == name)
+        prepared = writer.prepare(data, Path(file), url)
+        process = psutil.Process()
+        before, start = process.cpu_times(), time.perf_counter()
+        writer.write(prepared, url)
+        wall, after = time.perf_counter() - start, process.cpu_times()
+    cpu = after.user + after.system - before.user - before.system
+    print(json.dumps({"wall": wall, "cpu": cpu}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
