@@ -179,6 +179,8 @@ APPENDED: list[tuple[str, pa.Array, object]] = [
     ("UUID", pa.array([str(KEY)]), str(KEY)),
     ("JSON", pa.array(["{}"]), "{}"),
     ("BYTEA", pa.array([b"7"]), b"7"),
+    ("BLOB", pa.ExtensionArray.from_storage(pa.uuid(), pa.array([KEY.bytes], pa.binary(16))), KEY.bytes),
+    ("UUID", pa.ExtensionArray.from_storage(pa.uuid(), pa.array([KEY.bytes], pa.binary(16))), str(KEY)),
 ]
 
 
@@ -448,6 +450,18 @@ def test_an_interrupted_part_leaves_the_owners_transaction(make: Make, path: Pat
     assert asked(path, "SELECT * FROM t") == [(1,)]
 
 
+def test_a_file_that_is_full_says_what_is_lost(make: Make, path: Path) -> None:
+    url = make("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
+    with longshore.connect(url) as connection:
+        connection.execute("PRAGMA max_page_count = 20")
+        connection.execute("INSERT INTO t VALUES (2)")
+        with pytest.raises(longshore.OperationalError, match="undone the whole transaction"):
+            longshore.write_sql(pa.table({"a": range(100_000)}), "t", connection, if_exists="append")
+        longshore.write_sql(pa.table({"a": [3]}), "t", connection, if_exists="append")
+        connection.commit()
+    assert asked(path, "SELECT * FROM t") == [(1,), (3,)]
+
+
 def test_a_write_ends_at_its_timeout(make: Make, path: Path) -> None:
     url = make("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
     data = pa.table({"a": range(5_000_000)})
@@ -463,10 +477,10 @@ def test_a_process_that_is_stopped_leaves_the_table(make: Make, path: Path, sent
     script = f"""
         import pyarrow, longshore
 
-        batch = pyarrow.record_batch({{"a": range(100_000)}})
-        endless = pyarrow.RecordBatchReader.from_batches(batch.schema, iter(lambda: batch, None))
+        # No Python runs while its batches are handed out, so that the signal finds the write.
+        long = pyarrow.table({{"a": pyarrow.chunked_array([pyarrow.array(range(100_000))] * 1000)}})
         try:
-            longshore.write_sql(endless, "t", {url!r}, if_exists="truncate")
+            longshore.write_sql(long, "t", {url!r}, if_exists="truncate")
         except KeyboardInterrupt:
             print("interrupted")
     """

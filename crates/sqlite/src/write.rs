@@ -180,7 +180,7 @@ impl Lent<'_> {
 
 impl Sink for Writing {
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let Self { session, insert, encoders, texts, schema, .. } = self;
+        let Self { session, is_part, insert, encoders, texts, schema, .. } = self;
         let mut columns = Vec::with_capacity(encoders.len());
         let sources = batch.columns().iter().zip(schema.fields());
         for (((array, field), encoder), text) in sources.zip(encoders).zip(texts) {
@@ -190,7 +190,7 @@ impl Sink for Writing {
             let number = self.rows;
             insert
                 .run(columns.iter_mut().map(|column| column.cell(row, number)))
-                .map_err(|error| in_row(error, number))?;
+                .map_err(|error| with_loss(in_row(error, number), session, *is_part))?;
             expect_stored(&session.connection, self.may_skip, number)?;
             self.rows += 1;
             if self.rows.is_multiple_of(BETWEEN_LOOKS) {
@@ -239,10 +239,17 @@ fn in_row(error: Error, row: u64) -> Error {
 }
 
 fn undone(session: Box<SqliteSession>, is_part: bool, error: Error) -> Failed {
-    // A statement that is stopped, or finds no room, takes the whole transaction with it.
-    let is_lost = is_part && session.connection.is_idle();
-    let error = if is_lost { error.with_detail("SQLite has undone the whole transaction") } else { error };
+    let error = with_loss(error, &session, is_part);
     Failed { error, session: back(session, is_part) }
+}
+
+/// A change that is stopped, or that finds no room, takes the owner's whole transaction with it.
+#[cold]
+fn with_loss(error: Error, session: &SqliteSession, is_part: bool) -> Error {
+    if is_part && session.connection.is_idle() {
+        return error.with_detail("SQLite has undone the whole transaction");
+    }
+    error
 }
 
 /// The session, with the table as it was.
