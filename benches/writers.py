@@ -33,7 +33,10 @@ def _table(data: pa.Table, _file: Path, _url: str) -> pa.Table:
 
 
 def _frame(data: pa.Table, _file: Path, _url: str) -> Any:
-    return data.to_pandas()
+    fields = [
+        pa.field(field.name, pa.float64() if pa.types.is_decimal(field.type) else field.type) for field in data.schema
+    ]
+    return data.cast(pa.schema(fields)).to_pandas(date_as_object=False)
 
 
 def _longshore(data: Any, url: str) -> None:
