@@ -241,7 +241,7 @@ fn kind(code: u16, sqlstate: &str) -> Kind {
         }
         1235 | 1289 | 1295 | 1286 => Kind::NotSupported,
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => Kind::Operational,
-        1049 | 1102 | 1103 | 1109 | 1193 | 1238 | 1305 | 1364 | 1381 | 1390 => Kind::Programming,
+        1049 | 1102 | 1103 | 1109 | 1193 | 1238 | 1305 | 1364 | 1381 | 1390 | 4161 => Kind::Programming,
         1264 | 1265 | 1366 | 1292 | 1406 | 1411 | 1690 | 3140 | 3141 | 3146 => Kind::Data,
         _ => match sqlstate.get(..2).unwrap_or_default() {
             "0A" => Kind::NotSupported,

@@ -31,8 +31,8 @@ use server::Server;
 use target::Name;
 use upsert::Stage;
 
-/// How long a write that was interrupted may take to undo what it has done.
-const UNDOING: Duration = Duration::from_secs(10);
+/// How long a write that was interrupted may take to undo what it has done; the server goes on with it alone.
+const UNDOING: Duration = Duration::from_secs(2);
 
 /// Begins to write.
 pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
@@ -40,6 +40,7 @@ pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn Si
     match start(&mut session.connection, load, &mut undo) {
         Ok(loader) => Ok(Box::new(Writing { session: Some(session), loader, undo })),
         Err(error) => {
+            undo.note(&error);
             let is_good = undo.all(&mut session.connection);
             Err(Failed { error, session: is_good.then(|| Box::new(session) as Box<dyn Session>) })
         }
@@ -53,6 +54,8 @@ struct Undo {
     newcomer: Option<Newcomer>,
     stage: Option<Stage>,
     transaction: Begun,
+    /// Whether the caller does not want to wait any longer.
+    is_hurried: bool,
 }
 
 /// How the write's rows can be taken back.
@@ -67,39 +70,20 @@ enum Begun {
 }
 
 fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<Loader> {
-    let state = connection.transaction();
-    check_transaction(state, load.if_exists)?;
+    let before = connection.transaction();
+    check_transaction(before, load.if_exists)?;
     let server = Server::begin(connection)?;
     undo.server = Some(server.clone());
     let name = Name::resolve(connection, &load.table)?;
-    let existing = target::existing(connection, &name)?;
-    let mut destination = name.clone();
-    match load.if_exists {
-        IfExists::Fail => {
-            replace::check_absent(&name, existing.as_ref())?;
-            let newcomer = Newcomer::make(connection, load, &name, false, &server)?;
-            destination = undo.newcomer.insert(newcomer).new.clone();
-        }
-        IfExists::Replace => {
-            let takes_place = replace::check_replaceable(&name, existing.as_ref())?;
-            let newcomer = Newcomer::make(connection, load, &name, takes_place, &server)?;
-            destination = undo.newcomer.insert(newcomer).new.clone();
-        }
-        IfExists::Append | IfExists::Truncate | IfExists::Upsert => {
-            target::check(&name, existing.as_ref())?;
-        }
-    }
-    let columns = target::columns(connection, &destination)?;
-    let encoders = matching::encoders(load, &destination, &columns, connection.zone().offset())?;
+    let table = prepared(connection, load, &name, &server, undo)?;
+    let columns = target::columns(connection, &table)?;
+    let encoders = matching::encoders(load, &table, &columns, connection.zone().offset())?;
+    let mut destination = table;
     if load.if_exists == IfExists::Upsert {
         upsert::check_key(connection, load, &name, &encoders, &columns)?;
-        let stage = Stage::make(connection, &name, &encoders)?;
-        destination = undo.stage.insert(stage).name.clone();
+        destination = undo.stage.insert(Stage::make(connection, &name, &encoders)?).name.clone();
     }
-    if load.if_exists == IfExists::Truncate {
-        check_cascades(connection, &name)?;
-    }
-    undo.transaction = begin_transaction(connection, state)?;
+    undo.transaction = begin_transaction(connection, before)?;
     if load.if_exists == IfExists::Truncate {
         // TRUNCATE would commit.
         connection.run(&format!("DELETE FROM {}", name.quoted()))?;
@@ -109,12 +93,39 @@ fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<Lo
     Ok(loader)
 }
 
-fn check_transaction(state: Transaction, if_exists: IfExists) -> Result<()> {
-    match (state, if_exists) {
+/// The table whose columns the rows have: the one that is there, or a new one.
+fn prepared(
+    connection: &mut Connection,
+    load: &Load,
+    name: &Name,
+    server: &Server,
+    undo: &mut Undo,
+) -> Result<Name> {
+    let existing = target::existing(connection, name)?;
+    let takes_place = match load.if_exists {
+        IfExists::Fail => replace::check_absent(name, existing.as_ref()).map(|()| false)?,
+        IfExists::Replace => replace::check_replaceable(name, existing.as_ref())?,
+        IfExists::Append | IfExists::Upsert => {
+            return target::check(name, existing.as_ref()).map(|()| name.clone());
+        }
+        IfExists::Truncate => {
+            target::check(name, existing.as_ref())?;
+            return check_cascades(connection, name).map(|()| name.clone());
+        }
+    };
+    let newcomer = Newcomer::make(connection, load, name, takes_place, server)?;
+    Ok(undo.newcomer.insert(newcomer).new.clone())
+}
+
+fn check_transaction(before: Transaction, if_exists: IfExists) -> Result<()> {
+    match (before, if_exists) {
         (Transaction::Failed, _) => Err(Error::operational("the transaction has failed: roll it back first")),
         (Transaction::Open, IfExists::Fail | IfExists::Replace) => {
             Err(Error::programming("a new table would commit the open transaction")
-                .with_hint("commit first, or use if_exists=\"append\", \"truncate\" or \"upsert\""))
+                .with_hint(
+                    "give the URL, or a Connection with autocommit=True; or use if_exists=\"append\", \"truncate\" or \
+                     \"upsert\", which take part in a transaction",
+                ))
         }
         _ => Ok(()),
     }
@@ -138,8 +149,8 @@ fn check_cascades(connection: &mut Connection, name: &Name) -> Result<()> {
         .with_hint("use if_exists=\"upsert\", or drop the foreign keys first"))
 }
 
-fn begin_transaction(connection: &mut Connection, state: Transaction) -> Result<Begun> {
-    if state == Transaction::Open {
+fn begin_transaction(connection: &mut Connection, before: Transaction) -> Result<Begun> {
+    if before == Transaction::Open {
         connection.run("SAVEPOINT longshore_write")?;
         return Ok(Begun::Savepoint);
     }
@@ -150,8 +161,8 @@ fn begin_transaction(connection: &mut Connection, state: Transaction) -> Result<
 impl Undo {
     /// Leaves all as it was; tells whether the session is ready for the next statement.
     fn all(&mut self, connection: &mut Connection) -> bool {
-        let patient = connection.check().is_err().then(|| Watch::never().at_most(UNDOING));
-        let watch = patient.map(|patient| connection.attend_for(patient));
+        let is_hurried = self.is_hurried || connection.check().is_err();
+        let watch = is_hurried.then(|| connection.attend_for(Watch::never().at_most(UNDOING)));
         let is_good =
             connection.stop() && self.rows(connection).and_then(|()| self.tables(connection)).is_ok();
         let is_good = self.settings(connection, is_good);
@@ -159,6 +170,11 @@ impl Undo {
             connection.attend(&watch);
         }
         is_good
+    }
+
+    /// A Ctrl-C is told once.
+    fn note(&mut self, error: &Error) {
+        self.is_hurried |= matches!(error.kind(), Kind::Interrupted | Kind::Cancelled | Kind::Timeout);
     }
 
     fn rows(&mut self, connection: &mut Connection) -> Result<()> {
@@ -229,7 +245,10 @@ impl Writing {
 
     fn end(&mut self) -> Option<MySqlSession> {
         let mut session = self.session.take()?;
-        self.loader.abandon(&mut session.connection);
+        // One who does not want to wait has the file's statement stopped.
+        if !self.undo.is_hurried && session.connection.check().is_ok() {
+            self.loader.abandon(&mut session.connection);
+        }
         self.undo.all(&mut session.connection).then_some(session)
     }
 }
@@ -239,7 +258,7 @@ impl Sink for Writing {
         let mut session = self.take()?;
         let pushed = self.loader.push(&mut session.connection, batch);
         self.session = Some(session);
-        pushed
+        pushed.inspect_err(|error| self.undo.note(error))
     }
 
     fn commit(mut self: Box<Self>) -> Result<Written, Failed> {
@@ -251,6 +270,7 @@ impl Sink for Writing {
                 Ok(Written { rows: self.loader.rows(), session: Box::new(session) })
             }
             Err(error) => {
+                self.undo.note(&error);
                 let is_good = self.undo.all(&mut session.connection);
                 Err(Failed { error, session: is_good.then(|| Box::new(session) as Box<dyn Session>) })
             }

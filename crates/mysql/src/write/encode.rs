@@ -73,7 +73,7 @@ impl Encoder {
             }
             Native::Time(digits) => moment::put(item, Moment::Time(*digits), self.moments, page, room),
             Native::Text(length) => self.text(item, Some(*length), page, room),
-            Native::Char(most) => self.fixed_text(item, *most, page, room),
+            Native::Char(most) => fixed_text(item, *most, page, room),
             Native::Parsed => self.text(item, None, page, room),
             Native::Bytes(most) => bytes(item, 0, *most, page),
             Native::Binary(length) => bytes(item, *length, *length, page),
@@ -114,19 +114,6 @@ impl Encoder {
                 return Err(Error::data(format!("{} has more than {most} bytes", item.shown())));
             }
             _ => {}
-        }
-        page.text(text);
-        Ok(())
-    }
-
-    fn fixed_text(&self, item: &Item<'_>, most: u64, page: &mut Page, room: &mut String) -> Result<()> {
-        let text = as_text(item, room)?;
-        if longer(text, most) {
-            return Err(too_long(item, most));
-        }
-        if text.ends_with(' ') {
-            return Err(Error::data(format!("{} ends with a space, which CHAR loses", item.shown()))
-                .with_hint("make the column a VARCHAR, or strip the text"));
         }
         page.text(text);
         Ok(())
@@ -176,6 +163,19 @@ pub(super) fn refused(item: &Item<'_>) -> Error {
 
 fn longer(text: &str, most: u64) -> bool {
     text.len() as u64 > most && text.chars().count() as u64 > most
+}
+
+fn fixed_text(item: &Item<'_>, most: u64, page: &mut Page, room: &mut String) -> Result<()> {
+    let text = as_text(item, room)?;
+    if longer(text, most) {
+        return Err(too_long(item, most));
+    }
+    if text.ends_with(' ') {
+        return Err(Error::data(format!("{} ends with a space, which CHAR loses", item.shown()))
+            .with_hint("make the column a VARCHAR, or strip the text"));
+    }
+    page.text(text);
+    Ok(())
 }
 
 #[cold]

@@ -4,7 +4,7 @@ use longshore_core::{Error, Kind, Load, Result};
 
 use super::encode::{Encoder, Moments};
 use super::native::Native;
-use super::target::{Column, Name};
+use super::target::{Column, Name, Otherwise};
 
 /// The column of the table for each of the data's.
 pub(super) fn encoders(
@@ -51,8 +51,12 @@ fn check_known(load: &Load, name: &Name, columns: &[Column], found: &[Option<&Co
             .with_sqlstate("42S22")
             .with_hint(format!("it has {known}; leave the others out, or rename them")));
     }
-    let generated: Vec<&str> =
-        found.iter().flatten().filter(|it| it.is_generated).map(|it| it.name.as_str()).collect();
+    let generated: Vec<&str> = found
+        .iter()
+        .flatten()
+        .filter(|it| it.otherwise == Otherwise::Generated)
+        .map(|it| it.name.as_str())
+        .collect();
     if !generated.is_empty() {
         return Err(Error::programming(format!(
             "{} generates these columns itself: {}",
@@ -74,7 +78,7 @@ fn check_known(load: &Load, name: &Name, columns: &[Column], found: &[Option<&Co
     let is_given = |column: &Column| found.iter().flatten().any(|known| known.name == column.name);
     let missing: Vec<&str> = columns
         .iter()
-        .filter(|column| !column.is_optional && !is_given(column))
+        .filter(|column| !column.is_optional() && !is_given(column))
         .map(|column| column.name.as_str())
         .collect();
     if missing.is_empty() {

@@ -187,10 +187,10 @@ mod tests {
     use super::super::page::Form;
     use super::*;
 
-    fn cell(item: Item<'_>, moment: Moment) -> Option<String> {
+    fn cell(item: &Item<'_>, moment: Moment) -> Option<String> {
         let moments = Moments { offset: Some(3600 * SECOND), as_utc: false };
         let mut page = Page::new(Form::File);
-        put(&item, moment, moments, &mut page, &mut String::new()).ok()?;
+        put(item, moment, moments, &mut page, &mut String::new()).ok()?;
         Some(String::from_utf8(page.bytes).unwrap())
     }
 
@@ -207,7 +207,7 @@ mod tests {
             (Item::Interval(0, 2, 0), Moment::Time(0), "48:00:00"),
             (Item::Text("-838:59:59"), Moment::Time(0), "-838:59:59"),
         ] {
-            assert_eq!(cell(item.clone(), moment).unwrap(), text, "{item:?}");
+            assert_eq!(cell(&item, moment).unwrap(), text, "{item:?}");
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
             (Item::Text("1:2:3"), Moment::Time(6)),
             (Item::Text("é0:00:00"), Moment::Time(6)),
         ] {
-            assert!(cell(item.clone(), moment).is_none(), "{item:?}");
+            assert!(cell(&item, moment).is_none(), "{item:?}");
         }
     }
 }

@@ -124,9 +124,9 @@ pub(super) fn decimal(
             .with_hint(format!("it takes {whole} digits before the point and {scale} behind it{sign}")));
     }
     if matches!(item, Item::Text(_)) {
-        page.plain(text)
+        page.plain(text);
     } else {
-        page.number(text)
+        page.number(text);
     }
     Ok(())
 }

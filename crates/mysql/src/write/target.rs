@@ -126,10 +126,26 @@ pub(super) struct Column {
     pub(super) native: Native,
     pub(super) collation: Option<String>,
     pub(super) nullable: bool,
-    /// Whether a row has a value that does not give one.
-    pub(super) is_optional: bool,
-    pub(super) is_counted: bool,
-    pub(super) is_generated: bool,
+    pub(super) otherwise: Otherwise,
+}
+
+/// What a column has in a row that does not give it a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Otherwise {
+    /// NULL, where it may be, or else nothing.
+    Nothing,
+    Default,
+    /// The next number.
+    Counted,
+    /// What the server makes of other columns, whatever a row gives.
+    Generated,
+}
+
+impl Column {
+    /// Whether a row need not give it a value.
+    pub(super) fn is_optional(&self) -> bool {
+        self.nullable || self.otherwise != Otherwise::Nothing
+    }
 }
 
 /// The columns of the table, in its own order.
@@ -142,17 +158,20 @@ pub(super) fn columns(connection: &mut Connection, name: &Name) -> Result<Vec<Co
             places.map(|place| place.and_then(|place| row.get(place).cloned().flatten()));
         let (words, extra) = (words.unwrap_or_default(), extra.unwrap_or_default().to_ascii_uppercase());
         let nullable = null.is_none_or(|null| null.eq_ignore_ascii_case("yes"));
-        let is_counted = extra.contains("AUTO_INCREMENT");
         let is_generated = ["VIRTUAL", "STORED", "PERSISTENT"].iter().any(|word| extra.contains(word));
+        let otherwise = match default {
+            _ if is_generated => Otherwise::Generated,
+            _ if extra.contains("AUTO_INCREMENT") => Otherwise::Counted,
+            Some(_) => Otherwise::Default,
+            None => Otherwise::Nothing,
+        };
         Column {
             name: name.unwrap_or_default(),
             native: Native::of(&words),
             words,
             collation,
             nullable,
-            is_optional: nullable || default.is_some() || is_counted || is_generated,
-            is_counted,
-            is_generated,
+            otherwise,
         }
     };
     Ok(rows.into_iter().map(column).collect())

@@ -4,7 +4,7 @@ use longshore_core::{Error, Load, Result};
 
 use super::encode::Encoder;
 use super::replace::working_name;
-use super::target::{self, Column, Index, Name};
+use super::target::{self, Column, Index, Name, Otherwise};
 use crate::connection::Connection;
 use crate::tokens::quoted_name;
 
@@ -86,7 +86,10 @@ pub(super) fn check_key(
     // A row that meets all of the key's columns is the key's own row; a number that the server counts is new.
     let is_counted = |column: &str| {
         let written = encoders.iter().any(|it| is_same(&it.column.name, column));
-        !written && columns.iter().any(|known| known.is_counted && is_same(&known.name, column))
+        !written
+            && columns
+                .iter()
+                .any(|known| known.otherwise == Otherwise::Counted && is_same(&known.name, column))
     };
     let is_harmless = |index: &Index| {
         key.iter().all(|column| has(index, column)) || index.columns.iter().any(|column| is_counted(column))

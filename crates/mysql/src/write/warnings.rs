@@ -32,13 +32,12 @@ pub(super) fn place(text: &str) -> (Option<&str>, Option<u64>) {
 
 /// MySQL has the column's name, MariaDB for some also the table's before it.
 fn column(text: &str) -> Option<&str> {
-    let (rest, end) = match text.rsplit_once("column '") {
-        Some((_, rest)) => (rest, rest.rfind("' at row").or_else(|| rest.find('\''))?),
-        None => {
-            let (_, rest) = text.rsplit_once("column `")?;
-            (rest, rest.rfind("` at row")?)
-        }
-    };
+    if let Some((_, rest)) = text.rsplit_once("column '") {
+        let end = rest.rfind("' at row").or_else(|| rest.find('\''))?;
+        return Some(&rest[..end]);
+    }
+    let (_, rest) = text.rsplit_once("column `")?;
+    let end = rest.rfind("` at row")?;
     rest[..end].rsplit("`.`").next()
 }
 
