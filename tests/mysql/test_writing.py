@@ -86,7 +86,13 @@ def without_width(words: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_table_has_the_datas_types_and_values(kind: str, way: str, server: MySQLEndpoint, tables: Run) -> None:
+def test_a_new_table_has_the_datas_types_and_values(
+    kind: str,
+    way: str,
+    server: MySQLEndpoint,
+    tables: Run,
+    is_mariadb: bool,  # noqa: FBT001
+) -> None:
     tables("DROP TABLE IF EXISTS w")
     data_type, values, native = KINDS[kind]
     data = one([*values, None, *values], data_type)
@@ -99,7 +105,8 @@ def test_a_new_table_has_the_datas_types_and_values(kind: str, way: str, server:
     assert got.schema.field("c").type == wanted
     assert got.column("c").combine_chunks().equals(data.column("c").cast(wanted).combine_chunks())
     if kind == "double":
-        assert str(got.column("c")[1].as_py()) == "-0.0"
+        # MariaDB has one zero, whatever it is told.
+        assert str(got.column("c")[1].as_py()) == ("0.0" if is_mariadb else "-0.0")
 
 
 def test_times_dictionaries_and_runs_are_their_values(way: str, tables: Run) -> None:
@@ -289,7 +296,8 @@ def rows(conn: Any, name: str = "w") -> list[tuple[Any, ...]]:
 
 
 def pairs(*given: tuple[int, str]) -> pa.Table:
-    return pa.table({"id": [number for number, _ in given], "word": [word for _, word in given]})
+    schema = pa.schema({"id": pa.int64(), "word": pa.string()})
+    return pa.table([[number for number, _ in given], [word for _, word in given]], schema=schema)
 
 
 def leftovers(server: MySQLEndpoint) -> list[Any]:
@@ -347,7 +355,7 @@ def test_many_batches_are_one_write(way: str, tables: Run) -> None:
 
 def test_a_large_value(way: str, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS w")
-    text, blob = "é\n" * 9_000_000, bytes(range(256)) * 80_000
+    text, blob = "é\n" * 200_000, bytes(range(256)) * 70_000
     longshore.write_sql(pa.table({"t": [text, "b"], "b": [blob, b""]}), "w", way)
     got = table("SELECT * FROM w", way)
     assert got["t"].to_pylist() == [text, "b"]
@@ -356,7 +364,7 @@ def test_a_large_value(way: str, tables: Run) -> None:
 
 def test_columns_are_matched_by_name(way: str, tables: Run) -> None:
     tables("""DROP TABLE IF EXISTS w; CREATE TABLE w (
-        id int NOT NULL AUTO_INCREMENT PRIMARY KEY, `a``b "c" \\\\ é` int, D int DEFAULT 5, need int NOT NULL,
+        id int NOT NULL AUTO_INCREMENT PRIMARY KEY, `a``b "c" \\ é` int, D int DEFAULT 5, need int NOT NULL,
         twice int GENERATED ALWAYS AS (need * 2) STORED)""")
     data = pa.table({"need": [1, 2], 'a`b "c" \\ é': [7, 8], "ID": [0, 5]})
     assert longshore.write_sql(data, "w", way, if_exists="append") == 2
@@ -439,7 +447,8 @@ def test_what_depends_on_the_table(way: str, server: MySQLEndpoint, tables: Run)
     assert longshore.write_sql(pairs((2, "b")), "w", way, if_exists="replace", key="id") == 1
     assert server.sql("SELECT * FROM v") == [("b",)]
     tables(
-        "CREATE TABLE child (id bigint, FOREIGN KEY (id) REFERENCES w (id) ON DELETE CASCADE); INSERT INTO child VALUES (2)"
+        "CREATE TABLE child (id bigint, FOREIGN KEY (id) REFERENCES w (id) ON DELETE CASCADE); "
+        "INSERT INTO child VALUES (2)"
     )
     for mode in ("replace", "truncate"):
         with pytest.raises(longshore.IntegrityError, match=r"test\.child"):
@@ -495,7 +504,6 @@ def test_an_open_transaction_is_joined(mode: Any, way: str, tables: Run, server:
     )
     key = "id" if mode == "upsert" else None
     with longshore.connect(way) as connection:
-        connection.begin()
         connection.execute("INSERT INTO w VALUES (2, 'b')")
         assert longshore.write_sql(pairs((3, "c")), "w", connection, if_exists=mode, key=key) == 1
         inside = rows(connection)
@@ -507,9 +515,8 @@ def test_an_open_transaction_is_joined(mode: Any, way: str, tables: Run, server:
         with pytest.raises(longshore.ProgrammingError, match="commit the open transaction"):
             longshore.write_sql(pairs((3, "c")), "w_new", connection)
         assert server.sql("SELECT * FROM w") == [(1, "a")]
-        modes = connection.read_sql("SELECT @@sql_mode AS m", return_type="arrow")["m"].to_pylist()
+        assert value("SELECT @@sql_mode", connection) == server.sql("SELECT @@sql_mode")[0][0]
         connection.rollback()
-        assert modes == [server.sql("SELECT @@sql_mode")[0][0]]
     assert rows(way) == [(1, "a")]
     assert inside == ([(3, "c")] if mode == "truncate" else [(1, "a"), (2, "b"), (3, "c")])
 
@@ -537,7 +544,7 @@ def test_a_server_without_files(server: MySQLEndpoint, tables: Run) -> None:
 def test_other_time_zones(server: MySQLEndpoint, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS w")
     moment = dt.datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
-    longshore.write_sql(one([moment], pa.timestamp("us", "UTC")), "w", server.url(**{"time-zone": "+05:30"}))
+    longshore.write_sql(one([moment], pa.timestamp("us", "UTC")), "w", server.url(time_zone="+05:30"))
     assert column("SELECT c FROM w", server.url()) == [moment]
     with longshore.connect(server.url()) as connection:
         connection.execute("SET time_zone = 'SYSTEM'")
