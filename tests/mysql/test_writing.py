@@ -521,6 +521,16 @@ def test_an_open_transaction_is_joined(mode: Any, way: str, tables: Run, server:
     assert inside == ([(3, "c")] if mode == "truncate" else [(1, "a"), (2, "b"), (3, "c")])
 
 
+@pytest.mark.parametrize("mode", ["fail", "replace"])
+def test_a_new_table_over_a_connection_commits_by_itself(mode: Any, way: str, tables: Run) -> None:
+    tables("DROP TABLE IF EXISTS w")
+    with longshore.connect(way) as connection:
+        assert longshore.write_sql(pairs((1, "a")), "w", connection, if_exists=mode) == 1
+        assert not connection.in_transaction
+        connection.rollback()
+    assert rows(way) == [(1, "a")]
+
+
 def test_a_session_keeps_its_own_settings(way: str, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS w; CREATE TABLE w (id int, word text)")
     with longshore.connect(way) as connection:

@@ -64,6 +64,12 @@ pub trait Session: Send {
     /// Runs `query`; the batches own the session until they give it back.
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
 
+    /// Begins the transaction that a write is to be a part of, where its owner has none open yet. A source in which a new
+    /// table ends every transaction begins none for one.
+    fn begin_write(&mut self, _load: &Load) -> Result<()> {
+        self.begin()
+    }
+
     /// Starts to write rows into a table; the sink owns the session until it gives it back. In a transaction that is open
     /// the write is a part of that; else it is a transaction of its own.
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed>;

@@ -62,6 +62,12 @@ pub struct Load {
 }
 
 impl Load {
+    /// Whether the rows go into a new table.
+    #[must_use]
+    pub fn makes_table(&self) -> bool {
+        matches!(self.if_exists, IfExists::Fail | IfExists::Replace)
+    }
+
     /// Refuses names that no table could have, or that name nothing.
     fn check(&self) -> Result<()> {
         let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
@@ -83,8 +89,7 @@ impl Load {
             return Err(Error::interface(format!("types names {name:?}, which is no column of the data"))
                 .with_hint(known()));
         }
-        let makes_table = matches!(self.if_exists, IfExists::Fail | IfExists::Replace);
-        if !self.types.is_empty() && !makes_table {
+        if !self.types.is_empty() && !self.makes_table() {
             return Err(Error::interface("types are for a new table, and this one is kept")
                 .with_hint("use them with if_exists=\"fail\" or \"replace\""));
         }
@@ -149,7 +154,7 @@ fn written(
 ) -> Result<Written, Failed> {
     if begins
         && session.transaction() == Transaction::None
-        && let Err(error) = session.begin()
+        && let Err(error) = session.begin_write(load)
     {
         return Err(Failed { error, session: Some(session) });
     }

@@ -317,6 +317,10 @@ impl Session for MySqlSession {
         }
     }
 
+    fn begin_write(&mut self, load: &Load) -> Result<()> {
+        if load.makes_table() { Ok(()) } else { self.begin() }
+    }
+
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
         write::begin(*self, load)
     }

@@ -120,13 +120,12 @@ fn prepared(
 fn check_transaction(before: Transaction, if_exists: IfExists) -> Result<()> {
     match (before, if_exists) {
         (Transaction::Failed, _) => Err(Error::operational("the transaction has failed: roll it back first")),
-        (Transaction::Open, IfExists::Fail | IfExists::Replace) => {
-            Err(Error::programming("a new table would commit the open transaction")
-                .with_hint(
-                    "give the URL, or a Connection with autocommit=True; or use if_exists=\"append\", \"truncate\" or \
-                     \"upsert\", which take part in a transaction",
-                ))
-        }
+        (Transaction::Open, IfExists::Fail | IfExists::Replace) => Err(Error::programming(
+            "a new table would commit the open transaction",
+        )
+        .with_hint(
+            "commit it first, or use if_exists=\"append\", \"truncate\" or \"upsert\", which take part in it",
+        )),
         _ => Ok(()),
     }
 }
