@@ -5,7 +5,7 @@ from typing import Any
 
 from longshore.errors import InterfaceError
 
-__all__ = ["encodable", "wanted"]
+__all__ = ["column_name", "encodable", "wanted"]
 
 _PYTHON = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "binary"}
 
@@ -39,6 +39,19 @@ def encodable(text: str, name: str) -> str:
         message = f"{name} holds a lone surrogate, {text[error.start]!a}, at character {error.start + 1}: it is no text"
         raise InterfaceError(message) from error
     return text
+
+
+def column_name(label: object) -> str:
+    """Give a column's label as a name; raises ``InterfaceError`` for what no column can be called.
+
+    >>> column_name("berth"), column_name(0)
+    ('berth', '0')
+    """
+    name = encodable(str(label), "a column's name")
+    if "\0" in name:
+        message = f"the column {name!r} has a zero byte in its name, where Arrow's names end"
+        raise InterfaceError(message)
+    return name
 
 
 def _column(name: object) -> str:

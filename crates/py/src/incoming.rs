@@ -121,8 +121,15 @@ fn reader(frame: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send
     Ok(Box::new(batch(&schema, &array)?))
 }
 
+/// What is an array and no table, and types that Arrow's C interface has no word for, show as a schema that is none.
 fn invalid(error: ArrowError) -> PyErr {
-    crate::error::raise(failed(error))
+    match error {
+        ArrowError::CDataInterface(why) => crate::error::raise(
+            Error::interface(format!("the data is no table whose types are Arrow's: {why}"))
+                .with_hint("make a frame of a Series or an array, and cast columns of other types"),
+        ),
+        other => crate::error::raise(failed(other)),
+    }
 }
 
 /// The stream in a capsule, which the capsule then has no more.

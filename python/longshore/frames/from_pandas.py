@@ -8,6 +8,7 @@ import pandas as pd
 from longshore.frames.libraries import missing
 from longshore.frames.objects import Objects, array, data_type
 from longshore.options import Options
+from longshore.schema import column_name
 
 try:
     import pyarrow as pa
@@ -20,7 +21,7 @@ _ROWS = 1 << 17
 
 def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[Any]:
     """Give the frame as record batches, one at least; raises ``DataError`` for a column of objects without one type."""
-    columns = [_Column(str(label), frame.iloc[:, at], options) for at, label in enumerate(frame.columns)]
+    columns = [_Column(column_name(label), frame.iloc[:, at], options) for at, label in enumerate(frame.columns)]
     if index:
         columns = [*_levels(frame.index, options), *columns]
     schema = pa.schema([column.field for column in columns])
@@ -49,6 +50,6 @@ class _Column:
 
 def _levels(index: "pd.Index[Any]", options: Options) -> list[_Column]:
     if index.nlevels == 1:
-        return [_Column("index" if index.name is None else str(index.name), index.to_series(), options)]
-    names = [f"level_{at}" if name is None else str(name) for at, name in enumerate(index.names)]
+        return [_Column("index" if index.name is None else column_name(index.name), index.to_series(), options)]
+    names = [f"level_{at}" if name is None else column_name(name) for at, name in enumerate(index.names)]
     return [_Column(name, index.get_level_values(at).to_series(), options) for at, name in enumerate(names)]

@@ -1,15 +1,51 @@
-"""polars' lazy frames, collected piece by piece where polars can."""
+"""polars: eager frames as they are, lazy ones collected piece by piece where polars can."""
 
 from collections.abc import Iterable
 
 import polars as pl
 
+from longshore.errors import DataError
+from longshore.schema import column_name
 
-def lazy(frame: pl.LazyFrame) -> Iterable[object]:
-    """Give the frame's rows as they are computed; before polars 1.34 all at once."""
-    if hasattr(frame, "collect_batches"):
+#: What polars hands over as something else than it is: an object as its address, the others under a name of its own.
+_FOREIGN = {"Object", "Int128", "UInt128"}
+
+
+def frames(data: pl.DataFrame | pl.LazyFrame) -> Iterable[object]:
+    """Give frames for Arrow's interface, a lazy one's as they are computed; before polars 1.34 all at once.
+
+    Raises ``DataError`` for a type, and ``InterfaceError`` for a name, that Arrow does not have.
+    """
+    if isinstance(data, pl.DataFrame):
+        yield _fit(data)
+    elif hasattr(data, "collect_batches"):
         # A frame without rows gives no batch, and its columns with it.
-        yield frame.clear().collect()
-        yield from frame.collect_batches(maintain_order=True)
+        yield _fit(data.clear().collect())
+        yield from map(_fit, data.collect_batches(maintain_order=True))
     else:
-        yield frame.collect()
+        yield _fit(data.collect())
+
+
+def _fit(frame: pl.DataFrame) -> pl.DataFrame:
+    casts: dict[str, pl.DataType] = {}
+    for name, kind in frame.schema.items():
+        # With a zero byte in it, polars would end the process.
+        column_name(name)
+        _refuse_foreign(name, kind)
+        # polars gives columns of nothing a buffer, which Arrow forbids them.
+        if kind == pl.Null:
+            casts[name] = pl.String()
+        elif kind == pl.List(pl.Null):
+            casts[name] = pl.List(pl.String)
+    return frame.cast(casts) if casts else frame  # type: ignore[arg-type]
+
+
+def _refuse_foreign(name: str, kind: object) -> None:
+    parts = [getattr(kind, "inner", None), *(field.dtype for field in getattr(kind, "fields", ()))]
+    for part in parts:
+        if part is not None:
+            _refuse_foreign(name, part)
+    if str(kind) in _FOREIGN:
+        hint = "cast it: pl.Decimal(38, 0) and pl.String hold large integers"
+        message = f"column {name!r} is of polars' type {kind}, which Arrow does not have\nHint: {hint}"
+        raise DataError(message, column=name, hint=hint)

@@ -6,6 +6,7 @@ from typing import Any
 
 from longshore.errors import InterfaceError
 from longshore.options import Options
+from longshore.schema import column_name
 
 _KINDS = (
     "a pandas or polars frame, a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a NumPy structured array, "
@@ -44,14 +45,16 @@ def _frames(data: Any, *, index: bool, options: Options) -> Iterable[object] | N
     if index:
         message = f"index=True is for pandas; {type(data).__name__} has no index"
         raise InterfaceError(message)
-    if _is(data, "polars", "LazyFrame"):
-        from longshore.frames.from_polars import lazy
+    if _is(data, "polars", "DataFrame") or _is(data, "polars", "LazyFrame"):
+        from longshore.frames.from_polars import frames
 
-        return lazy(data)
+        return frames(data)
     if _is(data, "numpy", "ndarray") or isinstance(data, Mapping):
         from longshore.frames.from_numpy import table
 
         return [table(data, options)]
+    for name in getattr(getattr(data, "schema", None), "names", ()):
+        column_name(name)
     if _is(data, "pyarrow.dataset", "Dataset"):
         return [data.scanner().to_reader()]
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):

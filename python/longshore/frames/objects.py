@@ -1,5 +1,6 @@
 """pyarrow: arrays of values that have an Arrow type only once somebody has looked at them."""
 
+import datetime as dt
 import math
 import uuid
 from typing import Any
@@ -16,6 +17,9 @@ except ImportError as error:
     raise missing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays and Python objects") from error
 
 _UUID = pa.binary(16)
+
+#: Of each of these Arrow would take the other's values, and lose a part of them or what they are.
+_APART = ((dt.datetime, dt.date), (bytes, str))
 
 
 class Objects:
@@ -40,6 +44,7 @@ class Objects:
             self._convert = _interval
             return pa.month_day_nano_interval()
         try:
+            _refuse_loss(values)
             found = pa.infer_type(values, from_pandas=self.nan_is_null)
             # A zone or a precision that one value has and another has not shows only here.
             pa.array(values, type=found, from_pandas=self.nan_is_null)
@@ -47,8 +52,8 @@ class Objects:
             if self.as_text:
                 self._convert = str
                 return pa.string()
-            message = f"the objects of column {self.name!r} are of no one type: {error}"
             hint = 'convert the column, or write the text of each with options={"objects": "text"}'
+            message = f"the objects of column {self.name!r} are of no one type: {error}\nHint: {hint}"
             raise DataError(message, column=self.name, hint=hint) from error
         return found
 
@@ -59,8 +64,9 @@ class Objects:
         try:
             converted = [None if _is_null(value) else self._convert(value) for value in values]
         except (AttributeError, TypeError) as error:
-            message = f"the objects of column {self.name!r} are of no one type"
-            raise DataError(message, column=self.name, hint="convert the column to one type") from error
+            hint = "convert the column to one type"
+            message = f"the objects of column {self.name!r} are of no one type\nHint: {hint}"
+            raise DataError(message, column=self.name, hint=hint) from error
         return pa.array(converted, type=kind)
 
 
@@ -69,10 +75,20 @@ def data_type(values: Any, objects: Objects) -> Any:
     if values.dtype == object:
         return objects.infer(values)
     try:
-        return pa.array(values[:0]).type
+        found = pa.array(values[:0]).type
     except (pa.ArrowException, TypeError, ValueError) as error:
-        message = f"column {objects.name!r} is of dtype {values.dtype}, which Arrow has no type for"
-        raise DataError(message, column=objects.name, hint="convert the column with astype") from error
+        raise _no_type(values, objects) from error
+    # A period would be the number of it, and an interval would lose which of its ends belong to it.
+    inner = found.value_type if pa.types.is_dictionary(found) else found
+    if getattr(inner, "extension_name", "").startswith("pandas."):
+        raise _no_type(values, objects)
+    return found
+
+
+def _no_type(values: Any, objects: Objects) -> DataError:
+    hint = "convert the column, with astype(str) for example"
+    message = f"column {objects.name!r} is of dtype {values.dtype}, which Arrow has no type for\nHint: {hint}"
+    return DataError(message, column=objects.name, hint=hint)
 
 
 def array(values: Any, kind: Any, objects: Objects, *, nan_is_null: bool) -> Any:
@@ -94,6 +110,33 @@ def masked(values: Any, objects: Objects) -> Any:
     if plain.dtype.kind in "mM":
         mask = mask | np.isnat(plain)
     return pa.array(plain, type=kind, mask=mask)
+
+
+def _refuse_loss(values: Any) -> None:
+    """Raise ``TypeError`` for objects that Arrow would make one type of by dropping a part of some."""
+    kinds = {kind for kind in map(type, values) if kind.__name__ not in {"NAType", "NaTType"}}
+    for one, other in _APART:
+        if any(issubclass(kind, one) for kind in kinds) and any(
+            issubclass(kind, other) and not issubclass(kind, one) for kind in kinds
+        ):
+            message = f"some are {one.__name__}, some {other.__name__}"
+            raise TypeError(message)
+    if any(issubclass(kind, dt.datetime | dt.time | dt.timedelta) for kind in kinds):
+        _refuse_parts(values)
+
+
+def _refuse_parts(values: Any) -> None:
+    moments = [value for value in values if isinstance(value, dt.datetime) and not _is_null(value)]
+    if len({value.tzinfo is None for value in moments}) > 1:
+        message = "some datetimes have a time zone, some have none"
+        raise TypeError(message)
+    if any(isinstance(value, dt.time) and value.tzinfo is not None for value in values):
+        message = "a time has a time zone, which Arrow's times have not"
+        raise TypeError(message)
+    # pandas' own moments and spans, of which Arrow takes the microseconds.
+    if any(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0) for value in values):
+        message = "some have nanoseconds: pandas.to_datetime or to_timedelta makes a column of them"
+        raise TypeError(message)
 
 
 def _is_null(value: object) -> bool:
