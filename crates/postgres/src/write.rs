@@ -4,6 +4,7 @@ mod binary;
 mod create;
 mod fit;
 mod json;
+mod keeps;
 mod numeric;
 mod place;
 mod replace;
@@ -13,7 +14,7 @@ mod text;
 mod upsert;
 mod value;
 
-use longshore_core::{Failed, IfExists, Load, Result, Session, Sink, TableName, Transaction, Written};
+use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Sink, TableName, Transaction, Written};
 
 use crate::session::PostgresSession;
 use crate::split::quoted_name;
@@ -22,6 +23,9 @@ use target::Target;
 
 /// The name of the savepoint that a write in its owner's transaction has.
 const SAVEPOINT: &str = "longshore_write";
+
+/// The longest name, in bytes (`NAMEDATALEN` less its end).
+const LONGEST: usize = 63;
 
 /// A write on its way.
 pub(crate) struct CopySink {
@@ -44,15 +48,35 @@ enum Ending {
 /// Begins to write.
 pub(crate) fn open(mut session: PostgresSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
     let is_own = session.transaction() == Transaction::None;
-    match begin(&mut session, load, is_own) {
+    if let Err(error) = names_fit(load).and_then(|()| start(&mut session, is_own)) {
+        // Nothing has begun that would have to be undone.
+        let session = session.connection.stop().then(|| Box::new(session) as Box<dyn Session>);
+        return Err(Failed { error, session });
+    }
+    match begin(&mut session, load) {
         Ok((rows, ending)) => Ok(Box::new(CopySink { session, rows, ending, is_own })),
         Err(error) => Err(Failed { error, session: undone(session, is_own) }),
     }
 }
 
-fn begin(session: &mut PostgresSession, load: &Load, is_own: bool) -> Result<(Rows, Ending)> {
+fn start(session: &mut PostgresSession, is_own: bool) -> Result<()> {
     session.used = true;
-    session.connection.simple(&if is_own { "BEGIN".to_owned() } else { format!("SAVEPOINT {SAVEPOINT}") })?;
+    session.connection.simple(&if is_own { "BEGIN".to_owned() } else { format!("SAVEPOINT {SAVEPOINT}") })
+}
+
+/// Refuses names that the server would cut: another table could have what is left.
+fn names_fit(load: &Load) -> Result<()> {
+    let table = load.table.schema.iter().chain([&load.table.table]);
+    let columns = load.schema.fields().iter().map(|field| field.name());
+    let Some(name) = table.chain(columns).find(|name| name.len() > LONGEST) else { return Ok(()) };
+    Err(Error::interface(format!(
+        "the name {name:?} has {} bytes, PostgreSQL's have {LONGEST} at most",
+        name.len()
+    ))
+    .with_hint("shorten it: the server would cut it"))
+}
+
+fn begin(session: &mut PostgresSession, load: &Load) -> Result<(Rows, Ending)> {
     let name = quoted(&load.table);
     let (into, ending) = match load.if_exists {
         IfExists::Fail => (name.clone(), create::table(session, load, &name)?),

@@ -37,6 +37,16 @@ impl Connection {
     /// Tells the server that this was all; returns how many rows it took.
     pub(crate) fn end_copy(&mut self) -> Result<u64> {
         frontend::copy_done(&mut self.outbox);
+        self.counted()
+    }
+
+    /// Runs one statement; returns how many rows it wrote.
+    pub(crate) fn count(&mut self, statement: &str) -> Result<u64> {
+        frontend::query(statement, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        self.counted()
+    }
+
+    fn counted(&mut self) -> Result<u64> {
         self.flush(Exchange::Simple)?;
         let tag = self.finish_with_tag()?;
         Ok(tag.and_then(|tag| tag.rsplit(' ').next()?.parse().ok()).unwrap_or_default())

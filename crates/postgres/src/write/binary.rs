@@ -118,20 +118,24 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
         (Class::Bytes, Item::Bytes(value)) => return bytes(&[], value, out),
         (Class::Uuid, Item::Uuid(value)) => fixed(**value, out),
         (Class::Date, Item::Date(days)) => {
-            let days = days.checked_sub(EPOCH_DAYS).ok_or_else(beyond)?;
+            // The least number stands for -infinity.
+            let days = days.checked_sub(EPOCH_DAYS).filter(|days| *days != i32::MIN).ok_or_else(beyond)?;
             fixed(days.to_be_bytes(), out);
         }
         (Class::Time, Item::Time(value, unit)) => {
             fixed(fit::moment(native, *value, *unit)?.to_be_bytes(), out);
         }
         (Class::Timestamp, Item::Timestamp(value, unit)) | (Class::Instant, Item::Instant(value, unit)) => {
-            let at = fit::moment(native, *value, *unit)?.checked_sub(EPOCH).ok_or_else(beyond)?;
+            let at = fit::moment(native, *value, *unit)?.checked_sub(EPOCH);
+            let at = at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?;
             fixed(at.to_be_bytes(), out);
         }
         (Class::Interval, Item::Duration(value, unit)) => {
+            fit::check(item, native)?;
             interval(0, 0, fit::moment(native, *value, *unit)?, out);
         }
         (Class::Interval, Item::Interval(months, days, nanoseconds)) => {
+            fit::check(item, native)?;
             let span = fit::moment(native, *nanoseconds, arrow_schema::TimeUnit::Nanosecond)?;
             interval(*months, *days, span, out);
         }

@@ -3,10 +3,12 @@
 use arrow_schema::TimeUnit;
 use longshore_cells::{Item, Odd, microseconds};
 
+use super::keeps;
 use crate::types::{Class, Kind, Type, precision_and_scale};
 
 /// Refuses what the server would change.
 pub(super) fn check(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
+    keeps::check(item, native)?;
     let Kind::Plain(class) = native.kind else { return Ok(()) };
     match (item, class) {
         (Item::Text(value), Class::Text) => length(native, value),
@@ -40,7 +42,7 @@ pub(super) fn check(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
     }
 }
 
-fn plain(digits: &str, scale: i8) -> String {
+pub(super) fn plain(digits: &str, scale: i8) -> String {
     let mut text = String::new();
     longshore_cells::push_decimal(&mut text, digits, scale);
     text

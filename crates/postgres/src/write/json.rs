@@ -2,10 +2,14 @@
 
 use arrow_array::Array;
 use arrow_schema::{Field, TimeUnit};
-use longshore_cells::{Item, Items, Odd, push_clock, push_date, push_decimal, push_timestamp, uuid};
+use longshore_cells::{
+    Item, Items, Odd, microseconds, push_clock, push_date, push_decimal, push_timestamp, uuid,
+};
 use serde_json::{Map, Number, Value};
 
 use super::text::{element, of_error};
+
+const DAY: i64 = 86_400_000_000;
 
 /// The document of `item`, which is a value of `field`. Exact, or a fault.
 pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
@@ -24,8 +28,9 @@ pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
         Item::Uuid(value) => Value::String(uuid(value)),
         Item::Date(days) => moment(|text| push_date(text, i64::from(*days)))?,
         Item::Time(value, unit) => moment(|text| {
+            let is_of_a_day = microseconds(*value, *unit).is_none_or(|at| (0..=DAY).contains(&at));
             push_clock(text, *value, *unit);
-            true
+            is_of_a_day
         })?,
         Item::Timestamp(value, unit) => moment(|text| push_timestamp(text, *value, *unit))?,
         Item::Instant(value, unit) => moment(|text| {
@@ -47,7 +52,13 @@ pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
             let mut members = Map::new();
             for (field, column) in array.fields().iter().zip(array.columns()) {
                 let items = Items::new(column, field).map_err(of_error)?;
-                members.insert(field.name().clone(), document(&items.get(*row), field)?);
+                let member = document(&items.get(*row), field)?;
+                if members.insert(field.name().clone(), member).is_some() {
+                    return Err(Odd::with_hint(
+                        format!("the struct has two fields named {:?}", field.name()),
+                        "rename one",
+                    ));
+                }
             }
             Value::Object(members)
         }
@@ -73,5 +84,8 @@ fn moment(write: impl Fn(&mut String) -> bool) -> Result<Value, Odd> {
     if write(&mut text) {
         return Ok(Value::String(text));
     }
-    Err(Odd::with_hint("JSON's texts of dates have years of four digits", "convert it"))
+    Err(Odd::with_hint(
+        "JSON's texts of dates have years of four digits, and times are those of a day",
+        "convert it",
+    ))
 }

@@ -2,15 +2,12 @@
 
 use longshore_core::{Error, Load, Result};
 
-use super::{Ending, create, quoted_name, target};
+use super::{Ending, LONGEST, create, quoted_name, target};
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
 use crate::split::literal;
 
-/// The longest name, in bytes (`NAMEDATALEN` less its end).
-const LONGEST: usize = 63;
-
-/// What depends on a table but what goes with it: views, foreign keys, functions, partitions.
+/// What depends on a table but what goes with it: views, foreign keys, and the table of which it is a partition.
 const DEPENDENTS: &str = "\
 SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0) \
 FROM pg_catalog.pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = to_regclass($1) \
@@ -20,6 +17,8 @@ UNION SELECT DISTINCT pg_describe_object('pg_class'::regclass, r.ev_class, 0) \
 FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid \
 WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass \
 AND d.refobjid = to_regclass($1) AND r.ev_class <> to_regclass($1) \
+UNION SELECT DISTINCT pg_describe_object('pg_class'::regclass, inhparent, 0) \
+FROM pg_catalog.pg_inherits WHERE inhrelid = to_regclass($1) \
 ORDER BY 1";
 
 /// The statements that put the new table into the old one's place.

@@ -143,13 +143,17 @@ impl Rows {
         let names =
             |error: Error| place::located(error, &self.columns, |column| (&column.field, &column.native));
         let taken = connection.end_copy().map_err(names)?;
-        if taken == self.count {
-            return Ok(());
-        }
-        // A trigger or a rule of the table may leave rows out.
-        Err(Error::data(format!("of {} rows the table took {taken}", self.count))
-            .with_hint("a trigger or a rule of the table leaves rows out; nothing was written"))
+        refuse_fewer(&self.count.to_string(), taken)
     }
+}
+
+/// A trigger or a rule of the table may have left rows out.
+pub(super) fn refuse_fewer(wanted: &str, taken: u64) -> Result<()> {
+    if taken.to_string() == wanted {
+        return Ok(());
+    }
+    Err(Error::data(format!("of {wanted} rows the table took {taken}"))
+        .with_hint("a trigger or a rule of the table leaves rows out; nothing was written"))
 }
 
 impl Column {

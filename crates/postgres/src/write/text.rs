@@ -5,17 +5,12 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use longshore_cells::{Item, Items, Odd, push_decimal};
 use longshore_core::Value;
 
-use super::{fit, json};
+use super::{fit, json, keeps};
 use crate::encode;
 use crate::types::{Class, Kind, Type};
 
 /// Appends the text of `item`; `false` is NULL, of which nothing is appended.
 pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut String) -> Result<bool, Odd> {
-    let is_json = matches!(native.kind, Kind::Plain(Class::Json | Class::Jsonb));
-    if is_json && matches!(item, Item::List(_) | Item::Row(..)) {
-        cell.push_str(&json::document(item, field)?.to_string());
-        return Ok(true);
-    }
     let value = value(item, field, native)?;
     let text = encode::text(&value, native).map_err(of_error)?;
     match text {
@@ -36,11 +31,16 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
     let microseconds = |value: i64, unit: TimeUnit| fit::moment(native, value, unit);
     Ok(match item {
         Item::Null => Value::Null,
+        Item::Bool(value) if is_integer(native) => Value::Int((*value).into()),
         Item::Bool(value) => Value::Bool(*value),
         Item::Int(value) => Value::Int((*value).into()),
         Item::UInt(value) => Value::Int((*value).into()),
+        Item::Float(value) if is_integer(native) => whole(f64::from(*value)),
+        Item::Double(value) if is_integer(native) => whole(*value),
         // The shortest text of a float of 32 bits, which a double's would lengthen.
-        Item::Float(value) if value.is_finite() && is(native, Class::Text) => Value::Text(value.to_string()),
+        Item::Float(value) if value.is_finite() && !is(native, Class::Float8) => {
+            Value::Text(value.to_string())
+        }
         Item::Float(value) => Value::Float((*value).into()),
         Item::Double(value) => Value::Float(*value),
         Item::Decimal(value, scale) => decimal(&value.to_string(), *scale, native),
@@ -56,6 +56,9 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
         Item::Interval(months, days, nanoseconds) => {
             Value::Interval(*months, *days, microseconds(*nanoseconds, TimeUnit::Nanosecond)?)
         }
+        Item::List(_) | Item::Row(..) if is(native, Class::Json) || is(native, Class::Jsonb) => {
+            Value::Json(json::document(item, field)?.to_string())
+        }
         Item::List(values) => list(values, field, native)?,
         Item::Row(..) => composite(item, native)?,
     })
@@ -65,13 +68,22 @@ fn is(native: &Type, class: Class) -> bool {
     matches!(native.kind, Kind::Plain(found) if found == class)
 }
 
+/// A float for an integer: the text of a large one has an exponent, or fewer digits than the number itself.
+fn whole(value: f64) -> Value {
+    const BEYOND: f64 = 18_446_744_073_709_551_616.0; // 2 to the power of 64
+    #[allow(clippy::cast_possible_truncation)] // whole, and not beyond
+    if value.fract() == 0.0 && value.abs() < BEYOND { Value::Int(value as i128) } else { Value::Float(value) }
+}
+
+fn is_integer(native: &Type) -> bool {
+    matches!(native.kind, Kind::Plain(Class::Int2 | Class::Int4 | Class::Int8 | Class::Unsigned))
+}
+
 /// Integers have no point: one with nothing but zeros after it goes.
 fn decimal(digits: &str, scale: i8, native: &Type) -> Value {
     let mut plain = String::new();
     push_decimal(&mut plain, digits, scale);
-    let is_integer =
-        matches!(native.kind, Kind::Plain(Class::Int2 | Class::Int4 | Class::Int8 | Class::Unsigned));
-    if is_integer
+    if is_integer(native)
         && let Some((whole, fraction)) = plain.split_once('.')
         && fraction.bytes().all(|digit| digit == b'0')
     {
@@ -90,6 +102,7 @@ fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Odd> {
     };
     let each = (0..values.len()).map(|row| {
         let item = items.get(row);
+        keeps::whole(&item, is_list(values.data_type()))?;
         fit::check(&item, inner)?;
         value(&item, &item_field, inner)
     });

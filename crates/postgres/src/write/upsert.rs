@@ -2,7 +2,7 @@
 
 use longshore_core::{Error, Load, Result};
 
-use super::{Ending, quoted_list, quoted_name, target::Target};
+use super::{Ending, quoted_list, quoted_name, rows::refuse_fewer, target::Target};
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
 
@@ -16,9 +16,17 @@ SELECT (SELECT json_agg(a.attname) FROM pg_catalog.pg_attribute a \
 FROM pg_catalog.pg_index i WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate \
 AND i.indpred IS NULL AND i.indexprs IS NULL";
 
+/// Whether a table, or a partition of it, has rules, or triggers before rows: they can leave rows out.
+const GUARDS: &str = "\
+SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = to_regclass($1) AND c.relhasrules) \
+OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE NOT t.tgisinternal AND t.tgtype & 3 = 3 AND t.tgrelid IN \
+(SELECT relid FROM pg_catalog.pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)))";
+
 /// What moves the rows from the stage into the table.
 pub(super) struct Upsert {
     insert: String,
+    /// Counts the rows that are to be in the table then, where something could leave one out.
+    keys: Option<String>,
 }
 
 /// Makes the stage; returns its name and what is to be done at the end.
@@ -30,26 +38,42 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
         "DROP TABLE IF EXISTS {STAGE}; CREATE TEMPORARY TABLE longshore_stage AS SELECT {names} FROM {name} WITH NO DATA"
     ))?;
     let key = quoted_list(&load.key);
-    let others: Vec<String> = target
-        .columns
-        .iter()
-        .filter(|column| !load.key.contains(&column.name))
-        .map(|column| format!("{0} = EXCLUDED.{0}", quoted_name(&column.name)))
-        .collect();
+    let names_of_others = target.columns.iter().map(|column| &column.name);
+    let others = assigned(names_of_others.filter(|name| !load.key.contains(name)));
+    let guarded = is_guarded(session, name)?;
+    // What is updated is counted, what is left alone is not.
+    let changes = if others.is_empty() && guarded { assigned(&load.key) } else { others };
     let action =
-        if others.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", others.join(", ")) };
+        if changes.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", changes.join(", ")) };
     let overriding = if target.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" };
     // A fresh table's rows lie in the order in which they came.
     let insert = format!(
         "INSERT INTO {name} ({names}) {overriding}SELECT DISTINCT ON ({key}) {names} FROM {STAGE} \
-         ORDER BY {key}, ctid DESC ON CONFLICT ({key}) DO {action}; DROP TABLE {STAGE}"
+         ORDER BY {key}, ctid DESC ON CONFLICT ({key}) DO {action}"
     );
-    Ok((STAGE.to_owned(), Ending::Upsert(Upsert { insert })))
+    let keys = format!("SELECT count(*) FROM (SELECT DISTINCT {key} FROM {STAGE}) AS keys");
+    Ok((STAGE.to_owned(), Ending::Upsert(Upsert { insert, keys: guarded.then_some(keys) })))
+}
+
+fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    columns.into_iter().map(|column| format!("{0} = EXCLUDED.{0}", quoted_name(column))).collect()
+}
+
+/// Whether something of the table's could leave a row out.
+fn is_guarded(session: &mut PostgresSession, name: &str) -> Result<bool> {
+    let answers = session.connection.flight(&[Step::run(GUARDS).bind(name)])?;
+    Ok(answers.first().is_some_and(|answer| answer.cell(0, 0) == "t"))
 }
 
 impl Upsert {
     pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
-        session.connection.simple(&self.insert)
+        let taken = session.connection.count(&self.insert)?;
+        if let Some(keys) = &self.keys {
+            let answers = session.connection.flight(&[Step::run(keys)])?;
+            let wanted = answers.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
+            refuse_fewer(&wanted, taken)?;
+        }
+        session.connection.simple(&format!("DROP TABLE {STAGE}"))
     }
 }
 
