@@ -39,6 +39,8 @@ LOSSY: dict[str, Callable[[], Any]] = {
     "nanoseconds of a moment": lambda: objects(pd.Timestamp("2026-01-01 00:00:00.000000001")),
     "nanoseconds of a span": lambda: objects(pd.Timedelta(1, "ns")),
     "a time with a zone": lambda: objects(dt.time(1, tzinfo=dt.UTC)),
+    "a date before a datetime in a list": lambda: objects([NAIVE.date(), NAIVE]),
+    "a date before a datetime in dicts": lambda: objects({"a": NAIVE.date()}, {"a": NAIVE}),
     "bytes before a text": lambda: objects(b"a", "b"),
     "a text before bytes": lambda: objects("b", b"a"),
     "a uuid before a text": lambda: objects(uuid.UUID(int=1), "x"),
@@ -107,3 +109,9 @@ def test_polars_columns_of_nothing(url: str, harbour: str) -> None:
     frame = pl.DataFrame({"v": [None, None], "w": [[None], []]})
     assert longshore.write_sql(frame, f"{harbour}.t", url) == 2
     assert rows(url, f"{harbour}.t") == [{"v": None, "w": [None]}, {"v": None, "w": []}]
+
+
+def test_a_nan_within_a_list_stays_one(url: str, harbour: str) -> None:
+    nan = float("nan")
+    assert longshore.write_sql(objects([nan, 1.5, None], nan), f"{harbour}.t", url) == 2
+    assert [str(row["v"]) for row in rows(url, f"{harbour}.t")] == ["[nan, 1.5, None]", "None"]

@@ -32,6 +32,7 @@ class Objects:
         self.nan_is_null = nan_is_null
         self.metadata: dict[str, str] | None = None
         self._convert: Any = None
+        self._is_nested = False
 
     def infer(self, values: Any) -> Any:
         """Find the one type of all values; raises ``DataError`` where there is none."""
@@ -43,11 +44,12 @@ class Objects:
         if isinstance(first, Interval):
             self._convert = _interval
             return pa.month_day_nano_interval()
+        self._is_nested = isinstance(first, list | tuple | dict | np.ndarray)
         try:
             _refuse_loss(values)
-            found = pa.infer_type(values, from_pandas=self.nan_is_null)
+            found = self._plain(pa.infer_type, values)
             # A zone or a precision that one value has and another has not shows only here.
-            pa.array(values, type=found, from_pandas=self.nan_is_null)
+            self._plain(pa.array, values, type=found)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             if self.as_text:
                 self._convert = str
@@ -60,7 +62,7 @@ class Objects:
     def array(self, values: Any, kind: Any) -> Any:
         """Make the array of objects, whose type ``infer`` has found."""
         if self._convert is None:
-            return pa.array(values, type=kind, from_pandas=self.nan_is_null)
+            return self._plain(pa.array, values, type=kind)
         try:
             converted = [None if _is_null(value) else self._convert(value) for value in values]
         except (AttributeError, TypeError) as error:
@@ -68,6 +70,12 @@ class Objects:
             message = f"the objects of column {self.name!r} are of no one type\nHint: {hint}"
             raise DataError(message, column=self.name, hint=hint) from error
         return pa.array(converted, type=kind)
+
+    def _plain(self, make: Any, values: Any, **arguments: Any) -> Any:
+        if self.nan_is_null and self._is_nested:
+            # Within a list a NaN is a value, and stays one.
+            return make([None if _is_null(value) else value for value in values], **arguments)
+        return make(values, from_pandas=self.nan_is_null, **arguments)
 
 
 def data_type(values: Any, objects: Objects) -> Any:
@@ -123,6 +131,14 @@ def _refuse_loss(values: Any) -> None:
             raise TypeError(message)
     if any(issubclass(kind, dt.datetime | dt.time | dt.timedelta) for kind in kinds):
         _refuse_parts(values)
+    elements = [element for value in values if isinstance(value, list | tuple) for element in value]
+    if elements:
+        _refuse_loss(elements)
+    members: dict[Any, list[Any]] = {}
+    for key, member in (pair for value in values if isinstance(value, dict) for pair in value.items()):
+        members.setdefault(key, []).append(member)
+    for each in members.values():
+        _refuse_loss(each)
 
 
 def _refuse_parts(values: Any) -> None:
