@@ -77,6 +77,7 @@ fn names_fit(load: &Load) -> Result<()> {
 }
 
 fn begin(session: &mut PostgresSession, load: &Load) -> Result<(Rows, Ending)> {
+    target::must_be_postgresql(session)?;
     let name = quoted(&load.table);
     let (into, ending) = match load.if_exists {
         IfExists::Fail => (name.clone(), create::table(session, load, &name)?),

@@ -1,6 +1,6 @@
 //! The table that rows go into, as the catalogue has it.
 
-use longshore_core::{Error, Load, Result};
+use longshore_core::{Error, Kind, Load, Result};
 
 use super::quoted_name;
 use crate::connection::Described;
@@ -90,6 +90,21 @@ fn described(name: &str, oid: &str, modifier: &str) -> Described {
 /// Fails where there is no `table`, a quoted name.
 pub(super) fn must_exist(session: &mut PostgresSession, load: &Load, table: &str) -> Result<()> {
     if exists(session, table)? { Ok(()) } else { Err(missing(load)) }
+}
+
+/// Fails before anything is made on a server that only speaks the wire: its CREATE TABLE would not be undone.
+pub(super) fn must_be_postgresql(session: &mut PostgresSession) -> Result<()> {
+    let asked = session.connection.flight(&[Step::run("SELECT to_regclass('pg_catalog.pg_class')")]);
+    match asked {
+        Err(error) if error.sqlstate().is_some_and(|state| state == "00000" || state.starts_with("42")) => {
+            Err(Error::new(
+                Kind::NotSupported,
+                "the server speaks PostgreSQL's protocol, but is no PostgreSQL",
+            )
+            .with_hint("write into it by its own client: its catalogue and its COPY are others"))
+        }
+        other => other.map(drop),
+    }
 }
 
 /// Whether there is something of that name.
