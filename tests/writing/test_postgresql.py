@@ -17,11 +17,11 @@ D = decimal.Decimal
 moment = dt.datetime.fromisoformat
 
 
-def read(url: str, query: str, **arguments: Any) -> pa.Table:
+def read(url: Any, query: str, **arguments: Any) -> pa.Table:
     return longshore.read_sql(query, url, return_type="arrow", **arguments)
 
 
-def rows(url: str, query: str) -> list[tuple[Any, ...]]:
+def rows(url: Any, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in read(url, query).to_pylist()]
 
 
@@ -116,7 +116,7 @@ def boats(*values: tuple[Any, ...]) -> pa.Table:
 BEFORE = [(1, "Ada", D("1.50")), (2, "Bob", D("2.00")), (3, None, None)]
 
 
-def now(url: str, table: str) -> list[tuple[Any, ...]]:
+def now(url: Any, table: str) -> list[tuple[Any, ...]]:
     return rows(url, f"SELECT berth, name, price FROM {table} ORDER BY berth")
 
 
@@ -166,6 +166,14 @@ def test_upsert_replaces_and_adds(url: str, table: str) -> None:
 def test_upsert_of_keys_alone(url: str, table: str) -> None:
     assert longshore.write_sql(pa.table({"berth": [1, 8]}), table, url, if_exists="upsert", key=["berth"]) == 2
     assert [row[0] for row in now(url, table)] == [1, 2, 3, 8]
+
+
+def test_an_upsert_spares_a_table_that_has_the_name_of_its_own(url: str, table: str) -> None:
+    with longshore.connect(url) as connection:
+        connection.execute("CREATE TEMPORARY TABLE longshore_stage AS SELECT 7 AS n")
+        with pytest.raises(longshore.ProgrammingError, match="longshore_stage"):
+            longshore.write_sql(boats((1, "Ada", 1.0)), table, connection, if_exists="upsert", key="berth")
+        assert rows(connection, "SELECT n FROM longshore_stage") == [(7,)]
 
 
 def test_upsert_needs_a_unique_index(url: str, table: str) -> None:
@@ -328,7 +336,7 @@ def test_a_connection_that_has_a_transaction_open(url: str, table: str) -> None:
         with pytest.raises(longshore.DataError):
             longshore.write_sql(boats((8, "Too long", 1.0)), table, connection, if_exists="append")
         # What came before the failed write is still there.
-        assert now(connection, table) == [(9, "Zoe", D("1.00"))]  # type: ignore[arg-type]
+        assert now(connection, table) == [(9, "Zoe", D("1.00"))]
         assert connection.in_transaction
         assert now(url, table) == BEFORE
         connection.rollback()
@@ -347,7 +355,7 @@ def test_autocommit_commits(url: str, table: str) -> None:
         with pytest.raises(longshore.DataError):
             longshore.write_sql(boats((8, "Too long", 1.0)), table, connection, if_exists="append")
         assert not connection.in_transaction
-        assert len(now(connection, table)) == 4  # type: ignore[arg-type]
+        assert len(now(connection, table)) == 4
 
 
 def test_generated_and_identity_columns(url: str, harbour: str, postgres: Endpoint) -> None:

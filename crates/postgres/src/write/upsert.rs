@@ -35,7 +35,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     must_be_unique(session, load, name)?;
     let names = target.names();
     session.connection.simple(&format!(
-        "DROP TABLE IF EXISTS {STAGE}; CREATE TEMPORARY TABLE longshore_stage AS SELECT {names} FROM {name} WITH NO DATA"
+        "CREATE TEMPORARY TABLE longshore_stage AS SELECT {names} FROM {name} WITH NO DATA"
     ))?;
     let key = quoted_list(&load.key);
     let names_of_others = target.columns.iter().map(|column| &column.name);
