@@ -51,11 +51,14 @@ LOSSY: dict[str, Callable[[], Any]] = {
     "complex": lambda: {"v": np.array([1j])},
     "polars' objects": lambda: pl.DataFrame({"v": pl.Series([object()], dtype=pl.Object)}),
     "polars' objects, lazily": lambda: pl.DataFrame({"v": pl.Series([object()], dtype=pl.Object)}).lazy(),
-    "polars' large integers": lambda: pl.DataFrame({"v": pl.Series([2**100], dtype=pl.Int128)}),
-    "polars' large integers in a struct": lambda: pl.DataFrame({"v": pl.Series([{"a": 1}])}).cast(
-        {"v": pl.Struct({"a": pl.Int128})}
-    ),
 }
+if hasattr(pl, "Int128"):
+    LOSSY |= {
+        "polars' large integers": lambda: pl.DataFrame({"v": pl.Series([2**100], dtype=pl.Int128)}),
+        "polars' large integers in a struct": lambda: pl.DataFrame({"v": pl.Series([{"a": 1}])}).cast(
+            {"v": pl.Struct({"a": pl.Int128})}
+        ),
+    }
 
 
 @pytest.mark.parametrize("name", LOSSY)
@@ -101,7 +104,7 @@ def test_a_column_that_is_one_value(url: str, harbour: str, value: Any) -> None:
 
 @pytest.mark.parametrize("data", [pd.Series([1]), pl.Series([1]), pa.array([1]), pa.chunked_array([[1]])], ids=repr)
 def test_what_is_no_table(url: str, harbour: str, data: Any) -> None:
-    with pytest.raises(longshore.InterfaceError, match="no table"):
+    with pytest.raises(longshore.InterfaceError, match="no table|no data"):
         longshore.write_sql(data, f"{harbour}.t", url)
 
 

@@ -81,7 +81,8 @@ class Objects:
 def data_type(values: Any, objects: Objects) -> Any:
     """Give the Arrow type of a Series or of a NumPy array."""
     if values.dtype == object:
-        return objects.infer(values)
+        # A Series with labels of its own is no sequence to every pyarrow.
+        return objects.infer(np.asarray(values))
     try:
         found = pa.array(values[:0]).type
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -102,7 +103,7 @@ def _no_type(values: Any, objects: Objects) -> DataError:
 def array(values: Any, kind: Any, objects: Objects, *, nan_is_null: bool) -> Any:
     """Make the array of a Series' or a NumPy array's values; what is missing in it is NULL."""
     if values.dtype == object:
-        return objects.array(values, kind)
+        return objects.array(np.asarray(values), kind)
     made = pa.array(values, type=kind, from_pandas=nan_is_null or getattr(values.dtype, "kind", "") != "f")
     return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
 
