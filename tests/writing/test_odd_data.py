@@ -104,7 +104,7 @@ def test_a_column_that_is_one_value(url: str, harbour: str, value: Any) -> None:
 
 @pytest.mark.parametrize("data", [pd.Series([1]), pl.Series([1]), pa.array([1]), pa.chunked_array([[1]])], ids=repr)
 def test_what_is_no_table(url: str, harbour: str, data: Any) -> None:
-    with pytest.raises(longshore.InterfaceError, match="no table|no data"):
+    with pytest.raises(longshore.InterfaceError, match=r"no table|no data"):
         longshore.write_sql(data, f"{harbour}.t", url)
 
 
