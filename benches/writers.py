@@ -32,11 +32,16 @@ def _table(data: pa.Table, _file: Path, _url: str) -> pa.Table:
     return data
 
 
-def _frame(data: pa.Table, _file: Path, _url: str) -> Any:
+def _doubles(data: pa.Table, _file: Path, _url: str) -> pa.Table:
+    """Give the table without decimals, which pandas has as objects only and ADBC's SQLite not at all."""
     fields = [
         pa.field(field.name, pa.float64() if pa.types.is_decimal(field.type) else field.type) for field in data.schema
     ]
-    return data.cast(pa.schema(fields)).to_pandas(date_as_object=False)
+    return data.cast(pa.schema(fields))
+
+
+def _frame(data: pa.Table, file: Path, url: str) -> Any:
+    return _doubles(data, file, url).to_pandas(date_as_object=False)
 
 
 def _longshore(data: Any, url: str) -> None:
@@ -165,8 +170,8 @@ SOURCES = {
     ),
     "sqlite": (
         Writer("sqlite3.executemany", _rows, _sqlite3),
-        Writer("longshore", _table, _longshore),
-        Writer("ADBC", _table, _adbc_sqlite),
+        Writer("longshore", _doubles, _longshore),
+        Writer("ADBC", _doubles, _adbc_sqlite),
         Writer("pandas.to_sql", _frame, _to_sql("sqlite"), is_slow=True),
     ),
 }
