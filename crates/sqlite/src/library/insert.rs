@@ -1,7 +1,5 @@
 //! A statement that runs once for each row, with values that are lent to it and not copied.
 
-use std::ffi::{c_char, c_int};
-
 use libsqlite3_sys as ffi;
 use longshore_core::{Error, Result};
 
@@ -21,7 +19,9 @@ impl Insert {
         let mut number = 0;
         for cell in cells {
             number += 1;
-            self.lend(number, cell?)?;
+            // SAFETY: texts and bytes are not copied: they live until the one step below, which comes only once all
+            // parameters are bound anew.
+            unsafe { self.0.bind_with(number, cell?, ffi::SQLITE_STATIC()) }?;
         }
         if number != self.0.parameters() {
             return Err(Error::internal("a row has another number of values than its statement"));
@@ -31,37 +31,5 @@ impl Insert {
         // points to is bound anew, parameter by parameter, before the next step, and is not looked at before that.
         unsafe { ffi::sqlite3_reset(self.0.raw()) };
         ended.map(drop)
-    }
-
-    #[inline]
-    fn lend(&mut self, number: c_int, value: Cell<'_>) -> Result<()> {
-        let raw = self.0.raw();
-        // SAFETY: texts and bytes are not copied (SQLITE_STATIC): `run`, the only caller, steps while they live, and only
-        // once all parameters are bound anew. SQLite keeps to their lengths.
-        let code = unsafe {
-            match value {
-                Cell::Null => ffi::sqlite3_bind_null(raw, number),
-                Cell::Integer(value) => ffi::sqlite3_bind_int64(raw, number, value),
-                Cell::Real(value) => ffi::sqlite3_bind_double(raw, number, value),
-                Cell::Text(text) => ffi::sqlite3_bind_text64(
-                    raw,
-                    number,
-                    text.as_ptr().cast::<c_char>(),
-                    text.len() as u64,
-                    ffi::SQLITE_STATIC(),
-                    u8::try_from(ffi::SQLITE_UTF8).unwrap_or(1),
-                ),
-                // A null pointer would bind NULL.
-                Cell::Blob([]) => ffi::sqlite3_bind_zeroblob(raw, number, 0),
-                Cell::Blob(blob) => ffi::sqlite3_bind_blob64(
-                    raw,
-                    number,
-                    blob.as_ptr().cast(),
-                    blob.len() as u64,
-                    ffi::SQLITE_STATIC(),
-                ),
-            }
-        };
-        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.0.error()) }
     }
 }

@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use libsqlite3_sys as ffi;
-use longshore_core::{Error, Result};
+use longshore_core::Result;
 
 use super::connection::Handle;
 use crate::cell::Cell;
@@ -40,10 +40,6 @@ impl Statement {
 
     pub(super) fn raw(&self) -> *mut ffi::sqlite3_stmt {
         self.raw.as_ptr()
-    }
-
-    pub(super) fn error(&self) -> Error {
-        self.handle.error()
     }
 
     /// Goes to the next row; false after the last.
@@ -150,8 +146,24 @@ impl Statement {
 
     /// Binds `value` to a parameter, from 1.
     pub(crate) fn bind(&mut self, number: c_int, value: Cell<'_>) -> Result<()> {
+        // SAFETY: SQLite copies texts and bytes (SQLITE_TRANSIENT) within the call.
+        unsafe { self.bind_with(number, value, ffi::SQLITE_TRANSIENT()) }
+    }
+
+    /// Binds `value` to a parameter, from 1; `destructor` says whether SQLite copies texts and bytes.
+    ///
+    /// # Safety
+    ///
+    /// With `SQLITE_STATIC`, the value must live until the parameter is bound anew or the statement is stepped no more.
+    #[inline]
+    pub(super) unsafe fn bind_with(
+        &mut self,
+        number: c_int,
+        value: Cell<'_>,
+        destructor: ffi::sqlite3_destructor_type,
+    ) -> Result<()> {
         let raw = self.raw.as_ptr();
-        // SAFETY: SQLite copies texts and bytes (SQLITE_TRANSIENT) within the call, and keeps to their lengths.
+        // SAFETY: the statement lives, SQLite keeps to the lengths, and the caller has the value live long enough.
         let code = unsafe {
             match value {
                 Cell::Null => ffi::sqlite3_bind_null(raw, number),
@@ -162,18 +174,14 @@ impl Statement {
                     number,
                     text.as_ptr().cast::<c_char>(),
                     text.len() as u64,
-                    ffi::SQLITE_TRANSIENT(),
+                    destructor,
                     u8::try_from(ffi::SQLITE_UTF8).unwrap_or(1),
                 ),
                 // A null pointer would bind NULL.
                 Cell::Blob([]) => ffi::sqlite3_bind_zeroblob(raw, number, 0),
-                Cell::Blob(blob) => ffi::sqlite3_bind_blob64(
-                    raw,
-                    number,
-                    blob.as_ptr().cast(),
-                    blob.len() as u64,
-                    ffi::SQLITE_TRANSIENT(),
-                ),
+                Cell::Blob(blob) => {
+                    ffi::sqlite3_bind_blob64(raw, number, blob.as_ptr().cast(), blob.len() as u64, destructor)
+                }
             }
         };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.handle.error()) }
