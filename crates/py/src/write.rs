@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use longshore_core::{IfExists, Load, Meter, Relay, Result, TableName};
+use arrow_schema::{Schema, SchemaRef};
+use longshore_core::{IfExists, Load, Meter, Relay, Result, Source, TableName, Watch};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -36,9 +36,11 @@ pub(crate) fn write(
     progress: Option<Py<PyAny>>,
     switch: Switch,
 ) -> PyResult<u64> {
+    let py = frames.py();
+    let write = Write::new(py, into, timeout, progress, switch)?;
     let incoming = Incoming::new(frames)?;
     let schema = incoming.schema();
-    pour(frames.py(), incoming, schema, into, timeout, progress, switch)
+    write.run(py, incoming, schema)
 }
 
 /// Writes the result of `reading`, which is read meanwhile on a thread of its own, and returns the number of rows.
@@ -53,39 +55,62 @@ pub(crate) fn copy(
     switch: Switch,
 ) -> PyResult<u64> {
     let (stop, ctrl_c) = (switch.clone(), watch(py, None)?);
+    // All that can fail comes first: whoever drops the relay waits for its thread, which may wait for the interpreter.
+    let write = Write::new(py, into, timeout, progress, switch)?;
     let relay = Relay::start(reading.take()?, &ctrl_c, move || stop.cancel()).map_err(raise)?;
     let schema = relay.schema();
-    pour(py, relay, schema, into, timeout, progress, switch)
+    write.run(py, relay, schema)
 }
 
-fn pour(
-    py: Python<'_>,
-    batches: impl Iterator<Item = Result<RecordBatch>> + Send,
-    schema: SchemaRef,
-    into: Destination<'_>,
-    timeout: Option<f64>,
-    progress: Option<Py<PyAny>>,
-    switch: Switch,
-) -> PyResult<u64> {
-    let source = source(&into.source)?;
-    let meter = Arc::<Meter>::default();
-    let load = Load {
-        table: TableName { schema: into.schema, table: into.table },
-        schema,
-        if_exists: mode(&into.if_exists),
-        key: into.key,
-        types: into.types,
-        meter: meter.clone(),
-    };
-    let progress = Arc::new(Progress::new(progress, meter));
-    let watch = reading_watch(py, timeout, switch, progress.clone())?;
-    let written = py.detach(|| {
-        let rows = longshore_core::write(source.as_ref(), &load, batches, &watch)?;
-        progress.finish()?;
-        Ok(rows)
-    });
-    progress.end();
-    written.map_err(raise)
+/// A write that is ready to begin.
+struct Write {
+    source: Box<dyn Source>,
+    load: Load,
+    watch: Watch,
+    progress: Arc<Progress>,
+}
+
+impl Write {
+    fn new(
+        py: Python<'_>,
+        into: Destination<'_>,
+        timeout: Option<f64>,
+        progress: Option<Py<PyAny>>,
+        switch: Switch,
+    ) -> PyResult<Self> {
+        let meter = Arc::<Meter>::default();
+        let progress = Arc::new(Progress::new(progress, meter.clone()));
+        Ok(Self {
+            source: source(&into.source)?,
+            watch: reading_watch(py, timeout, switch, progress.clone())?,
+            load: Load {
+                table: TableName { schema: into.schema, table: into.table },
+                schema: Arc::new(Schema::empty()),
+                if_exists: mode(&into.if_exists),
+                key: into.key,
+                types: into.types,
+                meter,
+            },
+            progress,
+        })
+    }
+
+    fn run(
+        self,
+        py: Python<'_>,
+        batches: impl Iterator<Item = Result<RecordBatch>> + Send,
+        schema: SchemaRef,
+    ) -> PyResult<u64> {
+        let Self { source, load, watch, progress } = self;
+        let load = Load { schema, ..load };
+        let written = py.detach(|| {
+            let rows = longshore_core::write(source.as_ref(), &load, batches, &watch)?;
+            progress.finish()?;
+            Ok(rows)
+        });
+        progress.end();
+        written.map_err(raise)
+    }
 }
 
 fn mode(word: &str) -> IfExists {
