@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from longshore.errors import InterfaceError
 from longshore.schema import encodable
 
-__all__ = ["Number", "Partition", "partition"]
+__all__ = ["Number", "Partition", "partition", "unasked"]
 
 Number = int | Literal["auto"]
 
@@ -25,6 +25,7 @@ class Partition(TypedDict):
 
     number: int | None
     most: int | None
+    unasked: bool
     on: str | None
     range: tuple[Any, Any] | None
 
@@ -41,12 +42,28 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
         message = "a list of queries is its own partitioning: give either the list or partition_on"
         raise InterfaceError(message)
     if number is None and queries > 1:
-        return Partition(number=None, most=min(queries, max(_LIST, _cores())), on=None, range=None)
+        return _partition(most=min(queries, max(_LIST, _cores())))
     if on is None and number in {None, 1}:
         return None
     if isinstance(number, int):
-        return Partition(number=number, most=None, on=on, range=ends)
-    return Partition(number=None, most=min(_MOST, _cores()), on=on, range=ends)
+        return _partition(number=number, on=on, range_=ends)
+    return _partition(most=min(_MOST, _cores()), on=on, range_=ends)
+
+
+def unasked() -> Partition:
+    """Give the split of a whole result for which nobody asked: a source whose readers burden nobody may take it."""
+    return _partition(most=min(_MOST, _cores()), unasked=True)
+
+
+def _partition(
+    *,
+    number: int | None = None,
+    most: int | None = None,
+    unasked: bool = False,
+    on: str | None = None,
+    range_: tuple[Any, Any] | None = None,
+) -> Partition:
+    return Partition(number=number, most=most, unasked=unasked, on=on, range=range_)
 
 
 def _cores() -> int:

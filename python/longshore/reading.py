@@ -10,7 +10,7 @@ from longshore.connection import is_url, source
 from longshore.errors import InterfaceError, SerialReadWarning
 from longshore.options import Options
 from longshore.parameters import bound, is_list_of_texts, seconds, statements
-from longshore.partition import Number, Partition, partition
+from longshore.partition import Number, Partition, partition, unasked
 from longshore.progress import Progress, reporter
 from longshore.schema import wanted
 from longshore.stream import Stream
@@ -65,6 +65,8 @@ def read(
     split = partition(query, partition_on, partition_num, partition_range)
     if chosen.ordered and return_type == "arrow_stream":
         split = None
+    if split is None and partition_num is None and frame is not None:
+        split = unasked()
     types = wanted(schema)
     with contextlib.ExitStack() as stack:
         report = reporter(progress)
@@ -86,8 +88,7 @@ def read(
             switch=switch,
         )
         stack.callback(reading.close)
-        asks = is_list_of_texts(query) or (partition_on, partition_num) != (None, None)
-        if reading.serial is not None and asks:
+        if reading.serial is not None:
             warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER)
         if frame is None:
             stream = reading.stream()
@@ -129,7 +130,7 @@ def opened(
         switch=switch,
     )
     with contextlib.closing(reading):
-        if reading.serial is not None and (is_list_of_texts(query) or (partition_on, partition_num) != (None, None)):
+        if reading.serial is not None:
             # From here to the caller of copy: contextlib's own two frames are between.
             warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER + 1)
         yield reading

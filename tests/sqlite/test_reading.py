@@ -210,6 +210,63 @@ def test_parts_by_rowid_are_the_whole(query: str, mode: str, make: Make) -> None
     assert read(url, query, partition_num=3).equals(whole)
 
 
+#: Of so many rows, a file is worth several sessions that nobody asked for.
+LARGE = 12_000
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+@pytest.mark.parametrize("query", ["SELECT * FROM t", "SELECT s, id * 2 AS d FROM t AS x WHERE id % 3 = ? AND s > :b;"])
+def test_a_large_table_is_read_in_parts_that_nobody_asked_for(query: str, mode: str, make: Make) -> None:
+    url = large(make, "UPDATE t SET id = -id WHERE id % 7 = 0")
+    if mode == "wal":
+        make("PRAGMA journal_mode = wal", "INSERT INTO t VALUES (90000, 'w', 5)")
+    params = [1, "c"] if "?" in query else None
+    whole = read(url, query, params=params, partition_num=1)
+    table = read(url, query, params=params)
+    # In the very order, and each range is a batch of its own.
+    assert table.equals(whole)
+    assert whole.num_rows > 3000
+    assert (whole.column(0).num_chunks, table.column(0).num_chunks > 4) == (1, True)
+    assert longshore.read_sql(query, url, params=params).equals(
+        longshore.read_sql(query, url, params=params, partition_num=1)
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT n FROM t WHERE n > 100",
+        "SELECT n FROM t",
+        "SELECT id, s FROM t WHERE id < 6000",
+        "SELECT id FROM t LIMIT 9999",
+        "SELECT s, id FROM t ORDER BY n",
+    ],
+)
+def test_what_is_no_plain_scan_is_read_serially(query: str, make: Make) -> None:
+    url = large(make, "CREATE INDEX by_n ON t (n)")
+    table = read(url, query)
+    assert (table.num_rows > 5000, table.column(0).num_chunks) == (True, 1)
+    assert table.equals(read(url, query, partition_num=1))
+
+
+def test_an_error_in_unasked_parts_names_the_row_of_the_whole(make: Make) -> None:
+    url = large(make, f"UPDATE t SET n = 'x' WHERE id >= {LARGE - 5} OR id = 7001")
+    for number in (1, None):
+        with pytest.raises(longshore.DataError, match='"x" is no number') as error:
+            read(url, "SELECT id, n FROM t", schema={"n": "int64"}, partition_num=number)
+        assert (error.value.row, error.value.column) == (7000, "n")
+
+
+def large(make: Make, *more: str) -> str:
+    """Give a table in a file of more than 32 MiB."""
+    fill = f"WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < {LARGE})"
+    return make(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT NOT NULL, n INT)",
+        f"{fill} INSERT INTO t SELECT i, 'text ' || i || printf('%.3000c', 'x'), i * 7919 % {LARGE} FROM r",
+        *more,
+    )
+
+
 @pytest.mark.parametrize("on", ["id", "k", "s"])
 @pytest.mark.parametrize(
     "query",

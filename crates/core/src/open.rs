@@ -11,7 +11,8 @@ use crate::parallel::{Delivery, read_parts};
 use crate::session::released;
 use crate::source::{Home, Reserved, Sessions, Source};
 use crate::{
-    Batches, Division, Error, Failed, Query, ReadOptions, Result, Session, Settler, Split, Transaction, Watch,
+    Batches, Division, Error, Failed, Kind, Query, ReadOptions, Result, Session, Settler, Split, Transaction,
+    Watch,
 };
 
 /// What is to be read.
@@ -35,17 +36,18 @@ pub struct Request {
 pub struct Opened {
     /// Its batches. At their end, or when they are dropped, the sessions go back to where they came from.
     pub batches: Box<dyn Batches>,
-    /// Why one session reads what was to be split.
+    /// Why one session reads what the caller asked to split.
     pub serial: Option<String>,
 }
 
 /// Starts to read over sessions of `source`.
 pub fn open_read(source: &dyn Source, request: &Request, watch: &Watch) -> Result<Opened> {
+    let split = request.split.as_ref().filter(|split| !split.unasked || source.divides_unasked());
     // The session that keeps the snapshot, and one for each part.
-    let wanted = request.split.as_ref().map_or(1, |split| 1 + most_parts(split));
+    let wanted = split.map_or(1, |split| 1 + most_parts(split));
     let Reserved { first, home, further, most, begins } = source.reserve(wanted, watch)?;
     let further: Arc<dyn Sessions> = Arc::new(Prepared { sessions: further, setup: request.setup.clone() });
-    let opening = Opening { request, further, most, begins, watch };
+    let opening = Opening { request, split, further, most, begins, watch };
     match opening.read(first) {
         Ok((batches, serial)) => Ok(Opened { batches: Box::new(Returning::new(batches, home)), serial }),
         Err(Failed { error, session }) => {
@@ -63,6 +65,7 @@ fn most_parts(split: &Split) -> usize {
 
 struct Opening<'a> {
     request: &'a Request,
+    split: Option<&'a Split>,
     further: Arc<dyn Sessions>,
     most: usize,
     begins: bool,
@@ -78,13 +81,16 @@ impl Opening<'_> {
         let was_free = session.transaction() == Transaction::None;
         match self.divide(session.as_mut()) {
             Ok(Division::Whole) => Ok((self.with_key(self.read_serially(session)?)?, None)),
-            Ok(Division::Serial(reason)) => Ok((self.with_key(self.read_serially(session)?)?, Some(reason))),
+            Ok(Division::Serial(reason)) => {
+                let reason = (!self.is_unasked()).then_some(reason);
+                Ok((self.with_key(self.read_serially(session)?)?, reason))
+            }
             Ok(Division::Parts(mut parts)) => {
                 parts.sessions = parts.sessions.clamp(1, self.most - 1).min(parts.queries.len());
                 self.further.keep_only(1 + parts.sessions);
-                let batches =
-                    read_parts(session, &self.further, queries, parts, *delivery, options, self.watch)?;
-                Ok((batches, None))
+                let begun =
+                    read_parts(session, &self.further, queries, parts, *delivery, options, self.watch);
+                Ok((begun.or_else(|failed| self.instead(failed))?, None))
             }
             Err(error) => {
                 Err(Failed { error, session: if was_free { released(session) } else { Some(session) } })
@@ -95,7 +101,7 @@ impl Opening<'_> {
     /// The batches, which have the column that was to part them: a name that is none must not go unnoticed until the
     /// result is large enough for parts.
     fn with_key(&self, batches: Box<dyn Batches>) -> Result<Box<dyn Batches>, Failed> {
-        let Some(on) = self.request.split.as_ref().and_then(|split| split.on.as_deref()) else {
+        let Some(on) = self.split.and_then(|split| split.on.as_deref()) else {
             return Ok(batches);
         };
         let schema = batches.schema();
@@ -117,8 +123,24 @@ impl Opening<'_> {
         setup.iter().try_for_each(|statement| session.run(statement))
     }
 
+    fn is_unasked(&self) -> bool {
+        self.split.is_some_and(|split| split.unasked)
+    }
+
+    /// The whole over one session, where parts that nobody asked for could not begin.
+    fn instead(&self, failed: Failed) -> Result<Box<dyn Batches>, Failed> {
+        // Python tells of a Ctrl-C only once.
+        let is_stopped = matches!(failed.error.kind(), Kind::Interrupted | Kind::Cancelled);
+        match failed.session {
+            Some(session) if self.is_unasked() && !is_stopped && self.watch.check().is_ok() => {
+                self.read_serially(session)
+            }
+            session => Err(Failed { error: failed.error, session }),
+        }
+    }
+
     fn divide(&self, session: &mut dyn Session) -> Result<Division> {
-        let Some(split) = &self.request.split else { return Ok(Division::Whole) };
+        let Some(split) = self.split else { return Ok(Division::Whole) };
         let setup = &self.request.setup;
         if let Some(index) = setup.iter().position(|statement| !session.is_setting(statement)) {
             // Not its text, which may hold a secret.

@@ -140,7 +140,7 @@ impl Started {
             self.watch.check()?;
         }
         loop {
-            if let Some(batch) = self.order.next() {
+            if let Some(batch) = self.order.next()? {
                 return under_schema(&batch, &self.schema).map(Some);
             }
             // The parts' transactions end before the coordinator's: until then it must keep the tables as they are.
@@ -151,6 +151,7 @@ impl Started {
                     self.order.end(part);
                     self.unfinished -= 1;
                 }
+                Arrival::Failed(part, error) => self.order.fail(part, error)?,
                 Arrival::Left => self.staying -= 1,
             }
         }

@@ -18,6 +18,11 @@ pub trait Driver: Send + Sync {
 
     /// Opens a session, every wait of which looks at `watch`.
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>>;
+
+    /// Whether a read gains by parts that nobody asked for: where further sessions are no burden to a server.
+    fn divides_unasked(&self) -> bool {
+        false
+    }
 }
 
 /// One column of a result, as the database describes it.

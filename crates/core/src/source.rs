@@ -24,6 +24,11 @@ pub trait Source: Send + Sync {
     /// Sessions for one read: `count` of them, or fewer where there are never so many. All at once, so that two reads
     /// cannot wait for each other's.
     fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved>;
+
+    /// Whether reads take parts that nobody asked for.
+    fn divides_unasked(&self) -> bool {
+        false
+    }
 }
 
 /// The sessions of one read.
@@ -73,5 +78,9 @@ impl Source for Arc<Direct> {
     fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
         let first = self.open(watch)?;
         Ok(Reserved { first, home: None, further: self.clone(), most: count, begins: false })
+    }
+
+    fn divides_unasked(&self) -> bool {
+        self.driver.divides_unasked()
     }
 }

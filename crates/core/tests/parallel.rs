@@ -92,6 +92,47 @@ fn a_part_that_fails_fails_the_whole() {
 }
 
 #[test]
+fn a_row_is_counted_over_the_parts_before_it() {
+    let (server, direct) = database();
+    for (text, row) in [("sleep,1,2 3,misfit 4", 3), ("sleep,1,misfit misfit 2", 1), ("1 2 misfit", 2)] {
+        for sessions in [2, 3] {
+            let batches = open(&direct, text, sessions, Delivery::Ordered).unwrap();
+            let error = numbers(batches).unwrap_err();
+            assert_eq!((error.place().row, error.message()), (Some(row), "a bad value"), "{text}");
+        }
+    }
+    let batches = open(&direct, "1,2 misfit", 2, Delivery::Interleaved).unwrap();
+    let error = numbers(batches).unwrap_err();
+    assert_eq!((error.place().row, error.message()), (None, "part 2 of 2, row 0 of it: a bad value"));
+    assert_closed(server);
+}
+
+#[test]
+fn parts_that_nobody_asked_for() {
+    let (server, direct) = database();
+    let mut unasked = request("1 2", 2, Delivery::Ordered);
+    unasked.split = Some(Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() });
+    let read = |request: &Request| {
+        let opened = open_read(&direct, request, &Watch::never())?;
+        assert_eq!(opened.serial, None);
+        numbers(opened.batches)
+    };
+    server.divides_unasked.store(true, Ordering::SeqCst);
+    assert_eq!(read(&unasked).unwrap(), [1, 2]);
+    assert_eq!(server.connects.swap(0, Ordering::SeqCst), 3);
+    // One session reads what the parts could not begin.
+    server.loses_snapshot.store(true, Ordering::SeqCst);
+    let whole = Request { queries: vec![Query::new("7,8")], ..unasked.clone() };
+    assert_eq!(read(&whole).unwrap(), [7, 8]);
+    // Where they are not welcome, nothing is divided.
+    server.divides_unasked.store(false, Ordering::SeqCst);
+    server.connects.store(0, Ordering::SeqCst);
+    assert_eq!(read(&whole).unwrap(), [7, 8]);
+    assert_eq!(server.connects.load(Ordering::SeqCst), 1);
+    assert_closed(server);
+}
+
+#[test]
 fn a_part_that_cannot_begin_fails_the_whole() {
     let (server, direct) = database();
     let error = open(&direct, "1 unreadable 3", 3, Delivery::Ordered).map(drop).unwrap_err();

@@ -28,7 +28,7 @@ use crate::warn::warn;
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Reading {
     batches: Mutex<Option<Box<dyn Batches>>>,
-    /// Why one session reads what was to be split.
+    /// Why one session reads what the caller asked to split.
     #[pyo3(get)]
     serial: Option<String>,
     memory_limit: Option<usize>,
@@ -47,6 +47,7 @@ const WHOLE: i32 = 4;
 pub(crate) struct Partition<'py> {
     number: Option<NonZeroUsize>,
     most: Option<NonZeroUsize>,
+    unasked: bool,
     on: Option<String>,
     range: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
 }
@@ -54,7 +55,7 @@ pub(crate) struct Partition<'py> {
 impl Partition<'_> {
     fn split(self) -> PyResult<Split> {
         let range = self.range.map(|(low, high)| PyResult::Ok((value(&low)?, value(&high)?))).transpose()?;
-        Ok(Split { number: self.number, most: self.most, on: self.on, range })
+        Ok(Split { number: self.number, most: self.most, unasked: self.unasked, on: self.on, range })
     }
 }
 

@@ -17,4 +17,9 @@ impl Driver for Sqlite {
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
         Ok(Box::new(SqliteSession::open(Settings::of(target)?, watch)?))
     }
+
+    // A file has no other clients to spare, and its rowids' order is the order of a scan.
+    fn divides_unasked(&self) -> bool {
+        true
+    }
 }

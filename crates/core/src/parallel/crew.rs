@@ -33,6 +33,8 @@ pub(super) enum Arrival {
     Batch(usize, RecordBatch),
     /// The server's own end of a part has come.
     Ended(usize),
+    /// A part could not be read; its place's row counts within it.
+    Failed(usize, Error),
     /// A session has ended its transaction: it has read all that it was to read.
     Left,
 }
@@ -71,6 +73,7 @@ impl Crew {
             watch: Watch::new(stop.clone(), None),
             held: AtomicUsize::new(0),
             is_list,
+            is_ordered: delivery == Delivery::Ordered,
         });
         let mut crew = Self {
             stop,
@@ -80,10 +83,15 @@ impl Crew {
             owner: std::process::id(),
         };
         for first in 0..sessions {
-            let hand = Hand { work: work.clone(), opened: Some(opened.clone()), outlet: outlet.clone() };
+            let hand = Hand {
+                work: work.clone(),
+                opened: Some(opened.clone()),
+                outlet: outlet.clone(),
+                part: first,
+            };
             let thread = thread::Builder::new()
                 .name(format!("longshore-{first}"))
-                .spawn(move || hand.work_through(first))
+                .spawn(move || hand.work_through())
                 .map_err(|error| Error::operational("no thread for a part").with_source(error))?;
             crew.threads.push(thread);
         }
@@ -206,6 +214,8 @@ struct Work {
     held: AtomicUsize,
     /// Whether the parts are the caller's own queries.
     is_list: bool,
+    /// Whether the batches leave part after part.
+    is_ordered: bool,
 }
 
 impl Work {
@@ -215,9 +225,13 @@ impl Work {
         within_limit(before.saturating_add(bytes), self.options.memory_limit)
     }
 
-    /// The error of a part, whose rows are counted within it: nobody knows how many the parts before it have.
+    /// The error of a part, whose rows are counted within it. Where parts leave as they come, nobody knows how many the
+    /// parts before it have.
     fn within(&self, part: usize, error: Error) -> Error {
         let place = error.place().clone();
+        if place.row.is_some() && self.is_ordered && !self.is_list {
+            return error;
+        }
         let Some(row) = place.row else { return error.within(self.name(part)) };
         error.within(format!("{}, row {row} of it", self.name(part))).at(Place { row: None, ..place })
     }
@@ -239,12 +253,14 @@ struct Hand {
     /// `None` after the session has begun to read.
     opened: Option<Sender<Result<Opening>>>,
     outlet: Outlet,
+    /// The part that is being read.
+    part: usize,
 }
 
 impl Hand {
-    /// Reads the part of number `first`, and then whatever is left.
-    fn work_through(mut self, first: usize) {
-        let read = catch_unwind(AssertUnwindSafe(|| self.read(first)));
+    /// Reads its first part, and then whatever is left.
+    fn work_through(mut self) {
+        let read = catch_unwind(AssertUnwindSafe(|| self.read()));
         let error = match read {
             Ok(Ok(session)) => {
                 self.work.further.give_back(session);
@@ -259,14 +275,16 @@ impl Hand {
             }
             Err(_) => Error::internal("a defect of Longshore: please report the query"),
         };
+        // The parts before it have begun; those after it are not needed.
+        self.work.next.store(self.work.parts.queries.len(), Ordering::Relaxed);
         // Where nobody listens any more, nobody needs to know.
         match self.opened {
             Some(opened) => drop(opened.send(Err(error))),
-            None => drop(self.outlet.send(Err(error))),
+            None => drop(self.outlet.send(Ok(Arrival::Failed(self.part, error)))),
         }
     }
 
-    fn read(&mut self, first: usize) -> Result<Box<dyn Session>, Failed> {
+    fn read(&mut self) -> Result<Box<dyn Session>, Failed> {
         let work = self.work.clone();
         let mut session = work.further.open(&work.watch)?;
         if let Some(snapshot) = &work.parts.snapshot
@@ -274,10 +292,9 @@ impl Hand {
         {
             return Err(Failed { error, session: Some(session) });
         }
-        let mut part = first;
-        while let Some(query) = work.parts.queries.get(part) {
-            session = self.read_part(session, part, query)?;
-            part = work.next.fetch_add(1, Ordering::Relaxed);
+        while let Some(query) = work.parts.queries.get(self.part) {
+            session = self.read_part(session, self.part, query)?;
+            self.part = work.next.fetch_add(1, Ordering::Relaxed);
         }
         match session.commit() {
             Ok(()) => Ok(session),

@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use arrow_array::RecordBatch;
 
 use super::Delivery;
+use crate::{Error, Result};
 
 /// Batches that have come and not yet left.
 pub(super) enum Order {
-    /// The parts in turn: what each has waiting, and whether it has ended.
-    Turns { waiting: VecDeque<Turn> },
+    /// The parts in turn: what each has waiting, and how many rows those that have left had.
+    Turns { waiting: VecDeque<Turn>, rows: u64 },
     /// Whatever came first.
     Arrival(VecDeque<RecordBatch>),
 }
@@ -19,14 +20,17 @@ pub(super) enum Order {
 pub(super) struct Turn {
     part: usize,
     batches: VecDeque<RecordBatch>,
-    ended: bool,
+    /// The rows that have left.
+    rows: u64,
+    end: Option<Result<()>>,
 }
 
 impl Order {
     pub(super) fn new(delivery: Delivery, parts: usize) -> Self {
         match delivery {
             Delivery::Ordered => {
-                Self::Turns { waiting: (0..parts).map(|part| Turn { part, ..Turn::default() }).collect() }
+                let waiting = (0..parts).map(|part| Turn { part, ..Turn::default() }).collect();
+                Self::Turns { waiting, rows: 0 }
             }
             Delivery::Interleaved => Self::Arrival(VecDeque::new()),
         }
@@ -34,8 +38,8 @@ impl Order {
 
     pub(super) fn add(&mut self, part: usize, batch: RecordBatch) {
         match self {
-            Self::Turns { waiting } => {
-                if let Some(turn) = waiting.iter_mut().find(|turn| turn.part == part) {
+            Self::Turns { .. } => {
+                if let Some(turn) = self.turn(part) {
                     turn.batches.push_back(batch);
                 }
             }
@@ -44,25 +48,43 @@ impl Order {
     }
 
     pub(super) fn end(&mut self, part: usize) {
-        if let Self::Turns { waiting } = self
-            && let Some(turn) = waiting.iter_mut().find(|turn| turn.part == part)
-        {
-            turn.ended = true;
+        if let Some(turn) = self.turn(part) {
+            turn.end = Some(Ok(()));
+        }
+    }
+
+    /// Keeps the `error` of a row until the part's turn: rows before it may have errors of their own, and only then is it
+    /// known which row of the whole it is.
+    pub(super) fn fail(&mut self, part: usize, error: Error) -> Result<()> {
+        match self.turn(part).filter(|_| error.place().row.is_some()) {
+            Some(turn) => turn.end = Some(Err(error)),
+            None => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, part: usize) -> Option<&mut Turn> {
+        match self {
+            Self::Turns { waiting, .. } => waiting.iter_mut().find(|turn| turn.part == part),
+            Self::Arrival(_) => None,
         }
     }
 
     /// The batch that may leave now.
-    pub(super) fn next(&mut self) -> Option<RecordBatch> {
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         match self {
-            Self::Arrival(batches) => batches.pop_front(),
-            Self::Turns { waiting } => loop {
-                let turn = waiting.front_mut()?;
+            Self::Arrival(batches) => Ok(batches.pop_front()),
+            Self::Turns { waiting, rows } => loop {
+                let Some(turn) = waiting.front_mut() else { return Ok(None) };
                 if let Some(batch) = turn.batches.pop_front() {
-                    return Some(batch);
+                    turn.rows += batch.num_rows() as u64;
+                    return Ok(Some(batch));
                 }
-                if !turn.ended {
-                    return None;
+                match turn.end.take() {
+                    None => return Ok(None),
+                    Some(end) => end.map_err(|error| error.after(*rows))?,
                 }
+                *rows += turn.rows;
                 waiting.pop_front();
             },
         }

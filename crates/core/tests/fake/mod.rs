@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Load, Parts, Query,
+    Batches, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Load, Parts, Place, Query,
     ReadOptions, Result, Session, Sink, Split, Target, Transaction, Watch,
 };
 
@@ -27,7 +27,11 @@ pub(crate) struct Server {
     /// The snapshot's owner fails to commit.
     pub(crate) loses_coordinator: AtomicBool,
     pub(crate) divides: AtomicBool,
+    /// Parts for which nobody asked are welcome.
+    pub(crate) divides_unasked: AtomicBool,
     pub(crate) snapshot: AtomicBool,
+    /// Nobody can join the snapshot.
+    pub(crate) loses_snapshot: AtomicBool,
     /// Connecting takes as long, but for the first.
     pub(crate) slow_connect: Mutex<Duration>,
     /// A part's commit takes as long.
@@ -58,6 +62,10 @@ struct FakeDriver(&'static Server);
 impl Driver for FakeDriver {
     fn schemes(&self) -> &'static [&'static str] {
         &["fake"]
+    }
+
+    fn divides_unasked(&self) -> bool {
+        self.0.divides_unasked.load(Ordering::SeqCst)
     }
 
     fn connect(&self, _target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
@@ -154,6 +162,9 @@ impl Session for FakeSession {
 
     fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
         assert_eq!(snapshot, "moment");
+        if self.server.loses_snapshot.load(Ordering::SeqCst) {
+            return Err(Error::operational("the moment is gone"));
+        }
         self.transaction = Transaction::Open;
         Ok(())
     }
@@ -163,7 +174,7 @@ impl Session for FakeSession {
             return Err(Failed { error: Error::data("unreadable"), session: Some(self) });
         }
         self.server.said(format!("read {}", query.text));
-        Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text) }))
+        Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text), rows: 0 }))
     }
 
     fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
@@ -235,14 +246,17 @@ impl Session for FakeSession {
 enum Step {
     Value(i64),
     Fail,
+    Misfit,
     Panic,
     Sleep(Duration),
 }
 
-/// `1,2` gives two batches; `sleep` waits a little and `hang` for ever; `fail` fails, `panic` panics.
+/// `1,2` gives two batches; `sleep` waits a little and `hang` for ever; `fail` fails, `misfit` fails in the next row,
+/// `panic` panics.
 fn steps(text: &str) -> VecDeque<Step> {
     let step = |word: &str| match word {
         "fail" => Step::Fail,
+        "misfit" => Step::Misfit,
         "panic" => Step::Panic,
         "sleep" => Step::Sleep(Duration::from_millis(100)),
         "hang" => Step::Sleep(Duration::from_secs(3600)),
@@ -254,6 +268,7 @@ fn steps(text: &str) -> VecDeque<Step> {
 struct FakeBatches {
     session: Option<Box<FakeSession>>,
     steps: VecDeque<Step>,
+    rows: u64,
 }
 
 impl Iterator for FakeBatches {
@@ -263,10 +278,15 @@ impl Iterator for FakeBatches {
         loop {
             match self.steps.pop_front()? {
                 Step::Value(number) => {
+                    self.rows += 1;
                     let array = Arc::new(Int64Array::from(vec![number]));
                     return Some(Ok(RecordBatch::try_new(schema(), vec![array]).unwrap()));
                 }
                 Step::Fail => return Some(Err(Error::data("a bad value"))),
+                Step::Misfit => {
+                    let place = Place { row: Some(self.rows), ..Place::default() };
+                    return Some(Err(Error::data("a bad value").at(place)));
+                }
                 Step::Panic => panic!("a defect"),
                 Step::Sleep(duration) => {
                     if let Err(error) = self.session.as_ref().unwrap().sleep(duration) {

@@ -75,23 +75,27 @@ fn divide(
     if most < 2 || queries.is_empty() {
         return Err(Halt::Whole);
     }
+    // First, for most reads are small and nobody asked.
+    let number =
+        if split.number.is_none() && queries.len() == 1 { sessions_for(session, most)? } else { most };
+    if number < 2 {
+        return Err(Halt::Whole);
+    }
     refuse_session(session)?;
     // The parts are planned at the moment that they will see.
     let snapshot = moment::take(session)?;
     let plans = queries.iter().map(|query| plans(session, query, options)).collect::<Result<Vec<_>, _>>()?;
-    let parts = match (queries, plans.first()) {
+    let queries: Vec<Query> = match (queries, plans.first()) {
         ([query], Some(plans)) => {
-            let number = if split.number.is_some() { most } else { sessions_for(session, most)? };
-            if number < 2 {
-                return Err(Halt::Whole);
-            }
             let texts = texts(session, query, plans, split, number)?;
+            if split.number.is_none() && split.on.is_none() {
+                refuse_other_order(session, query, &texts)?;
+            }
             refuse_other_columns(session, query, &texts, plans, options)?;
-            (texts.into_iter().map(|text| Query { text, params: query.params.clone() }).collect(), number)
+            texts.into_iter().map(|text| Query { text, params: query.params.clone() }).collect()
         }
-        _ => (queries.to_vec(), queries.len().min(most)),
+        _ => queries.to_vec(),
     };
-    let (queries, number): (Vec<Query>, usize) = parts;
     if queries.len() < 2 {
         return Err(Halt::Whole);
     }
@@ -202,6 +206,34 @@ fn refuse_other_columns(
         return Ok(());
     }
     serial("the parts would have other columns than the whole")
+}
+
+/// Where the source chooses, an index that serves the whole query must go on to serve it, and the rows come in the order in
+/// which one session reads them: that of a scan.
+fn refuse_other_order(session: &SqliteSession, query: &Query, texts: &[String]) -> Result<(), Halt> {
+    let is_scan = |step: &String| step.starts_with("SCAN ") && !step.contains(" USING ");
+    let is_range = |step: &String| step.contains(" USING INTEGER PRIMARY KEY (");
+    let is_alone = |text: &str, wanted: &dyn Fn(&String) -> bool| {
+        let steps = steps(session, &Query { text: text.to_owned(), params: query.params.clone() })?;
+        Ok::<_, Error>(steps.len() == 1 && steps.iter().all(wanted))
+    };
+    let Some(part) = texts.first() else { return Ok(()) };
+    let reversed = session.ask("PRAGMA reverse_unordered_selects", |row| row.cell(0) != Cell::Integer(0))?;
+    if reversed == [false] && is_alone(&query.text, &is_scan)? && is_alone(part, &is_range)? {
+        return Ok(());
+    }
+    Err(Halt::Whole)
+}
+
+/// What SQLite does for `query`, step by step (sqlite.org/eqp.html).
+fn steps(session: &SqliteSession, query: &Query) -> Result<Vec<String>> {
+    let text = format!("EXPLAIN QUERY PLAN {}", query.text);
+    let mut statement = session.prepare(&Query { text, params: query.params.clone() })?;
+    let mut found = Vec::new();
+    while statement.step()? {
+        found.push(String::from_utf8_lossy(&statement.cell(3).text()).into_owned());
+    }
+    Ok(found)
 }
 
 /// How many sessions the file is worth.
