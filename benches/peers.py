@@ -138,12 +138,17 @@ MYSQL = (
     Peer(TWO, "-", (), partial(drain_mysql.drain, partition_num=2), TWO),
     *PARTS,
 )
+#: By itself, Longshore reads a large file in as many parts as there are cores.
+ONE = "longshore, 1 part"
+IN_ONE: dict[str, Any] = {"partition_num": 1}
 SQLITE = (
     Peer("drain", "-", (), drain_sqlite.drain),
     Peer("longshore", "arrow", ARROW, _longshore("arrow")),
+    Peer(ONE, "arrow", ARROW, partial(_longshore("arrow"), **IN_ONE)),
     Peer("ADBC", "arrow", ("adbc_driver_sqlite.dbapi", "pyarrow"), _adbc("adbc_driver_sqlite", "fetch_arrow_table")),
     Peer("ConnectorX", "arrow", CONNECTORX_ARROW, _connectorx("arrow")),
     Peer("longshore", "pandas", PANDAS, _longshore("pandas")),
+    Peer(ONE, "pandas", PANDAS, partial(_longshore("pandas"), **IN_ONE)),
     Peer("ConnectorX", "pandas", CONNECTORX_PANDAS, _connectorx("pandas")),
     Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
     Peer("pandas", "pandas", ("pandas", "sqlalchemy", "pyarrow"), _pandas("sqlite")),

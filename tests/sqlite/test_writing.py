@@ -95,9 +95,9 @@ def test_decimals_are_text_with_every_digit(path: Path, kind: pa.DataType, texts
     data = pa.table({"a": pa.array([decimal.Decimal(text) for text in texts], kind)})
     longshore.write_sql(data, "t", url)
     assert asked(path, "SELECT a FROM t") == [(text,) for text in texts]
-    assert longshore.read_sql("SELECT a FROM t", url, return_type="arrow")["a"].to_pylist() == texts
-    back = longshore.read_sql("SELECT a FROM t", url, return_type="arrow", schema={"a": str(kind)})
-    assert back.equals(data)
+    assert longshore.read_sql("SELECT a FROM t", url, return_type="arrow").equals(data)
+    # As with every database, the nearest doubles.
+    assert longshore.read_sql("SELECT a FROM t", url)["a"].tolist() == [float(text) for text in texts]
 
 
 def test_negative_scales_are_written_in_full(path: Path) -> None:

@@ -14,6 +14,7 @@ use longshore_cells::CellFault;
 use longshore_cells::calendar::DAY;
 
 use crate::cell::{Cell, exact_double};
+use crate::decimals;
 use crate::moment::{self, Moment};
 use crate::store::{not_utf8, try_walk};
 use crate::types::Class;
@@ -34,6 +35,9 @@ pub(crate) fn convert(array: ArrayRef, class: Class, to: &DataType) -> Result<Ar
             }
         }
         _ => {}
+    }
+    if decimals::is_decimal(class) && to == &class.arrow() {
+        return decimals::convert(&array, class);
     }
     match to {
         DataType::Int64 => primitive::<Int64Type>(&array, class, to, integer),

@@ -8,6 +8,7 @@ use longshore_cells::CellFault;
 use longshore_cells::calendar::DAY;
 
 use crate::cell::{Cell, exact_double};
+use crate::decimals;
 use crate::moment::{self, Moment};
 use crate::store::walk;
 use crate::types::Class;
@@ -28,6 +29,8 @@ pub(crate) struct Kinds {
     has_negative: bool,
     /// Whether an integer is neither 0 nor 1.
     has_beyond_bit: bool,
+    /// Whether a text is no decimal of the class.
+    has_no_decimal: bool,
     /// Values that are no day, no moment without a zone, no instant, no time of day.
     not: Misfits,
     /// Texts with a zone, and without.
@@ -68,6 +71,7 @@ impl Kinds {
             DataType::Utf8 if !is_temporal(class) => {
                 let first = (0..array.len()).find(|row| array.is_valid(*row)).unwrap_or_default();
                 self.text.get_or_insert(before + first);
+                self.has_no_decimal = self.has_no_decimal || !decimals::fit(array, class);
             }
             DataType::Binary => {
                 let first = (0..array.len()).find(|row| array.is_valid(*row)).unwrap_or_default();
@@ -106,7 +110,10 @@ impl Kinds {
             Cell::Null => return,
             Cell::Integer(value) => self.integer(value),
             Cell::Real(_) => self.reals = true,
-            Cell::Text(_) => drop(self.text.get_or_insert(row)),
+            Cell::Text(text) => {
+                self.text.get_or_insert(row);
+                self.has_no_decimal |= !decimals::is_one(text, class);
+            }
             Cell::Blob(_) => drop(self.blob.get_or_insert(row)),
         }
         if is_temporal(class) {
@@ -171,7 +178,8 @@ impl Kinds {
             return Ok(self.temporal(class));
         }
         if self.text.is_some() {
-            return Ok(DataType::Utf8);
+            let is_decimal = !numbers && !self.has_no_decimal && decimals::is_decimal(class);
+            return Ok(if is_decimal { class.arrow() } else { DataType::Utf8 });
         }
         Ok(self.number(class))
     }

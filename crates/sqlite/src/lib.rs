@@ -2,6 +2,7 @@
 
 mod cell;
 mod convert;
+mod decimals;
 mod driver;
 mod encode;
 mod fault;

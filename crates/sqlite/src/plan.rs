@@ -79,7 +79,13 @@ pub fn plan(facts: Vec<Facts>, options: &ReadOptions) -> Result<Vec<Plan>> {
 
 fn one(facts: Facts, options: &ReadOptions) -> Result<Plan> {
     let declared = facts.declared.as_deref().unwrap_or_default();
-    let class = Class::of(declared);
+    let class = match Class::of(declared) {
+        Class::Decimal(digits, scale) if options.decimals == Decimals::Float64 => {
+            Class::Rounded(digits, scale)
+        }
+        Class::Decimal(digits, _) if digits > options.decimal_digits => Class::Text,
+        class => class,
+    };
     let mut metadata = HashMap::new();
     if !declared.is_empty() {
         metadata.insert(NATIVE_TYPE.to_owned(), declared.to_owned());

@@ -96,7 +96,7 @@ impl Values {
             Class::Int | Class::UInt | Class::Bool => Self::Integers(Vec::new()),
             Class::Float => Self::Reals(Vec::new()),
             Class::Fraction | Class::Number => Self::Numbers(Vec::new()),
-            Class::Text => Self::Texts(Bytes::new()),
+            Class::Text | Class::Decimal(..) | Class::Rounded(..) => Self::Texts(Bytes::new()),
             Class::Blob => Self::Blobs(Bytes::new()),
             Class::Date => Self::Dates(Vec::new()),
             Class::Timestamp | Class::Instant => Self::Timestamps(Vec::new()),

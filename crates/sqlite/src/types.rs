@@ -17,6 +17,10 @@ pub(crate) enum Class {
     Fraction,
     /// Numbers without a declared scale.
     Number,
+    /// Decimals of so many digits, so many of them after the point, which are kept as texts.
+    Decimal(u8, i8),
+    /// The same, read as the nearest doubles.
+    Rounded(u8, i8),
     /// Text.
     Text,
     /// Bytes.
@@ -56,6 +60,7 @@ impl Class {
             () if base == "DATE" => Self::Date,
             () if base == "TIME" => Self::Time,
             () if base == "INTERVAL" => Self::Any,
+            () if base == "DECIMAL_TEXT" => decimal(&name),
             () if has("INT") => Self::Int,
             () if has("CHAR") || has("CLOB") || has("TEXT") || has("STRING") || has("JSON") => Self::Text,
             () if has("BLOB") || has("BINARY") || base == "BYTEA" => Self::Blob,
@@ -71,7 +76,9 @@ impl Class {
             Self::Int => DataType::Int64,
             Self::UInt => DataType::UInt64,
             Self::Bool => DataType::Boolean,
-            Self::Float | Self::Fraction | Self::Number => DataType::Float64,
+            Self::Float | Self::Fraction | Self::Number | Self::Rounded(..) => DataType::Float64,
+            Self::Decimal(digits @ ..=38, scale) => DataType::Decimal128(digits, scale),
+            Self::Decimal(digits, scale) => DataType::Decimal256(digits, scale),
             Self::Text | Self::Any => DataType::Utf8,
             Self::Blob => DataType::Binary,
             Self::Date => DataType::Date32,
@@ -79,6 +86,18 @@ impl Class {
             Self::Instant => DataType::Timestamp(MICROSECONDS, Some("UTC".into())),
             Self::Time => DataType::Time64(MICROSECONDS),
         }
+    }
+}
+
+/// `DECIMAL_TEXT(p, s)`, with digits and a scale that Arrow has.
+fn decimal(name: &str) -> Class {
+    let arguments = name.split_once('(').and_then(|(_, arguments)| arguments.trim_end().strip_suffix(')'));
+    let both = arguments.and_then(|arguments| arguments.split_once(','));
+    let told = both
+        .and_then(|(digits, scale)| Some((digits.trim().parse::<u8>().ok()?, scale.trim().parse().ok()?)));
+    match told {
+        Some((digits @ 1..=76, scale)) if scale <= digits.cast_signed() => Class::Decimal(digits, scale),
+        _ => Class::Text,
     }
 }
 
@@ -112,6 +131,11 @@ mod tests {
             ("numeric(10, 0)", Class::Int),
             ("NUMERIC(10)", Class::Int),
             ("NUMERIC", Class::Number),
+            ("DECIMAL_TEXT(15,2)", Class::Decimal(15, 2)),
+            ("decimal_text( 76 , -3 )", Class::Decimal(76, -3)),
+            ("DECIMAL_TEXT(77,2)", Class::Text),
+            ("DECIMAL_TEXT(2,3)", Class::Text),
+            ("DECIMAL_TEXT", Class::Text),
             ("VARCHAR(10)", Class::Text),
             ("nvarchar", Class::Text),
             ("JSON", Class::Text),

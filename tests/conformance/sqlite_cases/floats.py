@@ -87,5 +87,28 @@ CASES = (
         ),
     ),
     SQLiteCase(type="DECIMAL", arrow=pa.float64(), cells={"1": 1.0, "2.5": 2.5}, shown=""),
+    # What write_sql declares for decimals. To a column of text, numbers are text.
+    SQLiteCase(
+        type="DECIMAL_TEXT(10,2)",
+        arrow=pa.decimal128(10, 2),
+        cells={"'-12.50'": Decimal("-12.50"), "'99999999.99'": Decimal("99999999.99"), "7": Decimal("7.00")},
+        widened=(
+            Widened(cells={"'1.50'": "1.50", "'0.125'": "0.125"}, arrow=pa.string()),
+            Widened(cells={"'1.50'": "1.50", "'123456789.00'": "123456789.00"}, arrow=pa.string()),
+            Widened(cells={"'1.50'": "1.50", "'NaN'": "NaN", "''": ""}, arrow=pa.string()),
+            Widened(cells={"x'00'": b"\0"}, arrow=pa.binary()),
+        ),
+        wanted=(
+            Wanted(arrow=pa.string(), cells={"'1.50'": "1.50"}),
+            Wanted(arrow=pa.decimal128(12, 3), cells={"'1.50'": Decimal("1.500")}, refused=("'x'",)),
+        ),
+    ),
+    SQLiteCase(
+        type="decimal_text(60, 20)",
+        arrow=pa.decimal256(60, 20),
+        cells={"'0.00000000000000000001'": Decimal("1e-20"), "'9007199254740993'": Decimal(f"{2**53 + 1}.{'0' * 20}")},
+        shown="DECIMAL_TEXT(60,20)",
+    ),
+    SQLiteCase(type="DECIMAL_TEXT(80,2)", arrow=pa.string(), cells={"'1.50'": "1.50"}, shown=""),
     SQLiteCase(type="REAL", arrow=pa.float64(), cells=CELLS, strict=True, shown=""),
 )

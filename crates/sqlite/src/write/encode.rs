@@ -55,6 +55,7 @@ impl Encoder {
             {
                 Class::Text
             }
+            Class::Decimal(..) | Class::Rounded(..) => Class::Text,
             class => class,
         };
         let nulls = match () {
@@ -78,7 +79,7 @@ impl Encoder {
             Class::Int | Class::UInt | Class::Bool | Class::Float | Class::Fraction | Class::Number => {
                 self.number(item)
             }
-            Class::Text => match item {
+            Class::Text | Class::Decimal(..) | Class::Rounded(..) => match item {
                 Item::Text(value) => self.kept(value),
                 _ => self.written(item, text),
             },
