@@ -99,6 +99,16 @@ def _to_sql(scheme: str) -> Callable[[Any, str], None]:
     return write
 
 
+def _polars(data: pa.Table, _file: Path, _url: str) -> Any:
+    import polars as pl
+
+    return pl.from_arrow(data)
+
+
+def _write_database(frame: Any, url: str) -> None:
+    frame.write_database("written_by_polars", url, engine="adbc", if_table_exists="replace")
+
+
 def _exported(data: pa.Table, file: Path, url: str) -> Path:
     """Write the file that MariaDB is to load, and make the table."""
     import longshore
@@ -161,6 +171,7 @@ SOURCES = {
         Writer("longshore", _table, _longshore),
         Writer("longshore from pandas", _frame, _longshore),
         Writer("ADBC", _table, _adbc_postgresql),
+        Writer("polars.write_database", _polars, _write_database, is_slow=True),
         Writer("pandas.to_sql", _frame, _to_sql("postgresql+psycopg"), is_slow=True),
     ),
     "mariadb": (

@@ -89,6 +89,11 @@ class Server(Address):
                 raise RuntimeError(message)
             time.sleep(0.02)
 
+    def limit_files(self, size: int | None) -> None:
+        """Have no file grow beyond ``size`` bytes: what a process can have instead of a full disk. None lifts it."""
+        limit = f"--fsize={'unlimited' if size is None else size}:"
+        subprocess.run(["prlimit", f"--pid={self.pid}", limit], check=True, **self._surroundings())
+
     def stop(self) -> None:
         """Have the process end, and wait until it has."""
         self._end(self.end_now)
