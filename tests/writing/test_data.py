@@ -90,6 +90,16 @@ def test_a_later_frame_of_other_columns_undoes_all(url: str, harbour: str) -> No
         rows(url, f"{harbour}.t")
 
 
+def test_ctrl_c_within_an_iterator_of_pyarrows(url: str, harbour: str) -> None:
+    def interrupted() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"n": [1]})
+        raise KeyboardInterrupt
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"n": pa.int64()}), interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        longshore.write_sql(reader, f"{harbour}.t", url)
+
+
 def test_an_exception_of_the_iterator_is_raised_as_it_is(url: str, harbour: str) -> None:
     def failing() -> Iterator[Any]:
         yield TABLE

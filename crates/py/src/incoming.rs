@@ -8,6 +8,7 @@ use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use longshore_core::{Error, Kind, Result};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -97,10 +98,18 @@ fn failed(error: ArrowError) -> Error {
     match error {
         ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
             Ok(own) => *own,
-            Err(other) => Error::operational(format!("the data stopped: {other}")),
+            Err(other) => stopped(&other.to_string()),
         },
-        other => Error::operational(format!("the data stopped: {other}")),
+        other => stopped(&other.to_string()),
     }
+}
+
+/// The stream's own reason, of which Arrow's C interface hands on no more than a text: pyarrow ends it with the exception.
+fn stopped(reason: &str) -> Error {
+    if reason.trim_end().ends_with("KeyboardInterrupt") {
+        return wrap(Kind::Interrupted, PyKeyboardInterrupt::new_err(()));
+    }
+    Error::operational(format!("the data stopped: {reason}"))
 }
 
 fn next_frame(frames: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn RecordBatchReader + Send>>> {
