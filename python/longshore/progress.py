@@ -11,7 +11,7 @@ from longshore.errors import InterfaceError
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-__all__ = ["Progress", "Reporter", "reporter", "reporting"]
+__all__ = ["Bar", "Progress", "Reporter", "bar", "reporter", "reporting"]
 
 # One is for the end: what is nearly all is not all.
 _NEARLY = 0.99
@@ -86,8 +86,7 @@ def reporter(progress: object) -> Reporter | None:
     if callable(progress):
         return Reporter(progress)
     if progress is True:
-        bar = _bar()
-        return None if bar is None else _Bar(bar)
+        return bar()
     message = f"progress is True, False or a callable, not {progress!r}"
     raise InterfaceError(message)
 
@@ -103,7 +102,8 @@ def reporting(progress: object) -> Iterator[Reporter | None]:
             report.close()
 
 
-def _bar() -> "RichProgress | None":
+def bar() -> "Bar | None":
+    """Give a bar where somebody can see it; raises ``ImportError`` where its library is missing."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, SpinnerColumn, TextColumn
@@ -116,19 +116,23 @@ def _bar() -> "RichProgress | None":
         return None
     columns = (SpinnerColumn(), TextColumn("{task.fields[come]}"), BarColumn(), TextColumn("{task.fields[left]}"))
     # Nothing of the process is changed, and no thread is started: the core reports often enough.
-    return RichProgress(*columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+    return Bar(
+        RichProgress(*columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+    )
 
 
-class _Bar(Reporter):
+class Bar(Reporter):
     """A bar of rich's, from the first report to the last, or until nobody reports any more."""
 
-    def __init__(self, bar: "RichProgress") -> None:
-        super().__init__(self._update)
-        self._bar = bar
+    def __init__(self, drawn: "RichProgress") -> None:
+        """Draw nothing yet."""
+        super().__init__(self.show)
+        self._bar = drawn
         self._is_shown = False
-        self._task = bar.add_task("read", total=None, come="", left="")
+        self._task = drawn.add_task("read", total=None, come="", left="")
 
-    def _update(self, progress: Progress) -> None:
+    def show(self, progress: Progress) -> None:
+        """Draw how far it has come."""
         if not self._is_shown:
             self._bar.start()
             self._is_shown = True
@@ -146,6 +150,7 @@ class _Bar(Reporter):
             self._is_shown = False
 
     def __del__(self) -> None:
+        """Leave no terminal without its cursor."""
         self.close()
 
 

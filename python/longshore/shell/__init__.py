@@ -1,0 +1,30 @@
+"""The command ``longshore``: the verbs, from a shell."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from longshore.shell.codes import Code
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say, those of the process by default, and return the exit code."""
+    try:
+        from longshore.shell.application import run
+    except ImportError as error:
+        # Whatever else is missing is a fault of this installation, and shows as it is.
+        if error.name is None or error.name.partition(".")[0] not in {"typer", "rich"}:
+            raise
+        sys.stderr.write("the command needs typer and rich: pip install 'longshore[shell]'\n")
+        return Code.LIBRARY
+    if arguments is None:
+        # What is half done is undone, and the query cancelled, as Ctrl-C does.
+        signal.signal(signal.SIGTERM, _end)
+    return run(sys.argv[1:] if arguments is None else arguments)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(Code.TERMINATED)

@@ -1,0 +1,164 @@
+"""Arrow columns as text that says their values exactly."""
+
+import decimal
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from longshore.errors import NotSupportedError
+from longshore.shell.files.faults import FaultError
+
+__all__ = ["extension", "plain", "texts", "unsayable"]
+
+_UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_NANO = 10**9
+_MINUTE = 60
+_EXTENSION = b"ARROW:extension:name"
+
+
+def extension(field: pa.Field) -> str | None:
+    """Give the name of a field's extension type; pyarrow that does not know it leaves it in the metadata."""
+    if isinstance(field.type, pa.BaseExtensionType):
+        return str(field.type.extension_name)
+    name = (field.metadata or {}).get(_EXTENSION)
+    return None if name is None else name.decode()
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Give an array's values without an extension type and without a dictionary."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def texts(field: pa.Field, array: pa.Array) -> pa.Array:
+    """Give each value of a flat column as text; NULL stays.
+
+    Raises ``FaultError`` for a value that has no text, and ``NotSupportedError`` for a type that has none.
+    """
+    array = plain(array)
+    if extension(field) == "arrow.uuid":
+        return _each(array, lambda value: str(UUID(bytes=value)))
+    kind = array.type
+    for belongs, make in _FORMS:
+        if belongs(kind):
+            return make(array)
+    raise unsayable(field)
+
+
+def unsayable(field: pa.Field) -> NotSupportedError:
+    """Make the error for a type that no text says."""
+    hint = f'cast it in the query, give --schema "{field.name}=string", or write a parquet or arrow file'
+    message = f'column "{field.name}" is {field.type}, which has no text here\nHint: {hint}'
+    return NotSupportedError(message, column=field.name, hint=hint)
+
+
+def _each(array: pa.Array, say: Callable[[Any], str]) -> pa.Array:
+    return pa.array([None if value is None else say(value) for value in array.to_pylist()], pa.string())
+
+
+def _cast(array: pa.Array) -> pa.Array:
+    return array.cast(pa.string())
+
+
+def _decimals(array: pa.Array) -> pa.Array:
+    said = array.cast(pa.string())
+    if not pc.any(pc.match_substring(said, "E")).as_py():
+        return said
+    return _each(said, lambda text: format(decimal.Decimal(text), "f"))
+
+
+def _halves(array: pa.Array) -> pa.Array:
+    return array.cast(pa.float32()).cast(pa.string())
+
+
+def _moments(array: pa.Array) -> pa.Array:
+    """Give dates and timestamps, an instant in UTC with a Z, as ISO 8601 says them."""
+    if pa.types.is_timestamp(array.type) and array.type.tz not in {None, "UTC"}:
+        array = array.cast(pa.timestamp(array.type.unit, "UTC"))
+    if pa.types.is_date64(array.type):
+        array = array.cast(pa.date32())
+    said = array.cast(pa.string())
+    # Arrow says so in the value's place, and calls it a success.
+    beyond = pc.index(pc.starts_with(said, "<"), value=True).as_py()
+    if beyond >= 0:
+        problem = f"a {array.type} beyond the years that text can say"
+        raise FaultError(beyond, problem, "cast it to text in the query, or write a parquet or arrow file")
+    return said
+
+
+def _bytes(array: pa.Array) -> pa.Array:
+    return _each(array, lambda value: f"\\x{value.hex()}")
+
+
+def _durations(array: pa.Array) -> pa.Array:
+    digits = _UNITS[array.type.unit]
+    return _each(array.cast(pa.int64()), lambda count: _clock(count, digits))
+
+
+def _clock(count: int, digits: int) -> str:
+    """Give hours, which may be more than a day's, minutes and seconds.
+
+    >>> _clock(-90_000_500, 6)
+    '-00:01:30.000500'
+    """
+    seconds, fraction = divmod(abs(count), 10**digits)
+    minutes, seconds = divmod(seconds, _MINUTE)
+    hours, minutes = divmod(minutes, _MINUTE)
+    end = f".{fraction:0{digits}}" if fraction else ""
+    return f"{'-' if count < 0 else ''}{hours:02}:{minutes:02}:{seconds:02}{end}"
+
+
+def _intervals(array: pa.Array) -> pa.Array:
+    return _each(array, lambda value: _interval(value.months, value.days, value.nanoseconds))
+
+
+def _interval(months: int, days: int, nanoseconds: int) -> str:
+    """Give an interval's three parts as ISO 8601 does, none carried over into another.
+
+    >>> _interval(14, -3, -1_500_000_000), _interval(0, 0, 0)
+    ('P14M-3DT-1.5S', 'PT0S')
+    """
+    seconds, fraction = divmod(abs(nanoseconds), _NANO)
+    end = f".{fraction:09}".rstrip("0") if fraction else ""
+    date = (f"{months}M" if months else "") + (f"{days}D" if days else "")
+    time = f"T{'-' if nanoseconds < 0 else ''}{seconds}{end}S" if nanoseconds or not date else ""
+    return f"P{date}{time}"
+
+
+def _is_cast_exactly(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_null(kind)
+        or types.is_boolean(kind)
+        or types.is_integer(kind)
+        or types.is_float32(kind)
+        or types.is_float64(kind)
+        or types.is_string(kind)
+        or types.is_large_string(kind)
+        or kind == pa.string_view()
+        or types.is_time(kind)
+    )
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
+
+
+_FORMS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]]] = [
+    (_is_cast_exactly, _cast),
+    (pa.types.is_decimal, _decimals),
+    (pa.types.is_float16, _halves),
+    (_is_moment, _moments),
+    (pa.types.is_duration, _durations),
+    (pa.types.is_interval, _intervals),
+    (_is_bytes, _bytes),
+]

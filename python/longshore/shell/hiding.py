@@ -1,0 +1,49 @@
+"""Passwords, kept out of whatever a command says."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import unquote
+
+__all__ = ["Curtain"]
+
+_STARS = "***"
+#: In a URL, whose password may hold what should have been percent-encoded.
+_LOGIN = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*://[^\s:/@]*):(?P<password>[^\s]*)@")
+_SETTING = re.compile(
+    r"(?P<name>[?&;\s](?:\w*password|passwd|pwd|token|secret)=)(?P<password>[^&;\s'\"]+)", re.IGNORECASE
+)
+_NAMES = re.compile("password|passwd|passphrase|_pwd$|token|secret", re.IGNORECASE)
+#: A shorter one would be found in every other word, and hides nothing.
+_SHORTEST = 3
+
+
+class Curtain:
+    """Hides the secrets of a command's arguments and of its environment.
+
+    >>> curtain = Curtain(["postgresql://me:rope%20walk@host/harbour"], {"PGPASSWORD": "anchor"})
+    >>> curtain.hide("no 'rope walk' nor anchor; mysql://you:x@host")
+    "no '***' nor ***; mysql://you:***@host"
+    """
+
+    def __init__(self, arguments: Iterable[str], environment: Mapping[str, str]) -> None:
+        """Look for what is secret."""
+        found = {secret for text in (*arguments, *environment.values()) for secret in _secrets(text)}
+        found |= {value for name, value in environment.items() if _NAMES.search(name)}
+        # What holds another secret goes first, or its rest would show.
+        self._secrets = sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True)
+
+    def hide(self, text: str) -> str:
+        """Give the text without them."""
+        for secret in self._secrets:
+            text = text.replace(secret, _STARS)
+        text = _LOGIN.sub(rf"\g<scheme>:{_STARS}@", text)
+        return _SETTING.sub(rf"\g<name>{_STARS}", text)
+
+
+def _secrets(text: str) -> Iterator[str]:
+    if "://" not in text:
+        return
+    for pattern in (_LOGIN, _SETTING):
+        for match in pattern.finditer(text):
+            yield match["password"]
+            yield unquote(match["password"])

@@ -1,0 +1,69 @@
+"""One read in a process of its own, whose memory is the reader's alone; its figures go to standard output as JSON.
+
+What to read comes over standard input: a URL may hold a password, and arguments are everybody's to see.
+"""
+
+import importlib
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+import longshore
+from longshore.progress import Progress
+from longshore.shell.failing import described
+from longshore.shell.pairs import parameters
+
+__all__ = ["LIBRARIES", "main"]
+
+#: What each return type needs.
+LIBRARIES = {"pandas": "pandas", "arrow": "pyarrow", "polars": "polars", "numpy": "numpy", "arrow_stream": "pyarrow"}
+
+
+def main() -> None:
+    """Read as standard input says."""
+    asked = json.load(sys.stdin)
+    importlib.import_module(LIBRARIES[asked["return_type"]])
+    try:
+        params = parameters(asked.pop("params", None), asked.pop("args", None))
+        figures = measured(params=params, **asked)
+    except Exception as error:  # noqa: BLE001  it is told where the bench is
+        figures = {"error": described(error)}
+    except KeyboardInterrupt:
+        # The bench has got the same Ctrl-C, and says so.
+        return
+    sys.stdout.write(json.dumps(figures))
+
+
+def measured(return_type: str, **arguments: Any) -> dict[str, Any]:
+    """Read once, and give the figures."""
+    size = 0
+
+    def watch(progress: Progress) -> None:
+        nonlocal size
+        size = progress.bytes
+
+    before = _peak()
+    began = time.perf_counter()
+    result: Any = longshore.read_sql(return_type=return_type, progress=watch, **arguments)  # type: ignore[call-overload]
+    rows = _rows(result)
+    seconds = time.perf_counter() - began
+    return {"rows": rows, "bytes": size, "seconds": seconds, "peak_bytes": _peak() - before}
+
+
+def _rows(result: Any) -> int:
+    if isinstance(result, longshore.Stream):
+        return sum(batch.num_rows for batch in result)
+    if isinstance(result, dict):
+        return len(next(iter(result.values()), ()))
+    return int(getattr(result, "num_rows", None) or len(result))
+
+
+def _peak() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The first rows of a result, readable."""
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+import pyarrow as pa
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from longshore.errors import NotSupportedError
+from longshore.shell.files.faults import FaultError
+from longshore.shell.files.fragments import fragments
+from longshore.shell.files.texts import plain, texts
+from longshore.shell.speaking import say
+from longshore.shell.tables import printed, visible
+
+__all__ = ["shown"]
+
+_LONGEST = 200
+
+
+def shown(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as_json: bool) -> None:
+    """Show the first rows of the batches, and whether there are more."""
+    whole = pa.Table.from_batches(batches, schema)
+    first = whole.slice(0, rows).combine_chunks()
+    columns = [_said(field, _one(column), as_json=as_json) for field, column in zip(schema, first.columns, strict=True)]
+    more = whole.num_rows > rows
+    if as_json:
+        say(_document(schema, columns, first.num_rows, more=more))
+        return
+    table = Table(box=box.SIMPLE_HEAD, caption_justify="left", caption=_caption(first.num_rows, more=more))
+    for field in schema:
+        heading = Text(f"{visible(field.name)}\n{field.type}")
+        table.add_column(heading, justify=_side(field.type), overflow="ellipsis", no_wrap=True)
+    for cells in zip(*columns, strict=True):
+        table.add_row(*map(_cell, cells))
+    printed(table)
+
+
+def _side(kind: pa.DataType) -> Literal["left", "right"]:
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return "right" if is_number else "left"
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
+
+
+def _said(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None]:
+    try:
+        is_json = as_json or pa.types.is_nested(plain(array).type)
+        said = fragments(field, array) if is_json else texts(field, array)
+    except (FaultError, NotSupportedError):
+        # What no file could say exactly is only looked at here.
+        values = [None if value is None else str(value) for value in array.to_pylist()]
+        return [json.dumps(value) for value in values] if as_json else values
+    listed: list[str | None] = said.to_pylist()
+    return listed
+
+
+def _cell(text: str | None) -> Text:
+    if text is None:
+        return Text("NULL", style="dim")
+    return Text(visible(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"))
+
+
+def _caption(count: int, *, more: bool) -> str:
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    return f"the first {rows} of more; the rest was not read" if more else f"{rows}, all there are"
+
+
+def _document(schema: pa.Schema, columns: Sequence[Sequence[str | None]], count: int, *, more: bool) -> str:
+    """Give the preview as one object; rows are lists, for names may be there twice."""
+    names = json.dumps([{"name": field.name, "type": str(field.type)} for field in schema], ensure_ascii=False)
+    rows = ",".join(f"[{','.join(str(cell) for cell in cells)}]" for cells in zip(*columns, strict=True))
+    return f'{{"columns": {names}, "rows": [{rows}], "shown": {count}, "more": {json.dumps(more)}}}'
