@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +20,7 @@ from longshore.shell.tables import printed, visible
 __all__ = ["shown"]
 
 _LONGEST = 200
+_UNSCALED = pa.decimal128(38, 20)
 
 
 def shown(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as_json: bool) -> None:
@@ -30,13 +32,13 @@ def shown(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as
     if as_json:
         say(_document(schema, columns, first.num_rows, more=more))
         return
-    table = Table(box=box.SIMPLE_HEAD, caption_justify="left", caption=_caption(first.num_rows, more=more))
+    table = Table(box=box.SIMPLE_HEAD)
     for field in schema:
         heading = Text(f"{visible(field.name)}\n{field.type}")
         table.add_column(heading, justify=_side(field.type), overflow="ellipsis", no_wrap=True)
     for cells in zip(*columns, strict=True):
         table.add_row(*map(_cell, cells))
-    printed(table)
+    printed(table, below=_caption(first.num_rows, more=more))
 
 
 def _side(kind: pa.DataType) -> Literal["left", "right"]:
@@ -52,6 +54,9 @@ def _said(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None
     try:
         is_json = as_json or pa.types.is_nested(plain(array).type)
         said = fragments(field, array) if is_json else texts(field, array)
+        if field.type == _UNSCALED and not as_json:
+            # The zeros are the stream's, whose numerics without a scale have twenty decimals.
+            said = pc.replace_substring_regex(said, r"\.?0+$", "")
     except (FaultError, NotSupportedError):
         # What no file could say exactly is only looked at here.
         values = [None if value is None else str(value) for value in array.to_pylist()]

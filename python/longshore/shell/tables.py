@@ -10,13 +10,15 @@ from longshore.shell.failing import ClosedPipeError
 __all__ = ["printed", "visible"]
 
 
-def printed(table: Table) -> None:
-    """Write a table to standard output: as wide as it is, or on a terminal as wide as that."""
+def printed(table: Table, *, below: str | None = None) -> None:
+    """Write a table to standard output, as wide as it is, or as the terminal; and a line below it."""
     console = Console(file=sys.stdout, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, console.measure(table).maximum)
     try:
         console.print(table)
+        if below is not None:
+            console.print(f" {below}", markup=False, soft_wrap=True)
     except BrokenPipeError as error:
         raise ClosedPipeError from error
 
