@@ -20,6 +20,7 @@ _BLOCK = 16 << 20
 def csv_texts(place: Path) -> Texts:
     """Look through a file; raises ``DataError`` for a heading that names no columns."""
     names = _heading(place)
+    _check_quotes(place)
     texts = Texts({name: Guess() for name in names}, lambda: _read(place, names))
     for batch in texts.read():
         for name, array in zip(names, batch.columns, strict=True):
@@ -38,6 +39,17 @@ def _heading(place: Path) -> list[str]:
             message = f'two columns of the csv file are called "{name}"'
             raise DataError(message, column=name)
     return names
+
+
+def _check_quotes(place: Path) -> None:
+    """Raise ``DataError`` for a file that ends within quotes: pyarrow takes it for whole, and it has been cut."""
+    count = 0
+    with place.open("rb") as file:
+        while piece := file.read(_BLOCK):
+            count += piece.count(b'"')
+    if count % 2:
+        message = "a quote of the csv file is not closed: it has been cut, or a quote within a field is not doubled"
+        raise DataError(message)
 
 
 def _read(place: Path, names: list[str]) -> Iterator[pa.RecordBatch]:

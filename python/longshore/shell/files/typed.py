@@ -98,7 +98,7 @@ def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Cast to decimals; Arrow lets those wrap that have more digits than any decimal, so digits are counted first."""
-    if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
+    if pc.any(pc.invert(pc.match_substring_regex(texts, _PLAIN))).as_py():
         message = "no decimal"
         raise ValueError(message)
     whole = pc.utf8_length(pc.replace_substring_regex(texts, r"^-?0*|\..*$", ""))

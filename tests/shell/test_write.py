@@ -1,0 +1,308 @@
+"""`longshore write`: what is in a file is in the table, or nothing is."""
+
+import decimal
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import longshore
+from tests.servers import MySQLEndpoint
+from tests.shell.running import Shell
+
+TABLE = pa.table(
+    {
+        "n": pa.array([1, 2, None], pa.int64()),
+        "t": pa.array(['a,"b"\n', "", None]),
+        "d": pa.array(
+            [decimal.Decimal("1.50"), None, decimal.Decimal("-12345678901234567890.25")], pa.decimal128(30, 2)
+        ),
+        "f": pa.array([0.1, None, -0.0]),
+        "b": pa.array([True, False, None]),
+        "day": pa.array([date(1969, 12, 31), None, date(9999, 12, 31)]),
+        "at": pa.array([datetime(2026, 1, 1, tzinfo=UTC), None, None], pa.timestamp("us", "UTC")),
+    }
+)
+
+
+def rows(url: str, table: str, order: str = "n") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = longshore.read_sql(
+        f"SELECT * FROM {table} ORDER BY {order}", url, return_type="arrow"
+    ).to_pylist()
+    return found
+
+
+def save(table: pa.Table, file: Path) -> None:
+    match file.suffix:
+        case ".parquet":
+            pq.write_table(table, file)
+        case ".arrow":
+            with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+                out.write_table(table)
+        case _:
+            with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
+                out.write_table(table)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows"])
+def test_files_with_types(suffix: str, shell: Shell, url: str, harbour: str, tmp_path: Path) -> None:
+    file = tmp_path / f"a.{suffix}"
+    save(TABLE, file)
+    done = shell("write", str(file), "--to", url, "--table", f"{harbour}.t", "--json")
+    assert done.said == {**done.said, "rows": 3, "table": f"{harbour}.t", "format": suffix, "warnings": []}
+    assert rows(url, f"{harbour}.t") == TABLE.to_pylist()
+    done = shell("write", "-", "--format", suffix, "--to", url, "-t", f"{harbour}.u", given=file.read_bytes())
+    assert (done.code, done.errors) == (0, "")
+    assert rows(url, f"{harbour}.u") == TABLE.to_pylist()
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "arrow", "arrows"])
+def test_there_and_back(form: str, shell: Shell, url: str, harbour: str, tmp_path: Path) -> None:
+    file = str(tmp_path / f"a.{form}")
+    longshore.write_sql(TABLE, f"{harbour}.t", url)
+    shell("read", f"SELECT * FROM {harbour}.t ORDER BY n", "--from", url, "--to", file)
+    done = shell("write", file, "--to", url, "--table", f"{harbour}.t", "--if-exists", "truncate")
+    assert (done.code, done.errors) == (0, "")
+    assert rows(url, f"{harbour}.t") == TABLE.to_pylist()
+
+
+CSV = {
+    # What a column's fields are in a new table.
+    ("1", "-2", "9223372036854775807"): ("bigint", [1, -2, 9223372036854775807]),
+    ("1", "9223372036854775808"): ("numeric", [1, 9223372036854775808]),
+    ("007", "8"): ("text", ["007", "8"]),
+    ("1", "", "2"): ("bigint", [1, None, 2]),
+    ("1", '""'): ("text", ["1", ""]),
+    ("1.50", "-2"): ("numeric", [decimal.Decimal("1.50"), decimal.Decimal(-2)]),
+    ("12345678901234567890.123456789012345678901", "1"): (
+        "numeric",
+        [decimal.Decimal("12345678901234567890.123456789012345678901"), decimal.Decimal(1)],
+    ),
+    ("1e3", "nan", "-inf", "0.1"): ("double precision", [1000.0, float("nan"), float("-inf"), 0.1]),
+    ("1e3", "0.12345678901234567890"): ("text", ["1e3", "0.12345678901234567890"]),
+    ("1e999", "1"): ("text", ["1e999", "1"]),
+    ("1e-999", "1"): ("text", ["1e-999", "1"]),
+    ("nan", "inf"): ("text", ["nan", "inf"]),
+    ("-0",): ("double precision", [-0.0]),
+    ("true", "false"): ("boolean", [True, False]),
+    ("True",): ("text", ["True"]),
+    ("2026-01-31", "0001-01-01"): ("date", [date(2026, 1, 31), date(1, 1, 1)]),
+    ("2026-02-30",): ("text", ["2026-02-30"]),
+    ("2026-01-31 23:59:59.5", "2026-01-31T00:00:00"): (
+        "timestamp without time zone",
+        [datetime(2026, 1, 31, 23, 59, 59, 500000), datetime(2026, 1, 31)],  # noqa: DTZ001
+    ),
+    ("2026-01-31 23:59:59Z",): ("timestamp with time zone", [datetime(2026, 1, 31, 23, 59, 59, tzinfo=UTC)]),
+    ("2026-01-31 23:59:59.1234567",): ("text", ["2026-01-31 23:59:59.1234567"]),
+    ("9" * 40, "1"): ("numeric", [decimal.Decimal("9" * 40), decimal.Decimal(1)]),
+    ("9" * 80,): ("text", ["9" * 80]),
+    ("", ""): ("text", [None, None]),
+    (" 1",): ("text", [" 1"]),
+}
+
+
+@pytest.mark.parametrize("fields", CSV, ids=" ".join)
+def test_types_of_csv(fields: tuple[str, ...], shell: Shell, url: str, harbour: str) -> None:
+    kind, values = CSV[fields]
+    text = "i,a\n" + "".join(f"{number},{field}\n" for number, field in enumerate(fields))
+    done = shell("write", "-", "--to", url, "--table", f"{harbour}.t", given=text.encode())
+    assert (done.code, done.errors) == (0, "")
+    query = (
+        f"SELECT {'a::text' if kind == 'numeric' else 'a'} AS a, format_type(atttypid, -1) AS kind "
+        f"FROM {harbour}.t, pg_attribute WHERE attrelid = '{harbour}.t'::regclass AND attname = 'a' ORDER BY i"
+    )
+    found = longshore.read_sql(query, url, return_type="arrow").to_pylist()
+    assert {row["kind"] for row in found} == {kind}
+    # As texts, for NaN equals nothing, and 0.0 equals -0.0.
+    if kind == "numeric":
+        assert [decimal.Decimal(row["a"]) for row in found] == values
+    else:
+        assert [repr(row["a"]) for row in found] == [repr(value) for value in values]
+
+
+def test_a_column_is_what_all_of_it_is(shell: Shell, url: str, harbour: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("n,t\n" + "".join(f"{n},{n}\n" for n in range(1_000_000)) + "1000000,last\n")
+    done = shell("write", str(file), "--to", url, "--table", f"{harbour}.t", "--key", "n", "--type", "t=varchar(9)")
+    assert (done.code, done.errors) == (0, "")
+    query = f"SELECT count(*) AS n, max(t) AS t, sum(n)::bigint AS s FROM {harbour}.t"
+    assert longshore.read_sql(query, url, return_type="arrow").to_pylist() == [
+        {"n": 1_000_001, "t": "last", "s": 500_000_500_000}
+    ]
+
+
+def test_one_column_of_nulls(shell: Shell, lite: str) -> None:
+    assert shell("read", "VALUES (1), (NULL), (3)", "--from", lite, "--to", "-").text == "column1\n1\n\n3\n"
+    assert shell("write", "-", "--to", lite, "--table", "t", given=b"n\n1\n\n3\n").code == 0
+    assert [row["n"] for row in rows(lite, "t", "rowid")] == [1, None, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no heading"),
+        ("a,a\n1,2\n", 'two columns of the csv file are called "a"'),
+        ("a,b\n1\n", "Expected 2 columns, got 1"),
+        ('a\n"1\n', "is not closed"),
+        ("a\n\udcff\n", ""),
+    ],
+)
+def test_csv_that_is_none(text: str, problem: str, shell: Shell, lite: str) -> None:
+    done = shell("write", "-", "--to", lite, "--table", "t", given=text.encode(errors="surrogateescape"))
+    assert done.code in {1, 4}
+    assert problem in done.errors
+    assert shell("read", "SELECT * FROM t", "--from", lite).code == 1
+
+
+def test_a_heading_only(shell: Shell, lite: str) -> None:
+    done = shell("write", "-", "--to", lite, "--table", "t", given=b'\xef\xbb\xbf"a\nb",c\n')
+    assert (done.code, done.errors) == (0, "")
+    assert longshore.read_sql("SELECT * FROM t", lite, return_type="arrow").column_names == ["a\nb", "c"]
+
+
+def test_json_lines(shell: Shell, url: str, harbour: str) -> None:
+    lines = [
+        {"n": 1, "d": 1.5, "t": "007", "b": True, "day": "2026-01-31", "o": {"x": [1, None]}},
+        {"n": 2, "more": "später"},
+        {"n": None, "d": None, "t": None},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines).replace("1.5", "12345678901234567890.50")
+    done = shell(
+        "write",
+        "-",
+        "--format",
+        "json",
+        "--to",
+        url,
+        "--table",
+        f"{harbour}.t",
+        "--type",
+        "o=jsonb",
+        given=text.encode(),
+    )
+    assert (done.code, done.errors) == (0, "")
+    nothing = dict.fromkeys(["d", "t", "b", "day", "o", "more"])
+    assert rows(url, f"{harbour}.t") == [
+        {
+            "n": 1,
+            "d": decimal.Decimal("12345678901234567890.50"),
+            "t": "007",
+            "b": True,
+            "day": date(2026, 1, 31),
+            "o": '{"x": [1, null]}',
+            "more": None,
+        },
+        {**nothing, "n": 2, "more": "später"},
+        {**nothing, "n": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"a": 1}\n{"a": "x"}\n', 'column "a", row 1: a text after a number'),
+        ('{"a": 1}\n{"a": 2', "line 2 is no JSON"),
+        ("[1]\n", "line 1 is no object"),
+        ('{"a": NaN}\n', "NaN is no number of JSON's"),
+        ('{"a": 1, "a": 2}\n', "a key twice"),
+        ('{"a": {"b": 1, "b": 2}}\n', "a key twice"),
+    ],
+)
+def test_json_that_is_none(text: str, problem: str, shell: Shell, lite: str) -> None:
+    done = shell("write", "-", "--format", "json", "--to", lite, "--table", "t", given=text.encode())
+    assert done.code == 1
+    assert problem in done.errors
+    assert shell("read", "SELECT * FROM t", "--from", lite).code == 1
+
+
+def test_types_by_column(shell: Shell, url: str, harbour: str) -> None:
+    text = b"a,b,c\n1,\\x00ff,1.500\n"
+    given = ["--schema", "a=string", "--schema", "b=binary", "--schema", "c=decimal128(6, 2)"]
+    assert shell("write", "-", "--to", url, "--table", f"{harbour}.t", *given, given=text).code == 0
+    assert rows(url, f"{harbour}.t", "a") == [{"a": "1", "b": b"\x00\xff", "c": decimal.Decimal("1.50")}]
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"),
+    [
+        ("1.505", "decimal128(6, 2)"),
+        ("9" * 41, "decimal128(38, 0)"),
+        ("300", "int8"),
+        ("x", "int64"),
+        ("1e999", "float64"),
+        ("00ff", "binary"),
+        ("\\x0g", "binary"),
+        ("2026-02-30", "date32"),
+    ],
+)
+def test_a_value_that_its_type_does_not_hold(field: str, kind: str, shell: Shell, lite: str) -> None:
+    text = f"a\n\n{field}\n".encode()
+    done = shell("write", "-", "--to", lite, "--table", "t", "--schema", f"a={kind}", "--json", given=text)
+    assert (done.code, done.failure["kind"], done.failure["column"], done.failure["row"]) == (1, "DataError", "a", 1)
+
+
+def test_types_that_are_none(shell: Shell, lite: str) -> None:
+    for given, problem in {
+        "a=nosuch": "is no type",
+        "b=int64": "the file has 'a'",
+        "a=decimal128(39, 0)": "is no type",
+    }.items():
+        done = shell("write", "-", "--to", lite, "--table", "t", "--schema", given, given=b"a\n1\n")
+        assert done.code == 2
+        assert problem in done.errors
+
+
+def test_a_value_that_its_column_does_not_hold(shell: Shell, url: str, harbour: str) -> None:
+    shell("write", "-", "--to", url, "--table", f"{harbour}.t", "--type", "n=smallint", given=b"n\n1\n")
+    text = ("n\n" + "5\n" * 100_000 + "40000\n").encode()
+    done = shell("write", "-", "--to", url, "--table", f"{harbour}.t", "--if-exists", "append", "--json", given=text)
+    assert (done.code, done.failure["column"], done.failure["row"]) == (1, "n", 100_000)
+    assert [row["n"] for row in rows(url, f"{harbour}.t")] == [1]
+
+
+def test_upserts(shell: Shell, lite: str) -> None:
+    shell("write", "-", "--to", lite, "--table", "t", "--key", "n", given=b"n,t\n1,a\n2,b\n")
+    done = shell("write", "-", "--to", lite, "--table", "t", given=b"n,t\n1,a\n")
+    assert done.code == 1
+    upsert = ["--if-exists", "upsert", "--key", "n"]
+    assert shell("write", "-", "--to", lite, "--table", "t", *upsert, given=b"n,t\n2,c\n3,d\n").code == 0
+    assert [row["t"] for row in rows(lite, "t")] == ["a", "c", "d"]
+
+
+def test_an_arrow_stream_that_was_cut(shell: Shell, lite: str, tmp_path: Path) -> None:
+    save(TABLE, tmp_path / "a.arrows")
+    whole = (tmp_path / "a.arrows").read_bytes()
+    # Without its end mark, and the same within its last batch.
+    for part in (whole[:-8], whole[:-20]):
+        done = shell("write", "-", "--format", "arrows", "--to", lite, "--table", "t", given=part)
+        assert done.code in {1, 4}
+        assert shell("read", "SELECT * FROM t", "--from", lite).code == 1
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows"])
+def test_files_of_another_format(form: str, shell: Shell, lite: str) -> None:
+    done = shell("write", "-", "--format", form, "--to", lite, "--table", "t", given=b"a,b\n1,2\n")
+    assert done.code == 4
+    assert done.errors.startswith("error: ")
+
+
+def test_schema_is_for_text(shell: Shell, lite: str, tmp_path: Path) -> None:
+    save(TABLE, tmp_path / "a.parquet")
+    done = shell("write", str(tmp_path / "a.parquet"), "--to", lite, "--table", "t", "--schema", "n=int8")
+    assert done.code == 2
+
+
+def test_into_mariadb(shell: Shell, mariadb: MySQLEndpoint) -> None:
+    mariadb.sql("CREATE DATABASE IF NOT EXISTS shell")
+    try:
+        url = mariadb.url(database="shell")
+        text = "n,d,t,b\n1,1.50,ä,true\n2,,,\n"
+        assert shell("write", "-", "--to", url, "--table", "t", "--key", "n", given=text.encode()).code == 0
+        done = shell("read", "SELECT * FROM t ORDER BY n", "--from", url, "--to", "-")
+        assert done.text == "n,d,t,b\n1,1.50,ä,1\n2,,,\n"
+    finally:
+        mariadb.sql("DROP DATABASE shell")
