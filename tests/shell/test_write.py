@@ -5,6 +5,7 @@ import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -70,7 +71,7 @@ def test_there_and_back(form: str, shell: Shell, url: str, harbour: str, tmp_pat
     assert rows(url, f"{harbour}.t") == TABLE.to_pylist()
 
 
-CSV = {
+CSV: dict[tuple[str, ...], tuple[str, list[Any]]] = {
     # What a column's fields are in a new table.
     ("1", "-2", "9223372036854775807"): ("bigint", [1, -2, 9223372036854775807]),
     ("1", "9223372036854775808"): ("numeric", [1, 9223372036854775808]),
@@ -96,7 +97,10 @@ CSV = {
         "timestamp without time zone",
         [datetime(2026, 1, 31, 23, 59, 59, 500000), datetime(2026, 1, 31)],  # noqa: DTZ001
     ),
-    ("2026-01-31 23:59:59Z",): ("timestamp with time zone", [datetime(2026, 1, 31, 23, 59, 59, tzinfo=UTC)]),
+    ("2026-01-31 23:59:59Z",): (
+        "timestamp with time zone",
+        [datetime(2026, 1, 31, 23, 59, 59, tzinfo=ZoneInfo("UTC"))],
+    ),
     ("2026-01-31 23:59:59.1234567",): ("text", ["2026-01-31 23:59:59.1234567"]),
     ("9" * 40, "1"): ("numeric", [decimal.Decimal("9" * 40), decimal.Decimal(1)]),
     ("9" * 80,): ("text", ["9" * 80]),

@@ -1,5 +1,6 @@
 """The command ``longshore``: the verbs, from a shell."""
 
+import importlib
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say, those of the process by default, and return the exit code."""
     try:
+        # typer does without it, and the rest does not.
+        importlib.import_module("rich")
         from longshore.shell.application import run
     except ImportError as error:
         # Whatever else is missing is a fault of this installation, and shows as it is.

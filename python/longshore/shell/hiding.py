@@ -12,6 +12,8 @@ _LOGIN = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*://[^\s:/@]*):(?P<password>[^\s
 _SETTING = re.compile(
     r"(?P<name>[?&;\s](?:\w*password|passwd|pwd|token|secret)=)(?P<password>[^&;\s'\"]+)", re.IGNORECASE
 )
+#: An argument that is one URL, whose password should have been encoded all the more.
+_ALONE = re.compile(r"^-*(?:[^\s=:]*=)?[A-Za-z][\w+.-]*://[^:/@]*:(?P<password>.*)@", re.DOTALL)
 _NAMES = re.compile("password|passwd|passphrase|_pwd$|token|secret", re.IGNORECASE)
 #: A shorter one would be found in every other word, and hides nothing.
 _SHORTEST = 3
@@ -43,7 +45,7 @@ class Curtain:
 def _secrets(text: str) -> Iterator[str]:
     if "://" not in text:
         return
-    for pattern in (_LOGIN, _SETTING):
+    for pattern in (_LOGIN, _SETTING, _ALONE):
         for match in pattern.finditer(text):
             yield match["password"]
             yield unquote(match["password"])

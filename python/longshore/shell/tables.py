@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from longshore.shell.failing import ClosedPipeError
+from longshore.shell.speaking import say
 
 __all__ = ["printed", "visible"]
 
@@ -15,12 +15,10 @@ def printed(table: Table, *, below: str | None = None) -> None:
     console = Console(file=sys.stdout, highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, console.measure(table).maximum)
-    try:
+    # rich would end the process where nobody reads.
+    with console.capture() as drawn:
         console.print(table)
-        if below is not None:
-            console.print(f" {below}", markup=False, soft_wrap=True)
-    except BrokenPipeError as error:
-        raise ClosedPipeError from error
+    say(drawn.get() + (f" {below}" if below is not None else ""))
 
 
 def visible(text: str) -> str:
