@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -328,3 +329,18 @@ def test_no_such_directory(shell: Shell, lite: str, tmp_path: Path) -> None:
     done = shell("read", "SELECT 1", "--from", lite, "--to", str(tmp_path / "none" / "a.csv"))
     assert done.code == 4
     assert "there is no such directory" in done.errors
+
+
+def test_a_preview_on_a_narrow_terminal(shell: Shell, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT " + ", ".join(f"'{'value' * 20}' AS column_{number}" for number in range(30))
+    assert "column_29" in shell("read", query, "--from", url).text
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    done = shell("read", query, "--from", url)
+    assert "1 row, all there are; 2 of 30 columns fit" in done.text
+    assert max(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in done.text.splitlines()) <= 100
+
+
+def test_no_columns(shell: Shell, url: str) -> None:
+    done = shell("read", "SELECT FROM generate_series(1, 2)", "--from", url, "--to", "-")
+    assert (done.code, done.out) == (1, b"")

@@ -64,6 +64,8 @@ def bench(
     if as_json:
         say(json.dumps({"repeat": repeat, "results": figures}, ensure_ascii=False))
         return
+    for warning in dict.fromkeys(warning for run in figures for warning in run["warnings"]):
+        whisper(f"warning: {warning.partition(': ')[2]}")
     show(figures)
 
 
@@ -91,6 +93,7 @@ def compared(frames: Sequence[str], repeat: int, chosen: dict[str, Any], *, quie
             "rows_per_second": rows / seconds,
             "megabytes_per_second": size / seconds / 1e6,
             "peak_bytes": max(run["peak_bytes"] for run in taken),
+            "warnings": taken[-1]["warnings"],
         }
 
 
@@ -128,7 +131,7 @@ def _wanted(into: Sequence[str] | None) -> list[str]:
 def _once(asked: dict[str, Any]) -> dict[str, Any]:
     command = [sys.executable, "-m", "longshore.shell.measured"]
     with (
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child,  # noqa: S603  Longshore itself
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child,  # noqa: S603  Longshore itself
         _ended(child),
     ):
         said, _ = child.communicate(json.dumps(asked).encode())

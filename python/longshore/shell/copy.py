@@ -44,7 +44,7 @@ def copy(
     number: Any = given.number_of_parts(partition_num)
     text = statement(query)
     began = time.monotonic()
-    with warned(as_json=as_json) as warnings, watching(shown=not quiet) as watcher:
+    with warned(as_json=as_json) as warnings, watching(shown=not (quiet or as_json)) as watcher:
         count = longshore.copy(
             text,
             source,

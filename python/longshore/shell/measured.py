@@ -15,6 +15,7 @@ import longshore
 from longshore.progress import Progress
 from longshore.shell.failing import described
 from longshore.shell.pairs import parameters
+from longshore.shell.speaking import warned
 
 __all__ = ["LIBRARIES", "main"]
 
@@ -28,7 +29,9 @@ def main() -> None:
     importlib.import_module(LIBRARIES[asked["return_type"]])
     try:
         params = parameters(asked.pop("params", None), asked.pop("args", None))
-        figures = measured(params=params, **asked)
+        with warned(as_json=True) as warnings:
+            figures = measured(params=params, **asked)
+        figures["warnings"] = warnings
     except Exception as error:  # noqa: BLE001  it is told where the bench is
         figures = {"error": described(error)}
     except KeyboardInterrupt:

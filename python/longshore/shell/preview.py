@@ -7,6 +7,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich import box
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -15,11 +16,14 @@ from longshore.shell.files.faults import FaultError
 from longshore.shell.files.fragments import fragments
 from longshore.shell.files.texts import plain, texts
 from longshore.shell.speaking import say
-from longshore.shell.tables import printed, visible
+from longshore.shell.tables import printed, terminal_width, visible
 
 __all__ = ["shown"]
 
 _LONGEST = 200
+_WIDEST = 40
+#: What rich puts between two columns.
+_GAP = 3
 _UNSCALED = pa.decimal128(38, 20)
 
 
@@ -32,13 +36,29 @@ def shown(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as
     if as_json:
         say(_document(schema, columns, first.num_rows, more=more))
         return
+    cells = [[_cell(text) for text in column] for column in columns]
+    headings = [Text(f"{visible(field.name)}\n{field.type}") for field in schema]
+    fitting = _fitting(headings, cells)
     table = Table(box=box.SIMPLE_HEAD)
-    for field in schema:
-        heading = Text(f"{visible(field.name)}\n{field.type}")
-        table.add_column(heading, justify=_side(field.type), overflow="ellipsis", no_wrap=True)
-    for cells in zip(*columns, strict=True):
-        table.add_row(*map(_cell, cells))
-    printed(table, below=_caption(first.num_rows, more=more))
+    for field, heading in zip(schema, headings[:fitting], strict=False):
+        widest = None if fitting == 1 else _WIDEST
+        table.add_column(heading, justify=_side(field.type), overflow="ellipsis", no_wrap=True, max_width=widest)
+    for row in zip(*cells[:fitting], strict=True):
+        table.add_row(*row)
+    hidden = "" if fitting == len(columns) else f"; {fitting} of {len(columns)} columns fit"
+    printed(table, below=_caption(first.num_rows, more=more) + hidden)
+
+
+def _fitting(headings: Sequence[Text], columns: Sequence[Sequence[Text]]) -> int:
+    """Give how many columns, from the left, are readable at the terminal's width."""
+    left, fitting = terminal_width(), 0
+    for heading, cells in zip(headings, columns, strict=True):
+        lines = [*str(heading).split("\n"), *map(str, cells)]
+        left -= min(max(cell_len(line) for line in lines), _WIDEST) + _GAP
+        if left < 0:
+            break
+        fitting += 1
+    return max(fitting, min(1, len(columns)))
 
 
 def _side(kind: pa.DataType) -> Literal["left", "right"]:

@@ -66,7 +66,7 @@ def read(
         if to is None or form is None:
             _show(text, url, rows or _FIRST, chosen, as_json=as_json)
             return
-        with watching(shown=not quiet and _is_free(to)) as watcher:
+        with watching(shown=not (quiet or as_json) and _is_free(to)) as watcher:
             count, size = _save(_stream(text, url, chosen, watcher), to, form)
     seconds = time.monotonic() - began
     figures = {

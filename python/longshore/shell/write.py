@@ -47,7 +47,7 @@ def write(
     with (
         warned(as_json=as_json) as warnings,
         batches(file, form, pairs(schema, "--schema") or {}) as (rows, size),
-        watching(shown=not quiet) as progress,
+        watching(shown=not (quiet or as_json)) as progress,
     ):
         count = longshore.write_sql(
             rows,

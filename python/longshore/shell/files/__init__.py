@@ -1,4 +1,4 @@
-"""Files of rows: what the commands read and write beside databases. The only room but ``frames`` that has pyarrow."""
+"""Files of rows: what the commands read and write beside databases."""
 
 from longshore.shell.files.formats import Format, format_of
 from longshore.shell.files.sink import STANDARD

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from longshore.errors import NotSupportedError
 from longshore.shell.files.faults import placed
 from longshore.shell.files.fragments import fragments
 from longshore.shell.files.sink import Sink
@@ -21,13 +22,15 @@ class CsvWriter:
         """Write the heading."""
         self._sink = sink
         self._rows = 0
-        if schema.names:
-            sink.write((",".join(_fields(pa.array(schema.names, pa.string())).to_pylist()) + "\n").encode())
+        if not schema.names:
+            message = "the result has no columns, and a row of none has no form in CSV"
+            raise NotSupportedError(message)
+        sink.write((",".join(_fields(pa.array(schema.names, pa.string())).to_pylist()) + "\n").encode())
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch."""
         columns = [self._column(field, array) for field, array in zip(batch.schema, batch.columns, strict=True)]
-        if columns and batch.num_rows:
+        if batch.num_rows:
             lines = pc.binary_join_element_wise(*columns, ",").to_pylist()
             self._sink.write(("\n".join(lines) + "\n").encode())
         self._rows += batch.num_rows

@@ -30,7 +30,11 @@ def csv_texts(place: Path) -> Texts:
 
 def _heading(place: Path) -> list[str]:
     with place.open(encoding="utf-8-sig", newline="") as file:
-        names = next(csv.reader(file, strict=True), [])
+        try:
+            names = next(csv.reader(file, strict=True), [])
+        except csv.Error as error:
+            message = f"the heading of the csv file is none: {error}"
+            raise DataError(message) from error
     if not names:
         message = "the csv file has no heading: its first line names the columns"
         raise DataError(message)
@@ -66,5 +70,8 @@ def _read(place: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
             quoted_strings_can_be_null=False,
         ),
     )
+    if reader.schema != pa.schema([(name, pa.string()) for name in names]):
+        message = f"the heading of the csv file can be read as {names} and as {reader.schema.names}: quote its names"
+        raise DataError(message)
     with reader:
         yield from reader
