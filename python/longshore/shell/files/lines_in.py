@@ -23,6 +23,9 @@ class _Number(str):
     __slots__ = ()
 
 
+_CLASSES = {_Number: Class.NUMBER, str: Class.TEXT, bool: Class.WORD}
+
+
 def json_texts(place: Path) -> Texts:
     """Look through a file; raises ``DataError`` for a line that is no object of JSON."""
     guesses: dict[str, Guess] = {}
@@ -53,9 +56,7 @@ def _chunks(place: Path) -> Iterator[list[dict[str, Any]]]:
 
 def _row(line: str, number: int) -> dict[str, Any]:
     try:
-        row = json.loads(
-            line, parse_int=_Number, parse_float=_Number, parse_constant=_refuse, object_pairs_hook=_object
-        )
+        row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
         message = f"line {number + 1} is no JSON: {error}"
         raise DataError(message, row=number) from error
@@ -78,32 +79,33 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(message)
 
 
+_DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_refuse, object_pairs_hook=_object)
+
+
 def _agree(name: str, values: list[Any], classes: dict[str, Class], first: int) -> None:
     """See that a column's values are of one class; raises ``DataError`` for the first that is of another."""
+    present = next((value for value in values if value is not None), None)
+    if present is None:
+        return
+    expected = classes.setdefault(name, _class(type(present)))
+    if {_class(kind) for kind in set(map(type, values)) - {type(None)}} == {expected}:
+        return
     for index, value in enumerate(values):
-        if value is None:
-            continue
-        one = _class(value)
-        if classes.setdefault(name, one) is not one:
+        one = _class(type(value))
+        if value is not None and one is not expected:
             row = first + index
             hint = "write all values of a column alike"
-            message = f'column "{name}", row {row}: a {one.value} after a {classes[name].value}\nHint: {hint}'
+            message = f'column "{name}", row {row}: a {one.value} after a {expected.value}\nHint: {hint}'
             raise DataError(message, column=name, row=row, hint=hint)
 
 
-def _class(value: object) -> Class:
-    match value:
-        case bool():
-            return Class.WORD
-        case _Number():
-            return Class.NUMBER
-        case str():
-            return Class.TEXT
-        case _:
-            return Class.NESTED
+def _class(kind: type) -> Class:
+    return _CLASSES.get(kind, Class.NESTED)
 
 
 def _texts(values: list[Any]) -> pa.Array:
+    if not any(isinstance(value, bool | list | dict) for value in values):
+        return pa.array(values, pa.string())
     return pa.array([None if value is None else _text(value) for value in values], pa.string())
 
 
