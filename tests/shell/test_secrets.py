@@ -93,6 +93,22 @@ def test_a_fault_of_ours(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     check(done)
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_quotes_in_a_password(*, as_json: bool, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    password = "rope\"w\\a'lk é"
+    monkeypatch.setenv("PGPASSWORD", password)
+
+    def fail(*_given: object, **_named: object) -> None:
+        message = f"{password} {password!r}"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr("longshore.read_sql", fail)
+    done = shell("read", "SELECT 1", "--from", "sqlite:///:memory:", *["--json"] * as_json)
+    assert done.code == 70
+    for part in ("rope", "lk", "é"):
+        assert part not in done.errors
+
+
 def test_a_process_of_its_own() -> None:
     done = alone("read", "SELECT 1", "--from", URLS["nobody there"].format(password=ENCODED, port=free_port()))
     assert done.code == 3

@@ -67,9 +67,9 @@ def run(arguments: Sequence[str]) -> int:
         error: BaseException = ended.error
     except BaseException as wrong:  # noqa: BLE001  Python would show what it holds, which may be a secret
         error = wrong
-    text = told(_plain(error), as_json="--json" in arguments)
+    text = told(_plain(error), as_json="--json" in arguments, hide=Curtain(arguments, os.environ).hide)
     if text:
-        whisper(Curtain(arguments, os.environ).hide(text))
+        whisper(text)
     if isinstance(error, ClosedPipeError):
         turn_off()
     return code(_plain(error))

@@ -1,6 +1,7 @@
 """What ends a command early: its exit code, and what it is called for people and for programs."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from longshore import errors
@@ -52,16 +53,18 @@ def described(error: BaseException) -> dict[str, Any]:
     return {**said, **{name: getattr(error, name, None) for name in _PLACES}}
 
 
-def told(error: BaseException, *, as_json: bool) -> str:
-    """Give the text for standard error; an empty one where there is nothing to say."""
+def told(error: BaseException, *, as_json: bool, hide: Callable[[str], str]) -> str:
+    """Give the text for standard error, without secrets; an empty one where there is nothing to say."""
     if isinstance(error, ClosedPipeError | SystemExit):
         return ""
     if as_json:
-        return json.dumps({**described(error), "code": int(code(error))}, ensure_ascii=False)
+        # Before JSON has its way with what is to be found.
+        said = {name: hide(part) if isinstance(part, str) else part for name, part in described(error).items()}
+        return json.dumps({**said, "code": int(code(error))}, ensure_ascii=False)
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     kind = "internal error: " if code(error) is Code.INTERNAL else ""
-    return f"error: {kind}{_whole(error)}"
+    return hide(f"error: {kind}{_whole(error)}")
 
 
 def _message(error: BaseException) -> str:

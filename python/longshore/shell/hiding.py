@@ -31,6 +31,8 @@ class Curtain:
         """Look for what is secret."""
         found = {secret for text in (*arguments, *environment.values()) for secret in _secrets(text)}
         found |= {value for name, value in environment.items() if _NAMES.search(name)}
+        # As errors quote it.
+        found |= {repr(secret)[1:-1] for secret in found}
         # What holds another secret goes first, or its rest would show.
         self._secrets = sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True)
 

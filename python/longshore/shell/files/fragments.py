@@ -18,7 +18,10 @@ _NULL = "null"
 
 
 def fragments(field: pa.Field, array: pa.Array) -> pa.Array:
-    """Give each value as JSON, none of them NULL; raises as ``texts`` does."""
+    """Give each value as JSON, none of them NULL.
+
+    Raises ``FaultError`` for a value that JSON cannot say, and ``NotSupportedError`` for a type.
+    """
     array = plain(array)
     kind, types = array.type, pa.types
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):

@@ -5,17 +5,18 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import NotSupportedError
-from longshore.shell.files.faults import FaultError
 
 __all__ = ["extension", "plain", "texts", "unsayable"]
 
 _UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _NANO = 10**9
 _MINUTE = 60
+_YEARS = ("0001-01-01", "9999-12-31T23:59:59")
 _EXTENSION = b"ARROW:extension:name"
 
 
@@ -37,7 +38,7 @@ def plain(array: pa.Array) -> pa.Array:
 def texts(field: pa.Field, array: pa.Array) -> pa.Array:
     """Give each value of a flat column as text; NULL stays.
 
-    Raises ``FaultError`` for a value that has no text, and ``NotSupportedError`` for a type that has none.
+    Raises ``NotSupportedError`` for a type that has none.
     """
     array = plain(array)
     if extension(field) == "arrow.uuid":
@@ -81,13 +82,21 @@ def _moments(array: pa.Array) -> pa.Array:
         array = array.cast(pa.timestamp(array.type.unit, "UTC"))
     if pa.types.is_date64(array.type):
         array = array.cast(pa.date32())
-    said = array.cast(pa.string())
-    # Arrow says so in the value's place, and calls it a success.
-    beyond = pc.index(pc.starts_with(said, "<"), value=True).as_py()
-    if beyond >= 0:
-        problem = f"a {array.type} beyond the years that text can say"
-        raise FaultError(beyond, problem, "cast it to text in the query, or write a parquet or arrow file")
-    return said
+    unit: Any
+    unit, end = ("D", "") if pa.types.is_date(array.type) else (array.type.unit, "Z" if array.type.tz else "")
+    counts = array.cast(pa.int32() if unit == "D" else pa.int64())
+    if not _is_beyond(counts, unit):
+        return array.cast(pa.string())
+    # Arrow cuts the year to sixteen bits there, and calls it a success.
+    return _each(counts, lambda count: str(np.datetime64(count, unit)).replace("T", " ") + end)
+
+
+def _is_beyond(counts: pa.Array, unit: Any) -> bool:
+    """Whether a year has not four digits; nanoseconds reach no such year."""
+    if unit == "ns":
+        return False
+    lowest, highest = (np.datetime64(day, unit).astype(np.int64).item() for day in _YEARS)
+    return bool(pc.any(pc.or_(pc.less(counts, lowest), pc.greater(counts, highest))).as_py())
 
 
 def _bytes(array: pa.Array) -> pa.Array:
