@@ -17,6 +17,7 @@ from longshore.errors import (
     OperationalError,
     ProgrammingError,
     SerialReadWarning,
+    SerialWriteWarning,
     TimeoutError,  # noqa: A004  the name that PEP 249's users look for
     Warning,  # noqa: A004  the name that PEP 249 gives
 )
@@ -46,6 +47,7 @@ __all__ = [
     "ProgrammingError",
     "Progress",
     "SerialReadWarning",
+    "SerialWriteWarning",
     "Stream",
     "TimeoutError",
     "Warning",

@@ -15,6 +15,7 @@ __all__ = [
     "OperationalError",
     "ProgrammingError",
     "SerialReadWarning",
+    "SerialWriteWarning",
     "TimeoutError",
     "Warning",
 ]
@@ -26,6 +27,10 @@ class Warning(UserWarning):  # noqa: A001  PEP 249 gives the name
 
 class SerialReadWarning(Warning):
     """A read that was asked to be parallel is serial, for the reason given."""
+
+
+class SerialWriteWarning(Warning):
+    """A write that was asked to be parallel is serial, for the reason given."""
 
 
 class DataWarning(Warning):

@@ -20,6 +20,8 @@ def write_sql(
     key: str | Sequence[str] | None = None,
     types: Mapping[str, str] | None = None,
     index: bool = False,
+    batch_size: int | None = None,
+    parallel: int = 1,
     timeout: float | None = None,
     progress: bool | Callable[[Progress], object] = False,
     options: Mapping[str, Any] | Options | None = None,
@@ -56,6 +58,15 @@ def write_sql(
         The database's types of a new table's columns, where they are not to follow from the data's.
     ``index``
         Whether a pandas index is written, too.
+    ``batch_size``
+        The most rows of one unit of work, where frames have more: a piece that one connection of several writes, a file
+        that MySQL loads, what ``progress`` counts at once. Without it frames are written as they are, in parallel
+        65,536 rows at a time.
+    ``parallel``
+        The number of connections that write at once, from a URL or a ``Pool``. They fill a table beside the target,
+        which one more connection then renames to it (``"fail"``, ``"replace"``) or inserts into it: all rows or none,
+        in no particular order. SQLite, which has one writer at a time, is written serially, with a
+        ``SerialWriteWarning``.
     ``timeout``
         Seconds for the whole call.
     ``progress``
@@ -67,5 +78,5 @@ def write_sql(
     Columns are matched by name. Raises the exceptions of ``longshore.errors``: a value that does not fit its column
     exactly is a ``DataError`` with column and row, and nothing has been written then.
     """
-    into = destination(table, conn, if_exists=if_exists, key=key, types=types)
+    into = destination(table, conn, if_exists=if_exists, key=key, types=types, parallel=parallel, batch_size=batch_size)
     return write(data, into, index=index, timeout=timeout, progress=progress, options=options)

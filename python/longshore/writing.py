@@ -16,9 +16,13 @@ __all__ = ["Destination", "destination", "write"]
 
 _MODES = ("fail", "append", "replace", "truncate", "upsert")
 
+#: More connections than that are a mistake.
+_MOST_SESSIONS = 256
+_MOST_ROWS = 2**31 - 1
+
 
 class Destination(TypedDict):
-    """Where rows go, as the core takes it."""
+    """Where rows go and how, as the core takes it."""
 
     source: Source
     schema: str | None
@@ -26,6 +30,8 @@ class Destination(TypedDict):
     if_exists: str
     key: list[str]
     types: list[tuple[str, str]]
+    sessions: int
+    most_rows: int | None
 
 
 def write(
@@ -48,7 +54,14 @@ def write(
 
 
 def destination(
-    table: object, conn: object, *, if_exists: str, key: str | Sequence[str] | None, types: Mapping[str, str] | None
+    table: object,
+    conn: object,
+    *,
+    if_exists: str,
+    key: str | Sequence[str] | None,
+    types: Mapping[str, str] | None,
+    parallel: int = 1,
+    batch_size: int | None = None,
 ) -> Destination:
     """Check where rows are to go; raises ``InterfaceError`` for what is no place."""
     if if_exists not in _MODES:
@@ -56,7 +69,14 @@ def destination(
         raise InterfaceError(message)
     schema, name = table_name(table)
     return Destination(
-        source=source(conn), schema=schema, table=name, if_exists=if_exists, key=_key(key), types=_types(types)
+        source=source(conn),
+        schema=schema,
+        table=name,
+        if_exists=if_exists,
+        key=_key(key),
+        types=_types(types),
+        sessions=_number(parallel, _MOST_SESSIONS, "parallel is a number of connections"),
+        most_rows=None if batch_size is None else _number(batch_size, _MOST_ROWS, "batch_size is a number of rows"),
     )
 
 
@@ -116,6 +136,14 @@ def _quoted(rest: str, text: str) -> tuple[str, str]:
         part += '"'
         rest = rest[1:]
     message = f"{text!r} names no table: a double quote is not closed"
+    raise InterfaceError(message)
+
+
+def _number(given: object, most: int, what: str) -> int:
+    # True is no number of anything.
+    if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= most:
+        return given
+    message = f"{what} from 1 to {most}, not {given!r}"
     raise InterfaceError(message)
 
 

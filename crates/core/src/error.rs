@@ -144,6 +144,14 @@ impl Error {
         self
     }
 
+    /// The same error of the server's, in which a table that is ours has the name that the caller knows.
+    #[must_use]
+    pub fn renaming(mut self, ours: &str, known: &str) -> Self {
+        self.0.message = self.0.message.replace(ours, known);
+        self.0.detail = self.0.detail.map(|detail| detail.replace(ours, known));
+        self
+    }
+
     fn name_column(&mut self) {
         if let (Some(hint), Some(column)) = (&self.0.hint, &self.0.place.column) {
             self.0.hint = Some(hint.replace("\"<column>\"", &format!("{column:?}")));

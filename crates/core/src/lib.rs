@@ -45,4 +45,4 @@ pub use target::{Target, percent_decode};
 pub use typename::parse_type;
 pub use warnings::Warnings;
 pub use watch::{Interrupt, Never, Watch};
-pub use write::{IfExists, Load, Sink, TableName, Written, write};
+pub use write::{IfExists, Load, Sink, Spread, Stage, TableName, Written, write};

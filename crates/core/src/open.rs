@@ -45,7 +45,7 @@ pub fn open_read(source: &dyn Source, request: &Request, watch: &Watch) -> Resul
     let split = request.split.as_ref().filter(|split| !split.unasked || source.divides_unasked());
     // The session that keeps the snapshot, and one for each part.
     let wanted = split.map_or(1, |split| 1 + most_parts(split));
-    let Reserved { first, home, further, most, begins } = source.reserve(wanted, watch)?;
+    let Reserved { first, home, further, most, begins, .. } = source.reserve(wanted, watch)?;
     let further: Arc<dyn Sessions> = Arc::new(Prepared { sessions: further, setup: request.setup.clone() });
     let opening = Opening { request, split, further, most, begins, watch };
     match opening.read(first) {

@@ -147,6 +147,7 @@ impl Source for Arc<Own> {
             further: self.further.clone(),
             most: count,
             begins: !self.autocommit,
+            is_own: true,
         })
     }
 }

@@ -216,6 +216,7 @@ impl Source for Arc<Pool> {
             further: reservation,
             most: count,
             begins: false,
+            is_own: false,
         })
     }
 }

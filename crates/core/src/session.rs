@@ -6,10 +6,10 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::{Division, Error, Load, Query, ReadOptions, Result, Sink, Split, Target, Watch};
+use crate::{Division, Error, Kind, Load, Query, ReadOptions, Result, Sink, Split, Stage, Target, Watch};
 
 /// How long it may take to end a transaction that its owner no longer waits for.
-const ENDING: Duration = Duration::from_secs(2);
+pub(crate) const ENDING: Duration = Duration::from_secs(2);
 
 /// A source's entry in the registry.
 pub trait Driver: Send + Sync {
@@ -78,6 +78,17 @@ pub trait Session: Send {
     /// Starts to write rows into a table; the sink owns the session until it gives it back. In a transaction that is open
     /// the write is a part of that; else it is a transaction of its own.
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed>;
+
+    /// Why only one session can write at a time; `None` where several can.
+    fn writes_alone(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Makes a table for the rows of `load` that several sessions can fill at once. Its owner is this session, for as long
+    /// as it lives; `helper` is another session, for what others must see at once.
+    fn stage(self: Box<Self>, _load: &Load, _helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
+        Err(Error::new(Kind::NotSupported, "several sessions cannot write here at once").into())
+    }
 
     /// Begins a transaction in which each of `queries` sees the database as it is now.
     fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()>;

@@ -43,6 +43,8 @@ pub struct Reserved {
     pub most: usize,
     /// Whether a read on the first session begins a transaction that its owner ends.
     pub begins: bool,
+    /// Whether the first session is one that its owner keeps: others share neither its transaction nor its settings.
+    pub is_own: bool,
 }
 
 /// Opens a session for each read, and closes it afterwards.
@@ -77,7 +79,7 @@ impl Sessions for Direct {
 impl Source for Arc<Direct> {
     fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
         let first = self.open(watch)?;
-        Ok(Reserved { first, home: None, further: self.clone(), most: count, begins: false })
+        Ok(Reserved { first, home: None, further: self.clone(), most: count, begins: false, is_own: false })
     }
 
     fn divides_unasked(&self) -> bool {

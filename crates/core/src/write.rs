@@ -1,13 +1,19 @@
 //! A write from its start: batches into a table, all of them or none.
 
+mod pieces;
+mod queue;
+mod several;
+
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::source::Reserved;
+use crate::source::{Home, Reserved};
 use crate::{Error, Failed, Meter, Result, Session, Source, Transaction, Watch};
+use pieces::Pieces;
 
 /// What happens to a table of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,17 +131,92 @@ pub struct Written {
     pub session: Box<dyn Session>,
 }
 
-/// Writes all of `batches` over one session of `source`, and returns the number of rows.
+/// A table beside the target that several sessions fill at once, and the session that brings its rows home. Dropped without
+/// an end, it leaves the target as it was.
+pub trait Stage: Send {
+    /// What each of the other sessions writes, in a transaction of its own. A column more than the data has takes the
+    /// numbers of the rows.
+    fn load(&self) -> &Load;
+
+    /// Called now and then while the others write: fails where the session is lost.
+    fn keep(&mut self) -> Result<()>;
+
+    /// Once all others have committed, `rows` together: makes their rows the target's, and gives the session back.
+    fn commit(self: Box<Self>, rows: u64) -> Result<Box<dyn Session>, Failed>;
+
+    /// Leaves the target as it was, and gives the session back; `None` where it is lost.
+    fn abort(self: Box<Self>) -> Option<Box<dyn Session>>;
+
+    /// The statement by which another session removes the table, should this one be lost.
+    fn undo(&self) -> String;
+}
+
+/// How a write is spread over sessions, and over time.
+pub struct Spread<'a> {
+    /// Sessions that write at once.
+    pub sessions: NonZeroUsize,
+    /// The most rows that are one unit of work.
+    pub most_rows: Option<NonZeroUsize>,
+    /// Told why one session writes what was to be spread, before it does.
+    pub told: &'a dyn Fn(&str) -> Result<()>,
+}
+
+/// Writes all of `batches` over sessions of `source`, and returns the number of rows.
 pub fn write(
     source: &dyn Source,
     load: &Load,
     batches: impl Iterator<Item = Result<RecordBatch>>,
+    spread: &Spread<'_>,
     watch: &Watch,
 ) -> Result<u64> {
     load.check()?;
-    let Reserved { first, home, further, begins, .. } = source.reserve(1, watch)?;
-    further.keep_only(1);
-    let (rows, session) = match written(first, load, batches, begins, watch) {
+    let sessions = spread.sessions.get();
+    // Beside those that write, one that brings their rows home.
+    let reserved = source.reserve(if sessions > 1 { 1 + sessions } else { 1 }, watch)?;
+    let is_several = match is_several(&reserved, spread) {
+        Ok(is_several) => is_several,
+        Err(error) => return returned(Err(Failed { error, session: Some(reserved.first) }), reserved.home),
+    };
+    let Reserved { first, home, further, begins, .. } = reserved;
+    let most_rows = spread.most_rows.map(NonZeroUsize::get);
+    let outcome = if is_several {
+        several::write(first, &further, load, batches, sessions, most_rows, watch)
+    } else {
+        further.keep_only(1);
+        written(first, load, Pieces::new(batches, load, most_rows), begins, watch)
+    };
+    returned(outcome, home)
+}
+
+/// Whether several sessions are to write, and can.
+fn is_several(reserved: &Reserved, spread: &Spread<'_>) -> Result<bool> {
+    let sessions = spread.sessions.get();
+    if sessions == 1 {
+        return Ok(false);
+    }
+    if reserved.is_own {
+        return Err(Error::interface(
+            "a connection is one session, and no other can take part in its transaction",
+        )
+        .with_hint("give a URL or a pool instead, or leave parallel out"));
+    }
+    if let Some(reason) = reserved.first.writes_alone() {
+        (spread.told)(reason)?;
+        return Ok(false);
+    }
+    if reserved.most <= sessions {
+        return Err(Error::interface(format!(
+            "the pool has {} connections, and parallel={sessions} takes {}: one brings home what the others write",
+            reserved.most,
+            sessions + 1
+        ))
+        .with_hint("make the pool larger, or lower parallel"));
+    }
+    Ok(true)
+}
+
+fn returned(outcome: Result<Written, Failed>, home: Option<Arc<dyn Home>>) -> Result<u64> {
+    let (rows, session) = match outcome {
         Ok(Written { rows, session }) => (Ok(rows), Some(session)),
         Err(Failed { error, session }) => (Err(error), session),
     };
@@ -148,7 +229,7 @@ pub fn write(
 fn written(
     mut session: Box<dyn Session>,
     load: &Load,
-    batches: impl Iterator<Item = Result<RecordBatch>>,
+    pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
     begins: bool,
     watch: &Watch,
 ) -> Result<Written, Failed> {
@@ -159,7 +240,7 @@ fn written(
         return Err(Failed { error, session: Some(session) });
     }
     let mut sink = session.write(load)?;
-    match pour(sink.as_mut(), load, batches, watch) {
+    match pour(sink.as_mut(), load, pieces, watch) {
         Ok(()) => sink.commit(),
         Err(error) => Err(Failed { error, session: sink.abort() }),
     }
@@ -168,18 +249,14 @@ fn written(
 fn pour(
     sink: &mut dyn Sink,
     load: &Load,
-    batches: impl Iterator<Item = Result<RecordBatch>>,
+    pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
     watch: &Watch,
 ) -> Result<()> {
-    for batch in batches {
-        let batch = batch?;
+    for piece in pieces {
+        let piece = piece?;
         watch.check()?;
-        if batch.schema_ref().fields().len() != load.schema.fields().len() {
-            return Err(Error::internal("a batch has another number of columns than its schema"));
-        }
-        sink.push(&batch)?;
-        load.meter.add_rows(batch.num_rows() as u64);
-        load.meter.add_bytes(batch.get_array_memory_size() as u64);
+        sink.push(&piece.batch)?;
+        piece.count(&load.meter);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
-    Session, Sink, Split, Target, Transaction, Value, Watch, has_deferred,
+    Session, Sink, Split, Stage, Target, Transaction, Value, Watch, has_deferred,
 };
 
 use crate::catalogue::Catalogue;
@@ -273,6 +273,10 @@ impl Session for PostgresSession {
 
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
         write::open(*self, load)
+    }
+
+    fn stage(self: Box<Self>, load: &Load, helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
+        write::open_stage(*self, load, helper)
     }
 
     fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Rows into a table, by COPY, all of them or none.
 
+mod beside;
 mod binary;
 mod create;
 mod fit;
@@ -9,6 +10,7 @@ mod numeric;
 mod place;
 mod replace;
 mod rows;
+mod stage;
 mod target;
 mod text;
 mod upsert;
@@ -20,6 +22,8 @@ use crate::session::PostgresSession;
 use crate::split::quoted_name;
 use rows::Rows;
 use target::Target;
+
+pub(crate) use stage::open as open_stage;
 
 /// The name of the savepoint that a write in its owner's transaction has.
 const SAVEPOINT: &str = "longshore_write";
@@ -98,8 +102,13 @@ fn begin(session: &mut PostgresSession, load: &Load) -> Result<(Rows, Ending)> {
 
 /// The session with everything undone; `None` where it is lost.
 fn undone(mut session: PostgresSession, is_own: bool) -> Option<Box<dyn Session>> {
+    undo(&mut session, is_own).then(|| Box::new(session) as Box<dyn Session>)
+}
+
+/// Undoes everything; tells whether the session can be used on.
+fn undo(session: &mut PostgresSession, is_own: bool) -> bool {
     if !session.connection.stop() {
-        return None;
+        return false;
     }
     session.catalogue.forget_all();
     let undo = if is_own {
@@ -107,8 +116,7 @@ fn undone(mut session: PostgresSession, is_own: bool) -> Option<Box<dyn Session>
     } else {
         format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}; RELEASE SAVEPOINT {SAVEPOINT}")
     };
-    let outcome = session.connection.undo(&undo);
-    outcome.is_ok().then(|| Box::new(session) as Box<dyn Session>)
+    session.connection.undo(&undo).is_ok()
 }
 
 /// The name for a statement.

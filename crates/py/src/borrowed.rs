@@ -51,6 +51,7 @@ impl Source for Borrowed {
             further: Arc::new(Alone),
             most: count,
             begins: false,
+            is_own: true,
         })
     }
 }

@@ -24,3 +24,13 @@ pub(crate) fn warn(warnings: &Warnings, frames: i32) -> Result<()> {
     });
     told.map_err(|error| wrap(Kind::Interrupted, error))
 }
+
+/// Warns that one session writes what was to be written by several, and why; otherwise as [`warn`].
+pub(crate) fn warn_of_serial_write(reason: &str, frames: i32) -> Result<()> {
+    let told = Python::attach(|py| {
+        let category = py.import("longshore.errors")?.getattr("SerialWriteWarning")?.cast_into::<PyType>()?;
+        let text = CString::new(format!("written over one connection: {reason}"))?;
+        PyErr::warn(py, &category, &text, frames)
+    });
+    told.map_err(|error| wrap(Kind::Interrupted, error))
+}

@@ -1,10 +1,11 @@
 //! `write_sql`: pours frames into a table.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use longshore_core::{IfExists, Load, Meter, Relay, Result, Source, TableName, Watch};
+use longshore_core::{IfExists, Load, Meter, Relay, Result, Source, Spread, TableName, Watch};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -13,8 +14,12 @@ use crate::progress::Progress;
 use crate::read::Reading;
 use crate::source::source;
 use crate::switch::{Switch, reading_watch, watch};
+use crate::warn::warn_of_serial_write;
 
-/// Where rows go; `longshore.writing` has checked the words.
+/// The caller of `write_sql`: what it is warned of happens in its line.
+const CALLER: i32 = 3;
+
+/// Where rows go, and how; `longshore.writing` has checked the words.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Destination<'py> {
@@ -24,6 +29,8 @@ pub(crate) struct Destination<'py> {
     if_exists: String,
     key: Vec<String>,
     types: Vec<(String, String)>,
+    sessions: NonZeroUsize,
+    most_rows: Option<NonZeroUsize>,
 }
 
 /// Writes the frames that the iterator `frames` gives, and returns the number of rows.
@@ -66,6 +73,8 @@ pub(crate) fn copy(
 struct Write {
     source: Box<dyn Source>,
     load: Load,
+    sessions: NonZeroUsize,
+    most_rows: Option<NonZeroUsize>,
     watch: Watch,
     progress: Arc<Progress>,
 }
@@ -91,6 +100,8 @@ impl Write {
                 types: into.types,
                 meter,
             },
+            sessions: into.sessions,
+            most_rows: into.most_rows,
             progress,
         })
     }
@@ -101,10 +112,12 @@ impl Write {
         batches: impl Iterator<Item = Result<RecordBatch>> + Send,
         schema: SchemaRef,
     ) -> PyResult<u64> {
-        let Self { source, load, watch, progress } = self;
+        let Self { source, load, sessions, most_rows, watch, progress } = self;
         let load = Load { schema, ..load };
         let written = py.detach(|| {
-            let rows = longshore_core::write(source.as_ref(), &load, batches, &watch)?;
+            let told = |reason: &str| warn_of_serial_write(reason, CALLER);
+            let spread = Spread { sessions, most_rows, told: &told };
+            let rows = longshore_core::write(source.as_ref(), &load, batches, &spread, &watch)?;
             progress.finish()?;
             Ok(rows)
         });

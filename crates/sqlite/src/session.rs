@@ -248,6 +248,10 @@ impl Session for SqliteSession {
         crate::write::write(self, load)
     }
 
+    fn writes_alone(&self) -> Option<&'static str> {
+        Some("SQLite lets one connection write at a time")
+    }
+
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
         self.tell("BEGIN")?;
         // The moment is that of the first look.

@@ -8,13 +8,18 @@ use crate::session::PostgresSession;
 
 /// Makes the table `name`, a quoted one; its primary key comes once its rows are there.
 pub(super) fn table(session: &mut PostgresSession, load: &Load, name: &str) -> Result<Ending> {
-    session.connection.simple(&statement(load, name)?).map_err(|error| match error.sqlstate() {
-        Some("42P07") => error.with_hint(
-            "if_exists=\"append\" adds to the table, \"truncate\" and \"replace\" replace it, \"upsert\" needs a key",
-        ),
-        _ => error,
-    })?;
+    session.connection.simple(&statement(load, name)?).map_err(taken)?;
     Ok(key(load, name).map_or(Ending::Nothing, Ending::Key))
+}
+
+/// An error of a name that another table has, with what to do.
+pub(super) fn taken(error: Error) -> Error {
+    if error.sqlstate() != Some("42P07") {
+        return error;
+    }
+    error.with_hint(
+        "if_exists=\"append\" adds to the table, \"truncate\" and \"replace\" replace it, \"upsert\" needs a key",
+    )
 }
 
 /// The statement that makes a table of the load's columns.

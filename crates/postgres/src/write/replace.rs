@@ -43,17 +43,25 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     )
     .bind(name)])?;
     let schema = schema.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
-    let (old, into) =
-        (format!("{schema}.{}", quoted_name(&load.table.table)), format!("{schema}.{}", quoted_name(&new)));
+    let into = format!("{schema}.{}", quoted_name(&new));
     session.connection.simple(&create::statement(load, &into)?)?;
-    let mut swap: Vec<String> = create::key(load, &into).into_iter().collect();
-    swap.push(format!("DROP TABLE {old}"));
-    swap.push(format!("ALTER TABLE {into} RENAME TO {}", quoted_name(&load.table.table)));
-    let replacement = Replacement { swap, table: old, has_key: !load.key.is_empty() };
+    let replacement = Replacement::new(load, &schema, &into, true);
     Ok((into, Ending::Replace(replacement)))
 }
 
 impl Replacement {
+    /// What makes `new`, which is in the quoted `schema`, the load's table, in the place of one that is there or not.
+    pub(super) fn new(load: &Load, schema: &str, new: &str, takes_place: bool) -> Self {
+        let name = quoted_name(&load.table.table);
+        let table = format!("{schema}.{name}");
+        let mut swap: Vec<String> = create::key(load, new).into_iter().collect();
+        if takes_place {
+            swap.push(format!("DROP TABLE {table}"));
+        }
+        swap.push(format!("ALTER TABLE {new} RENAME TO {name}"));
+        Self { swap, table, has_key: !load.key.is_empty() }
+    }
+
     pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
         for statement in &self.swap {
             session.connection.simple(statement)?;
@@ -76,7 +84,7 @@ impl Replacement {
     }
 }
 
-fn refuse_dependents(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
+pub(super) fn refuse_dependents(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
     let answers = session.connection.flight(&[Step::run(DEPENDENTS).bind(name)])?;
     let rows = answers.into_iter().flat_map(|answer| answer.rows);
     let dependents: Vec<String> = rows.filter_map(|row| row.into_iter().next().flatten()).collect();

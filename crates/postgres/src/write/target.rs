@@ -115,7 +115,7 @@ pub(super) fn exists(session: &mut PostgresSession, table: &str) -> Result<bool>
 }
 
 #[cold]
-fn missing(load: &Load) -> Error {
+pub(super) fn missing(load: &Load) -> Error {
     Error::programming(format!("there is no table {}", load.table))
         .with_sqlstate("42P01")
         .with_hint("if_exists=\"fail\" makes one; the name counts with its case")

@@ -22,9 +22,17 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = to_regclass($1) A
 OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE NOT t.tgisinternal AND t.tgtype & 3 = 3 AND t.tgrelid IN \
 (SELECT relid FROM pg_catalog.pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)))";
 
+/// Where rows wait, and what tells their order.
+#[derive(Clone, Copy)]
+pub(super) struct Stage<'a> {
+    pub(super) name: &'a str,
+    pub(super) order: &'a str,
+}
+
 /// What moves the rows from the stage into the table.
 pub(super) struct Upsert {
     insert: String,
+    drop: String,
     /// Counts the rows that are to be in the table then, where something could leave one out.
     keys: Option<String>,
 }
@@ -33,26 +41,13 @@ pub(super) struct Upsert {
 pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Ending)> {
     let target = Target::describe(session, load, name)?;
     must_be_unique(session, load, name)?;
-    let names = target.names();
     session.connection.simple(&format!(
-        "CREATE TEMPORARY TABLE longshore_stage AS SELECT {names} FROM {name} WITH NO DATA"
+        "CREATE TEMPORARY TABLE longshore_stage AS SELECT {} FROM {name} WITH NO DATA",
+        target.names()
     ))?;
-    let key = quoted_list(&load.key);
-    let names_of_others = target.columns.iter().map(|column| &column.name);
-    let others = assigned(names_of_others.filter(|name| !load.key.contains(name)));
-    let guarded = is_guarded(session, name)?;
-    // What is updated is counted, what is left alone is not.
-    let changes = if others.is_empty() && guarded { assigned(&load.key) } else { others };
-    let action =
-        if changes.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", changes.join(", ")) };
-    let overriding = if target.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" };
     // A fresh table's rows lie in the order in which they came.
-    let insert = format!(
-        "INSERT INTO {name} ({names}) {overriding}SELECT DISTINCT ON ({key}) {names} FROM {STAGE} \
-         ORDER BY {key}, ctid DESC ON CONFLICT ({key}) DO {action}"
-    );
-    let keys = format!("SELECT count(*) FROM (SELECT DISTINCT {key} FROM {STAGE}) AS keys");
-    Ok((STAGE.to_owned(), Ending::Upsert(Upsert { insert, keys: guarded.then_some(keys) })))
+    let upsert = Upsert::new(session, load, &target, name, Stage { name: STAGE, order: "ctid" })?;
+    Ok((STAGE.to_owned(), Ending::Upsert(upsert)))
 }
 
 fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
@@ -60,12 +55,41 @@ fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
 }
 
 /// Whether something of the table's could leave a row out.
-fn is_guarded(session: &mut PostgresSession, name: &str) -> Result<bool> {
+pub(super) fn is_guarded(session: &mut PostgresSession, name: &str) -> Result<bool> {
     let answers = session.connection.flight(&[Step::run(GUARDS).bind(name)])?;
     Ok(answers.first().is_some_and(|answer| answer.cell(0, 0) == "t"))
 }
 
 impl Upsert {
+    /// What moves the rows of `stage` into `name`, whose columns `target` has.
+    pub(super) fn new(
+        session: &mut PostgresSession,
+        load: &Load,
+        target: &Target,
+        name: &str,
+        stage: Stage<'_>,
+    ) -> Result<Self> {
+        let (names, key) = (target.names(), quoted_list(&load.key));
+        let names_of_others = target.columns.iter().map(|column| &column.name);
+        let others = assigned(names_of_others.filter(|name| !load.key.contains(name)));
+        let guarded = is_guarded(session, name)?;
+        // What is updated is counted, what is left alone is not.
+        let changes = if others.is_empty() && guarded { assigned(&load.key) } else { others };
+        let action = if changes.is_empty() {
+            "NOTHING".to_owned()
+        } else {
+            format!("UPDATE SET {}", changes.join(", "))
+        };
+        let overriding = if target.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" };
+        let Stage { name: from, order } = stage;
+        let insert = format!(
+            "INSERT INTO {name} ({names}) {overriding}SELECT DISTINCT ON ({key}) {names} FROM {from} \
+             ORDER BY {key}, {order} DESC ON CONFLICT ({key}) DO {action}"
+        );
+        let keys = format!("SELECT count(*) FROM (SELECT DISTINCT {key} FROM {from}) AS keys");
+        Ok(Self { insert, drop: format!("DROP TABLE {from}"), keys: guarded.then_some(keys) })
+    }
+
     pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
         let taken = session.connection.count(&self.insert)?;
         if let Some(keys) = &self.keys {
@@ -73,11 +97,11 @@ impl Upsert {
             let wanted = answers.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
             refuse_fewer(&wanted, taken)?;
         }
-        session.connection.simple(&format!("DROP TABLE {STAGE}"))
+        session.connection.simple(&self.drop)
     }
 }
 
-fn must_be_unique(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
+pub(super) fn must_be_unique(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
     let answers = session.connection.flight(&[Step::run(UNIQUE).bind(name)])?;
     let rows = answers.iter().flat_map(|answer| &answer.rows);
     let mut key = load.key.clone();

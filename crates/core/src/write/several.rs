@@ -1,0 +1,256 @@
+//! A write over several sessions: they fill a table beside the target, and one brings its rows home.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::{Int64Array, RecordBatch};
+use arrow_schema::Schema;
+
+use super::pieces::{Origins, Piece, Pieces};
+use super::queue::{Queue, Waiting};
+use super::{Load, Sink, Stage, Written};
+use crate::session::{ENDING, released};
+use crate::{Error, Failed, Kind, Result, Session, Sessions, Watch};
+
+/// How long all sessions of a write together may take to open, where the caller sets no earlier deadline.
+const OPENING: Duration = Duration::from_secs(15);
+
+/// The session that waits for the others is used so often: it must not be idle for long, nor lost for long unnoticed.
+const KEEPING: Duration = Duration::from_secs(2);
+
+/// The most rows of a piece, unless the caller says how many.
+const PIECE: usize = 1 << 16;
+
+/// Writes `batches` over so many sessions of `further`; `first` brings the rows home.
+pub(super) fn write(
+    first: Box<dyn Session>,
+    further: &Arc<dyn Sessions>,
+    load: &Load,
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    sessions: usize,
+    most: Option<usize>,
+    watch: &Watch,
+) -> Result<Written, Failed> {
+    let mut helper = match further.open(watch) {
+        Ok(helper) => helper,
+        Err(error) => return Err(Failed { error, session: Some(first) }),
+    };
+    let mut stage = match first.stage(load, helper.as_mut()) {
+        Ok(stage) => stage,
+        Err(failed) => {
+            further.give_back(helper);
+            return Err(failed);
+        }
+    };
+    let queue = Arc::new(Queue::new(sessions));
+    let crew = Crew {
+        whole: load,
+        load: stage.load().clone(),
+        further,
+        sessions,
+        watch: Watch::new(queue.clone(), None),
+        queue,
+        helper: Mutex::new(Some(helper)),
+        after: Mutex::default(),
+    };
+    let filled = crew.fill(stage.as_mut(), Pieces::new(batches, load, Some(most.unwrap_or(PIECE))), watch);
+    let undo = stage.undo();
+    let outcome = match filled {
+        Ok(rows) => stage.commit(rows).map(|session| Written { rows, session }),
+        Err(error) => Err(Failed { error, session: stage.abort() }),
+    };
+    crew.end(outcome, &undo)
+}
+
+/// The sessions that fill the table beside the target, a thread each.
+struct Crew<'a> {
+    /// What is written in the end, and what each of the sessions writes.
+    whole: &'a Load,
+    load: Load,
+    further: &'a Arc<dyn Sessions>,
+    sessions: usize,
+    /// The caller's own watch is looked at by the thread that reads the data.
+    watch: Watch,
+    queue: Arc<Queue>,
+    /// The one session that is open before.
+    helper: Mutex<Option<Box<dyn Session>>>,
+    /// Sessions that have done their part and can be used again.
+    after: Mutex<Vec<Box<dyn Session>>>,
+}
+
+impl Crew<'_> {
+    /// Has all pieces written; returns the number of their rows.
+    fn fill(
+        &self,
+        stage: &mut dyn Stage,
+        pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
+        watch: &Watch,
+    ) -> Result<u64> {
+        thread::scope(|scope| {
+            let _stop = StopAtEnd(&self.queue);
+            for number in 0..self.sessions {
+                let thread = thread::Builder::new().name(format!("longshore-{number}"));
+                thread
+                    .spawn_scoped(scope, || self.work())
+                    .map_err(|error| Error::operational("no thread for a session").with_source(error))?;
+            }
+            let mut kept = Instant::now();
+            let mut look = || {
+                watch.check()?;
+                if kept.elapsed() >= KEEPING {
+                    stage.keep()?;
+                    kept = Instant::now();
+                }
+                Ok(())
+            };
+            self.hand_out(pieces, &mut Waiting { look: &mut look, slice: watch.slice() }, watch)
+        })
+    }
+
+    fn hand_out(
+        &self,
+        pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
+        waiting: &mut Waiting<'_>,
+        watch: &Watch,
+    ) -> Result<u64> {
+        self.await_open(waiting, watch)?;
+        let mut rows = 0;
+        for piece in pieces {
+            let piece = piece?;
+            let count = piece.batch.num_rows() as u64;
+            if count > 0 {
+                rows += count;
+                self.queue.put(piece, waiting)?;
+            }
+        }
+        self.queue.complete();
+        self.queue.await_done(self.sessions, waiting)?;
+        Ok(rows)
+    }
+
+    /// A pooler in between that has too few connections would have the last one wait for the first for ever.
+    fn await_open(&self, waiting: &mut Waiting<'_>, watch: &Watch) -> Result<()> {
+        let patience = watch.at_most(OPENING);
+        let mut look = || patience.check();
+        let opened = self.queue.await_ready(self.sessions, &mut Waiting { look: &mut look, ..*waiting });
+        match opened {
+            Err(error) if error.kind() == Kind::Timeout => {
+                // The caller's own deadline has its own words.
+                watch.check()?;
+                let (seconds, ready, all) = (OPENING.as_secs(), self.queue.ready(), self.sessions);
+                Err(Error::operational(format!(
+                    "only {ready} of {all} sessions had a connection and could begin to write after {seconds} s"
+                ))
+                .with_hint(
+                    "a pool between here and the server may be too small: give it parallel + 1 connections, or lower \
+                     parallel",
+                ))
+            }
+            other => other,
+        }
+    }
+
+    /// One thread, from its session to its end.
+    fn work(&self) {
+        let written = catch_unwind(AssertUnwindSafe(|| self.written()));
+        let session = match written {
+            Ok(Ok(session)) => {
+                self.queue.add_done();
+                Some(session)
+            }
+            Ok(Err(Failed { error, session })) => {
+                self.queue.fail(self.told(error));
+                session
+            }
+            Err(_) => {
+                self.queue.fail(Error::internal("a defect of Longshore: please report the data's types"));
+                None
+            }
+        };
+        self.after.lock().unwrap_or_else(PoisonError::into_inner).extend(session);
+    }
+
+    fn written(&self) -> Result<Box<dyn Session>, Failed> {
+        let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let session = match helper {
+            Some(mut helper) => {
+                helper.attend(&self.watch);
+                helper
+            }
+            None => self.further.open(&self.watch)?,
+        };
+        let mut sink = session.write(&self.load)?;
+        self.queue.add_ready();
+        let mut origins = Origins::default();
+        let ended = match self.pour(sink.as_mut(), &mut origins) {
+            Ok(()) => sink.commit(),
+            Err(error) => Err(Failed { error, session: sink.abort() }),
+        };
+        match ended {
+            Ok(Written { session, .. }) => Ok(session),
+            Err(Failed { error, session }) => Err(Failed { error: origins.restore(error), session }),
+        }
+    }
+
+    fn pour(&self, sink: &mut dyn Sink, origins: &mut Origins) -> Result<()> {
+        while let Some(piece) = self.queue.take()? {
+            origins.add(piece.first, piece.batch.num_rows() as u64);
+            sink.push(&self.numbered(&piece)?)?;
+            piece.count(&self.load.meter);
+        }
+        Ok(())
+    }
+
+    /// The rows of `piece`, and their numbers where the table beside the target wants them.
+    fn numbered(&self, piece: &Piece) -> Result<RecordBatch> {
+        let fields = self.load.schema.fields();
+        if fields.len() == piece.batch.num_columns() {
+            return Ok(piece.batch.clone());
+        }
+        let numbers =
+            (piece.first..).take(piece.batch.num_rows()).map(|row| i64::try_from(row).unwrap_or(i64::MAX));
+        // A frame's own promises may be other ones than the first frame's.
+        let own = piece.batch.schema();
+        let schema = Schema::new(own.fields().iter().chain(fields.last()).cloned().collect::<Vec<_>>());
+        let mut columns = piece.batch.columns().to_vec();
+        columns.push(Arc::new(Int64Array::from_iter_values(numbers)));
+        RecordBatch::try_new(Arc::new(schema), columns)
+            .map_err(|error| Error::internal(format!("a batch does not have its schema: {error}")))
+    }
+
+    /// The error under the name that the caller knows.
+    fn told(&self, error: Error) -> Error {
+        error.renaming(&self.load.table.table, &self.whole.table.table)
+    }
+
+    /// Gives all sessions back. One of them removes what the first one left, if that is lost.
+    fn end(self, outcome: Result<Written, Failed>, undo: &str) -> Result<Written, Failed> {
+        let outcome =
+            outcome.map_err(|Failed { error, session }| Failed { error: self.told(error), session });
+        let is_lost = matches!(&outcome, Err(Failed { session: None, .. }));
+        let helper = self.helper.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.after.into_inner().unwrap_or_else(PoisonError::into_inner);
+        sessions.extend(helper);
+        if is_lost && let Some(mut session) = sessions.pop() {
+            session.attend(&Watch::never().at_most(ENDING));
+            // What cannot be removed now goes with the next write.
+            let _ = session.run(undo);
+            sessions.extend(released(session));
+        }
+        for session in sessions {
+            self.further.give_back(session);
+        }
+        outcome
+    }
+}
+
+/// Whatever ends the reading of the data ends the writing, too.
+struct StopAtEnd<'a>(&'a Queue);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
