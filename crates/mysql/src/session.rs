@@ -7,7 +7,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
-    Session, Sink, Split, Target, Transaction, Watch,
+    Session, Sink, Split, Stage, Target, Transaction, Watch,
 };
 
 use crate::connection::{Connection, Prepared};
@@ -323,6 +323,10 @@ impl Session for MySqlSession {
 
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
         write::begin(*self, load)
+    }
+
+    fn stage(self: Box<Self>, load: &Load, _helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
+        write::begin_stage(*self, load)
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {

@@ -2,6 +2,7 @@
 //!
 //! See `docs/design/mysql.md`.
 
+mod beside;
 mod create;
 mod encode;
 mod loader;
@@ -12,6 +13,7 @@ mod number;
 mod page;
 mod replace;
 mod server;
+mod stage;
 mod target;
 mod upsert;
 mod warnings;
@@ -25,11 +27,14 @@ use longshore_core::{
 
 use crate::connection::Connection;
 use crate::session::MySqlSession;
+use beside::Beside;
 use loader::Loader;
 use replace::Newcomer;
 use server::Server;
 use target::Name;
 use upsert::Stage;
+
+pub(crate) use stage::begin as begin_stage;
 
 /// How long a write that was interrupted may take to undo what it has done; the server goes on with it alone.
 const UNDOING: Duration = Duration::from_secs(2);
@@ -53,6 +58,8 @@ struct Undo {
     server: Option<Server>,
     newcomer: Option<Newcomer>,
     stage: Option<Stage>,
+    /// The table that other sessions fill.
+    beside: Option<Beside>,
     transaction: Begun,
     /// Whether the caller does not want to wait any longer.
     is_hurried: bool,
@@ -101,19 +108,31 @@ fn prepared(
     server: &Server,
     undo: &mut Undo,
 ) -> Result<Name> {
+    if load.makes_table() {
+        return newcomer(connection, load, name, server, undo);
+    }
+    let existing = target::existing(connection, name)?;
+    target::check(name, existing.as_ref())?;
+    if load.if_exists == IfExists::Truncate {
+        check_cascades(connection, name)?;
+    }
+    Ok(name.clone())
+}
+
+/// A new table.
+fn newcomer(
+    connection: &mut Connection,
+    load: &Load,
+    name: &Name,
+    server: &Server,
+    undo: &mut Undo,
+) -> Result<Name> {
     let existing = target::existing(connection, name)?;
     let takes_place = match load.if_exists {
-        IfExists::Fail => replace::check_absent(name, existing.as_ref()).map(|()| false)?,
         IfExists::Replace => replace::check_replaceable(name, existing.as_ref())?,
-        IfExists::Append | IfExists::Upsert => {
-            return target::check(name, existing.as_ref()).map(|()| name.clone());
-        }
-        IfExists::Truncate => {
-            target::check(name, existing.as_ref())?;
-            return check_cascades(connection, name).map(|()| name.clone());
-        }
+        _ => replace::check_absent(name, existing.as_ref()).map(|()| false)?,
     };
-    let newcomer = Newcomer::make(connection, load, name, takes_place, server)?;
+    let newcomer = Newcomer::make(connection, load, name, takes_place, server, undo.beside.as_ref())?;
     Ok(undo.newcomer.insert(newcomer).new.clone())
 }
 
@@ -198,7 +217,17 @@ impl Undo {
         if let Some(stage) = self.stage.take() {
             stage.drop(connection)?;
         }
-        self.newcomer.take().map_or(Ok(()), |newcomer| newcomer.undo(connection))
+        match (self.newcomer.take(), self.beside.take()) {
+            (None, None) => Ok(()),
+            (Some(newcomer), None) => newcomer.undo(connection),
+            (newcomer, Some(beside)) => {
+                let dropped = beside.drop(connection);
+                if let Some(newcomer) = newcomer {
+                    newcomer.end(connection);
+                }
+                dropped
+            }
+        }
     }
 
     /// A session that keeps settings of ours is of no more use.

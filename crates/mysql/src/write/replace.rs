@@ -2,6 +2,7 @@
 
 use longshore_core::{Error, Kind, Load, Result};
 
+use super::beside::Beside;
 use super::create::{self, check_name};
 use super::server::Server;
 use super::target::{self, Existing, Name};
@@ -24,13 +25,15 @@ pub(super) struct Newcomer {
 }
 
 impl Newcomer {
-    /// Makes an empty table for the rows of `load`. What an earlier write has left goes.
+    /// Makes an empty table for the rows of `load`. What an earlier write has left goes. One that others fill is
+    /// `beside`.
     pub(super) fn make(
         connection: &mut Connection,
         load: &Load,
         name: &Name,
         takes_place: bool,
         server: &Server,
+        beside: Option<&Beside>,
     ) -> Result<Self> {
         check_name(&name.table)?;
         if takes_place {
@@ -38,12 +41,14 @@ impl Newcomer {
         }
         let newcomer = Self {
             name: name.clone(),
-            new: name.beside(working_name(&name.table, "new")),
+            new: beside
+                .map_or_else(|| name.beside(working_name(&name.table, "new")), |beside| beside.name.clone()),
             old: name.beside(working_name(&name.table, "old")),
             takes_place,
             lock: format!("longshore_{:016x}", hash(&name.shown().to_lowercase())),
         };
-        let statement = create::statement(load, &newcomer.new, server)?;
+        let comment = beside.map_or(String::new(), Beside::comment);
+        let statement = create::statement(load, &newcomer.new, server)? + &comment;
         newcomer.lock(connection)?;
         let made = newcomer.clear(connection).and_then(|()| connection.run(&statement));
         match made {
@@ -135,7 +140,7 @@ pub(super) fn working_name(table: &str, what: &str) -> String {
 }
 
 /// FNV-1a, which is the same everywhere.
-fn hash(text: &str) -> u64 {
+pub(super) fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

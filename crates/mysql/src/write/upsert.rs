@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::tokens::quoted_name;
 
 /// The stage's column that has the rows' order.
-const ORDER: &str = "longshore_row";
+pub(super) const ORDER: &str = "longshore_row";
 
 /// The table that the rows wait in, and how they get out of it.
 #[derive(Debug)]
@@ -29,17 +29,7 @@ impl Stage {
             name.quoted(),
             columns.join(", ")
         ))?;
-        let names: Vec<String> = encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
-        let updates: Vec<String> = names.iter().map(|name| format!("{name} = VALUES({name})")).collect();
-        // In the rows' order: of those with one key, the last has the last word.
-        let merge = format!(
-            "INSERT INTO {} ({columns}) SELECT {columns} FROM {} ORDER BY {ORDER} ON DUPLICATE KEY UPDATE {}",
-            target.quoted(),
-            name.quoted(),
-            updates.join(", "),
-            columns = names.join(", "),
-        );
-        Ok(Self { name, merge })
+        Ok(Self { merge: merge(target, &name, encoders, ORDER), name })
     }
 
     /// Has the rows in the target.
@@ -52,7 +42,22 @@ impl Stage {
     }
 }
 
-fn definition(column: &Column) -> String {
+/// The statement that has the rows of `from` in the target, in the order of the column `order`: of those with one key,
+/// the last has the last word.
+pub(super) fn merge(target: &Name, from: &Name, encoders: &[Encoder], order: &str) -> String {
+    let names: Vec<String> = encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
+    let updates: Vec<String> = names.iter().map(|name| format!("{name} = VALUES({name})")).collect();
+    format!(
+        "INSERT INTO {} ({columns}) SELECT {columns} FROM {} ORDER BY {order} ON DUPLICATE KEY UPDATE {}",
+        target.quoted(),
+        from.quoted(),
+        updates.join(", "),
+        columns = names.join(", "),
+    )
+}
+
+/// A column of the target's in another table, which takes NULL.
+pub(super) fn definition(column: &Column) -> String {
     let collation =
         column.collation.as_ref().map_or(String::new(), |collation| format!(" COLLATE {collation}"));
     let default = if column.words.starts_with("timestamp") { " NULL DEFAULT NULL" } else { " NULL" };
