@@ -2,7 +2,10 @@
 
 The rows lie ready as an Arrow table. Each write runs in a process of its own, and counts from the call to its return;
 the clients take turns, and medians are printed and kept in benches/results. The limit is the server's own load of the
-same rows from a file, or in SQLite Python's own loop of bind and step.
+same rows from a file, or in SQLite Python's own loop of bind and step. `parallel=2` has a limit of its own: two such
+loads at once, of half the rows each.
+
+    python -m benches.write --only "COPY FROM two files at once" "longshore, parallel=2"
 """
 
 import argparse

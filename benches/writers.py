@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,12 @@ def _longshore(data: Any, url: str) -> None:
     longshore.write_sql(data, TABLE, url, if_exists="truncate" if url.startswith("postgresql") else "replace")
 
 
+def _longshore_in_parallel(data: Any, url: str) -> None:
+    import longshore
+
+    longshore.write_sql(data, TABLE, url, if_exists="replace", parallel=2)
+
+
 def _psql(url: str, sql: str) -> None:
     import psycopg
 
@@ -76,8 +83,22 @@ def _copied(data: pa.Table, file: Path, url: str) -> Path:
     return binary
 
 
+def _copied_halves(data: pa.Table, file: Path, url: str) -> list[Path]:
+    """Have the server write two files, each of half the rows."""
+    half = len(data) // 2
+    halves = {"first": data.slice(0, half), "second": data.slice(half)}
+    return [_copied(rows, file.with_stem(f"{file.stem}-{name}"), url) for name, rows in halves.items()]
+
+
 def _copy(binary: Path, url: str) -> None:
     _psql(url, f"BEGIN; TRUNCATE {TABLE}; COPY {TABLE} FROM '{binary}' (FORMAT binary); COMMIT")
+
+
+def _copy_halves(halves: list[Path], url: str) -> None:
+    _psql(url, f"CREATE TABLE beside (LIKE {TABLE})")
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda half: _psql(url, f"COPY beside FROM '{half}' (FORMAT binary)"), halves))
+    _psql(url, f"BEGIN; DROP TABLE {TABLE}; ALTER TABLE beside RENAME TO {TABLE}; COMMIT")
 
 
 def _adbc_postgresql(data: pa.Table, url: str) -> None:
@@ -170,6 +191,8 @@ SOURCES = {
         Writer("COPY FROM file", _copied, _copy),
         Writer("longshore", _table, _longshore),
         Writer("longshore from pandas", _frame, _longshore),
+        Writer("COPY FROM two files at once", _copied_halves, _copy_halves),
+        Writer("longshore, parallel=2", _table, _longshore_in_parallel),
         Writer("ADBC", _table, _adbc_postgresql),
         Writer("polars.write_database", _polars, _write_database, is_slow=True),
         Writer("pandas.to_sql", _frame, _to_sql("postgresql+psycopg"), is_slow=True),
