@@ -144,7 +144,7 @@ impl Error {
         self
     }
 
-    /// The same error of the server's, in which a table that is ours has the name that the caller knows.
+    /// The same error of the server's, in which what is ours has the name that the caller knows.
     #[must_use]
     pub fn renaming(mut self, ours: &str, known: &str) -> Self {
         self.0.message = self.0.message.replace(ours, known);

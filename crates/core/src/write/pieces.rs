@@ -94,14 +94,16 @@ impl Origins {
         self.rows += rows;
     }
 
-    /// `error` with the row's number in the data instead of the session's own.
-    pub(super) fn restore(&self, error: Error) -> Error {
+    /// `error` with the row's number in the data instead of the session's own, also where a server's words have it as a
+    /// line of what went into `table`.
+    pub(super) fn restore(&self, error: Error, table: &str) -> Error {
         let Some(row) = error.place().row else { return error };
         let piece = self.starts.partition_point(|(own, _)| *own <= row);
-        match piece.checked_sub(1).and_then(|piece| self.starts.get(piece)) {
-            Some((own, data)) => error.after(data - own),
-            None => error,
-        }
+        let Some((own, data)) = piece.checked_sub(1).and_then(|piece| self.starts.get(piece)) else {
+            return error;
+        };
+        let words = |row: u64| format!("{table}, line {}", row + 1);
+        error.after(data - own).renaming(&words(row), &words(row + data - own))
     }
 }
 
@@ -155,9 +157,12 @@ mod tests {
         assert_eq!(origins.starts.len(), 3);
         let restored = |row| {
             let error = Error::data("odd").at(Place { row: Some(row), ..Place::default() });
-            origins.restore(error).place().row
+            let error = origins.restore(error.with_detail(format!("COPY t, line {}: x", row + 1)), "t");
+            let row = error.place().row?;
+            assert_eq!(error.detail(), Some(format!("COPY t, line {}: x", row + 1).as_str()));
+            Some(row)
         };
         assert_eq!([0, 9, 10, 11, 12].map(restored), [10, 19, 40, 50, 51].map(Some));
-        assert_eq!(origins.restore(Error::data("nowhere")).place().row, None);
+        assert_eq!(origins.restore(Error::data("nowhere"), "t").place().row, None);
     }
 }

@@ -190,7 +190,9 @@ impl Crew<'_> {
         };
         match ended {
             Ok(Written { session, .. }) => Ok(session),
-            Err(Failed { error, session }) => Err(Failed { error: origins.restore(error), session }),
+            Err(Failed { error, session }) => {
+                Err(Failed { error: origins.restore(error, &self.load.table.table), session })
+            }
         }
     }
 
