@@ -314,18 +314,20 @@ def test_a_warning_that_is_an_error_stops_before_a_row(tmp_path: Any) -> None:
 
 
 def test_a_user_who_may_make_no_table(table: str, harbour: str, postgres: Endpoint) -> None:
+    hand = f"hand_of_{harbour}"
     postgres.psql(
-        f"CREATE ROLE hand LOGIN; GRANT USAGE ON SCHEMA {harbour} TO hand; GRANT INSERT, SELECT ON {table} TO hand"
+        f"CREATE ROLE {hand} LOGIN; GRANT USAGE ON SCHEMA {harbour} TO {hand}; "
+        f"GRANT INSERT, SELECT ON {table} TO {hand}"
     )
     try:
-        url = postgres.url(user="hand")
+        url = postgres.url(user=hand)
         with pytest.raises(longshore.ProgrammingError, match="leave parallel out"):
             write(table, url, "append", DATA.slice(8))
         assert write(table, url, "append", DATA.slice(8), parallel=1) == ROWS - 8
-        postgres.psql(f"GRANT CREATE ON SCHEMA {harbour} TO hand; DELETE FROM {table}")
+        postgres.psql(f"GRANT CREATE ON SCHEMA {harbour} TO {hand}; DELETE FROM {table}")
         assert write(table, url, "append") == ROWS
     finally:
-        postgres.psql("DROP OWNED BY hand; DROP ROLE hand")
+        postgres.psql(f"DROP OWNED BY {hand}; DROP ROLE {hand}")
 
 
 @pytest.mark.parametrize("arguments", [{"parallel": 0}, {"parallel": True}, {"parallel": 257}, {"batch_size": 0}])
