@@ -81,7 +81,7 @@ def endless(at: int = -1, event: Callable[[], object] = lambda: None) -> Iterato
         if number == at:
             event()
         # Few rows, for to take many back may take the server longer than anybody waits.
-        time.sleep(0.005)
+        time.sleep(0.001)
         yield pa.table({"id": pa.array(range(10 + 100 * number, 110 + 100 * number), pa.int32())})
 
 
