@@ -118,7 +118,8 @@ pub(crate) fn push_time(text: &mut String, microseconds: i64) {
 #[inline]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // two digits
 fn digits(value: i64) -> [u8; 2] {
-    [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8]
+    let value = value as u8;
+    [b'0' + value / 10, b'0' + value % 10]
 }
 
 #[inline]
