@@ -24,6 +24,17 @@ pub struct Items<'a> {
     values: Values<'a>,
 }
 
+/// Values that are all of one form.
+#[derive(Clone, Copy, Debug)]
+pub enum Uniform<'a> {
+    /// Integers with a sign.
+    Int(&'a [i64]),
+    /// Doubles.
+    Double(&'a [f64]),
+    /// Texts.
+    Text(&'a arrow_array::StringArray),
+}
+
 enum Values<'a> {
     Null,
     Bool(&'a BooleanArray),
@@ -76,6 +87,20 @@ impl<'a> Items<'a> {
     pub fn new(array: &'a ArrayRef, field: &Field) -> Result<Self> {
         let is_uuid = field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid");
         Ok(Self { nulls: array.nulls().cloned(), values: values(array, is_uuid)? })
+    }
+
+    /// All values at once, where they are of the commonest forms and none is NULL.
+    #[must_use]
+    pub fn uniform(&self) -> Option<Uniform<'a>> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0) {
+            return None;
+        }
+        match &self.values {
+            Values::Int64(values) => Some(Uniform::Int(values)),
+            Values::Float64(values) => Some(Uniform::Double(values)),
+            Values::Text(array) => Some(Uniform::Text(array)),
+            _ => None,
+        }
     }
 
     /// The value of `row`, which is below the array's length.

@@ -20,5 +20,5 @@ pub use bytes::{Checked, Derived, Fixed, Plain, bytes, large_bytes, large_text, 
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Odd};
 pub use item::{Item, microseconds, per_second, push_clock, push_date, push_decimal, push_timestamp, uuid};
-pub use items::Items;
+pub use items::{Items, Uniform};
 pub use primitive::{Booleans, Primitive, Validity, fault, parsed};

@@ -1,4 +1,4 @@
-//! Rows on their way into a table, each bound and stepped.
+//! Rows on their way into a table: a batch is lent to one statement, or each row is bound and stepped.
 
 mod affinity;
 mod create;
@@ -9,30 +9,40 @@ mod texts;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_cells::{Item, Items};
+use longshore_cells::{Items, Uniform};
 use longshore_core::{
-    Error, Failed, IfExists, Kind, Load, Place, Result, Session, Sink, Transaction, Written,
+    Error, Failed, IfExists, Kind, Load, Place, Result, Session, Sink, TableName, Transaction, Written,
 };
 
 use self::encode::Encoder;
 use self::target::{Column, Table, chosen};
 use crate::cell::Cell;
-use crate::library::{Connection, Insert};
+use crate::library::{BETWEEN_LOOKS, Connection, Insert, Lent, Rows, Taker};
 use crate::session::SqliteSession;
 use crate::split::text::quoted_name;
 
 /// The name of our part of a transaction that is the owner's.
 const PART: &str = "longshore_write";
 
-/// After so many rows the caller's watch is looked at: SQLite counts its own steps, however long the values are.
-const BETWEEN_LOOKS: u64 = 64;
+/// The name that the rows go by in the statement.
+const LENT: &str = "longshore_lent";
+
+/// What SQLite's machine does in a statement whose rows go in one by one, or none could be named: run a trigger, which may
+/// leave a row out; put rows aside first; look for foreign keys once all rows are there; call a virtual table.
+const ONE_BY_ONE: [&[u8]; 4] = [b"Program", b"OpenEphemeral", b"FkCounter", b"VUpdate"];
+
+/// The statement.
+enum Way {
+    Batches(Lent),
+    Rows(Insert),
+}
 
 /// A write that has begun. Dropped, it closes its connection, which undoes all of it.
 struct Writing {
     session: Box<SqliteSession>,
     /// Whether the transaction is the owner's.
     is_part: bool,
-    insert: Insert,
+    way: Way,
     encoders: Vec<Encoder>,
     schema: SchemaRef,
     /// Whether a row may be there already, and then stays as it is.
@@ -45,7 +55,7 @@ struct Writing {
 
 /// What is ready for the first row.
 struct Prepared {
-    insert: Insert,
+    way: Way,
     encoders: Vec<Encoder>,
     may_skip: bool,
 }
@@ -58,11 +68,11 @@ pub(crate) fn write(mut session: Box<SqliteSession>, load: &Load) -> Result<Box<
         return Err(Failed { error, session: Some(session) });
     }
     match prepare(&mut session, load) {
-        Ok(Prepared { insert, encoders, may_skip }) => {
+        Ok(Prepared { way, encoders, may_skip }) => {
             session.connection.hold(is_part);
             let texts = vec![String::new(); encoders.len()];
             let schema = load.schema.clone();
-            Ok(Box::new(Writing { session, is_part, insert, encoders, schema, may_skip, rows: 0, texts }))
+            Ok(Box::new(Writing { session, is_part, way, encoders, schema, may_skip, rows: 0, texts }))
         }
         Err(error) => Err(undone(session, is_part, error)),
     }
@@ -89,10 +99,35 @@ fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Prepared> {
     }
     let encoders = columns.iter().zip(names).zip(&is_keys);
     let encoders = encoders.map(|((column, name), is_key)| Encoder::new(column, name, *is_key)).collect();
-    let (statement, _) = session.connection.prepare(&statement(&table, &columns, &is_keys))?;
-    let statement = statement.ok_or_else(|| Error::internal("an INSERT is no statement"))?;
     let may_skip = is_upsert && is_keys.iter().all(|is_key| *is_key);
-    Ok(Prepared { insert: Insert::new(statement), encoders, may_skip })
+    let way = way(session, &table, &columns, &is_keys)?;
+    Ok(Prepared { way, encoders, may_skip })
+}
+
+/// By batches, which takes less time for a row, unless the table has a reason against it.
+fn way(session: &SqliteSession, table: &Table, columns: &[Column], is_keys: &[bool]) -> Result<Way> {
+    let lent = free_name(session)?;
+    let text = statement(table, columns, is_keys, Some(&lent));
+    let by_batches = Lent::new(&session.connection, &lent, columns.len(), &text)?;
+    let is_such = session.ask(&format!("EXPLAIN {text}"), |step| match step.cell(1) {
+        Cell::Text(name) => ONE_BY_ONE.contains(&name),
+        _ => false,
+    })?;
+    if !is_such.contains(&true) {
+        return Ok(Way::Batches(by_batches));
+    }
+    let (statement, _) = session.connection.prepare(&statement(table, columns, is_keys, None))?;
+    let statement = statement.ok_or_else(|| Error::internal("an INSERT is no statement"))?;
+    Ok(Way::Rows(Insert::new(statement)))
+}
+
+/// A name that no table has, for that would be read in the place of what is lent.
+fn free_name(session: &SqliteSession) -> Result<String> {
+    let mut name = TableName { schema: None, table: LENT.to_owned() };
+    while Table::find(session, &name)?.is_some() {
+        name.table.push('_');
+    }
+    Ok(name.table)
 }
 
 /// A new table, in the place of the one that is there or where there is none.
@@ -146,11 +181,16 @@ fn expect_key(table: &Table, keys: &[Vec<String>], columns: &[Column], is_keys: 
     .with_hint(hint))
 }
 
-/// The statement of each row. OR ABORT, as a table may say that rows against its constraints go unsaid.
-fn statement(table: &Table, columns: &[Column], is_keys: &[bool]) -> String {
+/// The statement of all rows of the table `lent`, or of each row. It has an OR, as a table may say that rows against its
+/// constraints go unsaid. For many rows OR ABORT would keep what undoes one statement, where the whole write is undone.
+fn statement(table: &Table, columns: &[Column], is_keys: &[bool], lent: Option<&str>) -> String {
     let names: Vec<String> = columns.iter().map(|column| quoted_name(&column.name)).collect();
-    let marks = vec!["?"; names.len()].join(", ");
-    let insert = format!("INSERT OR ABORT INTO {} ({}) VALUES ({marks})", table.quoted(), names.join(", "));
+    let (or, rows) = match lent {
+        // Without WHERE the parser would take ON for a join's.
+        Some(lent) => ("FAIL", format!("SELECT * FROM {} WHERE true", quoted_name(lent))),
+        None => ("ABORT", format!("VALUES ({})", vec!["?"; names.len()].join(", "))),
+    };
+    let insert = format!("INSERT OR {or} INTO {} ({}) {rows}", table.quoted(), names.join(", "));
     if !is_keys.contains(&true) {
         return insert;
     }
@@ -164,45 +204,86 @@ fn statement(table: &Table, columns: &[Column], is_keys: &[bool]) -> String {
 }
 
 /// One column of a batch.
-struct Lent<'a> {
+struct Values<'a> {
     items: Items<'a>,
+    /// Values that are stored as they are.
+    kept: Option<Uniform<'a>>,
     encoder: &'a Encoder,
     text: &'a mut String,
 }
 
-impl Lent<'_> {
+impl Values<'_> {
+    /// The value of `row`, whose number in the whole input is `number`.
     #[inline]
     fn cell(&mut self, row: usize, number: u64) -> Result<Cell<'_>> {
-        let item: Item<'_> = self.items.get(row);
+        match self.kept {
+            Some(Uniform::Int(values)) => return Ok(Cell::Integer(values[row])),
+            Some(Uniform::Double(values)) if !values[row].is_nan() => return Ok(Cell::Real(values[row])),
+            Some(Uniform::Text(values)) => return Ok(Cell::Text(values.value(row).as_bytes())),
+            _ => {}
+        }
+        let item = self.items.get(row);
         self.encoder.cell(&item, self.text).map_err(|refusal| self.encoder.error(&item, &refusal, number))
+    }
+}
+
+/// A batch, column by column.
+struct Batch<'a> {
+    columns: Vec<Values<'a>>,
+    length: usize,
+    /// The rows that came before it.
+    before: u64,
+}
+
+impl<'a> Batch<'a> {
+    /// `batch`, whose columns are those of `schema`, after as many rows as `before`.
+    fn new(
+        batch: &'a RecordBatch,
+        schema: &SchemaRef,
+        before: u64,
+        encoders: &'a [Encoder],
+        texts: &'a mut [String],
+    ) -> Result<Self> {
+        let mut columns = Vec::with_capacity(encoders.len());
+        for (((array, field), encoder), text) in
+            batch.columns().iter().zip(schema.fields()).zip(encoders).zip(texts)
+        {
+            let items = Items::new(array, field)?;
+            let kept = items.uniform().filter(|values| encoder.keeps(*values));
+            columns.push(Values { items, kept, encoder, text });
+        }
+        Ok(Self { columns, length: batch.num_rows(), before })
+    }
+
+    fn number(&self, row: usize) -> u64 {
+        self.before + row as u64
+    }
+}
+
+impl Rows for Batch<'_> {
+    fn give(&mut self, row: usize, column: usize, taker: Taker<'_>) -> Result<()> {
+        let number = self.number(row);
+        taker.take(self.columns[column].cell(row, number)?);
+        Ok(())
     }
 }
 
 impl Sink for Writing {
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let Self { session, is_part, insert, encoders, texts, schema, .. } = self;
-        let mut columns = Vec::with_capacity(encoders.len());
-        let sources = batch.columns().iter().zip(schema.fields());
-        for (((array, field), encoder), text) in sources.zip(encoders).zip(texts) {
-            columns.push(Lent { items: Items::new(array, field)?, encoder, text });
-        }
-        for row in 0..batch.num_rows() {
-            let number = self.rows;
-            insert
-                .run(columns.iter_mut().map(|column| column.cell(row, number)))
-                .map_err(|error| with_loss(in_row(error, number), session, *is_part))?;
-            expect_stored(&session.connection, self.may_skip, number)?;
-            self.rows += 1;
-            if self.rows.is_multiple_of(BETWEEN_LOOKS) {
-                session.connection.look()?;
-            }
-        }
+        let mut values = Batch::new(batch, &self.schema, self.rows, &self.encoders, &mut self.texts)?;
+        let Self { session, way, may_skip, .. } = self;
+        let pushed = match way {
+            Way::Batches(lent) => by_batch(lent, &mut values, &session.connection, *may_skip),
+            Way::Rows(insert) => by_rows(insert, &mut values, &session.connection, *may_skip),
+        };
+        pushed.map_err(|error| with_loss(error, session, self.is_part))?;
+        self.rows += batch.num_rows() as u64;
         Ok(())
     }
 
     fn commit(self: Box<Self>) -> Result<Written, Failed> {
-        let Self { mut session, is_part, insert, rows, .. } = *self;
-        drop(insert);
+        let Self { mut session, is_part, way, rows, .. } = *self;
+        drop(way);
         session.connection.hold(false);
         let ended = session.tell(&if is_part { format!("RELEASE {PART}") } else { "COMMIT".into() });
         match ended {
@@ -212,21 +293,44 @@ impl Sink for Writing {
     }
 
     fn abort(self: Box<Self>) -> Option<Box<dyn Session>> {
-        let Self { session, is_part, insert, .. } = *self;
-        drop(insert);
+        let Self { session, is_part, way, .. } = *self;
+        drop(way);
         back(session, is_part)
     }
 }
 
-/// Every row that comes is stored, or an error says why not.
-#[inline]
-fn expect_stored(connection: &Connection, may_skip: bool, row: u64) -> Result<()> {
-    if connection.changes() > 0 || may_skip {
+/// Lends all rows to one step, which stores each unless it `may_skip`.
+fn by_batch(lent: &mut Lent, batch: &mut Batch<'_>, connection: &Connection, may_skip: bool) -> Result<()> {
+    let length = batch.length;
+    lent.run(batch, length).map_err(|(error, row)| in_row(error, batch.number(row)))?;
+    if may_skip || length == 0 || connection.changes() == length as u64 {
         return Ok(());
     }
-    let error = Error::new(Kind::Integrity, "a trigger of the table left the row out: RAISE(IGNORE)")
-        .with_hint("drop the trigger, or leave such rows out of the data");
-    Err(in_row(error, row))
+    Err(Error::internal("SQLite has left a row out"))
+}
+
+/// Binds and steps each row. It is stored, or an error says why not.
+fn by_rows(
+    insert: &mut Insert,
+    batch: &mut Batch<'_>,
+    connection: &Connection,
+    may_skip: bool,
+) -> Result<()> {
+    for row in 0..batch.length {
+        let number = batch.number(row);
+        insert
+            .run(batch.columns.iter_mut().map(|column| column.cell(row, number)))
+            .map_err(|error| in_row(error, number))?;
+        if !may_skip && connection.changes() == 0 {
+            let error = Error::new(Kind::Integrity, "a trigger of the table left the row out: RAISE(IGNORE)")
+                .with_hint("drop the trigger, or leave such rows out of the data");
+            return Err(in_row(error, number));
+        }
+        if row % BETWEEN_LOOKS == 0 {
+            connection.look()?;
+        }
+    }
+    Ok(())
 }
 
 /// The database's own refusal of a row, with its number.

@@ -92,7 +92,7 @@ impl Connection {
 
     /// Fails where the caller does not want to go on.
     pub(crate) fn look(&self) -> Result<()> {
-        self.0.watching.look().map_or(Ok(()), Err)
+        self.0.look()
     }
 
     /// Whether this is the process that opened it: locks do not pass to a forked child.
@@ -161,6 +161,10 @@ impl Connection {
         (code == ffi::SQLITE_OK).then_some((not_null != 0, primary != 0))
     }
 
+    pub(super) fn handle(&self) -> Arc<Handle> {
+        self.0.clone()
+    }
+
     pub(super) fn raw(&self) -> *mut ffi::sqlite3 {
         self.0.raw
     }
@@ -171,6 +175,11 @@ impl Connection {
 }
 
 impl Handle {
+    /// Fails where the caller does not want to go on.
+    pub(super) fn look(&self) -> Result<()> {
+        self.watching.look().map_or(Ok(()), Err)
+    }
+
     /// The last error.
     pub(super) fn error(&self) -> Error {
         if let Some(stopped) = self.watching.take_stopped() {

@@ -20,16 +20,15 @@ impl Insert {
         for cell in cells {
             number += 1;
             // SAFETY: texts and bytes are not copied: they live until the one step below, which comes only once all
-            // parameters are bound anew.
+            // parameters are bound anew. What was bound before is not looked at.
             unsafe { self.0.bind_with(number, cell?, ffi::SQLITE_STATIC()) }?;
         }
         if number != self.0.parameters() {
             return Err(Error::internal("a row has another number of values than its statement"));
         }
         let ended = self.0.step();
-        // SAFETY: the statement lives. It is at rest before the values' lifetime ends with this call; what it still
-        // points to is bound anew, parameter by parameter, before the next step, and is not looked at before that.
-        unsafe { ffi::sqlite3_reset(self.0.raw()) };
+        // It is at rest before the values' lifetime ends with this call.
+        self.0.reset();
         ended.map(drop)
     }
 }

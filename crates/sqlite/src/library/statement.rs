@@ -38,10 +38,6 @@ impl Statement {
         NonNull::new(raw).map(|raw| Self { raw, handle, starved: std::cell::Cell::new(false) })
     }
 
-    pub(super) fn raw(&self) -> *mut ffi::sqlite3_stmt {
-        self.raw.as_ptr()
-    }
-
     /// Goes to the next row; false after the last.
     #[inline]
     pub(crate) fn step(&mut self) -> Result<bool> {
@@ -52,6 +48,13 @@ impl Statement {
             ffi::SQLITE_ROW | ffi::SQLITE_DONE => Err(fault::error(ffi::SQLITE_NOMEM, "out of memory")),
             _ => Err(self.handle.error()),
         }
+    }
+
+    /// Has it start anew with the next step.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        // SAFETY: the statement lives, and `&mut self` ends every borrow. The code is that of the last step.
+        unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
     }
 
     /// The value of a column of the row.

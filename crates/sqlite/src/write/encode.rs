@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use longshore_cells::Item;
+use longshore_cells::{Item, Uniform};
 use longshore_core::{Error, Kind, Place};
 
 use super::affinity::Affinity;
@@ -95,6 +95,23 @@ impl Encoder {
         }
     }
 
+    /// Whether what is stored of `values`, none of them NaN, is each as it is.
+    pub(super) fn keeps(&self, values: Uniform<'_>) -> bool {
+        match values {
+            Uniform::Int(_) => {
+                matches!(self.class, Class::Int | Class::Float | Class::Fraction | Class::Number | Class::Any)
+                    && self.affinity != Affinity::Real
+            }
+            Uniform::Double(_) => {
+                matches!(self.class, Class::Float | Class::Fraction | Class::Number | Class::Any)
+            }
+            Uniform::Text(_) => {
+                matches!(self.class, Class::Text | Class::Any)
+                    && matches!(self.affinity, Affinity::Text | Affinity::None)
+            }
+        }
+    }
+
     /// The error of `item` in `row` of the whole input.
     #[cold]
     pub(super) fn error(&self, item: &Item<'_>, refusal: &Refusal, row: u64) -> Error {
@@ -149,6 +166,7 @@ impl Encoder {
         self.kept(text)
     }
 
+    #[inline]
     fn number<'a>(&self, item: &Item<'_>) -> Encoded<'a> {
         match item {
             Item::Bool(value) if self.class != Class::Float => Ok(Cell::Integer(i64::from(*value))),

@@ -40,6 +40,7 @@ fn push(text: &mut String, value: impl Display) {
 }
 
 /// `item` in a column of moments.
+#[inline]
 pub(super) fn moment<'a>(class: Class, item: &Item<'a>, text: &'a mut String) -> Encoded<'a> {
     text.clear();
     match (class, item) {
