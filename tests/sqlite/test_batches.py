@@ -20,7 +20,7 @@ MANY = 1_000
 def numbers(start: int, length: int = MANY) -> pa.Table:
     """Give a table of the columns `a`, numbers from `start`, and `b`, their texts."""
     rows = range(start, start + length)
-    return pa.table({"a": pa.array(rows, pa.int64()), "b": [f"text {row}" for row in rows]})
+    return pa.table({"a": pa.array(rows, pa.int64()), "b": pa.array([f"text {row}" for row in rows], pa.string())})
 
 
 def stored(start: int, length: int = MANY) -> list[tuple[int, str]]:
