@@ -114,12 +114,23 @@ pub(crate) fn push_time(text: &mut String, microseconds: i64) {
     }
 }
 
+/// The digits of each number below 100.
+static DIGITS: [[u8; 2]; 100] = {
+    let mut all = [*b"00"; 100];
+    let mut value = 1;
+    while value < all.len() {
+        let [tens, ones] = all[value - 1];
+        all[value] = if ones == b'9' { [tens + 1, b'0'] } else { [tens, ones + 1] };
+        value += 1;
+    }
+    all
+};
+
 /// The two digits of a number below 100.
 #[inline]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // two digits
 fn digits(value: i64) -> [u8; 2] {
-    let value = value as u8;
-    [b'0' + value / 10, b'0' + value % 10]
+    DIGITS[value as usize]
 }
 
 #[inline]
