@@ -1,0 +1,25 @@
+//! PostgreSQL's rows -> the memory of NumPy's structured arrays, while another client speaks to the server.
+//!
+//! [`Splitter`] finds the rows among the messages that the client receives, [`plan`] pairs the fields of a dtype with the
+//! columns of a statement, and [`Rows`] writes each row into records, or each column into an array of its own. The columns of
+//! one dtype become the rows of one [`block`].
+
+mod block;
+mod fault;
+mod field;
+mod native;
+mod plan;
+mod rows;
+mod scale;
+mod splitter;
+mod step;
+mod text;
+
+pub use block::block;
+pub use fault::{Failure, Fault};
+pub use field::{Field, Form, Leaf, Unit};
+pub use native::Column;
+pub use plan::{Mismatch, plan};
+pub use rows::{Layout, Rows};
+pub use splitter::{Broken, Piece, Splitter};
+pub use step::Step;

@@ -1,0 +1,177 @@
+//! Rows -> the memory of one array of records, or of one array for each column.
+
+use crate::splitter::HEADER;
+use crate::step::Step;
+use crate::{Failure, Fault};
+
+/// The length word of NULL.
+const NULL: u32 = u32::MAX;
+
+/// Where the values go.
+#[derive(Debug)]
+pub enum Layout {
+    /// Record after record, each of so many bytes.
+    Records {
+        /// The records.
+        memory: Vec<u8>,
+        /// The bytes of one.
+        size: usize,
+    },
+    /// Column by column.
+    Columns(Vec<Vec<u8>>),
+}
+
+/// A result on its way into NumPy's memory.
+#[derive(Debug)]
+pub struct Rows {
+    steps: Vec<Step>,
+    layout: Layout,
+    count: u64,
+    nulls: Vec<u64>,
+    failure: Option<Failure>,
+    /// Rows of the columns that asyncpg decodes, for it.
+    objects: Option<Vec<u8>>,
+}
+
+impl Rows {
+    /// No rows yet, of records of `size` bytes or of columns.
+    #[must_use]
+    pub fn new(steps: Vec<Step>, size: Option<usize>) -> Self {
+        let layout = match size {
+            Some(size) => Layout::Records { memory: Vec::new(), size },
+            None => Layout::Columns(steps.iter().map(|_| Vec::new()).collect()),
+        };
+        let objects = steps.iter().any(Step::is_object).then(Vec::new);
+        Self { steps, layout, count: 0, nulls: Vec::new(), failure: None, objects }
+    }
+
+    /// The rows so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What was wrong with the first row at fault; none that came later is kept.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// Appends the row of a whole message.
+    #[inline]
+    pub fn push(&mut self, message: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        let body = message.get(HEADER..).unwrap_or_default();
+        let written = match &mut self.layout {
+            Layout::Records { memory, size } => {
+                let start = memory.len();
+                memory.resize(start + *size, 0);
+                write(&mut self.steps, &mut Record(&mut memory[start..]), body, &mut self.nulls, self.count)
+            }
+            Layout::Columns(columns) => {
+                write(&mut self.steps, &mut Columns(columns), body, &mut self.nulls, self.count)
+            }
+        };
+        if let Err((column, fault)) = written {
+            self.failure = Some(Failure { column, row: self.count, fault });
+            return;
+        }
+        self.count += 1;
+        if let Some(objects) = &mut self.objects {
+            rewrite(&self.steps, body, objects);
+        }
+    }
+
+    /// The messages for asyncpg since the last call: the rows, NULL in every column that it does not decode.
+    pub fn take_objects(&mut self) -> Option<Vec<u8>> {
+        self.objects.as_mut().map(std::mem::take).filter(|messages| !messages.is_empty())
+    }
+
+    /// The memory, and the indexes of the NULLs: row times columns plus column.
+    #[must_use]
+    pub fn finish(self) -> (Layout, Vec<u64>) {
+        (self.layout, self.nulls)
+    }
+}
+
+/// Where the fields of one row are.
+trait Fields {
+    fn field(&mut self, index: usize, step: &Step) -> &mut [u8];
+}
+
+struct Record<'a>(&'a mut [u8]);
+
+impl Fields for Record<'_> {
+    #[inline]
+    fn field(&mut self, _: usize, step: &Step) -> &mut [u8] {
+        &mut self.0[step.offset..step.offset + step.size]
+    }
+}
+
+struct Columns<'a>(&'a mut [Vec<u8>]);
+
+impl Fields for Columns<'_> {
+    #[inline]
+    fn field(&mut self, index: usize, step: &Step) -> &mut [u8] {
+        let column = &mut self.0[index];
+        let start = column.len();
+        column.resize(start + step.size, 0);
+        &mut column[start..]
+    }
+}
+
+/// Writes one row; says which column is at fault, if one is.
+#[inline]
+fn write(
+    steps: &mut [Step],
+    fields: &mut impl Fields,
+    body: &[u8],
+    nulls: &mut Vec<u64>,
+    row: u64,
+) -> Result<(), (Option<usize>, Fault)> {
+    const BROKEN: (Option<usize>, Fault) = (None, Fault::Row);
+    let columns = steps.len();
+    let (count, mut rest) = body.split_first_chunk::<2>().ok_or(BROKEN)?;
+    if usize::from(u16::from_be_bytes(*count)) != columns {
+        return Err(BROKEN);
+    }
+    for (index, step) in steps.iter_mut().enumerate() {
+        let (length, after) = rest.split_first_chunk::<4>().ok_or(BROKEN)?;
+        let length = u32::from_be_bytes(*length);
+        let field = fields.field(index, step);
+        if length == NULL {
+            nulls.push(row * columns as u64 + index as u64);
+            field.copy_from_slice(&step.null);
+            rest = after;
+            continue;
+        }
+        let (cell, after) = after.split_at_checked(length as usize).ok_or(BROKEN)?;
+        step.write(cell, field).map_err(|fault| (Some(index), fault))?;
+        rest = after;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(BROKEN) }
+}
+
+/// Appends the message of a row that [`write`] has walked over, NULL in every column but the objects.
+fn rewrite(steps: &[Step], body: &[u8], into: &mut Vec<u8>) {
+    let start = into.len();
+    into.extend_from_slice(b"D\0\0\0\0");
+    into.extend_from_slice(&body[..2]);
+    let mut rest = &body[2..];
+    for step in steps {
+        let Some((word, after)) = rest.split_first_chunk::<4>() else { break };
+        let length = u32::from_be_bytes(*word);
+        let bytes = if length == NULL { 0 } else { length as usize };
+        if step.is_object() {
+            into.extend_from_slice(&rest[..4 + bytes]);
+        } else {
+            into.extend_from_slice(&NULL.to_be_bytes());
+        }
+        rest = &after[bytes..];
+    }
+    // No longer than the message that it was made of.
+    let length = u32::try_from(into.len() - start - 1).unwrap_or(u32::MAX);
+    into[start + 1..start + HEADER].copy_from_slice(&length.to_be_bytes());
+}

@@ -1,0 +1,147 @@
+//! Where messages begin and end (PostgreSQL documentation, chapter "Message Formats").
+
+use std::fmt;
+use std::ops::Range;
+
+/// Tag and length word.
+pub(crate) const HEADER: usize = 5;
+
+/// A row.
+const DATA_ROW: u8 = b'D';
+
+/// The end of an exchange: what comes next answers another request.
+const READY_FOR_QUERY: u8 = b'Z';
+
+/// A message that cannot be one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Broken {
+    tag: u8,
+    length: u32,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tag = char::from(self.tag);
+        write!(
+            f,
+            "the server's answer breaks the PostgreSQL protocol: a message of type {tag:?} claims {} bytes",
+            self.length
+        )
+    }
+}
+
+/// What the next bytes are.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// A whole row's message.
+    Row(Range<usize>),
+    /// A message that is none, or a part of one.
+    Other(Range<usize>),
+}
+
+/// Keeps count of messages on their way through.
+#[derive(Debug, Default)]
+pub struct Splitter {
+    /// Bytes of the message that began in an earlier piece.
+    owed: usize,
+    ready: bool,
+}
+
+impl Splitter {
+    /// The piece at `at`; `None` where more bytes are needed. Rows are told apart, and waited for, where `rows`.
+    #[inline]
+    pub fn next(&mut self, bytes: &[u8], at: usize, rows: bool) -> Result<Option<Piece>, Broken> {
+        if self.owed > 0 {
+            return Ok(self.pass(bytes, at));
+        }
+        let Some(header) = bytes[at..].first_chunk::<HEADER>() else { return Ok(None) };
+        let [tag, a, b, c, d] = *header;
+        let length = u32::from_be_bytes([a, b, c, d]);
+        if !(4..0x7fff_ffff).contains(&length) {
+            return Err(Broken { tag, length });
+        }
+        let length = length as usize + 1;
+        if tag == DATA_ROW && rows {
+            let whole = bytes.len() - at >= length;
+            return Ok(whole.then(|| Piece::Row(at..at + length)));
+        }
+        self.ready |= tag == READY_FOR_QUERY;
+        self.owed = length;
+        Ok(self.pass(bytes, at))
+    }
+
+    fn pass(&mut self, bytes: &[u8], at: usize) -> Option<Piece> {
+        let length = self.owed.min(bytes.len() - at);
+        self.owed -= length;
+        (length > 0).then(|| Piece::Other(at..at + length))
+    }
+
+    /// Whether an exchange has ended since the last call.
+    pub fn take_ready(&mut self) -> bool {
+        std::mem::take(&mut self.ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 4).unwrap();
+        [&[tag], length.to_be_bytes().as_slice(), body].concat()
+    }
+
+    /// The rows and the other bytes of `stream`, received up to each of `ends`.
+    fn split(stream: &[u8], ends: impl Iterator<Item = usize>, rows: bool) -> (Vec<Vec<u8>>, Vec<u8>) {
+        let (mut splitter, mut at) = (Splitter::default(), 0);
+        let (mut found, mut others) = (Vec::new(), Vec::new());
+        for end in ends {
+            while let Some(piece) = splitter.next(&stream[..end], at, rows).unwrap() {
+                match piece {
+                    Piece::Row(range) => {
+                        at = range.end;
+                        found.push(stream[range].to_vec());
+                    }
+                    Piece::Other(range) => {
+                        at = range.end;
+                        others.extend_from_slice(&stream[range]);
+                    }
+                }
+            }
+        }
+        (found, others)
+    }
+
+    #[test]
+    fn rows_are_told_apart_wherever_the_stream_is_cut() {
+        let (bind, row, empty) = (message(b'2', b""), message(b'D', b"a row"), message(b'D', b""));
+        let (notice, end) = (message(b'N', &[7; 300]), message(b'Z', b"I"));
+        let stream = [&bind, &row, &notice, &empty, &row, &end].map(Vec::as_slice).concat();
+        let rest = [bind, notice, end].concat();
+        for cut in 0..=stream.len() {
+            let (rows, others) = split(&stream, [cut, stream.len()].into_iter(), true);
+            assert_eq!((rows.len(), &others), (3, &rest));
+            assert_eq!(split(&stream, [cut, stream.len()].into_iter(), false), (vec![], stream.clone()));
+        }
+        let (rows, others) = split(&stream, 1..=stream.len(), true);
+        assert_eq!((rows, others), (vec![row.clone(), empty, row], rest));
+    }
+
+    #[test]
+    fn the_end_of_an_exchange_is_told_once() {
+        let mut splitter = Splitter::default();
+        let stream = message(b'Z', b"I");
+        assert_eq!(splitter.next(&stream[..5], 0, true), Ok(Some(Piece::Other(0..5))));
+        assert!(splitter.take_ready());
+        assert_eq!(splitter.next(&stream, 5, true), Ok(Some(Piece::Other(5..6))));
+        assert!(!splitter.take_ready());
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_is_refused() {
+        for length in [0_u32, 3, 0x7fff_ffff, u32::MAX] {
+            let stream = [b"D".as_slice(), &length.to_be_bytes()].concat();
+            assert_eq!(Splitter::default().next(&stream, 0, true), Err(Broken { tag: b'D', length }));
+        }
+    }
+}
