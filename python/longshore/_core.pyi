@@ -6,8 +6,11 @@ __all__ = [
     "Batch",
     "Column",
     "Connection",
+    "Plan",
     "Pool",
+    "Port",
     "Reading",
+    "Rows",
     "Schema",
     "SqliteConnection",
     "Stream",
@@ -78,6 +81,38 @@ class Connection:
     def closed(self) -> bool: ...
     @property
     def in_transaction(self) -> bool | None: ...
+
+@final
+class Plan:
+    """Which column of a statement goes into which field of a dtype, and how."""
+
+    @staticmethod
+    def of(
+        columns: Sequence[tuple[int, bool]],
+        fields: Sequence[tuple[str, int, int, tuple[str, int] | None, Sequence[tuple[str, int, int]]]],
+        size: int | None,
+    ) -> Plan | int: ...
+    def rows(self) -> Rows: ...
+
+@final
+class Rows:
+    """The rows of one result on their way into NumPy's memory."""
+
+    @property
+    def count(self) -> int: ...
+    def failure(self) -> tuple[int | None, int, str, str] | None: ...
+    def finish(self, groups: Sequence[Sequence[int]]) -> tuple[list[Any], list[int]]: ...
+
+@final
+class Port:
+    """The buffer between a transport and asyncpg's protocol."""
+
+    def __new__(cls, receive: Callable[[bytes], object]) -> Self: ...
+    def get_buffer(self, sizehint: int) -> memoryview: ...
+    def buffer_updated(self, nbytes: int) -> None: ...
+    def keep(self, rows: Rows) -> bool: ...
+    def keep_none(self) -> None: ...
+    def close(self) -> None: ...
 
 @final
 class SqliteConnection:

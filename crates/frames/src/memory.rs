@@ -54,6 +54,11 @@ pub(crate) fn number_array<'py, T: Element>(
     array(py, values, dtype)
 }
 
+/// The NumPy array of single bytes over `values`, whose memory it takes; for NumPy to view as what they are.
+pub fn byte_array(py: Python<'_>, values: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
+    array(py, values, "u1")
+}
+
 /// The NumPy array of dtype `object` over `objects`, whose memory it takes.
 pub(crate) fn object_array(py: Python<'_>, objects: Vec<Py<PyAny>>) -> PyResult<Bound<'_, PyAny>> {
     const { assert!(size_of::<Option<Py<PyAny>>>() == size_of::<usize>()) };

@@ -1,12 +1,15 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
+mod block;
 mod borrowed;
 mod error;
 mod incoming;
 mod params;
+mod port;
 mod progress;
 mod read;
 mod registry;
+mod rows;
 mod signals;
 mod source;
 mod stream;
@@ -36,6 +39,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Batch>()?;
     module.add_class::<stream::Schema>()?;
     module.add_class::<longshore_frames::Column>()?;
+    module.add_class::<port::Port>()?;
+    module.add_class::<rows::Plan>()?;
+    module.add_class::<rows::PyRows>()?;
     module.add("SCHEMES", registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -1,0 +1,238 @@
+//! What an asyncio transport receives into while asyncpg speaks to the server: rows that are asked for are kept, and every
+//! other byte goes on to asyncpg's own protocol.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use longshore_core::Error;
+use longshore_rows::{Piece, Rows, Splitter};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView, PySlice};
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::block::Block;
+use crate::error::raise;
+use crate::rows::PyRows;
+
+/// Large enough for what a socket has at once, small enough to stay in the processor's second cache.
+const CAPACITY: usize = 256 << 10;
+
+/// With less room than this at the end, what is left is moved to the beginning.
+const ROOM: usize = 64 << 10;
+
+/// The buffer between a transport and asyncpg's protocol.
+#[pyclass(frozen, module = "longshore._core")]
+pub(crate) struct Port {
+    state: Mutex<State>,
+}
+
+struct State {
+    block: Py<Block>,
+    /// All of the block.
+    view: Py<PyAny>,
+    capacity: usize,
+    /// What has been received and is neither a whole row nor asyncpg's.
+    held: Range<usize>,
+    splitter: Splitter,
+    rows: Option<Arc<Mutex<Rows>>>,
+    /// asyncpg's `data_received`; `None` once the connection is lost.
+    receive: Option<Py<PyAny>>,
+}
+
+impl Port {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Port {
+    #[new]
+    fn new(py: Python<'_>, receive: Py<PyAny>) -> PyResult<Self> {
+        let (block, view) = new_block(py, CAPACITY)?;
+        let splitter = Splitter::default();
+        let state = State {
+            block,
+            view,
+            capacity: CAPACITY,
+            held: 0..0,
+            splitter,
+            rows: None,
+            receive: Some(receive),
+        };
+        Ok(Self { state: Mutex::new(state) })
+    }
+
+    /// Where the transport puts what it receives next (`asyncio.BufferedProtocol`).
+    fn get_buffer<'py>(&self, py: Python<'py>, sizehint: isize) -> PyResult<Bound<'py, PyAny>> {
+        // The whole of what is free: the rest of a row comes sooner.
+        let _ = sizehint;
+        let mut state = self.state();
+        state.make_room(py)?;
+        let view = state.view.bind(py);
+        if state.held.end == 0 {
+            return Ok(view.clone());
+        }
+        let (from, until) = (state.held.end.cast_signed(), state.capacity.cast_signed());
+        view.get_item(PySlice::new(py, from, until, 1))
+    }
+
+    /// Takes the bytes that have been put there.
+    fn buffer_updated(&self, py: Python<'_>, nbytes: usize) -> PyResult<()> {
+        let mut state = self.state();
+        let others = state.take(py, nbytes)?;
+        let receive = state.receive.as_ref().map(|receive| receive.clone_ref(py));
+        // asyncpg may call back.
+        drop(state);
+        match (others, receive) {
+            (Some(others), Some(receive)) => receive.call1(py, (others,)).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the rows of the next exchange; false where those of one under way are kept.
+    fn keep(&self, rows: &PyRows) -> bool {
+        let mut state = self.state();
+        if state.rows.is_some() {
+            return false;
+        }
+        state.rows = Some(rows.shared());
+        true
+    }
+
+    /// Keeps no more rows: asyncpg gets what still comes.
+    fn keep_none(&self) {
+        self.state().rows = None;
+    }
+
+    /// Lets asyncpg's protocol go.
+    fn close(&self) {
+        let mut state = self.state();
+        let receive = (state.receive.take(), state.rows.take());
+        drop(state);
+        drop(receive);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.state.try_lock() {
+            Ok(state) => visit.call(&state.receive),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        self.close();
+    }
+}
+
+impl State {
+    /// Leaves room at the end of the block.
+    fn make_room(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.held.is_empty() {
+            self.held = 0..0;
+            // A long message is over.
+            return if self.capacity > CAPACITY { self.replace(py, CAPACITY) } else { Ok(()) };
+        }
+        if self.capacity - self.held.end >= ROOM {
+            return Ok(());
+        }
+        if self.held.len() + ROOM <= self.capacity {
+            self.block.get().shift(py, self.held.clone(), self.block.get());
+            self.held = 0..self.held.len();
+            return Ok(());
+        }
+        // With what really arrives, and not with what a length word claims.
+        self.replace(py, self.capacity * 2)
+    }
+
+    fn replace(&mut self, py: Python<'_>, capacity: usize) -> PyResult<()> {
+        let (block, view) = new_block(py, capacity)?;
+        self.block.get().shift(py, self.held.clone(), block.get());
+        self.held = 0..self.held.len();
+        (self.block, self.view, self.capacity) = (block, view, capacity);
+        Ok(())
+    }
+
+    /// Keeps the rows among what has come; gives the other bytes.
+    fn take<'py>(&mut self, py: Python<'py>, count: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if count > self.capacity - self.held.end {
+            return Err(raise(Error::internal("the event loop has received more than there was room for")));
+        }
+        self.held.end += count;
+        let block = self.block.clone_ref(py);
+        let others = block.get().read(py, |bytes| {
+            let mut others = Others::default();
+            self.split(&bytes[..self.held.end], &mut others).map(|()| others.into_bytes(py, bytes))
+        });
+        others.map_err(raise)
+    }
+
+    fn split(&mut self, bytes: &[u8], others: &mut Others) -> Result<(), Error> {
+        let shared = self.rows.clone();
+        let mut rows = shared.as_ref().map(|rows| rows.lock().unwrap_or_else(PoisonError::into_inner));
+        while let Some(piece) = self
+            .splitter
+            .next(bytes, self.held.start, rows.is_some())
+            .map_err(|broken| Error::operational(broken.to_string()))?
+        {
+            match (piece, rows.as_mut()) {
+                (Piece::Row(range), Some(rows)) => {
+                    self.held.start = range.end;
+                    rows.push(&bytes[range]);
+                }
+                (Piece::Row(range) | Piece::Other(range), _) => {
+                    self.held.start = range.end;
+                    if let Some(objects) = rows.as_mut().and_then(|rows| rows.take_objects()) {
+                        others.append(bytes, &objects);
+                    }
+                    others.extend(bytes, range);
+                    if self.splitter.take_ready() {
+                        // What comes next belongs to another request.
+                        rows = None;
+                        self.rows = None;
+                    }
+                }
+            }
+        }
+        if let Some(objects) = rows.as_mut().and_then(|rows| rows.take_objects()) {
+            others.append(bytes, &objects);
+        }
+        Ok(())
+    }
+}
+
+/// What goes on to asyncpg: most often one run of the block, which is then copied once.
+#[derive(Default)]
+struct Others {
+    run: Range<usize>,
+    spilt: Vec<u8>,
+}
+
+impl Others {
+    fn extend(&mut self, bytes: &[u8], range: Range<usize>) {
+        if self.run.is_empty() && self.spilt.is_empty() {
+            self.run = range;
+        } else if self.run.end == range.start && self.spilt.is_empty() {
+            self.run.end = range.end;
+        } else {
+            self.append(bytes, &bytes[range]);
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8], more: &[u8]) {
+        let run = std::mem::take(&mut self.run);
+        self.spilt.extend_from_slice(&bytes[run]);
+        self.spilt.extend_from_slice(more);
+    }
+
+    fn into_bytes<'py>(self, py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, PyBytes>> {
+        let others = if self.spilt.is_empty() { &bytes[self.run] } else { &self.spilt };
+        (!others.is_empty()).then(|| PyBytes::new(py, others))
+    }
+}
+
+fn new_block(py: Python<'_>, capacity: usize) -> PyResult<(Py<Block>, Py<PyAny>)> {
+    let block = Bound::new(py, Block::new(capacity))?;
+    let view = PyMemoryView::from(block.as_any())?;
+    Ok((block.unbind(), view.into_any().unbind()))
+}

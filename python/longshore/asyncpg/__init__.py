@@ -1,0 +1,29 @@
+"""asyncpg whose ``fetch`` can give NumPy arrays: ``import longshore.asyncpg as asyncpg``.
+
+Everything of asyncpg is here under its name, and does what it does there. ``set_query_dtype`` is new.
+"""
+
+from typing import Any
+
+try:
+    import asyncpg
+except ImportError as error:
+    from longshore.frames.libraries import missing
+
+    raise missing(library="asyncpg", extra="asyncpg", purpose="longshore.asyncpg") from error
+
+from longshore.asyncpg.connection import Connection, connect
+from longshore.asyncpg.dtypes import DTypeError
+from longshore.asyncpg.pool import Pool, create_pool
+from longshore.asyncpg.query import Query, set_query_dtype
+
+__all__ = ["Connection", "DTypeError", "Pool", "Query", "connect", "create_pool", "set_query_dtype"]
+__all__ += [name for name in asyncpg.__all__ if name not in __all__]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(asyncpg, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(asyncpg)})

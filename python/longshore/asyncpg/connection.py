@@ -1,0 +1,101 @@
+"""asyncpg's connection, whose ``fetch`` knows dtypes."""
+
+import contextlib
+import functools
+from typing import Any
+
+import asyncpg
+from asyncpg.connection import connect as _connect
+
+from longshore.asyncpg.cursor import CursorFactory
+from longshore.asyncpg.fetching import Plan, fetch, plan
+from longshore.asyncpg.port import Port
+from longshore.asyncpg.prepared_stmt import PreparedStatement
+from longshore.asyncpg.query import Query, plain
+from longshore.asyncpg.result import Result
+
+__all__ = ["Connection", "connect"]
+
+# Plans that a connection keeps; a statement has one for each dtype.
+_PLANS = 256
+
+
+class Connection(asyncpg.Connection):
+    """A connection of asyncpg's; ``fetch`` of a query from ``set_query_dtype`` gives arrays."""
+
+    __slots__ = ("_plans", "_port")
+
+    def __init__(self, protocol: Any, transport: Any, *arguments: Any, **options: Any) -> None:
+        """Stand between the transport and asyncpg's protocol."""
+        super().__init__(protocol, transport, *arguments, **options)
+        self._plans: dict[tuple[Any, Any], Plan] = {}
+        self._port = Port(protocol)
+        transport.set_protocol(self._port)
+
+    def _plan(self, statement: Any, query: Query) -> Plan:
+        key = (statement, query.layout or query.block)
+        found = self._plans.get(key)
+        if found is None:
+            if len(self._plans) >= _PLANS:
+                self._plans.clear()
+            found = self._plans[key] = plan(self._protocol.get_settings(), statement, query)
+        return found
+
+    @functools.wraps(asyncpg.Connection.execute)
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> Any:
+        """Do what asyncpg's method does."""
+        return await super().execute(plain(query), *args, timeout=timeout)
+
+    @functools.wraps(asyncpg.Connection.cursor)
+    def cursor(
+        self,
+        query: str,
+        *args: Any,
+        prefetch: int | None = None,
+        timeout: float | None = None,
+        record_class: Any = None,
+    ) -> CursorFactory:
+        """Do what asyncpg's method does; ``fetch`` of the cursor gives arrays where the query has a dtype."""
+        self._check_open()
+        return CursorFactory(self, query, None, args, prefetch, timeout, record_class)
+
+    # asyncpg's methods come together in these.
+
+    def _get_statement(self, query: str, *arguments: Any, **options: Any) -> Any:
+        return super()._get_statement(plain(query), *arguments, **options)
+
+    async def _prepare(self, query: str, **options: Any) -> PreparedStatement:
+        prepared = await super()._prepare(query, **options)
+        return PreparedStatement(self, query, prepared._state)
+
+    def _execute(self, query: str, args: Any, limit: int, timeout: float | None, **options: Any) -> Any:
+        if limit == 0 and isinstance(query, Query) and not options.get("return_status"):
+            return self._fetch_arrays(query, args, timeout, options)
+        return super()._execute(plain(query), args, limit, timeout, **options)
+
+    async def _fetch_arrays(self, query: Query, args: Any, timeout: float | None, options: dict[str, Any]) -> Result:
+        def run(statement: Any, timeout: float | None) -> Any:
+            def execute(protocol: Any, timeout: float | None) -> Any:
+                return protocol.bind_execute(statement, args, "", 0, True, timeout)  # noqa: FBT003
+
+            return fetch(self, self._plan(statement, query), execute, timeout)
+
+        with self._stmt_exclusive_section:
+            timeout = self._protocol._get_timeout(timeout)
+            with self._logged(query, args, timeout):
+                (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
+        arrays: Result = result
+        return arrays
+
+    def _logged(self, query: Query, args: Any, timeout: float | None) -> Any:
+        # asyncpg has query loggers from 0.29 on.
+        if getattr(self, "_query_loggers", None):
+            return self._time_and_log(query.text, args, timeout)
+        return contextlib.nullcontext()
+
+
+@functools.wraps(_connect)
+async def connect(*arguments: Any, **options: Any) -> Any:
+    """Connect as ``asyncpg.connect`` does, with the same arguments."""
+    options.setdefault("connection_class", Connection)
+    return await _connect(*arguments, **options)

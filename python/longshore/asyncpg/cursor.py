@@ -1,0 +1,59 @@
+"""asyncpg's cursors, whose ``fetch`` knows dtypes."""
+
+from collections.abc import Generator
+from typing import Any
+
+import asyncpg
+from asyncpg import cursor as theirs
+from asyncpg.connresource import guarded
+
+from longshore.asyncpg.fetching import fetch
+from longshore.asyncpg.query import Query
+from longshore.asyncpg.result import result
+
+__all__ = ["Cursor", "CursorFactory"]
+
+
+class CursorFactory(theirs.CursorFactory):
+    """What ``cursor`` gives: awaited a ``Cursor``, iterated over asyncpg's records."""
+
+    __slots__ = ()
+
+    @guarded
+    def __await__(self) -> Generator[Any, Any, "Cursor"]:
+        """Open the cursor."""
+        if self._prefetch is not None:
+            message = "prefetch argument can only be specified for iterable cursor"
+            raise asyncpg.InterfaceError(message)
+        cursor = Cursor(self._connection, self._query, self._state, self._args, self._record_class)
+        opening: Generator[Any, Any, Cursor] = cursor._init(self._timeout).__await__()
+        return opening
+
+
+class Cursor(theirs.Cursor):
+    """A cursor of asyncpg's; ``fetch`` gives arrays where the query is from ``set_query_dtype``."""
+
+    __slots__ = ()
+
+    _exhausted: bool
+
+    @guarded
+    async def fetch(self, n: int, *, timeout: float | None = None) -> Any:
+        """Give the next ``n`` rows: records as asyncpg does, or arrays where the query has a dtype."""
+        query = self._query
+        if not isinstance(query, Query):
+            return await super().fetch(n, timeout=timeout)
+        self._check_ready()
+        if n <= 0:
+            message = "n must be greater than zero"
+            raise asyncpg.InterfaceError(message)
+        plan = self._connection._plan(self._state, query)
+        if self._exhausted:
+            return result(plan.layout, plan.core.rows(), [])
+
+        def execute(protocol: Any, timeout: float | None) -> Any:
+            return protocol.execute(self._state, self._portal_name, n, True, timeout)  # noqa: FBT003
+
+        arrays, _, count = await fetch(self._connection, plan, execute, timeout)
+        self._exhausted = count < n  # type: ignore[misc]  # a slot of asyncpg's
+        return arrays

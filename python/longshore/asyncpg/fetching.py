@@ -1,0 +1,121 @@
+"""One result, from asyncpg's statement to the arrays."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from longshore import _core
+from longshore.asyncpg.auto import layout_of
+from longshore.asyncpg.dtypes import DTypeError, Layout
+from longshore.asyncpg.query import Query
+from longshore.asyncpg.result import Result, result
+from longshore.errors import InternalError, OperationalError
+
+if TYPE_CHECKING:
+    from longshore.asyncpg.connection import Connection
+
+__all__ = ["Execute", "Plan", "fetch", "plan"]
+
+# What runs a statement, given a protocol of asyncpg's and a time-out: rows, status, and whether all have come.
+Execute = Callable[[Any, float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]
+
+# PG_FORMAT_BINARY of asyncpg.
+_BINARY = 1
+
+
+class Plan:
+    """How the columns of a statement go into the fields of a dtype."""
+
+    __slots__ = ("core", "layout", "types")
+
+    def __init__(self, core: _core.Plan, layout: Layout, types: Sequence[str]) -> None:
+        """Keep the core's plan and what errors name."""
+        self.core = core
+        self.layout = layout
+        self.types = types
+
+    def refusal(self, column: int, row: int, what: str, hint: str) -> DTypeError:
+        """Give the error of a value."""
+        text = (
+            f"{_place(self.layout, column)} does not match PostgreSQL {self.types[column]} in row {row}: {what}; {hint}"
+        )
+        return DTypeError(text, hint=hint, column=self.layout.names[column], row=row, native_type=self.types[column])
+
+
+def plan(settings: Any, statement: Any, query: Query) -> Plan:
+    """Pair the columns of ``statement`` with the fields of a dtype; raises ``DTypeError`` where one does not fit."""
+    attributes = statement._get_attributes()
+    layout = query.layout or layout_of(attributes, block=query.block)
+    types = [attribute.type.name for attribute in attributes]
+    if len(types) != len(layout.names):
+        message = f"the dtype has {len(layout.names)} fields, and the query {len(types)} columns: name one for each"
+        raise DTypeError(message)
+    columns = [(attribute.type.oid, _is_binary(settings, attribute.type.oid)) for attribute in attributes]
+    size = layout.dtype.itemsize if layout.groups is None else None
+    core = _core.Plan.of(columns, layout.fields, size)
+    if isinstance(core, int):
+        name, native = layout.names[core], types[core]
+        hint = "see the guide for the dtypes of each type, or ask for a field of dtype O"
+        message = f"{_place(layout, core)} does not match PostgreSQL {native}: {hint}"
+        raise DTypeError(message, hint=hint, column=name, native_type=native)
+    return Plan(core, layout, types)
+
+
+def _place(layout: Layout, column: int) -> str:
+    return f"dtype[{column}] {layout.names[column]!r} = {layout.dtypes[column]}"
+
+
+def _is_binary(settings: Any, oid: int) -> bool:
+    # asyncpg asks for a type in binary where it has a codec of that format.
+    return settings.get_data_codec(oid, _BINARY) is not None
+
+
+async def fetch(
+    connection: "Connection", plan: Plan, execute: Execute, timeout: float | None
+) -> tuple[Result, Any, int]:
+    """Run a statement and give its arrays, its status, and the number of rows."""
+    protocol = connection._protocol
+    # What still comes for a statement that is being cancelled must not look like rows of this one.
+    timeout = await _settled(protocol, timeout)
+    rows = plan.core.rows()
+    port = connection._port.core
+    if not port.keep(rows):
+        message = "cannot perform operation: another operation is in progress"
+        raise asyncpg.InterfaceError(message)
+    try:
+        records, status, _ = await execute(protocol, timeout)
+    finally:
+        port.keep_none()
+    count = rows.count
+    _check(connection, plan, rows, status, len(records))
+    return result(plan.layout, rows, records), status, count
+
+
+async def _settled(protocol: Any, timeout: float | None) -> float | None:
+    if not protocol._is_cancelling():
+        return timeout
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    budget = protocol._get_timeout(timeout)
+    async with asyncio.timeout(budget):
+        await protocol._wait_for_cancellation()
+    return None if budget is None else max(budget - (loop.time() - started), 0)
+
+
+def _check(connection: "Connection", plan: Plan, rows: _core.Rows, status: bytes | None, decoded: int) -> None:
+    failure = rows.failure()
+    if failure is not None:
+        column, row, what, hint = failure
+        if column is not None:
+            raise plan.refusal(column, row, what, hint)
+        connection.terminate()
+        message = f"row {row}: {what}; {hint}"
+        raise OperationalError(message, hint=hint, row=row)
+    count = rows.count
+    told = (status or b"").removeprefix(b"SELECT ")
+    if (told.isdigit() and int(told) != count) or (plan.layout.objects and decoded != count):
+        connection.terminate()
+        message = f"the server told of {told.decode()} rows, {count} came, and {decoded} of them were decoded"
+        raise InternalError(message)

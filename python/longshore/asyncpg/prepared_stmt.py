@@ -1,0 +1,46 @@
+"""asyncpg's prepared statement, whose ``fetch`` knows dtypes."""
+
+from typing import Any
+
+import asyncpg
+from asyncpg import prepared_stmt as theirs
+from asyncpg.connresource import guarded
+
+from longshore.asyncpg.cursor import CursorFactory
+from longshore.asyncpg.fetching import fetch
+from longshore.asyncpg.query import Query
+
+__all__ = ["PreparedStatement"]
+
+
+class PreparedStatement(theirs.PreparedStatement):
+    """A prepared statement of asyncpg's; ``fetch`` gives arrays where its query is from ``set_query_dtype``."""
+
+    __slots__ = ()
+
+    @guarded
+    def cursor(self, *args: Any, prefetch: int | None = None, timeout: float | None = None) -> CursorFactory:
+        """Do what asyncpg's method does; ``fetch`` of the cursor gives arrays where the query has a dtype."""
+        record_class = self._state.record_class
+        return CursorFactory(self._connection, self._query, self._state, args, prefetch, timeout, record_class)
+
+    @guarded
+    async def fetch(self, *args: Any, timeout: float | None = None) -> Any:
+        """Execute the statement; give records as asyncpg does, or arrays where the query has a dtype."""
+        query = self._query
+        if not isinstance(query, Query):
+            return await super().fetch(*args, timeout=timeout)
+
+        def execute(protocol: Any, timeout: float | None) -> Any:
+            return protocol.bind_execute(self._state, args, "", 0, True, timeout)  # noqa: FBT003
+
+        try:
+            plan = self._connection._plan(self._state, query)
+            arrays, status, _ = await fetch(self._connection, plan, execute, timeout)
+        except asyncpg.OutdatedSchemaCacheError:
+            # As asyncpg does: the statement's types are not what they were.
+            await self._connection.reload_schema_state()
+            self._state.mark_closed()
+            raise
+        self._last_status = status  # type: ignore[misc]  # a slot of asyncpg's
+        return arrays

@@ -1,0 +1,63 @@
+"""The core's memory as NumPy's arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from longshore import _core
+from longshore.asyncpg.dtypes import Layout
+
+__all__ = ["Result", "result"]
+
+Result = tuple[Any, list[int]]
+
+
+def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
+    """Give the array and the NULLs of what ``rows`` hold; ``records`` have what asyncpg decoded."""
+    count = rows.count
+    if layout.groups is None:
+        (memory,), nulls = rows.finish([])
+        return _records(layout, memory, count, records), nulls
+    memories, nulls = rows.finish(layout.groups)
+    columns: list[Any] = [None] * len(layout.names)
+    for group, memory in zip(layout.groups, memories, strict=True):
+        block = _block(layout, group, memory, count, records)
+        for index, column in zip(group, block, strict=True):
+            columns[index] = column
+    return _void(layout.names, columns), nulls
+
+
+def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) -> Any:
+    if count == 0:
+        return np.empty(0, layout.dtype)
+    if not layout.objects:
+        return memory.view(layout.dtype)
+    image = memory.view(layout.image)
+    array = np.empty(count, layout.dtype)
+    for index, name in enumerate(layout.names):
+        array[name] = _objects(records, index) if index in layout.objects else image[name]
+    return array
+
+
+def _objects(records: Sequence[Any], index: int) -> Any:
+    return np.fromiter((record[index] for record in records), dtype=object, count=len(records))
+
+
+def _block(layout: Layout, group: Sequence[int], memory: Any, count: int, records: Sequence[Any]) -> Any:
+    dtype = layout.dtypes[group[0]]
+    if group[0] in layout.objects:
+        block = np.empty((len(group), count), dtype=object)
+        for row, index in enumerate(group):
+            block[row] = _objects(records, index)
+        return block
+    # As a field, for a view of memory cannot be of a dtype with a shape.
+    if count == 0:
+        return np.empty((len(group), 0), dtype)
+    return memory.view(np.dtype([("column", dtype)]))["column"].reshape(len(group), count, *dtype.shape)
+
+
+def _void(names: Sequence[str], columns: Sequence[Any]) -> Any:
+    holder = np.empty(1, np.dtype([(name, object) for name in names]))
+    holder[0] = tuple(columns)
+    return holder[0]

@@ -1,0 +1,231 @@
+"""Every way to fetch gives the same arrays, and every other method does what asyncpg's does."""
+
+import asyncio
+import pickle
+from typing import Any
+
+import asyncpg as original
+import numpy as np
+import pytest
+
+import longshore
+from longshore import asyncpg
+from longshore.asyncpg import set_query_dtype
+from tests.asyncpg.comparing import DTYPE, assert_rows, rows
+from tests.asyncpg.conftest import Run
+
+
+def test_a_connection_fetches_arrays_and_records(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        query = set_query_dtype(rows(5000), DTYPE)
+        for _ in range(3):
+            assert_rows(await connection.fetch(query), 1, 5000)
+            records = await connection.fetch(rows(10))
+            assert [record["t"] for record in records] == [f"t{number}" for number in range(1, 11)]
+        await connection.close()
+
+    run(fetch())
+
+
+def test_arguments_are_bound(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        query = set_query_dtype(
+            "SELECT $1::int4 + i, $2::text FROM generate_series(1, $3) i", [("a", "i4"), ("b", "U3")]
+        )
+        array, nulls = await connection.fetch(query, 10, "äöü", 2)
+        assert (array.tolist(), nulls) == ([(11, "äöü"), (12, "äöü")], [])
+        array, nulls = await connection.fetch(query, None, None, 1)
+        assert nulls == [0, 1]
+        with pytest.raises(original.InterfaceError, match="expects 3 arguments"):
+            await connection.fetch(query, 1)
+        await connection.close()
+
+    run(fetch())
+
+
+def test_a_pool_fetches_arrays(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        query = set_query_dtype(rows(2000), DTYPE)
+        async with asyncpg.create_pool(url, min_size=1, max_size=3) as pool:
+            for got in await asyncio.gather(*(pool.fetch(query) for _ in range(12))):
+                assert_rows(got, 1, 2000)
+            async with pool.acquire() as connection:
+                assert isinstance(connection, asyncpg.Connection)
+                assert_rows(await connection.fetch(query), 1, 2000)
+
+    run(fetch())
+
+
+def test_a_pool_takes_its_options_as_asyncpgs_does(run: Run, url: str) -> None:
+    class Own(asyncpg.Connection):
+        __slots__ = ()
+
+    async def fetch() -> None:
+        async def begin(connection: Any) -> None:
+            await connection.execute("SET application_name = 'begun'")
+
+        async with asyncpg.create_pool(dsn=url, min_size=1, max_size=1, init=begin, connection_class=Own) as pool:
+            assert await pool.fetchval("SHOW application_name") == "begun"
+            assert_rows(await pool.fetch(set_query_dtype(rows(3), DTYPE)), 1, 3)
+            assert pool.get_max_size() == 1
+
+    run(fetch())
+
+
+def test_a_prepared_statement_keeps_its_dtype(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        query = set_query_dtype(rows(300), DTYPE)
+        statement = await connection.prepare(query)
+        plain = await connection.prepare(rows(300))
+        for _ in range(2):
+            assert_rows(await statement.fetch(), 1, 300)
+            assert statement.get_statusmsg() == "SELECT 300"
+            assert len(await plain.fetch()) == 300
+        assert (statement.get_query(), plain.get_query()) == (rows(300), rows(300))
+        assert (await statement.fetchrow())["i"] == 1
+        assert await statement.fetchval(column=3) == "t1"
+        assert (await statement.explain())[0]["Plan"]
+        await connection.close()
+        with pytest.raises(original.InterfaceError, match="closed"):
+            await statement.fetch()
+
+    run(fetch())
+
+
+def test_a_cursor_fetches_arrays(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        query = set_query_dtype(rows(250), DTYPE)
+        async with connection.transaction():
+            statement = await connection.prepare(query)
+            for cursor in (await connection.cursor(query), await statement.cursor()):
+                assert_rows(await cursor.fetch(100), 1, 100)
+                assert await cursor.forward(50) == 50
+                assert (await cursor.fetchrow())["i"] == 151
+                assert_rows(await cursor.fetch(100), 152, 250)
+                array, nulls = await cursor.fetch(100)
+                assert (array.dtype, len(array), nulls) == (DTYPE, 0, [])
+                with pytest.raises(original.InterfaceError, match="greater than zero"):
+                    await cursor.fetch(0)
+            assert [record["i"] async for record in connection.cursor(query, prefetch=7)] == list(range(1, 251))
+            plain = await connection.cursor(rows(3))
+            assert [record["i"] for record in await plain.fetch(5)] == [1, 2, 3]
+        with pytest.raises(original.NoActiveSQLTransactionError):
+            await connection.cursor(query)
+        await connection.close()
+
+    run(fetch())
+
+
+def test_a_transaction_sees_its_own_rows_and_knows_its_state(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        query = set_query_dtype("SELECT * FROM berths", [("number", "i4")])
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute("CREATE TEMP TABLE berths AS SELECT 7 AS number")
+        array, _ = await connection.fetch(query)
+        assert array.tolist() == [(7,)]
+        assert connection.is_in_transaction()
+        with pytest.raises(original.DivisionByZeroError):
+            await connection.fetch(set_query_dtype("SELECT 1 / (3 - i) FROM generate_series(1, 3) i", [("a", "i4")]))
+        with pytest.raises(original.InFailedSQLTransactionError):
+            await connection.fetch(query)
+        await transaction.rollback()
+        assert not connection.is_in_transaction()
+        with pytest.raises(original.UndefinedTableError):
+            await connection.fetch(query)
+        await connection.close()
+
+    run(fetch())
+
+
+def test_the_methods_that_give_no_arrays_are_asyncpgs(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        query = set_query_dtype("SELECT 1 AS one, 'x' AS x", [("one", "i4"), ("x", "S1")])
+        assert dict(await connection.fetchrow(query)) == {"one": 1, "x": "x"}
+        assert await connection.fetchval(query, column=1) == "x"
+        assert await connection.execute(query) == "SELECT 1"
+        insert = set_query_dtype("INSERT INTO crates VALUES ($1) RETURNING id", [("id", "i4")])
+        await connection.execute("CREATE TEMP TABLE crates (id int4)")
+        await connection.executemany(insert, [(1,), (2,)])
+        assert await connection.execute(insert, 3) == "INSERT 0 1"
+        array, _ = await connection.fetch(insert, 4)
+        assert array.tolist() == [(4,)]
+        assert await connection.fetchval("SELECT array_agg(id) FROM crates") == [1, 2, 3, 4]
+        await connection.close()
+
+    run(fetch())
+
+
+def test_dtypes_of_one_text_do_not_mix(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        text = "SELECT 1 AS a, '2020-01-01 12:00'::timestamp AS b"
+        units: list[Any] = ["s", "h", "D", "s"]
+        for unit in units:
+            array, _ = await connection.fetch(set_query_dtype(text, [("a", "i4"), ("b", f"M8[{unit}]")]))
+            assert array["b"][0] == np.datetime64("2020-01-01T12:00", unit)
+        array, _ = await connection.fetch(set_query_dtype(text, "auto"))
+        assert array.dtype == np.dtype([("a", "i4"), ("b", "M8[us]")])
+        array, _ = await connection.fetch(set_query_dtype(text, "auto", block=True))
+        assert array["a"].tolist() == [1]
+        await connection.close()
+
+    run(fetch())
+
+
+def test_a_statement_without_a_cache_is_prepared_each_time(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url, statement_cache_size=0)
+        for _ in range(2):
+            assert_rows(await connection.fetch(set_query_dtype(rows(100), DTYPE)), 1, 100)
+        await connection.close()
+
+    run(fetch())
+
+
+def test_a_table_that_was_altered_is_described_anew(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        await connection.execute("CREATE TEMP TABLE piers AS SELECT 1::int4 AS a")
+        query = set_query_dtype("SELECT * FROM piers", "auto")
+        assert (await connection.fetch(query))[0].tolist() == [(1,)]
+        await connection.execute("ALTER TABLE piers ALTER a TYPE int8, ADD b bool DEFAULT true")
+        array, _ = await connection.fetch(query)
+        assert (array.dtype, array.tolist()) == (np.dtype([("a", "i8"), ("b", "?")]), [(1, True)])
+        await connection.close()
+
+    run(fetch())
+
+
+def test_what_is_asyncpgs_is_here_too() -> None:
+    for name in original.__all__:
+        assert hasattr(asyncpg, name), name
+    assert asyncpg.exceptions is original.exceptions
+    assert asyncpg.UniqueViolationError is original.UniqueViolationError
+    assert asyncpg.__version__ == original.__version__
+    assert set(original.__all__) <= set(asyncpg.__all__) <= set(dir(asyncpg))
+    assert issubclass(asyncpg.Connection, original.Connection)
+    assert issubclass(asyncpg.Pool, original.Pool)
+    with pytest.raises(AttributeError):
+        _ = asyncpg.no_such_name
+
+
+def test_a_query_with_a_dtype_is_its_text() -> None:
+    query = set_query_dtype("SELECT 1", [("a", "i4")])
+    assert (query, hash(query), len(query), type(query.text)) == ("SELECT 1", hash("SELECT 1"), 8, str)
+    again = set_query_dtype(query, "auto")
+    assert (again, again.layout) == ("SELECT 1", None)
+    wrongs: list[Any] = ["i4", np.dtype("f8")]
+    for wrong in wrongs:
+        with pytest.raises(longshore.InterfaceError, match="has a field for each column"):
+            set_query_dtype("SELECT 1", wrong)
+    with pytest.raises(longshore.InterfaceError, match="may run as a program"):
+        set_query_dtype("SELECT 1", pickle.dumps(np.dtype("i4")))  # type: ignore[arg-type]
+    with pytest.raises(longshore.InterfaceError, match="byte order"):
+        set_query_dtype("SELECT 1", [("a", ">i4")])
