@@ -203,6 +203,20 @@ def test_a_table_that_was_altered_is_described_anew(run: Run, url: str) -> None:
     run(fetch())
 
 
+@pytest.mark.skipif(not hasattr(original.Connection, "query_logger"), reason="asyncpg has it from 0.29 on")
+def test_queries_with_a_dtype_are_logged(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        logged: list[Any] = []
+        with connection.query_logger(logged.append):
+            await connection.fetch(set_query_dtype("SELECT $1::int4", [("a", "i4")]), 7)
+        await asyncio.sleep(0)
+        assert [(record.query, record.args) for record in logged] == [("SELECT $1::int4", (7,))]
+        await connection.close()
+
+    run(fetch())
+
+
 def test_what_is_asyncpgs_is_here_too() -> None:
     for name in original.__all__:
         assert hasattr(asyncpg, name), name

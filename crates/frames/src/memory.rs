@@ -56,7 +56,7 @@ pub(crate) fn number_array<'py, T: Element>(
 
 /// The NumPy array of single bytes over `values`, whose memory it takes; for NumPy to view as what they are.
 pub fn byte_array(py: Python<'_>, values: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
-    array(py, values, "u1")
+    lend(&py.import("numpy")?, values, "|u1".to_owned())
 }
 
 /// The NumPy array of dtype `object` over `objects`, whose memory it takes.
@@ -69,18 +69,27 @@ pub(crate) fn object_array(py: Python<'_>, objects: Vec<Py<PyAny>>) -> PyResult<
 
 fn array<'py, T: Send + Sync + 'static>(
     py: Python<'py>,
-    mut values: Vec<T>,
+    values: Vec<T>,
     dtype: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
+    let typestr = numpy.call_method1("dtype", (dtype,))?.getattr("str")?.extract()?;
+    lend(&numpy, values, typestr)
+}
+
+fn lend<'py, T: Send + Sync + 'static>(
+    numpy: &Bound<'py, PyModule>,
+    mut values: Vec<T>,
+    typestr: String,
+) -> PyResult<Bound<'py, PyAny>> {
     if values.is_empty() {
-        return numpy.call_method1("empty", (0, dtype));
+        return numpy.call_method1("empty", (0, typestr));
     }
     values.shrink_to_fit();
     let memory = Memory {
         address: values.as_mut_ptr().expose_provenance(),
         items: values.len(),
-        typestr: numpy.call_method1("dtype", (dtype,))?.getattr("str")?.extract()?,
+        typestr,
         _values: Box::new(values),
     };
     numpy.call_method1("asarray", (memory,))

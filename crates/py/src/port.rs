@@ -20,6 +20,15 @@ const CAPACITY: usize = 256 << 10;
 /// With less room than this at the end, what is left is moved to the beginning.
 const ROOM: usize = 64 << 10;
 
+/// A result that has brought this much is long.
+const LONG: usize = 1 << 20;
+
+/// The same where it is expected to be: as the one before it was.
+const EXPECTED_LONG: usize = 64 << 10;
+
+/// The last bytes of an expected result, which come one by one.
+const LAST: usize = 256 << 10;
+
 /// The buffer between a transport and asyncpg's protocol.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Port {
@@ -37,6 +46,15 @@ struct State {
     rows: Option<Arc<Mutex<Rows>>>,
     /// asyncpg's `data_received`; `None` once the connection is lost.
     receive: Option<Py<PyAny>>,
+    /// Told true where much is still to come, and false when no more is.
+    patience: Option<Py<PyAny>>,
+    patient: bool,
+    /// Bytes of this exchange.
+    received: usize,
+    /// Bytes that it may have in all; 0 where nobody knows.
+    expected: usize,
+    /// What is to be received before patience is worth it.
+    threshold: usize,
 }
 
 impl Port {
@@ -48,7 +66,7 @@ impl Port {
 #[pymethods]
 impl Port {
     #[new]
-    fn new(py: Python<'_>, receive: Py<PyAny>) -> PyResult<Self> {
+    fn new(py: Python<'_>, receive: Py<PyAny>, patience: Py<PyAny>) -> PyResult<Self> {
         let (block, view) = new_block(py, CAPACITY)?;
         let splitter = Splitter::default();
         let state = State {
@@ -59,6 +77,11 @@ impl Port {
             splitter,
             rows: None,
             receive: Some(receive),
+            patience: Some(patience),
+            patient: false,
+            received: 0,
+            expected: 0,
+            threshold: 0,
         };
         Ok(Self { state: Mutex::new(state) })
     }
@@ -82,8 +105,12 @@ impl Port {
         let mut state = self.state();
         let others = state.take(py, nbytes)?;
         let receive = state.receive.as_ref().map(|receive| receive.clone_ref(py));
-        // asyncpg may call back.
+        let patience = state.patience(py);
+        // Both may call back.
         drop(state);
+        if let Some((patience, patient)) = patience {
+            patience.call1(py, (patient,))?;
+        }
         match (others, receive) {
             (Some(others), Some(receive)) => receive.call1(py, (others,)).map(drop),
             _ => Ok(()),
@@ -91,31 +118,54 @@ impl Port {
     }
 
     /// Keeps the rows of the next exchange; false where those of one under way are kept.
-    fn keep(&self, rows: &PyRows) -> bool {
+    ///
+    /// `expected` is how many bytes may come; 0 where nobody knows.
+    fn keep(&self, rows: &PyRows, expected: usize) -> bool {
         let mut state = self.state();
         if state.rows.is_some() {
             return false;
         }
         state.rows = Some(rows.shared());
+        state.received = 0;
+        state.expected = expected;
+        state.threshold = if expected > LAST { EXPECTED_LONG } else { LONG };
         true
     }
 
+    /// Bytes that have come since rows were kept.
+    #[getter]
+    fn received(&self) -> usize {
+        self.state().received
+    }
+
+    /// Patience has brought too little: it is over until as much has come again as makes a result long.
+    fn hurry(&self) {
+        let mut state = self.state();
+        state.patient = false;
+        state.expected = 0;
+        state.threshold = state.received + LONG;
+    }
+
     /// Keeps no more rows: asyncpg gets what still comes.
-    fn keep_none(&self) {
-        self.state().rows = None;
+    fn keep_none(&self, py: Python<'_>) -> PyResult<()> {
+        let mut state = self.state();
+        state.rows = None;
+        let patience = state.patience(py);
+        drop(state);
+        patience.map_or(Ok(()), |(patience, patient)| patience.call1(py, (patient,)).map(drop))
     }
 
     /// Lets asyncpg's protocol go.
     fn close(&self) {
         let mut state = self.state();
-        let receive = (state.receive.take(), state.rows.take());
+        let held = (state.receive.take(), state.patience.take(), state.rows.take());
         drop(state);
-        drop(receive);
+        drop(held);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.state.try_lock() {
-            Ok(state) => visit.call(&state.receive),
+            Ok(state) => visit.call(&state.receive).and_then(|()| visit.call(&state.patience)),
             Err(_) => Ok(()),
         }
     }
@@ -153,12 +203,29 @@ impl State {
         Ok(())
     }
 
+    /// Whether the transport should wait for more at once, where that has changed, and who is to be told.
+    fn patience(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, bool)> {
+        let is_last = self.expected > 0 && self.received + LAST >= self.expected;
+        let patient = self.rows.is_some() && self.received >= self.threshold && !is_last;
+        if patient == self.patient {
+            return None;
+        }
+        self.patient = patient;
+        if is_last {
+            // If more comes than was expected, it is long anew.
+            self.expected = 0;
+            self.threshold = self.received + LONG;
+        }
+        self.patience.as_ref().map(|patience| (patience.clone_ref(py), patient))
+    }
+
     /// Keeps the rows among what has come; gives the other bytes.
     fn take<'py>(&mut self, py: Python<'py>, count: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if count > self.capacity - self.held.end {
             return Err(raise(Error::internal("the event loop has received more than there was room for")));
         }
         self.held.end += count;
+        self.received += count;
         let block = self.block.clone_ref(py);
         let others = block.get().read(py, |bytes| {
             let mut others = Others::default();

@@ -49,11 +49,13 @@ impl Plan {
         }
     }
 
-    /// No rows yet.
-    fn rows(&self) -> PyResult<PyRows> {
+    /// No rows yet, but room for as many as may come.
+    fn rows(&self, expected: u64) -> PyResult<PyRows> {
         let steps = plan(&self.columns, &self.fields)
             .map_err(|_| raise(Error::internal("a plan has been made that does not fit")))?;
-        Ok(PyRows(Arc::new(Mutex::new(Rows::new(steps, self.size)))))
+        let mut rows = Rows::new(steps, self.size);
+        rows.expect(expected);
+        Ok(PyRows(Arc::new(Mutex::new(rows))))
     }
 }
 

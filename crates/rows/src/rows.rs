@@ -7,6 +7,9 @@ use crate::{Failure, Fault};
 /// The length word of NULL.
 const NULL: u32 = u32::MAX;
 
+/// What is asked of the system at most for rows that may not come.
+const MOST_EXPECTED: usize = 256 << 20;
+
 /// Where the values go.
 #[derive(Debug)]
 pub enum Layout {
@@ -43,6 +46,23 @@ impl Rows {
         };
         let objects = steps.iter().any(Step::is_object).then(Vec::new);
         Self { steps, layout, count: 0, nulls: Vec::new(), failure: None, objects }
+    }
+
+    /// Makes room for so many rows, of which none may come: memory is held once it is written. Without it, what grows is
+    /// copied now and then.
+    pub fn expect(&mut self, rows: u64) {
+        let room = |size: usize| usize::try_from(rows).unwrap_or(0).saturating_mul(size).min(MOST_EXPECTED);
+        // Where there is no room, growing will tell.
+        let _ = match &mut self.layout {
+            Layout::Records { memory, size } => memory.try_reserve_exact(room(*size)),
+            Layout::Columns(columns) => {
+                let sizes = self.steps.iter().map(|step| step.size);
+                columns
+                    .iter_mut()
+                    .zip(sizes)
+                    .try_for_each(|(column, size)| column.try_reserve_exact(room(size)))
+            }
+        };
     }
 
     /// The rows so far.

@@ -1,6 +1,5 @@
 """asyncpg's connection, whose ``fetch`` knows dtypes."""
 
-import contextlib
 import functools
 from typing import Any
 
@@ -29,7 +28,7 @@ class Connection(asyncpg.Connection):
         """Stand between the transport and asyncpg's protocol."""
         super().__init__(protocol, transport, *arguments, **options)
         self._plans: dict[tuple[Any, Any], Plan] = {}
-        self._port = Port(protocol)
+        self._port = Port(protocol, transport)
         transport.set_protocol(self._port)
 
     def _plan(self, statement: Any, query: Query) -> Plan:
@@ -82,16 +81,14 @@ class Connection(asyncpg.Connection):
 
         with self._stmt_exclusive_section:
             timeout = self._protocol._get_timeout(timeout)
-            with self._logged(query, args, timeout):
+            # asyncpg has query loggers from 0.29 on.
+            if getattr(self, "_query_loggers", None):
+                with self._time_and_log(query.text, args, timeout):
+                    (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
+            else:
                 (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
         arrays: Result = result
         return arrays
-
-    def _logged(self, query: Query, args: Any, timeout: float | None) -> Any:
-        # asyncpg has query loggers from 0.29 on.
-        if getattr(self, "_query_loggers", None):
-            return self._time_and_log(query.text, args, timeout)
-        return contextlib.nullcontext()
 
 
 @functools.wraps(_connect)

@@ -49,7 +49,7 @@ class Cursor(theirs.Cursor):
             raise asyncpg.InterfaceError(message)
         plan = self._connection._plan(self._state, query)
         if self._exhausted:
-            return result(plan.layout, plan.core.rows(), [])
+            return result(plan.layout, plan.core.rows(0), [])
 
         def execute(protocol: Any, timeout: float | None) -> Any:
             return protocol.execute(self._state, self._portal_name, n, True, timeout)  # noqa: FBT003

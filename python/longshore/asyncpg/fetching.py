@@ -28,13 +28,19 @@ _BINARY = 1
 class Plan:
     """How the columns of a statement go into the fields of a dtype."""
 
-    __slots__ = ("core", "layout", "types")
+    __slots__ = ("bytes", "core", "layout", "rows", "types")
+
+    rows: int
+    """How many the last result had: the next is expected to be like it."""
+    bytes: int
+    """Likewise."""
 
     def __init__(self, core: _core.Plan, layout: Layout, types: Sequence[str]) -> None:
         """Keep the core's plan and what errors name."""
         self.core = core
         self.layout = layout
         self.types = types
+        self.rows = self.bytes = 0
 
     def refusal(self, column: int, row: int, what: str, hint: str) -> DTypeError:
         """Give the error of a value."""
@@ -77,11 +83,12 @@ async def fetch(
 ) -> tuple[Result, Any, int]:
     """Run a statement and give its arrays, its status, and the number of rows."""
     protocol = connection._protocol
-    # What still comes for a statement that is being cancelled must not look like rows of this one.
-    timeout = await _settled(protocol, timeout)
-    rows = plan.core.rows()
+    if protocol._is_cancelling():
+        # What still comes for a statement that is being cancelled must not look like rows of this one.
+        timeout = await _settled(protocol, timeout)
+    rows = plan.core.rows(plan.rows)
     port = connection._port.core
-    if not port.keep(rows):
+    if not port.keep(rows, plan.bytes):
         message = "cannot perform operation: another operation is in progress"
         raise asyncpg.InterfaceError(message)
     try:
@@ -90,12 +97,11 @@ async def fetch(
         port.keep_none()
     count = rows.count
     _check(connection, plan, rows, status, len(records))
+    plan.rows, plan.bytes = count, port.received
     return result(plan.layout, rows, records), status, count
 
 
 async def _settled(protocol: Any, timeout: float | None) -> float | None:
-    if not protocol._is_cancelling():
-        return timeout
     loop = asyncio.get_running_loop()
     started = loop.time()
     budget = protocol._get_timeout(timeout)

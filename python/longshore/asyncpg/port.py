@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from longshore import _core
+from longshore.asyncpg.patience import Patience
 
 __all__ = ["Port"]
 
@@ -17,10 +18,11 @@ class Port(asyncio.BufferedProtocol):
     # Attributes instead of methods: the event loop calls the core without a frame of Python in between.
     __slots__ = ("buffer_updated", "core", "eof_received", "get_buffer", "pause_writing", "protocol", "resume_writing")
 
-    def __init__(self, protocol: Any) -> None:
-        """Stand before ``protocol``."""
+    def __init__(self, protocol: Any, transport: Any) -> None:
+        """Stand between ``transport`` and ``protocol``."""
         self.protocol = protocol
-        self.core = _core.Port(protocol.data_received)
+        patience = Patience(transport)
+        self.core = patience.core = _core.Port(protocol.data_received, patience.change)
         self.get_buffer = self.core.get_buffer  # type: ignore[method-assign]
         self.buffer_updated = self.core.buffer_updated  # type: ignore[method-assign]
         self.eof_received = protocol.eof_received  # type: ignore[method-assign]
