@@ -26,8 +26,8 @@ const LONG: usize = 1 << 20;
 /// The same where it is expected to be: as the one before it was.
 const EXPECTED_LONG: usize = 64 << 10;
 
-/// The last bytes of an expected result, which come one by one.
-const LAST: usize = 256 << 10;
+/// The last bytes of an expected result, which come piece by piece: more than what patience waits for.
+const LAST: usize = 160 << 10;
 
 /// The buffer between a transport and asyncpg's protocol.
 #[pyclass(frozen, module = "longshore._core")]

@@ -7,6 +7,9 @@
 mod block;
 mod fault;
 mod field;
+// Tests build it too, so that it keeps up with what it calls.
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod native;
 mod plan;
 mod rows;

@@ -23,7 +23,7 @@ fn attoseconds(unit: &Unit) -> Option<i128> {
         "as" => 1,
         _ => return None,
     };
-    (unit.multiple > 0).then(|| one * i128::from(unit.multiple))
+    (unit.multiple > 0).then_some(one)?.checked_mul(i128::from(unit.multiple))
 }
 
 /// What a count is multiplied with or divided by.
@@ -32,8 +32,8 @@ pub(crate) enum Scale {
     One,
     Times(i64),
     Divide(i64),
-    /// Neither unit is a multiple of the other, or not of one that 64 bits hold.
-    Ratio(i128, i128),
+    /// Neither unit is a multiple of the other: so many of the one are so many of the other.
+    Ratio(i64, i64),
     /// So many months since 1970.
     Months(i64),
 }
@@ -48,7 +48,7 @@ pub(crate) enum Rest {
 }
 
 impl Scale {
-    /// From microseconds to `unit`; `None` where a duration has no such unit.
+    /// From microseconds to `unit`; `None` where a duration has no such unit, or 64 bits no such number.
     pub(crate) fn of(unit: &Unit, rest: Rest) -> Option<Self> {
         if rest == Rest::Floor && unit.multiple > 0 {
             match unit.name.as_str() {
@@ -60,23 +60,32 @@ impl Scale {
         let unit = attoseconds(unit)?;
         let times = i64::try_from(MICROSECOND / unit).ok().filter(|_| MICROSECOND % unit == 0);
         let divide = i64::try_from(unit / MICROSECOND).ok().filter(|_| unit % MICROSECOND == 0);
-        Some(match (times, divide) {
-            (Some(1), _) => Self::One,
-            (Some(times), _) => Self::Times(times),
-            (_, Some(divide)) => Self::Divide(divide),
-            _ => Self::Ratio(MICROSECOND, unit),
-        })
+        match (times, divide) {
+            (Some(1), _) => Some(Self::One),
+            (Some(times), _) => Some(Self::Times(times)),
+            (_, Some(divide)) => Some(Self::Divide(divide)),
+            _ => reduced(MICROSECOND, unit),
+        }
     }
 
     /// `microseconds` in the unit; `None` beyond 64 bits, of which the least is NumPy's NaT.
     #[inline]
     pub(crate) fn apply(self, microseconds: i64, rest: Rest) -> Option<i64> {
+        match self {
+            Self::One => (microseconds != i64::MIN).then_some(microseconds),
+            _ => self.scaled(microseconds, rest),
+        }
+    }
+
+    fn scaled(self, microseconds: i64, rest: Rest) -> Option<i64> {
         let scaled = match self {
             Self::One => microseconds,
             Self::Times(factor) => microseconds.checked_mul(factor)?,
             Self::Divide(divisor) if rest == Rest::Floor => floor(microseconds, divisor),
             Self::Divide(divisor) => truncate(microseconds, divisor),
-            Self::Ratio(factor, divisor) => ratio(i128::from(microseconds), factor, divisor, rest)?,
+            Self::Ratio(factor, divisor) => {
+                ratio(i128::from(microseconds), i128::from(factor), i128::from(divisor), rest)?
+            }
             Self::Months(count) => months(microseconds.div_euclid(DAY)).div_euclid(count),
         };
         (scaled != i64::MIN).then_some(scaled)
@@ -108,11 +117,20 @@ impl Scale {
             Self::One => (1, 1),
             Self::Times(factor) => (i128::from(factor), 1),
             Self::Divide(divisor) => (1, i128::from(divisor)),
-            Self::Ratio(factor, divisor) => (factor, divisor),
+            Self::Ratio(factor, divisor) => (i128::from(factor), i128::from(divisor)),
             Self::Months(_) => return None,
         };
         ratio(microseconds, factor, divisor, rest).filter(|scaled| *scaled != i64::MIN)
     }
+}
+
+/// The two numbers without their common divisors.
+fn reduced(factor: i128, divisor: i128) -> Option<Scale> {
+    let (mut common, mut rest) = (factor, divisor);
+    while rest != 0 {
+        (common, rest) = (rest, common % rest);
+    }
+    Some(Scale::Ratio(i64::try_from(factor / common).ok()?, i64::try_from(divisor / common).ok()?))
 }
 
 fn ratio(count: i128, factor: i128, divisor: i128, rest: Rest) -> Option<i64> {
@@ -196,6 +214,7 @@ mod tests {
         assert_eq!(scale("M", 3, Rest::Floor).apply_days(89), Some(0));
         assert_eq!(scale("M", 3, Rest::Floor).apply_days(90), Some(1));
         assert!(Scale::of(&Unit { name: "M".to_owned(), multiple: 1 }, Rest::Truncate).is_none());
+        assert!(Scale::of(&Unit { name: "W".to_owned(), multiple: i64::MAX }, Rest::Floor).is_none());
         assert!(Scale::of(&Unit { name: "generic".to_owned(), multiple: 1 }, Rest::Floor).is_none());
     }
 

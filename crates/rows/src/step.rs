@@ -76,7 +76,9 @@ impl Step {
     }
 
     /// Writes `cell` into its field, which holds zeros.
-    #[inline]
+    // A call for each cell would cost as much as the cell itself.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(crate) fn write(&mut self, cell: &[u8], into: &mut [u8]) -> Result<(), Fault> {
         match self.action {
             Action::Bool => into[0] = u8::from(fixed::<1>(cell)? != [0]),

@@ -1,0 +1,5 @@
+//! PostgreSQL's rows beside asyncpg, from arbitrary bytes into every kind of field.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| longshore_rows::fuzzing::stream(bytes));
