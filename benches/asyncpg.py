@@ -36,8 +36,8 @@ FROM generate_series(1::int8, $1) AS i"""
 
 KINDS = ["?"] * 2 + ["i8"] * 5 + ["f4"] + ["M8[us]"] * 4 + ["m8[us]"] * 2 + ["S16"] * 2 + ["S5", "S10"]
 FIELDS: Any = [(f"f{number}", kind) for number, kind in enumerate(KINDS)]
-DTYPE = np.dtype(FIELDS)
-BLOCKS = np.dtype(FIELDS, metadata={"blocks": True})
+RECORDS = set_query_dtype("SELECT * FROM published", np.dtype(FIELDS))
+BLOCKS = set_query_dtype("SELECT * FROM published", np.dtype(FIELDS, metadata={"blocks": True}))
 
 
 class Client:
@@ -73,8 +73,8 @@ MODES: dict[str, Callable[[Client], Coroutine[Any, Any, Any]]] = {
     "min": lambda client: client.connection.fetchval("SELECT count(published) FROM published"),
     "dummy": lambda client: client.connection.executemany("SELECT * FROM published", [()]),
     "record": lambda client: client.connection.fetch("SELECT * FROM published"),
-    "numpy": lambda client: client.connection.fetch(set_query_dtype("SELECT * FROM published", DTYPE)),
-    "block": lambda client: client.connection.fetch(set_query_dtype("SELECT * FROM published", BLOCKS)),
+    "numpy": lambda client: client.connection.fetch(RECORDS),
+    "block": lambda client: client.connection.fetch(BLOCKS),
 }
 
 

@@ -212,6 +212,24 @@ def test_codecs_of_the_users_are_honoured(run: Run, url: str) -> None:
     run(fetch())
 
 
+def test_text_in_another_encoding_is_refused(run: Run, url: str) -> None:
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        query = "SELECT U&'\\00e4'::text AS t, '\\x00ff'::bytea AS y"
+        await connection.execute("SET client_encoding TO 'LATIN1'")
+        for dtype in ("U1", "S2"):
+            with pytest.raises(DTypeError, match=r"dtype\[0\] 't' = .*client_encoding"):
+                await connection.fetch(set_query_dtype(query, [("t", dtype), ("y", "S2")]))
+        array, _ = await connection.fetch(set_query_dtype(query, [("t", "O"), ("y", "S2")]))
+        assert array.tolist() == [("ä", b"\x00\xff")]
+        await connection.execute("SET client_encoding TO 'UTF8'")
+        array, _ = await connection.fetch(set_query_dtype(query, [("t", "U1"), ("y", "S2")]))
+        assert array.tolist() == [("ä", b"\x00\xff")]
+        await connection.close()
+
+    run(fetch())
+
+
 def test_a_decoder_that_fails_is_an_error(run: Run, url: str) -> None:
     async def fetch() -> None:
         def fail(text: str) -> None:

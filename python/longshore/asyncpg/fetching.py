@@ -24,20 +24,27 @@ Execute = Callable[[Any, float | None], Awaitable[tuple[Sequence[Any], bytes | N
 # PG_FORMAT_BINARY of asyncpg.
 _BINARY = 1
 
+# bytea, bit, varbit and uuid, whose S is no text.
+_BYTES = {17, 1560, 1562, 2950}
+
 
 class Plan:
     """How the columns of a statement go into the fields of a dtype."""
 
-    __slots__ = ("bytes", "core", "layout", "rows", "types")
+    __slots__ = ("bytes", "core", "layout", "rows", "text", "types")
 
     rows: int
     """How many the last result had: the next is expected to be like it."""
     bytes: int
     """Likewise."""
 
-    def __init__(self, core: _core.Plan, layout: Layout, types: Sequence[str]) -> None:
+    text: int | None
+    """The first field of text, if one is."""
+
+    def __init__(self, core: _core.Plan, layout: Layout, types: Sequence[str], text: int | None) -> None:
         """Keep the core's plan and what errors name."""
         self.core = core
+        self.text = text
         self.layout = layout
         self.types = types
         self.rows = self.bytes = 0
@@ -66,7 +73,12 @@ def plan(settings: Any, statement: Any, query: Query) -> Plan:
         hint = "see the guide for the dtypes of each type, or ask for a field of dtype O"
         message = f"{_place(layout, core)} does not match PostgreSQL {native}: {hint}"
         raise DTypeError(message, hint=hint, column=name, native_type=native)
-    return Plan(core, layout, types)
+    texts = (index for index, (oid, _) in enumerate(columns) if _is_text(layout.dtypes[index].kind, oid))
+    return Plan(core, layout, types, next(texts, None))
+
+
+def _is_text(kind: str, oid: int) -> bool:
+    return kind == "U" or (kind == "S" and oid not in _BYTES)
 
 
 def _place(layout: Layout, column: int) -> str:
@@ -83,6 +95,8 @@ async def fetch(
 ) -> tuple[Result, Any, int]:
     """Run a statement and give its arrays, its status, and the number of rows."""
     protocol = connection._protocol
+    if plan.text is not None and protocol.get_settings().get_text_codec().name != "utf-8":
+        raise _foreign_text(plan.layout, plan.text)
     if protocol._is_cancelling():
         # What still comes for a statement that is being cancelled must not look like rows of this one.
         timeout = await _settled(protocol, timeout)
@@ -99,6 +113,12 @@ async def fetch(
     _check(connection, plan, rows, status, len(records))
     plan.rows, plan.bytes = count, port.received
     return result(plan.layout, rows, records), status, count
+
+
+def _foreign_text(layout: Layout, column: int) -> DTypeError:
+    hint = "SET client_encoding TO 'UTF8', or ask for a field of dtype O"
+    text = f"{_place(layout, column)} takes text in UTF-8, and the session's client_encoding is another; {hint}"
+    return DTypeError(text, hint=hint, column=layout.names[column])
 
 
 async def _settled(protocol: Any, timeout: float | None) -> float | None:
