@@ -57,7 +57,7 @@ def test_the_connections_own_time_out_counts(run: Run, url: str) -> None:
 def test_a_cancelled_task_leaves_the_connection_usable(query: str, run: Run, url: str) -> None:
     async def fetch() -> None:
         connection = await asyncpg.connect(url)
-        # Not in between: a cancel request that overtakes its statement stops nothing, with asyncpg's own fetch too.
+        # Not in between: the protocol does not promise that a cancel request which comes early stops anything.
         for pause in (0.0, 0.1, 0.3):
             task = asyncio.create_task(connection.fetch(query))
             await asyncio.sleep(pause)
