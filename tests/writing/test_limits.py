@@ -191,3 +191,38 @@ def test_a_server_that_only_speaks_the_wire(questdb: QuestDB, mode: Any) -> None
         longshore.write_sql(pa.table({"n": [1]}), "odd_boats", questdb.url(), if_exists=mode, key=key)
     with pytest.raises(longshore.Error, match="odd_boats"):
         longshore.read_sql("SELECT * FROM odd_boats", questdb.url())
+
+
+#: A column's type, values that it takes, one that it does not, and what is said of that.
+WITHOUT_NULLS: dict[str, tuple[str, pa.Array, Any, str]] = {
+    "int4": ("int4", pa.array([-(2**31), 0, 7, 2**31 - 1], pa.int32()), None, ""),
+    "int8": ("int8", pa.array([-(2**63), 0, 7, 2**63 - 1]), None, ""),
+    "float8": ("float8", pa.array([-0.0, 5e-324, 0.1, float("inf")]), None, ""),
+    "date": ("date", pa.array([-719_162, 0, 10_957, 2_932_896], pa.date32()), -(2**31) + 10_956, "beyond"),
+    "numeric": (
+        "numeric(6,2)",
+        pa.array([D("-9999.99"), D("0.00"), D("0.01"), D("100.00")], pa.decimal128(12, 2)),
+        D("10000.00"),
+        "4 digits before the point",
+    ),
+    "text": ("text", pa.array(["", "ä", "x" * 300, "\N{GRINNING FACE}"]), "a\0b", "zero bytes"),
+    "varchar": ("varchar(3)", pa.array(["", "äöü", "abc", "\N{GRINNING FACE}" * 3]), "abcd", "4 characters"),
+    "bpchar": ("char(2)", pa.array(["ab", "äö", "cd", "ef"]), "abc", "3 characters"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_NULLS)
+def test_columns_without_nulls(url: str, harbour: str, postgres: Endpoint, name: str) -> None:
+    native, values, wrong, says = WITHOUT_NULLS[name]
+    postgres.psql(f"CREATE TABLE {harbour}.t (n int, v {native})")
+    # What comes before and after a slice is none of it.
+    outer = pa.concat_arrays([pa.array([wrong], values.type), values, pa.array([wrong], values.type)])
+    inner = pa.table({"n": pa.array([1, 2, 3, 4], pa.int32()), "v": outer.slice(1, 4)})
+    assert longshore.write_sql(inner, f"{harbour}.t", url, if_exists="append") == 4
+    assert rows(url, f"SELECT n, v FROM {harbour}.t ORDER BY n") == list(enumerate(values.to_pylist(), 1))
+    if wrong is None:
+        return
+    with pytest.raises(longshore.DataError, match=says) as caught:
+        longshore.write_sql(pa.table({"v": outer.slice(1)}), f"{harbour}.t", url, if_exists="append")
+    assert (caught.value.column, caught.value.row) == ("v", 4)
+    assert postgres.psql(f"SELECT count(*) FROM {harbour}.t") == "4"

@@ -27,10 +27,16 @@ pub struct Items<'a> {
 /// Values that are all of one form.
 #[derive(Clone, Copy, Debug)]
 pub enum Uniform<'a> {
+    /// Integers with a sign, of 32 bits.
+    Int32(&'a [i32]),
     /// Integers with a sign.
     Int(&'a [i64]),
     /// Doubles.
     Double(&'a [f64]),
+    /// Decimals, and their scale.
+    Decimal(&'a [i128], i8),
+    /// Days since 1970-01-01.
+    Date(&'a [i32]),
     /// Texts.
     Text(&'a arrow_array::StringArray),
 }
@@ -96,8 +102,11 @@ impl<'a> Items<'a> {
             return None;
         }
         match &self.values {
+            Values::Int32(values) => Some(Uniform::Int32(values)),
             Values::Int64(values) => Some(Uniform::Int(values)),
             Values::Float64(values) => Some(Uniform::Double(values)),
+            Values::Decimal128(values, scale) => Some(Uniform::Decimal(values, *scale)),
+            Values::Date32(values) => Some(Uniform::Date(values)),
             Values::Text(array) => Some(Uniform::Text(array)),
             _ => None,
         }

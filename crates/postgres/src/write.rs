@@ -11,6 +11,7 @@ mod place;
 mod replace;
 mod rows;
 mod stage;
+mod swift;
 mod target;
 mod text;
 mod upsert;

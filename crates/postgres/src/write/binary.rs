@@ -118,9 +118,7 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
         (Class::Bytes, Item::Bytes(value)) => return bytes(&[], value, out),
         (Class::Uuid, Item::Uuid(value)) => fixed(**value, out),
         (Class::Date, Item::Date(days)) => {
-            // The least number stands for -infinity.
-            let days = days.checked_sub(EPOCH_DAYS).filter(|days| *days != i32::MIN).ok_or_else(beyond)?;
-            fixed(days.to_be_bytes(), out);
+            fixed(self::days(*days).ok_or_else(beyond)?.to_be_bytes(), out);
         }
         (Class::Time, Item::Time(value, unit)) => {
             fixed(fit::moment(native, *value, *unit)?.to_be_bytes(), out);
@@ -145,7 +143,7 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
 }
 
 #[inline]
-fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) {
+pub(super) fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) {
     const { assert!(N < 256) };
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // below 256
     out.extend_from_slice(&(N as i32).to_be_bytes());
@@ -153,13 +151,19 @@ fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) {
 }
 
 #[inline]
-fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
+pub(super) fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
     let length = i32::try_from(prefix.len() + value.len())
         .map_err(|_| Odd::fault("PostgreSQL's values have 1 GiB at most"))?;
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(prefix);
     out.extend_from_slice(value);
     Ok(())
+}
+
+/// Days as the server counts them. The least number stands for -infinity there.
+#[inline]
+pub(super) fn days(days: i32) -> Option<i32> {
+    days.checked_sub(EPOCH_DAYS).filter(|days| *days != i32::MIN)
 }
 
 fn interval(months: i32, days: i32, microseconds: i64, out: &mut Vec<u8>) {

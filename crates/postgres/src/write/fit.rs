@@ -48,6 +48,11 @@ pub(super) fn plain(digits: &str, scale: i8) -> String {
     text
 }
 
+/// How many characters a column has at most, where it is bound.
+pub(super) fn most_characters(native: &Type) -> Option<usize> {
+    usize::try_from(native.modifier - 4).ok().filter(|_| matches!(native.name.as_str(), "varchar" | "bpchar"))
+}
+
 /// Text of as many characters as the column has, at most. The server would cut blanks at its end.
 pub(super) fn length(native: &Type, value: &str) -> Result<(), Odd> {
     if value.as_bytes().contains(&0) {
@@ -56,11 +61,8 @@ pub(super) fn length(native: &Type, value: &str) -> Result<(), Odd> {
             "write it as bytes, into a bytea column",
         ));
     }
-    let most = usize::try_from(native.modifier - 4)
-        .ok()
-        .filter(|_| matches!(native.name.as_str(), "varchar" | "bpchar"));
     // As many bytes or fewer are as many characters or fewer.
-    let Some(most) = most.filter(|most| value.len() > *most) else { return Ok(()) };
+    let Some(most) = most_characters(native).filter(|most| value.len() > *most) else { return Ok(()) };
     let count = value.chars().count();
     if count <= most {
         return Ok(());

@@ -108,11 +108,10 @@ impl Header {
         let scale = u16::try_from(self.scale).ok().filter(|scale| *scale < 1 << 14).ok_or_else(beyond)?;
         let sign = if self.is_negative && count > 0 { NEGATIVE } else { POSITIVE };
         let length = i32::from(number) * 2 + 8;
-        out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&number.to_be_bytes());
-        out.extend_from_slice(&weight.to_be_bytes());
-        out.extend_from_slice(&sign.to_be_bytes());
-        out.extend_from_slice(&scale.to_be_bytes());
+        let [l1, l2, l3, l4] = length.to_be_bytes();
+        let ([n1, n2], [w1, w2]) = (number.to_be_bytes(), weight.to_be_bytes());
+        let ([s1, s2], [d1, d2]) = (sign.to_be_bytes(), scale.to_be_bytes());
+        out.extend_from_slice(&[l1, l2, l3, l4, n1, n2, w1, w2, s1, s2, d1, d2]);
         groups.for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
         Ok(())
     }

@@ -5,6 +5,7 @@ use arrow_schema::FieldRef;
 use longshore_cells::{Item, Items, Odd};
 use longshore_core::{Error, Load, Place, Result};
 
+use super::swift::Swift;
 use super::target::Target;
 use super::{binary, fit, place, text, value};
 use crate::connection::Connection;
@@ -73,9 +74,14 @@ impl Rows {
         let columns = self.columns.iter().zip(batch.columns());
         let items =
             columns.map(|(column, array)| Items::new(array, &column.field)).collect::<Result<Vec<_>>>()?;
+        let swift: Vec<_> = if self.is_binary {
+            self.columns.iter().zip(&items).map(|(it, items)| Swift::of(items, &it.native)).collect()
+        } else {
+            Vec::new()
+        };
         for row in 0..batch.num_rows() {
             if self.is_binary {
-                self.binary_row(&items, row)?;
+                self.binary_row(&items, &swift, row)?;
             } else {
                 self.text_row(&items, row)?;
             }
@@ -87,16 +93,16 @@ impl Rows {
         Ok(())
     }
 
-    fn binary_row(&mut self, items: &[Items<'_>], row: usize) -> Result<()> {
+    fn binary_row(&mut self, items: &[Items<'_>], swift: &[Option<Swift<'_>>], row: usize) -> Result<()> {
         let Self { columns, message, count, .. } = self;
         let number = i16::try_from(columns.len()).unwrap_or(i16::MAX);
         message.extend_from_slice(&number.to_be_bytes());
-        for (column, items) in columns.iter().zip(items) {
-            let item = items.get(row);
-            column
-                .refuse_null(&item)
-                .and_then(|()| binary::put(&column.native, &item, message))
-                .map_err(|odd| fault(odd, column, *count + row as u64, &item))?;
+        for ((column, items), swift) in columns.iter().zip(items).zip(swift) {
+            let put = match swift {
+                Some(swift) => swift.put(row, &column.native, message),
+                None => column.put(&items.get(row), message),
+            };
+            put.map_err(|odd| fault(odd, column, *count + row as u64, &items.get(row)))?;
         }
         Ok(())
     }
@@ -157,6 +163,11 @@ pub(super) fn refuse_fewer(wanted: &str, taken: u64) -> Result<()> {
 }
 
 impl Column {
+    fn put(&self, item: &Item<'_>, message: &mut Vec<u8>) -> Result<(), Odd> {
+        self.refuse_null(item)?;
+        binary::put(&self.native, item, message)
+    }
+
     /// Equal keys could not be told apart.
     fn refuse_null(&self, item: &Item<'_>) -> Result<(), Odd> {
         if self.is_key && matches!(item, Item::Null) {

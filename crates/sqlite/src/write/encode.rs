@@ -98,6 +98,7 @@ impl Encoder {
     /// Whether what is stored of `values`, none of them NaN, is each as it is.
     pub(super) fn keeps(&self, values: Uniform<'_>) -> bool {
         match values {
+            Uniform::Int32(_) | Uniform::Decimal(..) | Uniform::Date(_) => false,
             Uniform::Int(_) => {
                 matches!(self.class, Class::Int | Class::Float | Class::Fraction | Class::Number | Class::Any)
                     && self.affinity != Affinity::Real
