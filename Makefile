@@ -36,6 +36,7 @@ test-python: $(VENV)/.longshore
 # MySQL's results reach the same frames as PostgreSQL's, which are tested here, and SQLite's writes come from the same.
 test-oldest: $(OLDEST)/.longshore
 	$(OLDEST)/bin/python $(PYTEST) tests --ignore=tests/mysql --ignore=tests/sqlite/test_writing.py \
+		--ignore=tests/sqlite/test_batches.py \
 		--deselect=tests/test_cuts.py --deselect=tests/writing/test_faults.py
 
 # The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
