@@ -220,8 +220,10 @@ def test_text_in_another_encoding_is_refused(run: Run, url: str) -> None:
         for dtype in ("U1", "S2"):
             with pytest.raises(DTypeError, match=r"dtype\[0\] 't' = .*client_encoding"):
                 await connection.fetch(set_query_dtype(query, [("t", dtype), ("y", "S2")]))
+        # asyncpg 0.27 makes a pair of it.
+        own = await connection.fetchrow(query)
         array, _ = await connection.fetch(set_query_dtype(query, [("t", "O"), ("y", "S2")]))
-        assert array.tolist() == [("ä", b"\x00\xff")]
+        assert array.tolist() == [(own["t"], b"\x00\xff")]
         await connection.execute("SET client_encoding TO 'UTF8'")
         array, _ = await connection.fetch(set_query_dtype(query, [("t", "U1"), ("y", "S2")]))
         assert array.tolist() == [("ä", b"\x00\xff")]
