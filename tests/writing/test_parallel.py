@@ -111,7 +111,7 @@ def test_batch_size_cuts_batches_of_any_type(size: int, harbour: str, url: str, 
         {
             "n": numbers,
             "d": pa.array(["a", None, "b", "a", "b", None, "a", "c"]).dictionary_encode(),
-            "r": pa.RunEndEncodedArray.from_arrays(pa.array([3, 5, 8], pa.int32()), pa.array([1, None, 2])),
+            "r": pa.RunEndEncodedArray.from_arrays([3, 5, 8], [1, None, 2]),
             "l": pa.array([[n] * n for n in range(8)]),
             "s": pa.StructArray.from_arrays([numbers], ["a"]),
             "b": pa.array([n % 2 == 0 for n in range(8)]),
