@@ -132,7 +132,9 @@ impl Opening<'_> {
         // Python tells of a Ctrl-C only once.
         let is_stopped = matches!(failed.error.kind(), Kind::Interrupted | Kind::Cancelled);
         match failed.session {
-            Some(session) if self.is_unasked() && !is_stopped && self.watch.check().is_ok() => {
+            Some(mut session) if self.is_unasked() && !is_stopped && self.watch.check().is_ok() => {
+                // The end of its transaction had a deadline of its own.
+                session.attend(self.watch);
                 self.read_serially(session)
             }
             session => Err(Failed { error: failed.error, session }),

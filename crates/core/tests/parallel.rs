@@ -133,6 +133,22 @@ fn parts_that_nobody_asked_for() {
 }
 
 #[test]
+fn what_is_read_instead_of_parts_hears_its_own_caller() {
+    let (server, direct) = database();
+    server.divides_unasked.store(true, Ordering::SeqCst);
+    server.loses_snapshot.store(true, Ordering::SeqCst);
+    let mut unasked = request("1,hang", 2, Delivery::Ordered);
+    unasked.split = Some(Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() });
+    let stop = Arc::new(Stop::default());
+    let mut batches = open_read(&direct, &unasked, &Watch::new(stop.clone(), None)).unwrap().batches;
+    assert!(batches.next().unwrap().is_ok());
+    stop.0.store(true, Ordering::SeqCst);
+    assert_eq!(batches.next().unwrap().unwrap_err().kind(), Kind::Cancelled);
+    drop(batches);
+    assert_closed(server);
+}
+
+#[test]
 fn a_part_that_cannot_begin_fails_the_whole() {
     let (server, direct) = database();
     let error = open(&direct, "1 unreadable 3", 3, Delivery::Ordered).map(drop).unwrap_err();
