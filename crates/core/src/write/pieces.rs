@@ -55,7 +55,9 @@ impl<'a, I: Iterator<Item = Result<RecordBatch>>> Pieces<'a, I> {
         if rows == all {
             return Some(Piece { batch, first, bytes });
         }
-        let piece = Piece { batch: batch.slice(from, rows), first, bytes: bytes * rows as u64 / all as u64 };
+        // Below the whole's bytes: it fits.
+        let share = u128::from(bytes) * rows as u128 / all as u128;
+        let piece = Piece { batch: batch.slice(from, rows), first, bytes: share.try_into().unwrap_or(bytes) };
         if from + rows < all {
             self.rest = Some((batch, from + rows, bytes));
         }
