@@ -2,6 +2,8 @@
 
 mod copy;
 pub(crate) mod pipeline;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -428,7 +430,12 @@ impl Connection {
     /// Waits for the exchange's end, whatever it is: a socket that is cut is one, too.
     fn finishes_within(&mut self, milliseconds: u64) -> bool {
         self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
-        !matches!(self.finish(), Err(error) if error.kind() == Kind::Timeout)
+        // An error of the server's comes before the end, and is told in the place of whatever kept the end away.
+        let outcome = self.finish().or_else(|error| match self.exchange {
+            Exchange::Idle => Err(error),
+            _ => self.finish(),
+        });
+        !matches!(outcome, Err(error) if error.kind() == Kind::Timeout)
     }
 
     /// Whether the server waits for the next statement.
