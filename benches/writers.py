@@ -10,10 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import adbc_driver_postgresql.dbapi
+import adbc_driver_sqlite.dbapi
+import polars as pl
 import psutil
+import psycopg
 import pyarrow as pa
+import pymysql
+import sqlalchemy
 
+import longshore
 from benches.drain_sqlite import path
 
 TABLE = "written"
@@ -29,16 +37,22 @@ class Writer:
     is_slow: bool = False
 
 
+def _empty(data: pa.Table, url: str) -> None:
+    """Make the table without rows: to drop those of the writer before is no work of the next."""
+    longshore.write_sql(data.slice(0, 0), TABLE, url, if_exists="replace")
+
+
 def _table(data: pa.Table, _file: Path, _url: str) -> pa.Table:
     return data
 
 
 def _doubles(data: pa.Table, _file: Path, _url: str) -> pa.Table:
     """Give the table without decimals, which pandas has as objects only and ADBC's SQLite not at all."""
-    fields = [
-        pa.field(field.name, pa.float64() if pa.types.is_decimal(field.type) else field.type) for field in data.schema
-    ]
-    return data.cast(pa.schema(fields))
+    # By way of text: pyarrow's own cast is not to the nearest double, and what is no cent is refused as one.
+    for at, field in enumerate(data.schema):
+        if pa.types.is_decimal(field.type):
+            data = data.set_column(at, field.name, data.column(at).cast(pa.string()).cast(pa.float64()))
+    return data
 
 
 def _frame(data: pa.Table, file: Path, url: str) -> Any:
@@ -46,33 +60,23 @@ def _frame(data: pa.Table, file: Path, url: str) -> Any:
 
 
 def _longshore(data: Any, url: str) -> None:
-    import longshore
-
     longshore.write_sql(data, TABLE, url, if_exists="truncate" if url.startswith("postgresql") else "replace")
 
 
 def _longshore_in_parallel(data: Any, url: str) -> None:
-    import longshore
-
     longshore.write_sql(data, TABLE, url, if_exists="replace", parallel=2)
 
 
 def _psql(url: str, sql: str) -> None:
-    import psycopg
-
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(sql.encode())
 
 
 def _copied(data: pa.Table, file: Path, url: str) -> Path:
     """Have the server write the file that it is to load."""
-    import psycopg
-
-    import longshore
-
     binary = file.with_suffix(".copy")
-    longshore.write_sql(data if not binary.exists() else data.slice(0, 0), TABLE, url, if_exists="replace")
     if not binary.exists():
+        longshore.write_sql(data, TABLE, url, if_exists="replace")
         with (
             psycopg.connect(url) as connection,
             connection.cursor() as cursor,
@@ -80,6 +84,7 @@ def _copied(data: pa.Table, file: Path, url: str) -> Path:
             cursor.copy(f"COPY {TABLE} TO STDOUT (FORMAT binary)") as rows,
         ):
             opened.writelines(rows)
+        _empty(data, url)
     return binary
 
 
@@ -102,9 +107,7 @@ def _copy_halves(halves: list[Path], url: str) -> None:
 
 
 def _adbc_postgresql(data: pa.Table, url: str) -> None:
-    from adbc_driver_postgresql import dbapi
-
-    with dbapi.connect(url) as connection, connection.cursor() as cursor:
+    with adbc_driver_postgresql.dbapi.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {TABLE}")
         cursor.adbc_ingest(TABLE, data, mode="append")
         connection.commit()
@@ -112,8 +115,6 @@ def _adbc_postgresql(data: pa.Table, url: str) -> None:
 
 def _to_sql(scheme: str) -> Callable[[Any, str], None]:
     def write(frame: Any, url: str) -> None:
-        import sqlalchemy
-
         engine = sqlalchemy.create_engine(scheme + url[url.index("://") :].partition("?")[0])
         frame.to_sql("written_by_pandas", engine, if_exists="replace", index=False, chunksize=10_000)
 
@@ -121,8 +122,6 @@ def _to_sql(scheme: str) -> Callable[[Any, str], None]:
 
 
 def _polars(data: pa.Table, _file: Path, _url: str) -> Any:
-    import polars as pl
-
     return pl.from_arrow(data)
 
 
@@ -130,25 +129,18 @@ def _write_database(frame: Any, url: str) -> None:
     frame.write_database("written_by_polars", url, engine="adbc", if_table_exists="replace")
 
 
-def _exported(data: pa.Table, file: Path, url: str) -> Path:
-    """Write the file that MariaDB is to load, and make the table."""
-    import longshore
-
+def _exported(data: pa.Table, file: Path, _url: str) -> Path:
+    """Write the file that MariaDB is to load."""
     text = file.with_suffix(".csv")
     if not text.exists():
         with text.open("w", newline="") as opened:
             csv.writer(opened, lineterminator="\n").writerows(
                 zip(*(column.to_pylist() for column in data), strict=True)
             )
-    longshore.write_sql(data.slice(0, 0), TABLE, url, if_exists="replace")
     return text
 
 
 def _load_data(text: Path, url: str) -> None:
-    from urllib.parse import urlsplit
-
-    import pymysql
-
     parts = urlsplit(url)
     place: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "user": parts.username}
     with (
@@ -162,9 +154,7 @@ def _load_data(text: Path, url: str) -> None:
 
 
 def _adbc_sqlite(data: pa.Table, url: str) -> None:
-    from adbc_driver_sqlite import dbapi
-
-    with dbapi.connect(path(url)) as connection, connection.cursor() as cursor:
+    with adbc_driver_sqlite.dbapi.connect(path(url)) as connection, connection.cursor() as cursor:
         cursor.adbc_ingest("written_by_adbc", data, mode="replace")
         connection.commit()
 
@@ -213,14 +203,16 @@ SOURCES = {
 
 def main(source: str, name: str, file: str, url: str) -> None:
     """Write once, and print seconds of the clock and of the processor."""
-    with pa.memory_map(file) as mapped:
-        data = pa.ipc.open_file(mapped).read_all()
-        writer = next(writer for writer in SOURCES[source] if writer.name == name)
-        prepared = writer.prepare(data, Path(file), url)
-        process = psutil.Process()
-        before, start = process.cpu_times(), time.perf_counter()
-        writer.write(prepared, url)
-        wall, after = time.perf_counter() - start, process.cpu_times()
+    # Read, not mapped: the file's pages are not a writer's to fetch.
+    with pa.OSFile(file) as opened:
+        data = pa.ipc.open_file(opened).read_all()
+    writer = next(writer for writer in SOURCES[source] if writer.name == name)
+    _empty(data, url)
+    prepared = writer.prepare(data, Path(file), url)
+    process = psutil.Process()
+    before, start = process.cpu_times(), time.perf_counter()
+    writer.write(prepared, url)
+    wall, after = time.perf_counter() - start, process.cpu_times()
     cpu = after.user + after.system - before.user - before.system
     print(json.dumps({"wall": wall, "cpu": cpu}))
 
