@@ -6,6 +6,8 @@ __all__ = [
     "Batch",
     "Column",
     "Connection",
+    "ObjectArray",
+    "Objects",
     "Plan",
     "Pool",
     "Port",
@@ -102,6 +104,21 @@ class Rows:
     def count(self) -> int: ...
     def failure(self) -> tuple[int | None, int, str, str] | None: ...
     def finish(self, groups: Sequence[Sequence[int]]) -> tuple[list[Any], list[int]]: ...
+
+@final
+class Objects:
+    """A column of Python objects, whose one Arrow type is found; ``values`` is kept and must stay as it is."""
+
+    def __new__(cls, values: list[Any], name: str, *, nan_is_null: bool, as_text: bool) -> Self: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def array(self, start: int, end: int) -> ObjectArray: ...
+
+@final
+class ObjectArray:
+    """Some rows of a column of objects, under the Arrow PyCapsule interface."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+    def __len__(self) -> int: ...
 
 @final
 class Port:

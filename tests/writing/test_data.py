@@ -190,7 +190,7 @@ def test_what_was_read_can_be_written(url: str, harbour: str) -> None:
 
 def test_objects_of_no_one_type(url: str, harbour: str) -> None:
     frame = pd.DataFrame({"a": [1, 2], "mixed": [1, "x"]})
-    with pytest.raises(longshore.DataError, match="'mixed'") as caught:
+    with pytest.raises(longshore.DataError, match='column "mixed", row 1') as caught:
         longshore.write_sql(frame, f"{harbour}.t", url)
     assert caught.value.column == "mixed"
     longshore.write_sql(frame, f"{harbour}.t", url, options={"objects": "text"})

@@ -4,6 +4,7 @@ mod block;
 mod borrowed;
 mod error;
 mod incoming;
+mod objects;
 mod params;
 mod port;
 mod progress;
@@ -39,6 +40,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Batch>()?;
     module.add_class::<stream::Schema>()?;
     module.add_class::<longshore_frames::Column>()?;
+    module.add_class::<objects::PyObjects>()?;
+    module.add_class::<objects::ObjectArray>()?;
     module.add_class::<port::Port>()?;
     module.add_class::<rows::Plan>()?;
     module.add_class::<rows::PyRows>()?;

@@ -7,7 +7,7 @@ import numpy as np
 
 from longshore.errors import InterfaceError
 from longshore.frames.libraries import missing
-from longshore.frames.objects import Objects, masked
+from longshore.frames.objects import masked
 from longshore.options import Options
 from longshore.schema import column_name
 
@@ -28,12 +28,12 @@ def table(data: "np.ndarray[Any, Any] | Mapping[Any, Any]", options: Options) ->
         message = "the columns of the data are not arrays of one dimension and one length"
         raise InterfaceError(message)
     as_text = options.objects == "text"
-    made = {name: Objects(name, as_text=as_text, nan_is_null=False) for name in columns}
-    arrays = [values if _is_arrow(values) else masked(values, made[name]) for name, values in columns.items()]
-    fields = [
-        pa.field(name, array.type, metadata=made[name].metadata) for name, array in zip(columns, arrays, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    made = [_made(name, values, as_text=as_text) for name, values in columns.items()]
+    return pa.Table.from_arrays([array for _, array in made], schema=pa.schema([field for field, _ in made]))
+
+
+def _made(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
+    return (pa.field(name, values.type), values) if _is_arrow(values) else masked(name, values, as_text=as_text)
 
 
 def _columns(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]:

@@ -5,6 +5,7 @@ use arrow_schema::{Field, TimeUnit};
 use longshore_cells::{
     Item, Items, Odd, microseconds, push_clock, push_date, push_decimal, push_timestamp, uuid,
 };
+use longshore_core::EXTENSION;
 use serde_json::{Map, Number, Value};
 
 use super::text::{element, of_error};
@@ -23,6 +24,7 @@ pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
         // A reader would make doubles of numbers with many digits.
         Item::Decimal(value, scale) => Value::String(plain(&value.to_string(), *scale)),
         Item::WideDecimal(value, scale) => Value::String(plain(&value.to_string(), *scale)),
+        Item::Text(value) if is_json(field) => embedded(value)?,
         Item::Text(value) => Value::String((*value).to_owned()),
         Item::Bytes(_) => return Err(Odd::with_hint("JSON has no bytes", "encode them as text")),
         Item::Uuid(value) => Value::String(uuid(value)),
@@ -63,6 +65,16 @@ pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
             Value::Object(members)
         }
     })
+}
+
+fn is_json(field: &Field) -> bool {
+    field.metadata().get(EXTENSION).is_some_and(|extension| extension == "arrow.json")
+}
+
+/// A document within a document.
+fn embedded(text: &str) -> Result<Value, Odd> {
+    serde_json::from_str(text)
+        .map_err(|error| Odd::with_hint(format!("the text is no JSON: {error}"), "mend it, or write it as plain text"))
 }
 
 fn plain(digits: &str, scale: i8) -> String {

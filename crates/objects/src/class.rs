@@ -1,0 +1,146 @@
+//! What a Python object is, told by its type alone.
+
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMemoryView,
+    PyString, PyTime, PyTuple, PyType,
+};
+
+/// How the objects of a Python type are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Null,
+    Bool,
+    NumpyBool,
+    Int,
+    NumpyInt,
+    Float,
+    NumpyFloat,
+    Text,
+    Bytes,
+    ByteArray,
+    MemoryView,
+    Decimal,
+    Date,
+    /// `datetime.datetime`, or if not `exact` what inherits from it, such as pandas' with its nanoseconds.
+    Moment {
+        exact: bool,
+    },
+    NumpyMoment,
+    Time,
+    /// `datetime.timedelta`, or if not `exact` what inherits from it.
+    Delta {
+        exact: bool,
+    },
+    NumpyDelta,
+    Uuid,
+    Interval,
+    List,
+    Tuple,
+    Array,
+    Dict,
+    Other,
+}
+
+/// The classes of the Python types that were met so far. It keeps the types, so that none takes another's address.
+#[derive(Default)]
+pub(crate) struct Classes {
+    last: Option<(usize, Class)>,
+    known: Vec<(usize, Class, Py<PyType>)>,
+}
+
+impl Classes {
+    /// The class of `item`.
+    #[inline]
+    pub(crate) fn of(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Class> {
+        let address = item.get_type_ptr().addr();
+        match self.last {
+            Some((last, class)) if last == address => Ok(class),
+            _ => self.find(item, address),
+        }
+    }
+
+    fn find(&mut self, item: &Bound<'_, PyAny>, address: usize) -> PyResult<Class> {
+        let known = self.known.iter().find(|(known, ..)| *known == address).map(|(_, class, _)| *class);
+        let class = match known {
+            Some(class) => class,
+            None => {
+                let class = classify(item)?;
+                self.known.push((address, class, item.get_type().unbind()));
+                class
+            }
+        };
+        self.last = Some((address, class));
+        Ok(class)
+    }
+}
+
+fn classify(item: &Bound<'_, PyAny>) -> PyResult<Class> {
+    if let Some(class) = plain(item) {
+        return Ok(class);
+    }
+    for class in item.get_type().mro() {
+        if let Some(class) = named(&class.cast_into()?)? {
+            return Ok(class);
+        }
+    }
+    Ok(temporal(item).or_else(|| nested(item)).unwrap_or(Class::Other))
+}
+
+/// The interpreter's own types, and what inherits from them. A bool is an int, too.
+fn plain(item: &Bound<'_, PyAny>) -> Option<Class> {
+    Some(match item {
+        _ if item.is_none() => Class::Null,
+        _ if item.is_instance_of::<PyBool>() => Class::Bool,
+        _ if item.is_instance_of::<PyInt>() => Class::Int,
+        _ if item.is_instance_of::<PyFloat>() => Class::Float,
+        _ if item.is_instance_of::<PyString>() => Class::Text,
+        _ if item.is_instance_of::<PyBytes>() => Class::Bytes,
+        _ if item.is_instance_of::<PyByteArray>() => Class::ByteArray,
+        _ if item.is_instance_of::<PyMemoryView>() => Class::MemoryView,
+        _ => return None,
+    })
+}
+
+/// Types that are known by name, so that their modules need not be imported.
+fn named(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
+    let module: String = class.module()?.extract()?;
+    let name: String = class.name()?.extract()?;
+    let module = module.split('.').next().unwrap_or_default();
+    Ok(Some(match (module, name.as_str()) {
+        ("pandas", "NAType" | "NaTType") => Class::Null,
+        ("decimal" | "_decimal" | "_pydecimal", "Decimal") => Class::Decimal,
+        ("uuid", "UUID") => Class::Uuid,
+        ("longshore", "Interval") => Class::Interval,
+        // A timedelta64 is an integer, too: it comes before its bases.
+        ("numpy", "timedelta64") => Class::NumpyDelta,
+        ("numpy", "datetime64") => Class::NumpyMoment,
+        ("numpy", "integer") => Class::NumpyInt,
+        ("numpy", "float16" | "float32") => Class::NumpyFloat,
+        ("numpy", "bool" | "bool_") => Class::NumpyBool,
+        ("numpy", "ndarray") => Class::Array,
+        _ => return Ok(None),
+    }))
+}
+
+/// A datetime is a date, too.
+fn temporal(item: &Bound<'_, PyAny>) -> Option<Class> {
+    Some(match item {
+        _ if item.is_instance_of::<PyDateTime>() => {
+            Class::Moment { exact: item.is_exact_instance_of::<PyDateTime>() }
+        }
+        _ if item.is_instance_of::<PyDate>() => Class::Date,
+        _ if item.is_instance_of::<PyTime>() => Class::Time,
+        _ if item.is_instance_of::<PyDelta>() => Class::Delta { exact: item.is_exact_instance_of::<PyDelta>() },
+        _ => return None,
+    })
+}
+
+fn nested(item: &Bound<'_, PyAny>) -> Option<Class> {
+    Some(match item {
+        _ if item.is_instance_of::<PyList>() => Class::List,
+        _ if item.is_instance_of::<PyTuple>() => Class::Tuple,
+        _ if item.is_instance_of::<PyDict>() => Class::Dict,
+        _ => return None,
+    })
+}

@@ -1,0 +1,157 @@
+//! Python objects read one by one.
+
+mod decimals;
+mod moments;
+mod numbers;
+mod numpy;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
+
+use crate::class::{Class, Classes};
+use crate::fault::Fault;
+
+pub(crate) use decimals::{Extent, decimal_text, extent};
+pub(crate) use moments::{Moment, date, delta, interval, moment, time, uuid};
+pub(crate) use numbers::{float, integer, integer_text, is_exact, truth};
+
+/// Lists in lists and dicts in dicts, counted together: Arrow's readers take no more than 64 levels.
+const DEEPEST: usize = 60;
+
+/// Why an object could not be read.
+#[derive(Debug)]
+pub(crate) enum Misread {
+    Python(PyErr),
+    /// What is odd about it, and what to do.
+    Odd(&'static str, &'static str),
+    /// It is not of the type that it was of.
+    Changed,
+}
+
+impl From<PyErr> for Misread {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+/// What all readings share: the types met so far, and where in the column the reading is.
+pub(crate) struct Reader<'py> {
+    py: Python<'py>,
+    classes: Classes,
+    pub(crate) row: usize,
+    depth: usize,
+    /// Lists that have served, for the entries of the next dicts.
+    spare: Vec<Entries<'py>>,
+}
+
+type Entries<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+impl<'py> Reader<'py> {
+    pub(crate) fn new(py: Python<'py>) -> Self {
+        Self { py, classes: Classes::default(), row: 0, depth: 0, spare: Vec::new() }
+    }
+
+    pub(crate) fn py(&self) -> Python<'py> {
+        self.py
+    }
+
+    #[inline]
+    pub(crate) fn class(&mut self, item: &Bound<'py, PyAny>) -> Result<Class, Fault> {
+        self.classes.of(item).map_err(|error| Fault::python(self.py, self.row, error))
+    }
+
+    /// The failure to read an object of the row.
+    #[cold]
+    pub(crate) fn fault(&self, misread: Misread) -> Fault {
+        match misread {
+            Misread::Python(error) => Fault::python(self.py, self.row, error),
+            Misread::Odd(what, remedy) => Fault::new(self.row, what).with_hint(remedy),
+            Misread::Changed => Fault::changed(self.row),
+        }
+    }
+
+    /// Does `each` with the entries of `dict` and their numbers.
+    ///
+    /// The entries are taken out first, for `each` may run Python, which may change the dict.
+    pub(crate) fn entries(
+        &mut self,
+        dict: &Bound<'py, PyAny>,
+        mut each: impl FnMut(&mut Self, usize, &Bound<'py, PyAny>, &Bound<'py, PyAny>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let dict = dict.cast::<PyDict>().map_err(|_| Fault::changed(self.row))?;
+        self.descend()?;
+        let mut entries = self.spare.pop().unwrap_or_default();
+        entries.extend(dict.iter());
+        for (at, (key, value)) in entries.drain(..).enumerate() {
+            each(self, at, &key, &value)?;
+        }
+        self.spare.push(entries);
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Does `each` with the values of a list, a tuple or an array, and gives their number.
+    pub(crate) fn items(
+        &mut self,
+        list: &Bound<'py, PyAny>,
+        class: Class,
+        mut each: impl FnMut(&mut Self, &Bound<'py, PyAny>) -> Result<(), Fault>,
+    ) -> Result<usize, Fault> {
+        self.descend()?;
+        let mut count = 0;
+        let mut counted = |reader: &mut Self, item: &Bound<'py, PyAny>| {
+            count += 1;
+            each(reader, item).map_err(Fault::in_list)
+        };
+        if class == Class::Array {
+            let items = numpy::items(list).map_err(|misread| self.fault(misread))?;
+            items.iter().try_for_each(|item| counted(self, &item))?;
+        } else if let Ok(items) = list.cast::<PyList>() {
+            items.iter().try_for_each(|item| counted(self, &item))?;
+        } else if let Ok(items) = list.cast::<PyTuple>() {
+            items.iter().try_for_each(|item| counted(self, &item))?;
+        } else {
+            return Err(Fault::changed(self.row));
+        }
+        self.depth -= 1;
+        Ok(count)
+    }
+
+    fn descend(&mut self) -> Result<(), Fault> {
+        if self.depth == DEEPEST {
+            return Err(Fault::new(self.row, "it is nested more than 60 levels deep, or contains itself")
+                .with_hint("flatten it, or make JSON text of it"));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+}
+
+/// A text in UTF-8, which lives as long as its object.
+#[inline]
+pub(crate) fn text<'a>(item: &'a Bound<'_, PyAny>) -> Result<&'a str, Misread> {
+    let text = item.cast::<PyString>().map_err(|_| Misread::Changed)?;
+    text.to_str().map_err(|_| {
+        Misread::Odd(
+            "the text holds a lone surrogate, which UTF-8 has no form of",
+            "replace it, with .encode(\"utf-8\", \"replace\").decode() for example",
+        )
+    })
+}
+
+/// Bytes of any of Python's kinds. What can be written to meanwhile is copied.
+pub(crate) fn with_bytes<T>(
+    item: &Bound<'_, PyAny>,
+    class: Class,
+    work: impl FnOnce(&[u8]) -> T,
+) -> Result<T, Misread> {
+    match class {
+        Class::Bytes => Ok(work(item.cast::<PyBytes>().map_err(|_| Misread::Changed)?.as_bytes())),
+        Class::ByteArray => Ok(work(&item.cast::<PyByteArray>().map_err(|_| Misread::Changed)?.to_vec())),
+        Class::MemoryView => {
+            let copy = item.call_method0("tobytes")?;
+            Ok(work(copy.cast::<PyBytes>().map_err(|_| Misread::Changed)?.as_bytes()))
+        }
+        _ => Err(Misread::Changed),
+    }
+}

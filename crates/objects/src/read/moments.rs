@@ -1,0 +1,154 @@
+//! Dates, times, spans of time, and UUIDs.
+
+use longshore_cells::calendar::DAY;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use super::{Misread, numpy};
+use crate::class::Class;
+
+/// 1970-01-01 as Python's `date.toordinal` counts.
+const EPOCH: i32 = 719_163;
+
+/// What a datetime says, in microseconds since 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Naive(i64),
+    /// In UTC.
+    Instant(i64),
+    /// A day without a time, in days since 1970-01-01.
+    Day(i32),
+    /// NumPy's NaT.
+    Null,
+}
+
+const NANOSECONDS: Misread = Misread::Odd(
+    "it has nanoseconds, which objects do not keep",
+    "make a column of nanoseconds with pandas.to_datetime or pandas.to_timedelta, or round it to microseconds",
+);
+
+const BEYOND: Misread =
+    Misread::Odd("it is beyond what Arrow's 64 bits of microseconds hold", "convert the column to text");
+
+/// A date or a datetime.
+pub(crate) fn moment(item: &Bound<'_, PyAny>, class: Class) -> Result<Moment, Misread> {
+    match class {
+        Class::Date => Ok(Moment::Day(days(item)?)),
+        Class::NumpyMoment => numpy::moment(item),
+        Class::Moment { exact } => {
+            if !exact {
+                refuse_nanoseconds(item, "nanosecond")?;
+            }
+            datetime(item)
+        }
+        _ => Err(Misread::Changed),
+    }
+}
+
+fn datetime(item: &Bound<'_, PyAny>) -> Result<Moment, Misread> {
+    let local = i64::from(days(item)?) * DAY + clock(item)?;
+    if item.getattr(intern!(item.py(), "tzinfo"))?.is_none() {
+        return Ok(Moment::Naive(local));
+    }
+    let offset = item.call_method0(intern!(item.py(), "utcoffset"))?;
+    // Python takes a zone that tells no offset for none.
+    if offset.is_none() {
+        return Ok(Moment::Naive(local));
+    }
+    Ok(Moment::Instant(local - span(&offset)?))
+}
+
+/// The day of a date, in days since 1970-01-01.
+pub(crate) fn date(item: &Bound<'_, PyAny>, class: Class) -> Result<Option<i32>, Misread> {
+    match moment(item, class)? {
+        Moment::Day(days) => Ok(Some(days)),
+        Moment::Null => Ok(None),
+        _ => Err(Misread::Changed),
+    }
+}
+
+/// A time of day, in microseconds.
+pub(crate) fn time(item: &Bound<'_, PyAny>, class: Class) -> Result<i64, Misread> {
+    if class != Class::Time {
+        return Err(Misread::Changed);
+    }
+    if !item.getattr(intern!(item.py(), "tzinfo"))?.is_none() {
+        return Err(Misread::Odd(
+            "the time has a time zone, which Arrow's times have not",
+            "convert it to UTC and take the zone away, or convert it to text",
+        ));
+    }
+    clock(item)
+}
+
+/// A span of time in microseconds; `None` for NumPy's NaT.
+pub(crate) fn delta(item: &Bound<'_, PyAny>, class: Class) -> Result<Option<i64>, Misread> {
+    match class {
+        Class::NumpyDelta => numpy::delta(item),
+        Class::Delta { exact } => {
+            if !exact {
+                refuse_nanoseconds(item, "nanoseconds")?;
+            }
+            span(item).map(Some)
+        }
+        _ => Err(Misread::Changed),
+    }
+}
+
+/// Months, days and nanoseconds.
+pub(crate) fn interval(item: &Bound<'_, PyAny>, class: Class) -> Result<(i32, i32, i64), Misread> {
+    if class != Class::Interval {
+        return Err(Misread::Changed);
+    }
+    item.extract().map_err(|_| {
+        Misread::Odd(
+            "the interval's months, days or nanoseconds are no integers of 32, 32 and 64 bits",
+            "convert the column to text",
+        )
+    })
+}
+
+pub(crate) fn uuid(item: &Bound<'_, PyAny>, class: Class) -> Result<[u8; 16], Misread> {
+    if class != Class::Uuid {
+        return Err(Misread::Changed);
+    }
+    Ok(item.getattr(intern!(item.py(), "bytes"))?.extract()?)
+}
+
+/// `value` with a sign, where 64 bits hold it.
+pub(super) fn within(value: i128) -> Result<i64, Misread> {
+    i64::try_from(value).map_err(|_| BEYOND)
+}
+
+pub(super) fn nanoseconds() -> Misread {
+    NANOSECONDS
+}
+
+/// pandas' moments and spans have nanoseconds beside what Python's have.
+fn refuse_nanoseconds(item: &Bound<'_, PyAny>, attribute: &str) -> Result<(), Misread> {
+    match item.getattr_opt(attribute)?.map(|value| value.extract::<i64>()) {
+        Some(Ok(0)) | None => Ok(()),
+        Some(_) => Err(NANOSECONDS),
+    }
+}
+
+fn days(item: &Bound<'_, PyAny>) -> Result<i32, Misread> {
+    Ok(item.call_method0(intern!(item.py(), "toordinal"))?.extract::<i32>()? - EPOCH)
+}
+
+fn clock(item: &Bound<'_, PyAny>) -> Result<i64, Misread> {
+    let py = item.py();
+    let hour: i64 = item.getattr(intern!(py, "hour"))?.extract()?;
+    let minute: i64 = item.getattr(intern!(py, "minute"))?.extract()?;
+    let second: i64 = item.getattr(intern!(py, "second"))?.extract()?;
+    let microsecond: i64 = item.getattr(intern!(py, "microsecond"))?.extract()?;
+    Ok(((hour * 60 + minute) * 60 + second) * 1_000_000 + microsecond)
+}
+
+fn span(item: &Bound<'_, PyAny>) -> Result<i64, Misread> {
+    let py = item.py();
+    let days: i64 = item.getattr(intern!(py, "days"))?.extract()?;
+    let seconds: i64 = item.getattr(intern!(py, "seconds"))?.extract()?;
+    let microseconds: i64 = item.getattr(intern!(py, "microseconds"))?.extract()?;
+    within(i128::from(days) * i128::from(DAY) + i128::from(seconds) * 1_000_000 + i128::from(microseconds))
+}

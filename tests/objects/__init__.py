@@ -1,0 +1,1 @@
+"""Columns of Python objects as Arrow has them."""
