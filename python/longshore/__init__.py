@@ -25,6 +25,7 @@ from longshore.interval import Interval
 from longshore.options import Options
 from longshore.progress import Progress
 from longshore.read import read_sql
+from longshore.sql import sql
 from longshore.stream import Frames, Stream
 from longshore.write import write_sql
 
@@ -56,5 +57,6 @@ __all__ = [
     "copy",
     "read_sql",
     "read_sql_async",
+    "sql",
     "write_sql",
 ]
