@@ -22,6 +22,7 @@ from longshore.errors import (
     Warning,  # noqa: A004  the name that PEP 249 gives
 )
 from longshore.interval import Interval
+from longshore.magic import load_ipython_extension
 from longshore.options import Options
 from longshore.progress import Progress
 from longshore.read import read_sql
@@ -55,6 +56,7 @@ __all__ = [
     "__version__",
     "connect",
     "copy",
+    "load_ipython_extension",
     "read_sql",
     "read_sql_async",
     "sql",

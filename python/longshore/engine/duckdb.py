@@ -17,7 +17,8 @@ try:
 except ImportError as error:
     raise missing(library="duckdb", extra="sql", purpose="longshore.sql") from error
 
-require_version("duckdb", duckdb.__version__, (1, 2))
+# Before, a filter over Arrow data loses NaN, and a reader that is read twice is empty the second time.
+require_version("duckdb", duckdb.__version__, (2, 0))
 
 __all__ = ["Instance", "duckdb", "shared"]
 
@@ -42,6 +43,14 @@ class Instance:
         """Open one more connection, which sees no other's registered tables."""
         return self._root.cursor()
 
+    def is_usable(self) -> bool:
+        """Whether it still answers: an internal error ends it for good."""
+        try:
+            self._root.execute("SELECT 1").fetchall()
+        except duckdb.Error:
+            return False
+        return True
+
     def close(self) -> None:
         """End it, and leave no file behind."""
         self._root.close()
@@ -57,27 +66,37 @@ class _Shared:
         # A forked child has no threads of DuckDB's: it may neither use nor end what it inherits.
         self._inherited: list[Instance] = []
 
-    def get(self) -> Instance:
+    def connection(self) -> Any:
+        """Open a connection to it, and start it for the first."""
         with self._lock:
             if self._instance is None:
                 self._instance = Instance(Options())
-            return self._instance
+            return self._instance.connection()
+
+    def forget(self, connection: Any) -> None:
+        """Start another one for the next connection, unless ``connection`` belongs to one that is gone already."""
+        with self._lock:
+            if self._instance is not None and not self._instance.is_usable():
+                self._instance.close()
+                self._instance = None
+        connection.close()
 
     def forked(self) -> None:
+        """Begin anew in a child process."""
         self._lock = threading.Lock()
         if self._instance is not None:
             self._inherited.append(self._instance)
             self._instance = None
 
     def close(self) -> None:
+        """End it with the process."""
         with self._lock:
             if self._instance is not None:
                 self._instance.close()
                 self._instance = None
 
 
-_shared = _Shared()
-shared = _shared.get
-atexit.register(_shared.close)
+shared = _Shared()
+atexit.register(shared.close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_shared.forked)
+    os.register_at_fork(after_in_child=shared.forked)

@@ -1,13 +1,14 @@
 """DuckDB's exceptions as Longshore's."""
 
 import contextlib
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from longshore import errors
 from longshore.engine.duckdb import duckdb
 
-__all__ = ["missing_table", "translated"]
+__all__ = ["is_ruined", "missing_table", "translated", "with_columns"]
 
 #: From the particular to the general: the first that fits is taken.
 _KINDS: list[tuple[str, type[errors.Error]]] = [
@@ -29,8 +30,12 @@ _KINDS: list[tuple[str, type[errors.Error]]] = [
     ("InternalError", errors.InternalError),
 ]
 
-_MISSING = re.compile(r"Catalog Error: Table with name (.+) does not exist!")
-_LINE = re.compile(r"^LINE (\d+): (?:\.\.\.)?", re.MULTILINE)
+_MISSING = re.compile(r"Catalog Error: Table with name (.+?) does not exist!(?:\n|$)", re.DOTALL)
+_UNREADABLE = re.compile(r'Binder Error: No extension found that is capable of reading the file "(.+?)"\n', re.DOTALL)
+_COLUMN = re.compile(r'Binder Error: Referenced column "(.+?)" (?:was )?not found', re.DOTALL)
+#: Columns that a hint names.
+_FEW = 10
+_CANDIDATES = re.compile(r"\nCandidate bindings: .*")
 
 
 @contextlib.contextmanager
@@ -43,11 +48,28 @@ def translated() -> Iterator[None]:
 
 
 def missing_table(error: BaseException) -> str | None:
-    """Give the unqualified name of the table whose absence is the whole of ``error``."""
-    if not isinstance(error, duckdb.CatalogException):
-        return None
-    found = _MISSING.match(str(error))
+    """Give the name of the table, unqualified, or of the file, whose absence is the whole of ``error``."""
+    found = _MISSING.match(str(error)) or _UNREADABLE.match(str(error))
     return found[1] if found else None
+
+
+def with_columns(error: errors.Error, names: Collection[str]) -> errors.Error:
+    """Tell what a missing column was meant to be, of the columns that the query's variables have.
+
+    The engine itself knows only those that the query mentions.
+    """
+    found = _COLUMN.match(str(error))
+    if found is None or not names:
+        return error
+    close = difflib.get_close_matches(found[1], sorted(names), n=1)
+    some = ", ".join(map(repr, sorted(names)[:_FEW]))
+    hint = f"did you mean {close[0]!r}?" if close else f"the columns are {some}{', ...' if len(names) > _FEW else ''}"
+    return type(error)(f"{_CANDIDATES.sub('', str(error))}\nHint: {hint}", hint=hint)
+
+
+def is_ruined(error: BaseException) -> bool:
+    """Whether an earlier error, of any query, has ended the instance."""
+    return isinstance(error, duckdb.FatalException) and "previous fatal error" in str(error)
 
 
 def _translation(error: Exception) -> errors.Error:

@@ -1,16 +1,27 @@
-"""The tables that a query names and DuckDB does not have: Python's variables.
+"""The tables that a query names and DuckDB does not have: Python's variables, and files in Arrow's own format.
 
 DuckDB's own binder tells which they are. It has resolved common table expressions, aliases and views by then, so no
 variable is ever taken for one of those.
 """
 
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from longshore.engine.files import arrow_files
+from longshore.engine.mentions import mentions
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
-from longshore.errors import ProgrammingError
-from longshore.frames.scanned import scanned
+from longshore.errors import InterfaceError, ProgrammingError
+from longshore.frames.scanned import column_names, scanned
+from longshore.frames.selected import folded
 from longshore.options import Options
 
 __all__ = ["Names"]
+
+#: The keywords of ``sql`` itself: another one is a table, or one of these mistyped.
+_OWN = ("params", "return_type", "dtype_backend", "attach", "explain", "options")
 
 
 class Names:
@@ -22,13 +33,69 @@ class Names:
         self._scope = scope
         self._text = text
         self._options = options
+        self._values: list[object] = []
+        self._mentions: frozenset[str] | None = None
+        self._is_taken_apart = False
+
+    def keywords(self, tables: Mapping[str, Any]) -> None:
+        """Register what the caller gave by name, before the engine can find a table of its own for it.
+
+        Raises ``InterfaceError`` for a name that the query does not have, or has for two of them.
+        """
+        text = self._text.casefold()
+        seen: dict[str, str] = {}
+        for name, data in tables.items():
+            other = seen.setdefault(folded(name), name)
+            if other != name:
+                message = f"the keywords {other!r} and {name!r} are one name in SQL"
+                raise InterfaceError(message)
+            if name.replace('"', '""').casefold() not in text:
+                raise _strange(name)
+            self._register(name, data)
 
     def table(self, name: str) -> None:
         """Make the variable ``name`` a table; raises ``ProgrammingError`` where there is none."""
         is_there, value = self._scope.find(name)
-        if not is_there:
-            close = self._scope.closest(name)
-            remedy = f"did you mean {close!r}?" if close else f"give it as a keyword: sql(..., {name}=frame)"
-            message = f"no table and no variable is called {name!r}\nHint: {remedy}"
-            raise ProgrammingError(message, hint=remedy)
-        self._session.register(name, scanned(value, name, self._options))
+        if is_there:
+            self._refuse_another(name)
+            self._register(name, value)
+            return
+        files = arrow_files(name)
+        if files is None:
+            raise _missing(name, self._scope.closest(name))
+        self._register(name, files)
+
+    @property
+    def columns(self) -> set[str]:
+        """The names of all columns of the variables that the query has named so far."""
+        return {column for value in self._values for column in column_names(value)}
+
+    def _register(self, name: str, value: object) -> None:
+        self._values.append(value)
+        self._session.register(name, scanned(value, name, self._wanted, self._options))
+
+    def _wanted(self) -> frozenset[str] | None:
+        # A table is registered once for all statements: what one reads of it says nothing of the next.
+        if not self._is_taken_apart and len(self._session.statements) == 1:
+            self._mentions = mentions(self._session.serialized())
+        self._is_taken_apart = True
+        return self._mentions
+
+    def _refuse_another(self, name: str) -> None:
+        words = set(re.findall(r"\w+", self._text))
+        if others := [other for other in self._scope.similar(name) if other in words]:
+            hint = f"give one of them another name: sql(..., other={others[0]})"
+            both = f"{name!r} and {others[0]!r}"
+            message = f"the query names the variables {both}, which SQL does not tell apart\nHint: {hint}"
+            raise ProgrammingError(message, hint=hint)
+
+
+def _missing(name: str, close: str | None) -> ProgrammingError:
+    hint = f"did you mean {close!r}?" if close else f"give it as a keyword: sql(..., {name}=frame)"
+    return ProgrammingError(f"no table and no variable is called {name!r}\nHint: {hint}", hint=hint)
+
+
+def _strange(name: str) -> InterfaceError:
+    close = difflib.get_close_matches(name, _OWN, n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else "the query names no such table"
+    return InterfaceError(f"unknown keyword {name!r}; {remedy}")

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from longshore.engine.duckdb import Instance, duckdb, shared
-from longshore.engine.failures import missing_table, translated
+from longshore.engine.failures import is_ruined, missing_table, translated
+from longshore.errors import ProgrammingError
 from longshore.options import Options
 
 __all__ = ["Session"]
@@ -14,27 +15,42 @@ _HARMLESS = {"SELECT", "EXPLAIN", "COPY"}
 
 
 class Session:
-    """A connection for the statements of one text; whoever holds one of its results holds it."""
+    """A connection for the statements of one text, until ``close``."""
 
-    def __init__(self, query: str, options: Options) -> None:
+    def __init__(self, text: str, options: Options) -> None:
         """Parse the text, and find an instance that may run it; raises ``ProgrammingError`` where it is no SQL."""
         self._own: Instance | None = None
-        instance = shared() if options.threads is None and options.memory_limit is None else None
+        self._tables: dict[str, object] = {}
         with translated():
-            self._connection = (instance or self._alone(options)).connection()
-            self.statements: list[Any] = self._connection.extract_statements(query)
-            if instance is not None and not all(each.type.name in _HARMLESS for each in self.statements):
+            if options.threads is not None or options.memory_limit is not None:
+                self._alone(options)
+            else:
+                self._connection = shared.connection()
+            self.statements: list[Any] = self._connection.extract_statements(text)
+            if self._own is None and not all(each.type.name in _HARMLESS for each in self.statements):
                 self._connection.close()
-                self._connection = self._alone(options).connection()
+                self._alone(options)
+        if not self.statements:
+            self.close()
+            message = "query holds no statement"
+            raise ProgrammingError(message)
 
-    def _alone(self, options: Options) -> Instance:
+    def _alone(self, options: Options) -> None:
         self._own = Instance(options)
-        return self._own
+        self._connection = self._own.connection()
 
     def register(self, name: str, data: object) -> None:
         """Make Arrow data a table of this session: a pyarrow Table, Dataset or reader, or a relation of DuckDB's."""
         with translated():
             self._connection.register(name, data)
+        self._tables[name] = data
+
+    def serialized(self) -> str:
+        """Give the syntax of the one statement as JSON, or JSON that says why there is none."""
+        with translated():
+            found = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [self.statements[0].query])
+            ((text,),) = found.fetchall()
+        return str(text)
 
     def execute(self, statement: Any, params: Any, table: Callable[[str], None]) -> Any:
         """Bind a statement and give its relation, which runs when its rows are asked for.
@@ -47,13 +63,23 @@ class Session:
             with translated():
                 try:
                     return self._connection.sql(statement, params=params)
-                except duckdb.CatalogException as error:
+                except duckdb.Error as error:
+                    if self._own is None and is_ruined(error):
+                        self._renew()
+                        continue
                     name = missing_table(error)
                     # One that is registered and still missing was qualified: it is no variable.
                     if name is None or name in asked:
                         raise
             asked.add(name)
             table(name)
+
+    def _renew(self) -> None:
+        """Go on in a new instance: an internal error of another query has ended the one that all share."""
+        shared.forget(self._connection)
+        self._connection = shared.connection()
+        for name, data in self._tables.items():
+            self._connection.register(name, data)
 
     def cancel(self) -> None:
         """Stop what runs, from any thread."""
@@ -62,5 +88,6 @@ class Session:
     def close(self) -> None:
         """End the connection, and the instance where it served this query alone. Closing twice is no error."""
         self._connection.close()
+        self._tables.clear()
         if self._own is not None:
             self._own.close()

@@ -8,6 +8,7 @@ import numpy as np
 from longshore.errors import InterfaceError
 from longshore.frames.libraries import missing
 from longshore.frames.objects import masked
+from longshore.frames.selected import Wanted, selected
 from longshore.options import Options
 from longshore.schema import column_name
 
@@ -19,17 +20,39 @@ except ImportError as error:
 
 def table(data: "np.ndarray[Any, Any] | Mapping[Any, Any]", options: Options) -> Any:
     """Give a ``pyarrow.Table`` of one-dimensional arrays of one length; raises ``InterfaceError`` for other data."""
+    fields, arrays = _converted(_columns(data), options)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def scanned(data: "np.ndarray[Any, Any] | Mapping[Any, Any]", name: str, wanted: Wanted, options: Options) -> Any:
+    """Give a ``pyarrow.Table`` of the columns that a query reads; raises as ``table`` does, for types of those only."""
+    from longshore.frames.from_arrow import of_columns
+
     columns = _columns(data)
-    if isinstance(data, Mapping) and len(columns) < len(data):
-        message = "two columns of the data have one name once their labels are texts"
-        raise InterfaceError(message)
-    lengths = {len(values) for values in columns.values()}
-    if len(lengths) > 1 or any(getattr(values, "ndim", 1) != 1 for values in columns.values()):
-        message = "the columns of the data are not arrays of one dimension and one length"
-        raise InterfaceError(message)
+    chosen = [list(columns)[at] for at in selected(list(columns), wanted(), name)]
+    fields, arrays = _converted({each: columns[each] for each in chosen}, options)
+    return of_columns(fields, arrays, next(iter(columns.values()), ()), name)
+
+
+def records(rows: "list[Mapping[Any, Any]]", name: str, wanted: Wanted, options: Options) -> Any:
+    """Give a ``pyarrow.Table`` with a column for every key of a list of dicts; a key that a row lacks is NULL."""
+    from longshore.frames.from_arrow import of_columns
+
+    if strange := [at for at, row in enumerate(rows) if not isinstance(row, Mapping)]:
+        message = f"row {strange[0]} of {name!r} is {type(rows[strange[0]]).__name__}, not a dict"
+        raise InterfaceError(message, row=strange[0])
+    keys = dict.fromkeys(key for row in rows for key in row)
+    names = [column_name(key) for key in keys]
+    chosen = [list(keys)[at] for at in selected(names, wanted(), name)]
+    columns = {column_name(key): _array([row.get(key) for row in rows], key) for key in chosen}
+    fields, arrays = _converted(columns, options)
+    return of_columns(fields, arrays, rows, name)
+
+
+def _converted(columns: Mapping[str, Any], options: Options) -> tuple[list[Any], list[Any]]:
     as_text = options.objects == "text"
     made = [_made(name, values, as_text=as_text) for name, values in columns.items()]
-    return pa.Table.from_arrays([array for _, array in made], schema=pa.schema([field for field, _ in made]))
+    return [field for field, _ in made], [array for _, array in made]
 
 
 def _made(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
@@ -37,6 +60,18 @@ def _made(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
 
 
 def _columns(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]:
+    columns = _named(data)
+    if isinstance(data, Mapping) and len(columns) < len(data):
+        message = "two columns of the data have one name once their labels are texts"
+        raise InterfaceError(message)
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1 or any(getattr(values, "ndim", 1) != 1 for values in columns.values()):
+        message = "the columns of the data are not arrays of one dimension and one length"
+        raise InterfaceError(message)
+    return columns
+
+
+def _named(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]:
     if isinstance(data, Mapping):
         return {column_name(name): _array(values, name) for name, values in data.items()}
     if data.dtype.names is None:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from longshore.frames.libraries import missing
 from longshore.frames.objects import Column
+from longshore.frames.selected import Wanted, folded, selected
 from longshore.options import Options
 from longshore.schema import column_name
 
@@ -18,6 +19,9 @@ except ImportError as error:
 #: Rows that are converted at a time.
 _ROWS = 1 << 17
 
+#: A frame of so many is converted sooner than a query is taken apart.
+_FEW_CELLS = 1 << 14
+
 
 def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[Any]:
     """Give the frame as record batches, one at least; raises ``DataError`` for a column of objects without one type."""
@@ -28,6 +32,28 @@ def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[A
     for start in range(0, max(len(frame), 1), _ROWS):
         arrays = [column.slice(start, start + _ROWS) for column in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def table(frame: pd.DataFrame, name: str, wanted: Wanted, options: Options) -> Any:
+    """Give the columns that a query reads, at once; raises as ``batches`` does, for those only."""
+    from longshore.frames.from_arrow import of_columns
+
+    names = [column_name(label) for label in frame.columns]
+    is_plain = _is_plain(frame) and len(set(map(folded, names))) == len(names)
+    places = selected(names, None if is_plain else wanted(), name)
+    columns = [_column(names[at], _dense(frame.iloc[:, at]), options) for at in places]
+    return of_columns([column.field for column in columns], [column.whole() for column in columns], frame, name)
+
+
+def _is_plain(frame: pd.DataFrame) -> bool:
+    """Whether it costs next to nothing to take every column, and no value of them can be at fault."""
+    return frame.size <= _FEW_CELLS and all(
+        isinstance(kind, pd.StringDtype) or getattr(kind, "kind", "O") in "biuf" for kind in frame.dtypes
+    )
+
+
+def _dense(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    return values.astype(values.dtype.subtype) if isinstance(values.dtype, pd.SparseDtype) else values
 
 
 def _column(name: str, values: "pd.Series[Any]", options: Options) -> Column:

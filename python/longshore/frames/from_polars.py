@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from longshore.errors import DataError
+from longshore.frames.selected import Wanted, selected
 from longshore.schema import column_name
 
 #: What polars hands over as something else than it is: an object as its address, the others under a name of its own.
@@ -24,6 +25,21 @@ def frames(data: pl.DataFrame | pl.LazyFrame) -> Iterable[object]:
         yield from map(_fit, data.collect_batches(maintain_order=True))
     else:
         yield _fit(data.collect())
+
+
+def table(data: pl.DataFrame | pl.LazyFrame, name: str, wanted: Wanted) -> object:
+    """Give the columns that a query reads; a lazy frame computes no others. Raises as ``frames`` does."""
+    from longshore.frames.from_arrow import of_columns
+
+    names = [column_name(each) for each in data.collect_schema().names()]
+    places = selected(names, wanted(), name)
+    # By place: polars takes a name such as ^a$ for a pattern. A frame without columns has no rows to count.
+    chosen = data.select(pl.nth(places)) if places else data.select(pl.len())
+    frame = chosen.collect() if isinstance(chosen, pl.LazyFrame) else chosen
+    if not places:
+        return of_columns([], [], range(frame.item()), name)
+    made = _fit(frame).to_arrow()
+    return of_columns(list(made.schema), made.columns, frame, name)
 
 
 def _fit(frame: pl.DataFrame) -> pl.DataFrame:

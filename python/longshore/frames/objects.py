@@ -13,6 +13,9 @@ try:
 except ImportError as error:
     raise missing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays and Python objects") from error
 
+#: Rows of a chunk of objects.
+_ROWS = 1 << 17
+
 
 class Column:
     """The values of a Series, or of a NumPy array of objects, and the Arrow field that all of them have."""
@@ -38,10 +41,19 @@ class Column:
         """Give the array of some rows; what is missing in them is NULL."""
         if self._objects is not None:
             return pa.array(self._objects.array(start, end))
-        values = self._values.iloc[start:end]
-        nan_is_null = self._nan_is_null or getattr(values.dtype, "kind", "") != "f"
-        made = pa.array(values, type=self.field.type, from_pandas=nan_is_null)
+        made = self._array(self._values.iloc[start:end])
         return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+
+    def whole(self) -> Any:
+        """Give all rows: values that lie in memory as Arrow has them are taken over, objects in many chunks."""
+        if self._objects is None:
+            return self._array(self._values)
+        starts = range(0, len(self._values), _ROWS)
+        return pa.chunked_array([self.slice(start, start + _ROWS) for start in starts], type=self.field.type)
+
+    def _array(self, values: Any) -> Any:
+        nan_is_null = self._nan_is_null or getattr(values.dtype, "kind", "") != "f"
+        return pa.array(values, type=self.field.type, from_pandas=nan_is_null)
 
 
 def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longshore.errors import InterfaceError
+from longshore.frames.selected import Wanted
 from longshore.options import Options
 
 _KINDS = (
@@ -12,42 +13,75 @@ _KINDS = (
     "a dict of arrays or lists, a list of dicts, or an object with __arrow_c_stream__"
 )
 
+_FRAMES = (
+    ("pandas", "DataFrame"),
+    ("polars", "DataFrame"),
+    ("polars", "LazyFrame"),
+    ("pyarrow", "Table"),
+    ("pyarrow", "RecordBatch"),
+    ("pyarrow", "RecordBatchReader"),
+    ("pyarrow.dataset", "Dataset"),
+)
+
 
 def is_frame(value: object) -> bool:
     """Whether a value is a dataframe of a known library, and no dict or list that may be anything."""
-    return any(
-        _is(value, module, name)
-        for module, name in (
-            ("pandas", "DataFrame"),
-            ("polars", "DataFrame"),
-            ("polars", "LazyFrame"),
-            ("pyarrow", "Table"),
-            ("pyarrow", "RecordBatch"),
-            ("pyarrow", "RecordBatchReader"),
-            ("pyarrow.dataset", "Dataset"),
-        )
-    )
+    return any(_is(value, module, name) for module, name in _FRAMES)
 
 
-def scanned(data: Any, name: str, options: Options) -> Any:
-    """Give what DuckDB scans for the variable ``name``; raises ``InterfaceError`` for what is no table."""
+def scanned(data: Any, name: str, wanted: Wanted, options: Options) -> Any:
+    """Give what the engine scans for the variable ``name``: an Arrow table, dataset or reader.
+
+    ``wanted`` tells the columns that matter, where finding out costs less than taking all. Raises ``InterfaceError``
+    for what is no table, and ``DataError`` for a column that cannot be had exactly.
+    """
     if _is(data, "pandas", "DataFrame"):
-        from longshore.frames.from_pandas import batches
-        import pyarrow as pa
+        from longshore.frames import from_pandas
 
-        return pa.Table.from_batches(batches(data, index=False, options=options))
-    if _is(data, "polars", "DataFrame"):
-        return data.to_arrow()
-    if _is(data, "polars", "LazyFrame"):
-        return data.collect().to_arrow()
+        return from_pandas.table(data, name, wanted, options)
+    if _is(data, "polars", "DataFrame") or _is(data, "polars", "LazyFrame"):
+        from longshore.frames import from_polars
+
+        return from_polars.table(data, name, wanted)
     if _is(data, "numpy", "ndarray") or isinstance(data, Mapping):
-        from longshore.frames.from_numpy import table
+        from longshore.frames import from_numpy
 
-        return table(data, options)
-    if hasattr(data, "__arrow_c_stream__") or _is(data, "pyarrow.dataset", "Dataset"):
-        return data
-    message = f"{name!r} is {type(data).__name__}, which is no table: give {_KINDS}"
-    raise InterfaceError(message)
+        return from_numpy.scanned(data, name, wanted, options)
+    if isinstance(data, list) and data and isinstance(data[0], Mapping):
+        from longshore.frames import from_numpy
+
+        return from_numpy.records(data, name, wanted, options)
+    return _arrow(data, name, wanted)
+
+
+def column_names(data: Any) -> list[str]:
+    """Give the names of a table's columns, for a hint; none where that would cost more."""
+    if isinstance(data, Mapping):
+        return [str(key) for key in data]
+    if is_frame(data) and not _is(data, "polars", "LazyFrame"):
+        names = getattr(getattr(data, "schema", data), "names", getattr(data, "columns", ()))
+        return [str(name) for name in (names() if callable(names) else names)]
+    return []
+
+
+def _arrow(data: Any, name: str, wanted: Wanted) -> Any:
+    if not (
+        _is(data, "pyarrow.dataset", "Dataset")
+        or hasattr(data, "__arrow_c_stream__")
+        or hasattr(data, "__arrow_c_array__")
+    ):
+        message = f"{name!r} is of type {type(data).__name__}, which is no table: give {_KINDS}"
+        raise InterfaceError(message)
+    from longshore.frames import from_arrow
+
+    if _is(data, "pyarrow", "Table") or _is(data, "pyarrow", "RecordBatch"):
+        return from_arrow.table(data, name, wanted)
+    if _is(data, "pyarrow.dataset", "Dataset"):
+        return from_arrow.dataset(data, name, wanted)
+    # What knows its length lies in memory, and may be read as often as the query asks.
+    if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__"):
+        return from_arrow.reader(data, name)
+    return from_arrow.table(from_arrow.whole(data, name), name, wanted)
 
 
 def _is(data: object, module: str, name: str) -> bool:

@@ -1,0 +1,147 @@
+"""Values for a query's parameters, as DuckDB binds them without changing one."""
+
+import decimal
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+
+from longshore.errors import DataError, InterfaceError, ProgrammingError
+from longshore.parameters import bound
+
+__all__ = ["for_statement", "given", "with_dollars"]
+
+#: The widest decimal of the engine.
+_MOST_DIGITS = 38
+
+#: What a colon can stand in that is no parameter's, and a parameter's own colon: not after a name, a literal or a
+#: bracket, where it is a slice's or a struct's, nor beside another one, where it is a cast's.
+_COLONS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|(?<![\w"'\]):}$]):(\w+)""",
+    re.DOTALL,
+)
+
+#: NumPy's units of dates.
+_DAYS = {"Y", "M", "W", "D"}
+
+Params = list[Any] | dict[str, Any] | None
+
+
+def given(params: object) -> Params:
+    """Take ``params`` as a caller gives them; raises ``DataError`` for a value that DuckDB would change."""
+    values: Any = bound(params)
+    if values is None:
+        return None
+    if isinstance(values, dict):
+        return {name: _value(value, f"params[{name!r}]") for name, value in values.items()}
+    return [_value(value, f"params[{at}]") for at, value in enumerate(values)]
+
+
+def with_dollars(query: str, params: Params) -> str:
+    """Write ``:name`` as DuckDB's ``$name`` where ``params`` have the name.
+
+    >>> with_dollars("SELECT :a, ':a', b::a, c[1:a]", {"a": 1})
+    "SELECT $a, ':a', b::a, c[1:a]"
+    """
+    if not isinstance(params, dict) or ":" not in query:
+        return query
+
+    def dollar(found: re.Match[str]) -> str:
+        return f"${found[2]}" if found[2] in params else found[0]
+
+    return _COLONS.sub(dollar, query)
+
+
+def for_statement(params: Params, at: int, named: Sequence[AbstractSet[str]]) -> Params:
+    """Give the values of one of several statements, where ``named`` has each one's parameters.
+
+    Raises ``ProgrammingError`` for a value that no statement names, and for values by place where several have places.
+    """
+    if params is None or len(named) == 1:
+        return params
+    if isinstance(params, dict):
+        if strange := [name for name in params if not any(name in names for names in named)]:
+            message = f"no statement has a parameter {strange[0]!r}"
+            raise ProgrammingError(message)
+        return {name: params[name] for name in named[at] if name in params} or None
+    if sum(map(bool, named)) != 1:
+        hint = "name them, as in $name, and give params as a dict"
+        message = f"params are a list, and not just one of the statements has parameters\nHint: {hint}"
+        raise ProgrammingError(message, hint=hint)
+    return params if named[at] else None
+
+
+def _value(value: Any, place: str) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return _numpy(value, place)
+    if isinstance(value, decimal.Decimal):
+        return _decimal(value, place)
+    if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
+        raise _refused(place, value, "has nanoseconds, which a parameter cannot have")
+    if isinstance(value, str):
+        return _text(value, place)
+    if isinstance(value, list | tuple):
+        return _list(value, place)
+    if isinstance(value, Mapping):
+        return _struct(value, place)
+    return value
+
+
+def _numpy(value: Any, place: str) -> Any:
+    if isinstance(value, np.ndarray):
+        return _list([_value(each, place) for each in value], place)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return _moment(value, place)
+    return value.item()
+
+
+def _moment(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
+    if np.isnat(value):
+        return None
+    unit = np.datetime_data(value.dtype)[0]
+    kind = value.dtype.kind
+    exact = value.astype(f"{kind}8[D]" if kind == "M" and unit in _DAYS else f"{kind}8[us]")
+    item = exact.item()
+    if exact != value or isinstance(item, int):
+        raise _refused(place, value, "is no moment or span of Python's, to the microsecond")
+    return item
+
+
+def _decimal(value: decimal.Decimal, place: str) -> decimal.Decimal:
+    if not value.is_finite():
+        raise _refused(place, value, "is not a number, which a decimal of the engine always is")
+    _, digits, exponent = value.as_tuple()
+    scale = -int(exponent)
+    if max(len(digits), scale, len(digits) - min(scale, 0)) > _MOST_DIGITS:
+        raise _refused(place, value, f"has more than {_MOST_DIGITS} digits")
+    return value
+
+
+def _text(value: str, place: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _refused(place, value, "holds a lone surrogate: it is no text") from error
+    return value
+
+
+def _list(values: Iterable[Any], place: str) -> list[Any]:
+    made = [_value(value, f"{place}[{at}]") for at, value in enumerate(values)]
+    texts = {isinstance(value, str) for value in made if value is not None}
+    if len(texts) > 1:
+        message = f"{place} has texts and other values, of which the engine would make texts"
+        raise DataError(message)
+    return made
+
+
+def _struct(values: Mapping[Any, Any], place: str) -> dict[str, Any]:
+    if strange := [key for key in values if not isinstance(key, str)]:
+        message = f"{place} has the key {strange[0]!r}: a struct's fields are named by texts"
+        raise InterfaceError(message)
+    return {key: _value(value, f"{place}[{key!r}]") for key, value in values.items()}
+
+
+def _refused(place: str, value: object, why: str) -> DataError:
+    return DataError(f"{place}, {value!a}, {why}")

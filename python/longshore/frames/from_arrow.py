@@ -1,0 +1,193 @@
+"""pyarrow: tables in the types that the engine takes, exactly or not at all."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from longshore.errors import DataError, InterfaceError
+from longshore.frames.libraries import missing
+from longshore.frames.selected import Wanted, folded, selected
+from longshore.schema import column_name
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+except ImportError as error:
+    raise missing(library="pyarrow", extra="sql", purpose="SQL over dataframes") from error
+
+#: Rows of a batch: the engine's threads take one each.
+_ROWS = 122_880
+
+#: The widest decimal of the engine.
+_MOST_DIGITS = 38
+
+_NANOSECONDS = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+
+
+def table(data: Any, name: str, wanted: Wanted) -> Any:
+    """Give the columns of a Table or a RecordBatch that a query reads."""
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    names = [column_name(each) for each in data.column_names]
+    places = selected(names, None if _is_plain(data.schema) else wanted(), name)
+    return of_columns([data.schema.field(at) for at in places], [data.column(at) for at in places], data, name)
+
+
+def of_columns(fields: Sequence[Any], columns: Sequence[Any], rows: Any, name: str) -> Any:
+    """Make a table of chosen columns, and of a placeholder where a query reads none: its rows may be counted."""
+    if not fields:
+        return _sliced(pa.table({"": pa.nulls(len(rows), pa.int8())}))
+    fitted = [_fitted(column, field, name) for field, column in zip(fields, columns, strict=True)]
+    kinds = [field.with_type(column.type) for field, column in zip(fields, fitted, strict=True)]
+    return _sliced(pa.Table.from_arrays(fitted, schema=pa.schema(kinds)))
+
+
+def dataset(data: Any, name: str, wanted: Wanted) -> Any:
+    """Give a Dataset, whose columns and rows the engine asks for as it needs them."""
+    names = [column_name(each) for each in data.schema.names]
+    if _is_plain(data.schema):
+        return data
+    places = selected(names, wanted(), name)
+    for at in places:
+        _refuse_unfit(data.schema.field(at), name)
+    fit = places or [at for at, field in enumerate(data.schema) if not _is_unfit(field.type)][:1]
+    return data.replace_schema(pa.schema([data.schema.field(at) for at in fit]))
+
+
+def reader(data: Any, name: str) -> Any:
+    """Give a reader that the engine reads once, of a reader or of anything with ``__arrow_c_stream__``."""
+    stream = data if isinstance(data, pa.RecordBatchReader) else _imported(pa.RecordBatchReader.from_stream, data, name)
+    selected([column_name(each) for each in stream.schema.names], None, name)
+    for field in stream.schema:
+        _refuse_unfit(field, name)
+    return stream
+
+
+def whole(data: Any, name: str) -> Any:
+    """Read everything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` into a table."""
+    if hasattr(data, "__arrow_c_stream__"):
+        return _imported(pa.table, data, name)
+    return pa.Table.from_batches([_imported(pa.record_batch, data, name)])
+
+
+def _imported(make: Callable[[Any], Any], data: Any, name: str) -> Any:
+    try:
+        return make(data)
+    except (pa.ArrowInvalid, TypeError) as error:
+        message = f"{name!r}, of type {type(data).__name__}, is no table: {error}"
+        raise InterfaceError(message) from error
+
+
+def _is_plain(schema: Any) -> bool:
+    """Whether no column can be at fault, needed or not."""
+    names = {folded(name) for name in schema.names}
+    return len(names) == len(schema.names) and not any(_is_unfit(field.type) for field in schema)
+
+
+def _is_unfit(kind: Any) -> bool:
+    return _fault(kind) is not None or _cast(kind) is not None
+
+
+def _sliced(made: Any) -> Any:
+    if len(made) <= _ROWS:
+        return made
+    return pa.Table.from_batches(made.to_batches(max_chunksize=_ROWS), schema=made.schema)
+
+
+def _fitted(column: Any, field: Any, table: str) -> Any:
+    """Give a column in a type of the engine's; raises ``DataError`` for a value that it does not have."""
+    fault = _fault(field.type)
+    if fault is not None and not (_check(field.type) and _is_exact(column)):
+        raise _unfit(field, table, fault)
+    target = _cast(field.type)
+    if target is None:
+        return column
+    try:
+        return column.cast(target)
+    except pa.ArrowInvalid as error:
+        raise _unfit(field, table, str(error)) from error
+
+
+def _refuse_unfit(field: Any, table: str) -> None:
+    """Raise ``DataError`` for a type whose values would have to be looked at before the engine reads them."""
+    fault = _fault(field.type)
+    if fault is None and _cast(field.type) is not None:
+        fault = "the engine does not have the type"
+    if fault is not None:
+        raise _unfit(field, table, fault)
+
+
+def _unfit(field: Any, table: str, fault: str) -> DataError:
+    hint = "convert the column before the query, or leave it out of it"
+    message = f"column {field.name!r} of {table!r}, {field.type}: {fault}\nHint: {hint}"
+    return DataError(message, column=field.name, native_type=str(field.type), hint=hint)
+
+
+def _cast(kind: Any) -> Any:
+    """Give the type that holds the values of one that the engine lacks; None where it has it."""
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_decimal256(kind):
+        return pa.decimal128(min(kind.precision, _MOST_DIGITS), kind.scale)
+    if pa.types.is_decimal128(kind) and kind.scale < 0:
+        return pa.decimal128(min(kind.precision - kind.scale, _MOST_DIGITS), 0)
+    return None
+
+
+def _fault(kind: Any) -> str | None:
+    """Tell what the engine would change without a word in values of a type, at any depth."""
+    if _check(kind):
+        return "the engine's intervals have no nanoseconds"
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name.startswith("pandas."):
+            return "a pandas period or interval, which the engine does not have"
+        return _fault(kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return _fault(kind.value_type)
+    if pa.types.is_struct(kind):
+        names = [folded(kind.field(at).name) for at in range(kind.num_fields)]
+        if len(set(names)) < len(names):
+            return "two of its fields have names that SQL does not tell apart"
+    return next((fault for at in range(kind.num_fields) if (fault := _fault(kind.field(at).type))), None)
+
+
+def _check(kind: Any) -> Callable[[Any], Any] | None:
+    """Give what counts nanoseconds in arrays of a type that the engine would cut to microseconds."""
+    if pa.types.is_duration(kind) and kind.unit == "ns":
+        return _durations
+    if pa.types.is_interval(kind):
+        return _intervals
+    return None
+
+
+def _is_exact(column: Any) -> bool:
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    count = _check(column.type)
+    return count is not None and not any((count(chunk) % 1000).any() for chunk in chunks)
+
+
+def _durations(array: Any) -> Any:
+    return pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+
+
+def _intervals(array: Any) -> Any:
+    values = np.frombuffer(array.buffers()[1], dtype=_NANOSECONDS)["nanoseconds"]
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    return values[array.offset : array.offset + len(array)] * valid
+
+
+def filed(paths: Sequence[str]) -> Any:
+    """Give a Dataset of files in Arrow's IPC format; directories such as ``year=2026`` are columns."""
+    import pyarrow.dataset
+
+    return pyarrow.dataset.dataset(list(paths), format="ipc", partitioning="hive")
+
+
+def streamed(paths: Sequence[str]) -> Any:
+    """Read files that hold an IPC stream each, as one table."""
+    tables = []
+    for path in paths:
+        with pa.memory_map(path) as source:
+            tables.append(pa.ipc.open_stream(source).read_all())
+    return pa.concat_tables(tables)

@@ -1,0 +1,44 @@
+"""Which columns of a table a query reads, by their names as SQL tells them apart."""
+
+import string
+from collections.abc import Callable, Sequence
+
+from longshore.errors import InterfaceError
+
+#: Gives the folded names that a query mentions, or None where it may read every column.
+Wanted = Callable[[], frozenset[str] | None]
+
+_FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+def folded(name: str) -> str:
+    """Give the form in which the engine compares names: it folds ASCII letters, and no others.
+
+    >>> folded("Berth"), folded("Ähre")
+    ('berth', 'Ähre')
+    """
+    return name.translate(_FOLDING)
+
+
+def selected(names: Sequence[str], wanted: frozenset[str] | None, table: str) -> list[int]:
+    """Give the positions of the columns that a query reads; raises ``InterfaceError`` where two have one name.
+
+    >>> selected(["a", "b", "c"], frozenset({"b"}), "boats")
+    [1]
+    """
+    places = [at for at, name in enumerate(names) if wanted is None or folded(name) in wanted]
+    seen: dict[str, int] = {}
+    for at in places:
+        before = seen.setdefault(folded(names[at]), at)
+        if before != at:
+            raise _twice(names[before], names[at], table)
+    return places
+
+
+def _twice(one: str, other: str, table: str) -> InterfaceError:
+    hint = "rename one of them"
+    fault = f"two columns named {one!r}"
+    if one != other:
+        fault = f"columns {one!r} and {other!r}, which SQL does not tell apart"
+    message = f"{table!r} has {fault}\nHint: {hint}"
+    return InterfaceError(message, hint=hint, column=other)
