@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -18,6 +19,8 @@ pub struct Relay {
     batches: Option<Receiver<Result<RecordBatch>>>,
     reader: Option<JoinHandle<()>>,
     watch: Watch,
+    /// When the watch was last asked: batches that are never waited for must not keep the caller from being heard.
+    checked: Instant,
     /// Has the reader stop, whatever it waits for.
     stop: Box<dyn Fn() + Send>,
 }
@@ -50,6 +53,7 @@ impl Relay {
             batches: Some(receiver),
             reader: Some(reader),
             watch: watch.clone(),
+            checked: Instant::now(),
             stop: Box::new(stop),
         })
     }
@@ -71,6 +75,12 @@ impl Iterator for Relay {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.checked.elapsed() >= self.watch.slice() {
+            self.checked = Instant::now();
+            if let Err(error) = self.watch.check() {
+                return Some(Err(error));
+            }
+        }
         loop {
             match self.batches.as_ref()?.recv_timeout(self.watch.slice()) {
                 Ok(batch) => return Some(batch),
