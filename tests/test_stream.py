@@ -163,7 +163,7 @@ def test_what_polars_lacks(column: str, what: str, url: str) -> None:
     with pytest.raises(longshore.NotSupportedError, match=f"polars has no type for {what}") as caught:
         next(stream.polars())
     assert caught.value.column == "b"
-    assert caught.value.hint == 'read the column as text, with schema={"b": "string"}'
+    assert caught.value.hint == 'read the column as text: schema={"b": "string"}, or a CAST in the query'
     # No batch was lost.
     assert next(stream).num_rows == 1
 

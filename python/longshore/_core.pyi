@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "copy",
     "open_read",
+    "open_result",
     "write",
 ]
 
@@ -218,6 +219,14 @@ def open_read(
     memory_limit: int | None,
     timeout: float | None,
     progress: _Report | None,
+    switch: Switch,
+) -> Reading: ...
+def open_result(
+    stream: object,
+    *,
+    policy: Mapping[str, str],
+    cancel: Callable[[], object],
+    close: Callable[[], object] | None,
     switch: Switch,
 ) -> Reading: ...
 def write(

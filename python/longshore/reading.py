@@ -15,7 +15,7 @@ from longshore.progress import Progress, reporter
 from longshore.schema import wanted
 from longshore.stream import Stream
 
-__all__ = ["read"]
+__all__ = ["frame_for", "policy", "read", "whole"]
 
 # Rows per batch: a table keeps its batches, so few large ones; columns copy out of each, best while it is in the
 # processor's cache; a stream's consumer sees them.
@@ -57,7 +57,7 @@ def read(
         query, conn = conn, query
     chosen = Options.of(options)
     # Before the connection: a missing library or a wrong argument must not cost a query.
-    frame = _frame(return_type, dtype_backend, index_col)
+    frame = frame_for(return_type, dtype_backend, index_col)
     limit = chosen.memory_limit_bytes
     if frame is None and limit is not None:
         message = "options['memory_limit'] bounds a whole result; a stream holds a batch or two: set batch_size"
@@ -79,7 +79,7 @@ def read(
             params=bound(params),
             partition=split,
             types=types,
-            policy=_policy(return_type, dtype_backend, chosen),
+            policy=policy(return_type, dtype_backend, chosen),
             batch_rows=_batch_rows(batch_size, return_type, frame),
             batch_bytes=_batch_bytes(return_type, limit, split),
             memory_limit=limit,
@@ -95,7 +95,7 @@ def read(
             # The bar goes on as long as the stream.
             stack.pop_all()
             return Stream(stream, exact=types, json_objects=chosen.json == "object")
-        return _whole(reading, frame, json_objects=chosen.json == "object")
+        return whole(reading, frame, json_objects=chosen.json == "object")
 
 
 @contextlib.contextmanager
@@ -121,7 +121,7 @@ def opened(
         params=bound(params),
         partition=split,
         types=wanted(schema),
-        policy=_policy("arrow_stream", None, chosen),
+        policy=policy("arrow_stream", None, chosen),
         batch_rows=_BATCH_ROWS["arrow_stream"],
         batch_bytes=_batch_bytes("arrow_stream", None, split),
         memory_limit=None,
@@ -136,15 +136,18 @@ def opened(
         yield reading
 
 
-def _whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool) -> Any:
+def whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool) -> Any:
+    """Make the frame of a whole result."""
     if not isinstance(frame, frames.ColumnsTarget):
         return frame.build(reading.table(for_polars=frame.for_polars))
     columns, rows = reading.columns(backend=frame.backend, arrow_strings=frame.arrow_strings, json_objects=json_objects)
     return frame.build(columns, rows)
 
 
-def _frame(return_type: str, dtype_backend: str | None, index_col: str | Sequence[str] | None) -> frames.Target | None:
-    """Find what makes the frame; a stream needs nothing made."""
+def frame_for(
+    return_type: str, dtype_backend: str | None, index_col: str | Sequence[str] | None = None
+) -> frames.Target | None:
+    """Find what makes the frame; None for a stream, which needs nothing made. Raises ``InterfaceError``."""
     if not (index_col is None or isinstance(index_col, str) or is_list_of_texts(index_col)):
         message = f"index_col is a column's name or a list of names, not {index_col!r}"
         raise InterfaceError(message)
@@ -165,7 +168,7 @@ def _batch_bytes(return_type: str, limit: int | None, split: Partition | None) -
     return default if limit is None else min(default, limit)
 
 
-def _policy(return_type: str, dtype_backend: str | None, options: Options) -> dict[str, str]:
+def policy(return_type: str, dtype_backend: str | None, options: Options) -> dict[str, str]:
     """Put the type policy of a frame into the core's words."""
     decimals = "settled"
     if return_type == "pandas" and dtype_backend != "pyarrow":

@@ -1,12 +1,18 @@
-//! Decimals as doubles, which is how pandas' own dtypes hold them: each the nearest one.
+//! Decimals in pandas' own dtypes: doubles, each the nearest one, and integers where the source has no fractions.
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::types::{Decimal128Type, Int64Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::i256;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use longshore_core::{NATIVE_TYPE, Result};
 
+use crate::fault::Fault;
 use crate::retype::{retyped_batch, with_inner_fields};
+
+/// Types of sources whose integers are wider than Arrow's.
+const INTEGERS: [&str; 2] = ["hugeint", "uhugeint"];
 
 /// Powers of ten that doubles hold exactly.
 const EXACT_POWERS: i8 = 22;
@@ -14,27 +20,68 @@ const EXACT_POWERS: i8 = 22;
 /// Integers up to here have a double each.
 const EXACT_INTEGERS: u128 = 1 << 53;
 
-/// `schema` with doubles for decimals at every depth, save in the columns of the names `exact`.
+/// `schema` with doubles or integers for decimals at every depth, save in the columns of the names `exact`.
 #[must_use]
 pub fn double_schema(schema: &Schema, exact: &[String]) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| {
+    changed(schema, |field| {
         let is_exact = exact.iter().any(|name| name == field.name());
-        if is_exact { field.as_ref().clone() } else { double(field) }
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
+        if is_exact { field.clone() } else { double(field) }
+    })
 }
 
-/// `batch` under what [`double_schema`] made of its schema.
-pub fn double_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    retyped_batch(batch, schema)
+/// `schema` with integers at every depth for decimals that stand for them, and no other change.
+#[must_use]
+pub fn integer_schema(schema: &Schema) -> SchemaRef {
+    changed(schema, integer)
+}
+
+/// `batch` under what [`double_schema`] or [`integer_schema`] made of its schema; `before` rows of the result went before.
+pub fn double_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
+    retyped_batch(batch, schema, before)
+}
+
+fn changed(schema: &Schema, change: impl Fn(&Field) -> Field) -> SchemaRef {
+    Arc::new(Schema::new(schema.fields().iter().map(|field| change(field)).collect::<Vec<Field>>()))
 }
 
 fn double(field: &Field) -> Field {
     let data_type = match field.data_type() {
+        DataType::Decimal128(_, 0) if is_integer(field) => DataType::Int64,
         DataType::Decimal128(..) | DataType::Decimal256(..) => DataType::Float64,
         other => with_inner_fields(other, &double),
     };
     field.clone().with_data_type(data_type)
+}
+
+fn integer(field: &Field) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Decimal128(_, 0) if is_integer(field) => DataType::Int64,
+        other => with_inner_fields(other, &integer),
+    };
+    field.clone().with_data_type(data_type)
+}
+
+fn is_integer(field: &Field) -> bool {
+    field.metadata().get(NATIVE_TYPE).is_some_and(|native| INTEGERS.contains(&native.as_str()))
+}
+
+/// The integers of `decimals`, which have no fraction.
+pub(crate) fn integers(decimals: &PrimitiveArray<Decimal128Type>) -> Result<ArrayRef, Fault> {
+    let mut values = Vec::with_capacity(decimals.len());
+    for (row, value) in decimals.values().iter().enumerate() {
+        match i64::try_from(*value) {
+            Ok(value) => values.push(value),
+            // What lies under a NULL may be anything.
+            Err(_) if decimals.is_null(row) => values.push(0),
+            Err(_) => {
+                let beyond = Fault::data(row, format!("{value} is beyond the 64 bits of pandas' integers"));
+                return Err(beyond.with_hint(
+                    "use dtype_backend=\"pyarrow\" or return_type=\"arrow\", or CAST it to DOUBLE in the query",
+                ));
+            }
+        }
+    }
+    Ok(Arc::new(PrimitiveArray::<Int64Type>::new(values.into(), decimals.nulls().cloned())))
 }
 
 /// The double nearest to `value` / 10 ^ `scale`.
@@ -58,9 +105,12 @@ fn parsed(value: &impl std::fmt::Display, scale: i8) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use arrow_array::cast::AsArray;
     use arrow_array::types::Float64Type;
-    use arrow_array::{Array, ArrayRef, Decimal128Array};
+    use arrow_array::{ArrayRef, Decimal128Array};
+    use longshore_core::Kind;
 
     use super::*;
 
@@ -92,9 +142,27 @@ mod tests {
         let schema = Arc::new(Schema::new(vec![field("a"), field("b")]));
         let columns = vec![decimals(vec![Some(15), None]), decimals(vec![Some(15), None])];
         let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
-        let batch = double_batch(&batch, &double_schema(&schema, &["b".into()])).unwrap();
+        let batch = double_batch(&batch, &double_schema(&schema, &["b".into()]), 0).unwrap();
         assert_eq!(batch.column(0).as_primitive::<Float64Type>().value(0).to_bits(), 1.5_f64.to_bits());
         assert!(batch.column(0).is_null(1));
         assert_eq!(batch.column(1).data_type(), &DataType::Decimal128(38, 1));
+    }
+    #[test]
+    fn integers_stay_integers_or_fail_in_their_row() {
+        let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), "hugeint".to_owned())]);
+        let field = Field::new("a", DataType::Decimal128(38, 0), true).with_metadata(metadata);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let wide = double_schema(&schema, &[]);
+        let batch = |values: Vec<Option<i128>>| {
+            let column = Decimal128Array::from(values).with_precision_and_scale(38, 0).unwrap();
+            RecordBatch::try_new(schema.clone(), vec![Arc::new(column)]).unwrap()
+        };
+        let integers = double_batch(&batch(vec![Some(i128::from(i64::MIN)), None]), &wide, 0).unwrap();
+        assert_eq!(
+            integers.column(0).as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
+            [Some(i64::MIN), None]
+        );
+        let error = double_batch(&batch(vec![None, Some(1 << 63)]), &wide, 10).unwrap_err();
+        assert_eq!((error.kind(), error.place().row), (Kind::Data, Some(11)));
     }
 }

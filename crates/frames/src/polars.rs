@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use longshore_core::{EXTENSION, Error, Kind, Place};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use longshore_core::{EXTENSION, Error, Kind, Place, Result};
 
 use crate::names::distinct_names;
 use crate::retype::{retyped_batch, with_inner_fields};
@@ -21,8 +21,8 @@ pub fn polars_schema(schema: &Schema) -> SchemaRef {
 }
 
 /// `batch` under what [`polars_schema`] made of its schema. Copies no value but UUIDs.
-pub fn polars_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    retyped_batch(batch, schema)
+pub fn polars_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    retyped_batch(batch, schema, 0)
 }
 
 /// Why polars takes no column of one of these types; `None` where it takes all.
@@ -31,11 +31,12 @@ pub fn polars_refusal(schema: &Schema) -> Option<Error> {
     schema.fields().iter().find_map(|field| {
         let what = refused(field.data_type())?;
         let place = Place { column: Some(field.name().clone()), ..Place::default() };
-        Some(
-            Error::new(Kind::NotSupported, format!("polars has no type for {what}")).at(place).with_hint(
-                format!("read the column as text, with schema={{\"{}\": \"string\"}}", field.name()),
+        Some(Error::new(Kind::NotSupported, format!("polars has no type for {what}")).at(place).with_hint(
+            format!(
+                "read the column as text: schema={{\"{}\": \"string\"}}, or a CAST in the query",
+                field.name()
             ),
-        )
+        ))
     })
 }
 
@@ -46,6 +47,7 @@ fn refused(data_type: &DataType) -> Option<&'static str> {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             refused(item.data_type())
         }
+        DataType::Union(..) => Some("values of several types in one column"),
         DataType::Map(entries, _) => refused(entries.data_type()),
         DataType::Struct(fields) => fields.iter().find_map(|field| refused(field.data_type())),
         _ => None,

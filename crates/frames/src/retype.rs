@@ -9,17 +9,30 @@ use arrow_array::{
     RecordBatch, RecordBatchOptions, StringArray, StructArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
+use longshore_core::{Error, NATIVE_TYPE, Place};
 
 use crate::doubles;
+use crate::fault::Fault;
 
-/// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles there,
-/// and UUIDs that are texts.
-pub(crate) fn retyped_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+/// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles or integers
+/// there, and UUIDs that are texts. `before` rows of the result went before: errors count them.
+pub(crate) fn retyped_batch(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    before: u64,
+) -> longshore_core::Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns =
-        columns.map(|(array, field)| retyped(array, field.data_type())).collect::<Result<_, _>>()?;
+    let columns = columns.map(|(array, field)| {
+        retyped(array, field.data_type()).map_err(|fault| {
+            let row = before + fault.row() as u64;
+            let native_type = field.metadata().get(NATIVE_TYPE).cloned();
+            fault.into_error(Place { column: Some(field.name().clone()), row: Some(row), native_type })
+        })
+    });
+    let columns = columns.collect::<Result<_, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|error| Error::internal(format!("a batch does not fit its frame: {error}")))
 }
 
 /// `data_type` with `change` applied to the fields inside it.
@@ -35,7 +48,7 @@ pub(crate) fn with_inner_fields(data_type: &DataType, change: &impl Fn(&Field) -
     }
 }
 
-fn retyped(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+fn retyped(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, Fault> {
     if array.data_type() == data_type {
         return Ok(array.clone());
     }
@@ -45,11 +58,12 @@ fn retyped(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, ArrowErro
         (DataType::FixedSizeList(item, size), _) => {
             let list = array.as_fixed_size_list();
             let values = retyped(list.values(), item.data_type())?;
-            let list = FixedSizeListArray::try_new(item.clone(), *size, values, list.nulls().cloned())?;
-            Ok(Arc::new(list))
+            let list = FixedSizeListArray::try_new(item.clone(), *size, values, list.nulls().cloned());
+            Ok(Arc::new(list.map_err(|error| unlike(&error))?))
         }
         (DataType::Struct(fields), _) => Ok(Arc::new(structure(array.as_struct(), fields)?)),
         (DataType::Map(entries, sorted), _) => map(array.as_map(), entries, *sorted),
+        (DataType::Int64, DataType::Decimal128(_, 0)) => doubles::integers(array.as_primitive()),
         (DataType::Float64, DataType::Decimal128(_, scale)) => {
             let decimals = array.as_primitive::<Decimal128Type>();
             let doubles: PrimitiveArray<Float64Type> =
@@ -84,23 +98,36 @@ fn uuid_text(bytes: &[u8]) -> String {
     text
 }
 
-fn list<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, ArrowError> {
+fn list<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, Fault> {
     let list = array.as_list::<O>();
-    let values = retyped(list.values(), item.data_type())?;
+    let values = retyped(list.values(), item.data_type()).map_err(|fault| outward(fault, list.offsets()))?;
     let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-    Ok(Arc::new(GenericListArray::<O>::try_new(item.clone(), offsets, values, nulls)?))
+    let list = GenericListArray::<O>::try_new(item.clone(), offsets, values, nulls);
+    Ok(Arc::new(list.map_err(|error| unlike(&error))?))
 }
 
-fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef, ArrowError> {
+fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef, Fault> {
     let DataType::Struct(fields) = entries.data_type() else { return Ok(Arc::new(array.clone())) };
     let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
-    let parts = structure(array.entries(), fields)?;
-    Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, parts, nulls, sorted)?))
+    let parts = structure(array.entries(), fields).map_err(|fault| outward(fault, array.offsets()))?;
+    let map = MapArray::try_new(entries.clone(), offsets, parts, nulls, sorted);
+    Ok(Arc::new(map.map_err(|error| unlike(&error))?))
 }
 
-fn structure(array: &StructArray, fields: &Fields) -> Result<StructArray, ArrowError> {
+fn structure(array: &StructArray, fields: &Fields) -> Result<StructArray, Fault> {
     let columns = array.columns().iter().zip(fields);
     let columns =
         columns.map(|(column, field)| retyped(column, field.data_type())).collect::<Result<_, _>>()?;
     StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())
+        .map_err(|error| unlike(&error))
+}
+
+fn unlike(error: &ArrowError) -> Fault {
+    Fault::internal(error.to_string())
+}
+
+/// The same failure in the row around it: `offsets` are the rows' in what is inside them.
+fn outward<O: OffsetSizeTrait>(fault: Fault, offsets: &[O]) -> Fault {
+    let row = offsets.partition_point(|offset| offset.as_usize() <= fault.row()).saturating_sub(1);
+    fault.at_row(row)
 }

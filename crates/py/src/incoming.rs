@@ -143,7 +143,7 @@ fn invalid(error: ArrowError) -> PyErr {
 
 /// The stream in a capsule, which the capsule then has no more.
 #[allow(unsafe_code)]
-fn stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<RecordBatchStreamReader> {
+pub(crate) fn stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<RecordBatchStreamReader> {
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: a capsule of this name holds an `ArrowArrayStream` (Arrow PyCapsule interface), which lives while the capsule
     // is borrowed; `from_raw` moves it out and leaves a released one behind, which the capsule's destructor skips.

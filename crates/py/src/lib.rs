@@ -10,6 +10,7 @@ mod port;
 mod progress;
 mod read;
 mod registry;
+mod result;
 mod rows;
 mod signals;
 mod source;
@@ -27,6 +28,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
+    module.add_function(wrap_pyfunction!(result::open_result, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
     module.add_class::<read::Reading>()?;

@@ -17,7 +17,7 @@ use crate::error::raise;
 use crate::params::value;
 use crate::progress::Progress;
 use crate::source::source;
-use crate::stream::{Live, Stream, release};
+use crate::stream::{Live, Stream, external, release};
 use crate::switch::{Switch, reading_watch};
 use crate::table::Table;
 use crate::trim::Trim;
@@ -142,6 +142,17 @@ fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
 }
 
 impl Reading {
+    /// A result whose every wait looks at `watch`, over which `switch` is thrown.
+    pub(crate) fn of(
+        batches: Box<dyn Batches>,
+        watch: Watch,
+        switch: Switch,
+        progress: Arc<Progress>,
+    ) -> Self {
+        let (batches, warnings) = (Mutex::new(Some(batches)), Arc::default());
+        Self { batches, serial: None, memory_limit: None, watch, switch, progress, warnings }
+    }
+
     fn untaken(&self) -> Option<Box<dyn Batches>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -193,7 +204,7 @@ impl Reading {
         }
         let schema = polars_schema(&schema);
         let named = schema.clone();
-        let batches = batches.into_iter().map(move |batch| polars_batch(&batch, &named));
+        let batches = batches.into_iter().map(move |batch| polars_batch(&batch, &named).map_err(external));
         Ok(Table::new(Box::new(RecordBatchIterator::new(batches, schema))))
     }
 

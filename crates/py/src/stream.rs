@@ -123,15 +123,11 @@ fn columns(batch: &RecordBatch, before: u64, choices: Choices, exact: Option<&[S
     let (mut schema, mut batch) = (batch.schema(), batch.clone());
     if let Some(exact) = exact {
         schema = double_schema(&schema, exact);
-        batch = double_batch(&batch, &schema).map_err(|error| unlike(&error))?;
+        batch = double_batch(&batch, &schema, before)?;
     }
     let mut columns = Columns::new(schema, &choices)?.after(before);
     columns.push(&batch)?;
     Ok(columns)
-}
-
-fn unlike(error: &ArrowError) -> Error {
-    Error::internal(format!("a batch does not fit its frame: {error}"))
 }
 
 fn reentered() -> Error {
@@ -182,7 +178,7 @@ impl Stream {
         let next = py.detach(|| {
             polars_refusal(&self.schema).map_or(Ok(()), Err)?;
             let Some(batch) = self.next_batch()? else { return Ok(None) };
-            let batch = polars_batch(&batch, &polars_schema(&self.schema)).map_err(|error| unlike(&error));
+            let batch = polars_batch(&batch, &polars_schema(&self.schema));
             self.kept(batch.map(Some))
         });
         next.map(|batch| batch.map(Batch)).map_err(raise)
@@ -390,7 +386,7 @@ impl RecordBatchReader for Live {
 }
 
 /// The C interface carries texts that end at a zero byte: none may stand inside.
-fn external(error: Error) -> ArrowError {
+pub(crate) fn external(error: Error) -> ArrowError {
     let mut text = error.to_string();
     if let Some(Ok(python)) =
         error.into_source().map(<dyn std::error::Error + Send + Sync>::downcast::<PyErr>)

@@ -1,5 +1,6 @@
-//! Lists, structs, maps and dictionaries: objects made of the objects of their parts.
+//! Lists, structs, maps, unions and dictionaries: objects made of the objects of their parts.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -197,8 +198,7 @@ impl Maker for Maps {
             }
             let dict = PyDict::new(py);
             for (key, value) in row_entries {
-                dict.set_item(key, value)
-                    .map_err(|error| Fault::python(row, "a map's key cannot be a key of a dict", error))?;
+                dict.set_item(key, value).map_err(|error| no_key(row, &error))?;
             }
             if dict.len() != length {
                 return Err(Fault::data(row, "the map has a key twice, which a dict cannot hold")
@@ -211,6 +211,52 @@ impl Maker for Maps {
 
     fn bytes(&self, rows: usize) -> usize {
         232 * rows + self.key.bytes(self.entries) + self.value.bytes(self.entries)
+    }
+}
+
+/// Python's own exception would tell neither column nor row.
+fn no_key(row: usize, error: &PyErr) -> Fault {
+    Fault::data(row, format!("a map's key cannot be a key of a dict: {error}"))
+        .with_hint("use return_type=\"arrow\" or dtype_backend=\"pyarrow\"")
+}
+
+/// The objects of whichever type each row of a union has.
+pub(super) struct Unions {
+    /// The types by their number in the union.
+    types: Vec<(i8, Box<dyn Maker>)>,
+}
+
+impl Unions {
+    pub(super) fn new(types: Vec<(i8, Box<dyn Maker>)>) -> Self {
+        Self { types }
+    }
+}
+
+impl Maker for Unions {
+    fn make(&mut self, py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAny>>) -> Result<(), Fault> {
+        let Some(union) = array.as_union_opt() else { return Err(no_array_of("unions")) };
+        let mut made = HashMap::new();
+        for (number, maker) in &mut self.types {
+            let rows: Vec<usize> = (0..union.len()).filter(|row| union.type_id(*row) == *number).collect();
+            let child = union.child(*number);
+            let mut values = Vec::with_capacity(rows.len());
+            for row in rows {
+                // Row by row: what the other types' rows hold here is no value of this type.
+                maker
+                    .make(py, &child.slice(union.value_offset(row), 1), &mut values)
+                    .map_err(|fault| fault.at_row(row))?;
+            }
+            made.insert(*number, values.into_iter());
+        }
+        for row in 0..union.len() {
+            let object = made.get_mut(&union.type_id(row)).and_then(Iterator::next);
+            objects.push(object.ok_or_else(|| Fault::internal("a union without the type of its row"))?);
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, rows: usize) -> usize {
+        self.types.iter().map(|(_, maker)| maker.bytes(rows / self.types.len().max(1))).sum()
     }
 }
 

@@ -11,7 +11,7 @@ use longshore_core::{Error, Kind, Result};
 use super::Maker;
 use super::binary::{Bytes, Uuids};
 use super::decimals::Decimals;
-use super::nested::{Dictionaries, Lists, Maps, Structs};
+use super::nested::{Dictionaries, Lists, Maps, Structs, Unions};
 use super::scalars::{Booleans, Nothing, Scalars};
 use super::strings::{Json, Strings};
 use super::temporal::{Dates, Durations, Intervals, Times, Timestamps};
@@ -64,6 +64,10 @@ pub(super) fn maker(field: &Field, json: bool) -> Result<Box<dyn Maker>> {
             let [key, value] = fields.as_ref() else { return Err(unsupported(field)) };
             Box::new(Maps::new(maker(key, json)?, maker(value, json)?))
         }
+        T::Union(types, _) => {
+            let types = types.iter().map(|(number, field)| Ok((number, maker(field, json)?)));
+            Box::new(Unions::new(types.collect::<Result<_>>()?))
+        }
         T::Dictionary(_, values) => {
             let value =
                 Field::new("value", values.as_ref().clone(), true).with_metadata(field.metadata().clone());
@@ -74,6 +78,7 @@ pub(super) fn maker(field: &Field, json: bool) -> Result<Box<dyn Maker>> {
 }
 
 fn unsupported(field: &Field) -> Error {
-    Error::new(Kind::NotSupported, format!("no Python object stands for {}", field.data_type()))
-        .with_hint("use return_type=\"arrow\", or ask for text with schema={\"<column>\": \"string\"}")
+    Error::new(Kind::NotSupported, format!("no Python object stands for {}", field.data_type())).with_hint(
+        "use return_type=\"arrow\", or text: schema={\"<column>\": \"string\"}, or a CAST in the query",
+    )
 }

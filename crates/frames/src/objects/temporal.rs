@@ -25,8 +25,7 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 /// The hint beside every value that Python's own classes cannot hold.
-const ELSEWHERE: &str =
-    "use return_type=\"arrow\", dtype_backend=\"pyarrow\", or schema={\"<column>\": \"string\"}";
+const ELSEWHERE: &str = "use return_type=\"arrow\", dtype_backend=\"pyarrow\", or text: schema={\"<column>\": \"string\"}, or a CAST in the query";
 
 /// `value` counts of `unit` in microseconds, if that is exact and fits.
 fn micros(value: i64, unit: TimeUnit) -> Option<i64> {

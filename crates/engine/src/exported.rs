@@ -1,0 +1,122 @@
+//! The engine's stream as a result.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_empty_array};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use longshore_core::{Batches, Error, NATIVE_TYPE, OnOdd, Place, Result, Session};
+
+use crate::error::error_of;
+use crate::plan::Plan;
+use crate::table::plan;
+
+/// What stands before the engine's own message.
+const PRODUCER: &str = "Producer error: ";
+
+/// What becomes of values that Arrow cannot hold, and of UUIDs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Odds {
+    /// Infinite dates and timestamps, and intervals whose hours are beyond Arrow's.
+    pub infinity: OnOdd,
+    /// The time 24:00.
+    pub time_24: OnOdd,
+    /// Whether UUIDs are texts.
+    pub uuid_text: bool,
+}
+
+/// A result of the engine. An empty one is one empty batch, and ends only after the engine's own end.
+pub struct Exported<R> {
+    reader: R,
+    schema: SchemaRef,
+    plans: Vec<Plan>,
+    odds: Odds,
+    rows: u64,
+    state: State,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    /// No batch has come.
+    New,
+    Running,
+    Ended,
+}
+
+impl<R: RecordBatchReader + Send> Exported<R> {
+    /// Takes what `reader` gives.
+    pub fn new(reader: R, odds: Odds) -> Self {
+        let schema = reader.schema();
+        let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, odds)).collect();
+        let fields = plans.iter().map(|plan| plan.field.clone());
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Self { reader, schema, plans, odds, rows: 0, state: State::New }
+    }
+
+    fn step(&mut self) -> Result<Option<RecordBatch>> {
+        match self.reader.next() {
+            Some(Ok(batch)) => self.translated(&batch).map(Some),
+            Some(Err(error)) => Err(stopped(&error)),
+            None if self.state == State::New => self.empty().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn translated(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns = batch.columns().iter().zip(&self.plans).map(|(array, plan)| {
+            plan.apply(array, self.odds).map_err(|fault| {
+                let row = self.rows + fault.row as u64;
+                fault.into_error(place(&plan.field, row))
+            })
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        self.rows += batch.num_rows() as u64;
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| unlike(&error))
+    }
+
+    fn empty(&self) -> Result<RecordBatch> {
+        let columns = self.schema.fields().iter().map(|field| new_empty_array(field.data_type())).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(0));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| unlike(&error))
+    }
+}
+
+impl<R: RecordBatchReader + Send> Iterator for Exported<R> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::Ended {
+            return None;
+        }
+        let next = self.step();
+        self.state = if matches!(next, Ok(Some(_))) { State::Running } else { State::Ended };
+        next.transpose()
+    }
+}
+
+impl<R: RecordBatchReader + Send> Batches for Exported<R> {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        None
+    }
+}
+
+fn place(field: &Field, row: u64) -> Place {
+    let native_type = field.metadata().get(NATIVE_TYPE).cloned();
+    Place { column: Some(field.name().clone()), row: Some(row), native_type }
+}
+
+fn unlike(error: &ArrowError) -> Error {
+    Error::internal(format!("a batch does not fit its schema: {error}"))
+}
+
+/// Arrow's C interface hands on no more than a text, of which the beginning is the reader's own.
+fn stopped(error: &ArrowError) -> Error {
+    let text = error.to_string();
+    error_of(text.split_once(PRODUCER).map_or(text.as_str(), |(_, message)| message))
+}

@@ -1,0 +1,14 @@
+//! The SQL engine's way out: `DuckDB`'s Arrow stream becomes the batches that every frame takes.
+//!
+//! The engine exports some types as bytes that only it can read, others with values that Arrow's consumers would misread.
+//! [`Exported`] makes each of them exact, or an error with column, row and remedy; the table is in `table.rs`.
+
+mod error;
+mod exported;
+mod fault;
+mod plan;
+mod table;
+mod values;
+
+pub use error::error_of;
+pub use exported::{Exported, Odds};
