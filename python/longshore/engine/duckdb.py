@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from longshore.engine.result import SETTINGS
 from longshore.frames.libraries import missing, require_version
 from longshore.options import Options
 
@@ -30,7 +31,7 @@ class Instance:
         """Start it: a matter of milliseconds, which is why one is shared."""
         self._spill = Path(tempfile.gettempdir()) / f"longshore-{os.getpid()}-{secrets.token_hex(8)}"
         # Its own search for Python variables would find others than ours.
-        settings: dict[str, Any] = {"python_enable_replacements": False, "temp_directory": str(self._spill)}
+        settings: dict[str, Any] = {"python_enable_replacements": False, "temp_directory": str(self._spill), **SETTINGS}
         if options.threads is not None:
             settings["threads"] = options.threads
         if (limit := options.memory_limit_bytes) is not None:

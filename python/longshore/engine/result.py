@@ -1,29 +1,56 @@
-"""The way out: what DuckDB streams as the frame that the caller asked for."""
+"""The engine's result as the frame that was asked for."""
 
+import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-import pyarrow as pa
-
+from longshore import _core
 from longshore.options import Options
+from longshore.reading import frame_for, policy, whole
+from longshore.stream import Stream
 
-__all__ = ["deliver"]
+__all__ = ["SETTINGS", "ArrowStreamable", "deliver"]
+
+#: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
+#: and JSON cannot be told from bytes and text.
+SETTINGS = {"arrow_lossless_conversion": True}
+
+
+class ArrowStreamable(Protocol):
+    """A result of the engine, which runs its query when its stream is taken."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Have the query run, and hand its rows over."""
 
 
 def deliver(
-    stream: Any, *, return_type: str, dtype_backend: str | None, options: Options, cancel: Callable[[], None]
+    stream: ArrowStreamable,
+    *,
+    return_type: str = "pandas",
+    dtype_backend: str | None = None,
+    options: Options,
+    cancel: Callable[[], object],
+    close: Callable[[], object] | None = None,
 ) -> Any:
-    """Take the one stream of a result, an object with ``__arrow_c_stream__``, and make the frame."""
-    del dtype_backend, options, cancel
-    reader = pa.RecordBatchReader.from_stream(stream)
-    match return_type:
-        case "arrow_stream":
-            return reader
-        case "arrow":
-            return reader.read_all()
-        case "polars":
-            import polars as pl
+    """Run the query behind ``stream``, whose engine has the ``SETTINGS``, and make the frame or the ``Stream``.
 
-            return pl.from_arrow(reader.read_all())
-        case _:
-            return reader.read_all().to_pandas()
+    ``cancel`` stops the engine from any thread: Ctrl-C calls it, and a stream that is dropped before its end. ``close``
+    is called once, when nothing of the result is needed any more, whatever became of it.
+
+    Raises the exceptions of ``longshore.errors``, those of the engine among them.
+    """
+    with contextlib.ExitStack() as stack:
+        if close is not None:
+            stack.callback(close)
+        frame = frame_for(return_type, dtype_backend)
+        json_objects = options.json == "object"
+        switch = _core.Switch()
+        # From here on it is the core that closes.
+        stack.pop_all()
+        reading = _core.open_result(
+            stream, policy=policy(return_type, dtype_backend, options), cancel=cancel, close=close, switch=switch
+        )
+    if frame is None:
+        return Stream(reading.stream(), exact=(), json_objects=json_objects)
+    with contextlib.closing(reading):
+        return whole(reading, frame, json_objects=json_objects)

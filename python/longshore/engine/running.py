@@ -58,7 +58,14 @@ def run(
     if result is None or isinstance(result, str):
         session.close()
         return result
-    return deliver(result, return_type=return_type, dtype_backend=dtype_backend, options=chosen, cancel=session.cancel)
+    return deliver(
+        result,
+        return_type=return_type,
+        dtype_backend=dtype_backend,
+        options=chosen,
+        cancel=session.cancel,
+        close=session.close,
+    )
 
 
 def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:

@@ -1,0 +1,151 @@
+"""The way out of the engine: every type in every frame, values exact, dtypes by schema."""
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longshore import sql
+from tests.frames.test_pandas import TEXT, values
+from tests.sql.cases import CASES, NULLS, Case, expected, query
+
+#: Types whose integers and booleans have a NumPy dtype of their own.
+INTEGERS = [f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)]
+UNMASKED = {"boolean": "bool", **{name: name.lower() for name in INTEGERS}}
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_pandas(case: Case, nulls: str) -> None:
+    column = sql(query(case, nulls))["c"]
+    assert str(column.dtype) == case.pandas.replace("text", TEXT)
+    assert values(column) == expected(case.in_pandas or case.held, nulls)
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_pandas_nullable(case: Case, nulls: str) -> None:
+    column = sql(query(case, nulls), dtype_backend="numpy_nullable")["c"]
+    assert str(column.dtype) == case.pandas.replace("text", "string").replace("float", "Float")
+    assert values(column) == expected(case.in_pandas or case.held, nulls)
+
+
+@pytest.mark.parametrize("nulls", ["none", "empty"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_pandas_in_numpy(case: Case, nulls: str) -> None:
+    column = sql(query(case, nulls), dtype_backend="numpy")["c"]
+    assert str(column.dtype) == UNMASKED.get(case.pandas, case.pandas.replace("text", "object"))
+    assert values(column) == expected(case.in_pandas or case.held, nulls)
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_pandas_in_arrow(case: Case, nulls: str) -> None:
+    column = sql(query(case, nulls), dtype_backend="pyarrow")["c"]
+    if case.sql == "INTERVAL":
+        assert list(column) == expected(case.held, nulls)
+        return
+    assert isinstance(column.dtype, pd.ArrowDtype)
+    assert arrow_name(column.dtype.pyarrow_dtype) == case.arrow
+    assert column.array.__arrow_array__().to_pylist() == expected(case.in_arrow or case.held, nulls)
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_arrow(case: Case, nulls: str) -> None:
+    table = sql(query(case, nulls), return_type="arrow")
+    table.validate(full=True)
+    assert arrow_name(table.schema.field("c").type) == case.arrow
+    assert table.schema.field("c").nullable
+    got = table.column("c").to_pylist()
+    if case.sql == "INTERVAL":
+        assert [value and tuple(value) for value in got] == [
+            value and tuple(value) for value in expected(case.held, nulls)
+        ]
+    else:
+        assert got == expected(case.in_arrow or case.held, nulls)
+
+
+def arrow_name(data_type: Any) -> str:
+    """Name a type, or what an extension type is made of."""
+    return str(getattr(data_type, "storage_type", data_type))
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_numpy(case: Case, nulls: str) -> None:
+    array = sql(query(case, nulls), return_type="numpy")["c"]
+    held = expected(case.in_numpy or case.held, nulls)
+    assert isinstance(array, np.ma.MaskedArray)
+    assert str(array.dtype) == case.numpy
+    assert array.tolist() == held
+    assert np.ma.getmaskarray(array).tolist() == [value is None for value in held]
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", [case for case in CASES if case.polars], ids=str)
+def test_polars(case: Case, nulls: str) -> None:
+    column = sql(query(case, nulls), return_type="polars")["c"]
+    assert str(column.dtype).startswith(case.polars)
+    assert column.to_list() == expected(case.in_polars or case.held, nulls)
+
+
+def test_polars_has_maps_or_lists_of_entries() -> None:
+    column = sql("SELECT MAP {'a': 1, 'b': NULL} AS c", return_type="polars")["c"]
+    entries = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
+    assert column.to_list() in ([{"a": 1, "b": None}], [entries])
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_streams(case: Case, nulls: str) -> None:
+    with sql(query(case, nulls), return_type="arrow_stream") as stream:
+        frames = list(stream.pandas())
+    assert len(frames) == 1
+    column = frames[0]["c"]
+    assert str(column.dtype) == case.pandas.replace("text", TEXT)
+    assert values(column) == expected(case.in_pandas or case.held, nulls)
+
+
+def test_nanoseconds_stay() -> None:
+    query = "SELECT '2200-12-31 23:59:59.123456789'::TIMESTAMP_NS AS c"
+    (moment,) = sql(query)["c"]
+    assert moment == pd.Timestamp("2200-12-31 23:59:59.123456789")
+    assert sql(query, return_type="numpy")["c"].dtype == "datetime64[ns]"
+    assert sql("SELECT '2200-12-31 23:59:59.123456789'::TIMESTAMPTZ_NS AS c")["c"].dtype == "datetime64[ns, UTC]"
+
+
+def test_a_column_of_nothing() -> None:
+    assert values(sql("SELECT NULL AS c")["c"]) == [None]
+    assert sql("SELECT NULL AS c", return_type="arrow")["c"].to_pylist() == [None]
+
+
+def test_an_enum_has_all_its_categories() -> None:
+    column = sql("SELECT 'ok'::ENUM('sad', 'ok', 'happy') AS c")["c"]
+    assert list(column.cat.categories) == ["sad", "ok", "happy"]
+
+
+def test_names_that_repeat() -> None:
+    assert list(sql("SELECT 1 AS a, 2 AS a").columns) == ["a", "a"]
+    assert list(sql("SELECT 1 AS a, 2 AS a", return_type="numpy")) == ["a", "a_1"]
+
+
+def test_results_of_many_batches() -> None:
+    query = """
+        SELECT CASE WHEN n % 1000 = 999 THEN NULL ELSE n END AS a, n::VARCHAR AS b, DATE '2020-01-01' + n::INTEGER AS c,
+               (n % 3 = 0) AS d, (n / 4)::DECIMAL(12, 2) AS e, n::HUGEINT AS f
+        FROM range(300000) AS t(n) ORDER BY n
+    """
+    frame = sql(query)
+    assert frame["a"].isna().sum() == 300
+    assert frame["b"].tolist() == [str(number) for number in range(300_000)]
+    assert frame["c"][299_999] == dt.datetime(2020, 1, 1) + dt.timedelta(days=299_999)  # noqa: DTZ001  naive
+    assert frame["d"].tolist() == [number % 3 == 0 for number in range(300_000)]
+    assert frame["e"].tolist() == [number / 4 for number in range(300_000)]
+    assert frame["f"].tolist() == list(range(300_000))
+    with sql(query, return_type="arrow_stream") as stream:
+        batches = list(stream)
+    assert len(batches) > 1
+    assert sum(batch.num_rows for batch in batches) == 300_000
