@@ -119,7 +119,9 @@ def test_each_slice_has_all_keys() -> None:
     objects = _core.Objects(list(values), "v", nan_is_null=True, as_text=False)
     for start in range(0, 20, 3):
         found = pa.array(objects.array(start, start + 3)).to_pylist()
-        assert [{key: value for key, value in row.items() if value is not None} for row in found] == values[start : start + 3]
+        assert [{key: value for key, value in row.items() if value is not None} for row in found] == values[
+            start : start + 3
+        ]
         assert all(list(row) == [f"k{key}" for key in range(5)] for row in found)
 
 

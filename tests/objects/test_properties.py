@@ -36,7 +36,9 @@ JSON = pa.large_string()
 
 
 def nested(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8)
+    return st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8
+    )
 
 
 class NoTypeError(Exception):
@@ -148,7 +150,12 @@ def test_ragged_values(values: list[Any]) -> None:
 
 
 @SETTINGS
-@given(st.lists(st.none() | st.dictionaries(KEYS, st.integers(-5, 5) | st.none() | st.lists(st.floats(-5, 5), max_size=2)), max_size=8))
+@given(
+    st.lists(
+        st.none() | st.dictionaries(KEYS, st.integers(-5, 5) | st.none() | st.lists(st.floats(-5, 5), max_size=2)),
+        max_size=8,
+    )
+)
 def test_ragged_dicts(values: list[Any]) -> None:
     check(values)
 

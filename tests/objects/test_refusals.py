@@ -34,7 +34,7 @@ def endless() -> list[Any]:
 
 #: Objects, and what the error says after the column's name.
 REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
-    "an int and a text": (lambda: [None, 1, 2, "x"], 'row 3: it is a str, while row 1 is an int'),
+    "an int and a text": (lambda: [None, 1, 2, "x"], "row 3: it is a str, while row 1 is an int"),
     "a bool and an int": (lambda: [1, True], "row 1: it is a bool, while row 0 is an int"),
     "a text and bytes": (lambda: ["a", b"a"], "row 1: it is bytes, while row 0 is a str"),
     "a date and a datetime": (lambda: [DAY, NAIVE], "row 1: it is a datetime without"),

@@ -73,7 +73,7 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "a text beside NaN": (["a", float("nan"), np.float32("nan")], pa.string(), ["a", None, None]),
     "bytes": ([b"a\0", bytearray(b"b"), memoryview(b"cd")[1:], np.bytes_(b"e")], pa.binary(), [b"a\0", b"b", b"d", b"e"]),
     "decimals": (
-        [Decimal("1.50"), Decimal("-100"), None, Decimal("NaN")],
+        [Decimal("1.50"), Decimal(-100), None, Decimal("NaN")],
         pa.decimal128(5, 2),
         [Decimal("1.50"), Decimal("-100.00"), None, None],
     ),

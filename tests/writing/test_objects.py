@@ -56,7 +56,9 @@ def test_ragged_dicts_are_documents(url: str, harbour: str, given: str, native: 
 def test_rows_of_several_shapes_are_documents(url: str, harbour: str) -> None:
     frame = pd.DataFrame({"n": range(4), "v": [{"a": 1}, [1, None], 5, None]})
     longshore.write_sql(frame, f"{harbour}.t", url)
-    found = longshore.read_sql(f"SELECT v, pg_typeof(v)::text AS kind FROM {harbour}.t ORDER BY n", url, return_type="arrow")
+    found = longshore.read_sql(
+        f"SELECT v, pg_typeof(v)::text AS kind FROM {harbour}.t ORDER BY n", url, return_type="arrow"
+    )
     assert found["v"].to_pylist() == ['{"a":1}', "[1,null]", "5", None]
     assert set(found["kind"].to_pylist()) == {"json"}
 

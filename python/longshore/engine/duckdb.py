@@ -64,8 +64,6 @@ class _Shared:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._instance: Instance | None = None
-        # A forked child has no threads of DuckDB's: it may neither use nor end what it inherits.
-        self._inherited: list[Instance] = []
 
     def connection(self) -> Any:
         """Open a connection to it, and start it for the first."""
@@ -75,29 +73,33 @@ class _Shared:
             return self._instance.connection()
 
     def forget(self, connection: Any) -> None:
-        """Start another one for the next connection, unless ``connection`` belongs to one that is gone already."""
+        """Close a connection that an error of the instance's has ended, and the instance if it has ended too."""
+        connection.close()
         with self._lock:
             if self._instance is not None and not self._instance.is_usable():
-                self._instance.close()
-                self._instance = None
-        connection.close()
-
-    def forked(self) -> None:
-        """Begin anew in a child process."""
-        self._lock = threading.Lock()
-        if self._instance is not None:
-            self._inherited.append(self._instance)
-            self._instance = None
+                self._end()
 
     def close(self) -> None:
-        """End it with the process."""
+        """End it, with the process; a later query starts another."""
         with self._lock:
-            if self._instance is not None:
-                self._instance.close()
-                self._instance = None
+            self._end()
+
+    def before_fork(self) -> None:
+        """End it, for a child has none of its threads; what runs goes on in the parent."""
+        self._lock.acquire()
+        self._end()
+
+    def after_fork(self) -> None:
+        """Let parent and child start one of their own."""
+        self._lock.release()
+
+    def _end(self) -> None:
+        if self._instance is not None:
+            self._instance.close()
+            self._instance = None
 
 
 shared = _Shared()
 atexit.register(shared.close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=shared.forked)
+    os.register_at_fork(before=shared.before_fork, after_in_parent=shared.after_fork, after_in_child=shared.after_fork)

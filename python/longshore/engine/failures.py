@@ -74,6 +74,9 @@ def is_ruined(error: BaseException) -> bool:
 
 def _translation(error: Exception) -> errors.Error:
     text = str(error).strip()
+    if "Mixing named and positional parameters" in text:
+        hint = "give params as a list for ? and $1, as a dict for $name and :name"
+        return errors.ProgrammingError(f"the query's parameters and params do not go together\nHint: {hint}", hint=hint)
     for name, kind in _KINDS:
         if isinstance(error, getattr(duckdb, name)):
             return kind(text)

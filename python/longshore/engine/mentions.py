@@ -39,7 +39,9 @@ def mentions(serialized: str) -> frozenset[str] | None:
         names.update(map(folded, node.get("using_columns", ())))
         if len(parts) == 1:
             rows.update(parts)
-        tables.update(folded(node[key]) for key in ("alias", "table_name") if isinstance(node.get(key), str))
+        if "class" not in node:
+            # An expression has a class, and an alias that is no table's.
+            tables.update(folded(node[key]) for key in ("alias", "table_name") if isinstance(node.get(key), str))
     # A table's name by itself is its whole row.
     return None if rows & tables else frozenset(names)
 

@@ -23,8 +23,9 @@ _COLONS = re.compile(
     re.DOTALL,
 )
 
-#: NumPy's units of dates.
+#: NumPy's units of dates, and those of them that are not always as long.
 _DAYS = {"Y", "M", "W", "D"}
+_CALENDAR = {"Y", "M"}
 
 Params = list[Any] | dict[str, Any] | None
 
@@ -78,7 +79,7 @@ def _value(value: Any, place: str) -> Any:
         return _numpy(value, place)
     if isinstance(value, decimal.Decimal):
         return _decimal(value, place)
-    if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
+    if _has_nanoseconds(value):
         raise _refused(place, value, "has nanoseconds, which a parameter cannot have")
     if isinstance(value, str):
         return _text(value, place)
@@ -87,6 +88,12 @@ def _value(value: Any, place: str) -> Any:
     if isinstance(value, Mapping):
         return _struct(value, place)
     return value
+
+
+def _has_nanoseconds(value: Any) -> bool:
+    """Whether a moment or a span is pandas' own, to the nanosecond; NaT has a NaN of them."""
+    parts = [getattr(value, name, 0) for name in ("nanosecond", "nanoseconds")]
+    return any(isinstance(part, int) and part != 0 for part in parts)
 
 
 def _numpy(value: Any, place: str) -> Any:
@@ -102,6 +109,8 @@ def _moment(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
         return None
     unit = np.datetime_data(value.dtype)[0]
     kind = value.dtype.kind
+    if kind == "m" and unit in _CALENDAR:
+        raise _refused(place, value, "has no length of its own")
     exact = value.astype(f"{kind}8[D]" if kind == "M" and unit in _DAYS else f"{kind}8[us]")
     item = exact.item()
     if exact != value or isinstance(item, int):

@@ -1,10 +1,12 @@
 """One query's connection to DuckDB, and the tables that it sees."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from longshore.engine.duckdb import Instance, duckdb, shared
 from longshore.engine.failures import is_ruined, missing_table, translated
+from longshore.engine.waiting import interruptible
 from longshore.errors import ProgrammingError
 from longshore.options import Options
 
@@ -62,7 +64,7 @@ class Session:
         while True:
             with translated():
                 try:
-                    return self._connection.sql(statement, params=params)
+                    return self._bound(statement, params)
                 except duckdb.Error as error:
                     if self._own is None and is_ruined(error):
                         self._renew()
@@ -73,6 +75,14 @@ class Session:
                         raise
             asked.add(name)
             table(name)
+
+    def _bound(self, statement: Any, params: Any) -> Any:
+        if getattr(statement, "type", None) == duckdb.StatementType.SELECT:
+            return self._connection.sql(statement, params=params)
+        # Every other one runs at once, and DuckDB hears no Ctrl-C meanwhile.
+        relation = interruptible(partial(self._connection.sql, statement, params=params), self.cancel)
+        has_rows = getattr(statement, "expected_result_type", None) != [duckdb.ExpectedResultType.NOTHING]
+        return relation if has_rows else None
 
     def _renew(self) -> None:
         """Go on in a new instance: an internal error of another query has ended the one that all share."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from longshore.errors import DataError
+from longshore.errors import DataError, OperationalError
 from longshore.frames.selected import Wanted, selected
 from longshore.schema import column_name
 
@@ -35,7 +35,11 @@ def table(data: pl.DataFrame | pl.LazyFrame, name: str, wanted: Wanted) -> objec
     places = selected(names, wanted(), name)
     # By place: polars takes a name such as ^a$ for a pattern. A frame without columns has no rows to count.
     chosen = data.select(pl.nth(places)) if places else data.select(pl.len())
-    frame = chosen.collect() if isinstance(chosen, pl.LazyFrame) else chosen
+    try:
+        frame = chosen.collect() if isinstance(chosen, pl.LazyFrame) else chosen
+    except pl.exceptions.PolarsError as error:
+        message = f"polars could not compute {name!r}: {error}"
+        raise OperationalError(message) from error
     if not places:
         return of_columns([], [], range(frame.item()), name)
     made = _fit(frame).to_arrow()

@@ -26,6 +26,7 @@ class Column:
         A NaN is NULL in a column of floats if ``nan_is_null``, among objects if ``object_nan_is_null``; objects of no
         one type are texts if ``as_text``.
         """
+        values = native(values)
         self._values = values
         self._nan_is_null = nan_is_null
         self._objects: _core.Objects | None = None
@@ -58,7 +59,7 @@ class Column:
 
 def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
     """Give the field and the array of a NumPy array, masked or not; a NaN stays one."""
-    plain, mask = np.ma.getdata(values), np.ma.getmaskarray(values)
+    plain, mask = native(np.ma.getdata(values)), np.ma.getmaskarray(values)
     if plain.dtype == object:
         plain = plain.copy()
         plain[mask] = None
@@ -68,6 +69,12 @@ def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
     if plain.dtype.kind in "mM":
         mask = mask | np.isnat(plain)
     return pa.field(name, kind), pa.array(plain, type=kind, mask=mask)
+
+
+def native(values: Any) -> Any:
+    """Give a NumPy array, or a Series over one, in the machine's own order of bytes, which alone Arrow takes."""
+    order = getattr(values.dtype, "byteorder", "=")
+    return values if order in "=|" or np.dtype(values.dtype).isnative else values.astype(values.dtype.newbyteorder("="))
 
 
 def _data_type(values: Any, name: str) -> Any:

@@ -1,0 +1,243 @@
+"""The engine's settings, failures, memory and end."""
+
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.sql.rows import rows
+
+#: It would run for hours.
+ENDLESS = "SELECT sum(a.range * b.range % 7) AS s FROM range(10_000_000) a, range(10_000_000) b"
+
+
+def _spills() -> set[str]:
+    return {path.name for path in Path(tempfile.gettempdir()).glob("longshore-*")}
+
+
+def test_instants_are_utc_whatever_the_machine_says() -> None:
+    code = (
+        "import longshore, pyarrow\n"
+        "t = longshore.sql(\"SELECT TIMESTAMPTZ '2026-01-01 00:00:00' AS t, current_setting('TimeZone') AS z\","
+        " return_type='arrow')\n"
+        "print(t.schema.field('t').type, t.column('t').cast(pyarrow.timestamp('us')).to_pylist()[0], t.column('z')[0])"
+    )
+    environment = {**os.environ, "TZ": "Asia/Tokyo"}
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+    assert ran.stdout == "timestamp[us, tz=UTC] 2026-01-01 00:00:00 UTC\n"
+    assert ran.stderr == ""
+
+
+def test_threads_and_memory_are_the_engines() -> None:
+    query = "SELECT current_setting('threads')::INT AS threads, current_setting('memory_limit') AS memory"
+    assert rows(query, options={"threads": 1, "memory_limit": "64MiB"}) == [{"threads": 1, "memory": "64.0 MiB"}]
+
+
+def test_settings_and_tables_of_one_call_are_gone_in_the_next() -> None:
+    before = rows("SELECT current_setting('threads')::INT AS n")
+    assert rows("SET threads = 1; SELECT current_setting('threads')::INT AS n") == [{"n": 1}]
+    assert rows("SELECT current_setting('threads')::INT AS n") == before
+    assert longshore.sql("CREATE TABLE left_behind AS SELECT 1 AS x", return_type="arrow").num_rows == 1
+    assert longshore.sql("SET threads = 1") is None
+    assert longshore.sql("ATTACH ':memory:' AS aside") is None
+    for query in ("SELECT * FROM left_behind", "SELECT * FROM aside.main.t"):
+        with pytest.raises(longshore.ProgrammingError):
+            rows(query)
+
+
+def test_a_result_larger_than_the_memory_limit_spills_and_leaves_nothing() -> None:
+    before = _spills()
+    query = "SELECT count(*) AS n FROM (SELECT i FROM range(3_000_000) t(i) ORDER BY hash(i)::VARCHAR || 'padding' LIMIT 2_999_999)"
+    found = rows(query, options={"memory_limit": "80MB", "threads": 2})
+    assert found == [{"n": 2_999_999}]
+    assert _spills() == before
+    assert not Path(".tmp").exists()
+
+
+def test_what_cannot_spill_is_an_error() -> None:
+    query = "SELECT list(i) AS l FROM range(20_000_000) t(i)"
+    with pytest.raises(longshore.MemoryLimitError, match="[Mm]emory"):
+        rows(query, options={"memory_limit": "40MB"})
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("SELEC 1", longshore.ProgrammingError),
+        ("SELECT nothing", longshore.ProgrammingError),
+        ("SELECT no_such_function(1)", longshore.ProgrammingError),
+        ("", longshore.ProgrammingError),
+        ("-- nothing", longshore.ProgrammingError),
+        ("SELECT * FROM 'no/such/file.parquet'", longshore.OperationalError),
+        ("SELECT 'a'::INT", longshore.DataError),
+        ("SELECT sum(x) FROM (VALUES ('a')) t(x)", longshore.ProgrammingError),
+        ("CREATE TABLE t (x INT PRIMARY KEY); INSERT INTO t VALUES (1), (1)", longshore.IntegrityError),
+    ],
+)
+def test_failures_are_of_this_librarys_kinds(query: str, kind: type[longshore.Error]) -> None:
+    with pytest.raises(kind):
+        rows(query)
+
+
+def test_a_value_that_fails_in_the_last_row_is_an_error() -> None:
+    data = pa.table({"x": ["1"] * 300_000 + ["no number"]})
+    with pytest.raises(longshore.DataError, match="no number"):
+        rows("SELECT x::INT AS x FROM data", data=data)
+
+
+def test_an_internal_error_does_not_end_the_next_query() -> None:
+    """Some errors end an instance of the engine for good, which others use as well."""
+    data = pa.table({"x": pa.array([2**63 - 2], pa.timestamp("us"))})
+    with contextlib.suppress(longshore.Error):
+        rows("SELECT x::VARCHAR AS x FROM data", data=data)
+    assert rows("SELECT 1 AS x") == [{"x": 1}]
+
+
+def test_an_instance_that_has_ended_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    from longshore.engine.duckdb import Instance, shared
+
+    assert rows("SELECT 1 AS x") == [{"x": 1}]
+    ended = shared._instance
+    failed: list[str] = []
+
+    class Ruined:
+        """A connection that answers as an ended instance does."""
+
+        def __init__(self, connection: Any) -> None:
+            self._connection = connection
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._connection, name)
+
+        def sql(self, *_arguments: Any, **_keywords: Any) -> Any:
+            failed.append("sql")
+            message = "FATAL Error: database has been invalidated because of a previous fatal error."
+            raise duckdb.FatalException(message)
+
+    connection = Instance.connection
+    monkeypatch.setattr(
+        Instance, "connection", lambda self: Ruined(connection(self)) if self is ended else connection(self)
+    )
+    monkeypatch.setattr(Instance, "is_usable", lambda self: self is not ended)
+    data = pa.table({"x": [1]})
+    assert rows("SELECT mine.x + data.x AS x FROM mine, data", mine=data, data=data) == [{"x": 2}]
+    assert failed == ["sql"]
+
+
+def test_ctrl_c_ends_a_query() -> None:
+    code = f"import longshore\nprint('go', flush=True)\nlongshore.sql({ENDLESS!r})"
+    _interrupted(code)
+
+
+def test_ctrl_c_ends_a_copy(tmp_path: Path) -> None:
+    code = f"import longshore\nprint('go', flush=True)\nlongshore.sql(\"COPY ({ENDLESS}) TO '{tmp_path}/x.csv'\")"
+    _interrupted(code)
+
+
+def _interrupted(code: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as ran:
+        try:
+            assert ran.stdout is not None
+            assert ran.stdout.readline() == "go\n"
+            time.sleep(1)
+            started = time.monotonic()
+            ran.send_signal(signal.SIGINT)
+            _, errors = ran.communicate(timeout=20)
+        finally:
+            ran.kill()
+    assert "KeyboardInterrupt" in errors
+    assert time.monotonic() - started < 5
+
+
+def test_a_stream_is_lazy_and_its_end_stops_the_engine() -> None:
+    started = time.monotonic()
+    query = "SELECT range AS n FROM range(1_000_000_000_000)"
+    stream = longshore.sql(query, return_type="arrow_stream")
+    first = next(iter(stream))
+    assert first.column(0)[0].as_py() == 0
+    del stream, first
+    gc.collect()
+    assert time.monotonic() - started < 10
+    assert rows("SELECT 1 AS x") == [{"x": 1}]
+
+
+def test_a_stream_outlives_its_callers_variables() -> None:
+    def begun() -> Any:
+        data = pa.table({"x": list(range(100_000))})
+        stream = longshore.sql("SELECT x FROM data", return_type="arrow_stream")
+        assert data.num_rows == 100_000
+        return stream
+
+    stream = begun()
+    gc.collect()
+    assert sum(batch.num_rows for batch in stream) == 100_000
+
+
+def test_many_threads_at_once() -> None:
+    found: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        data = pa.table({"x": list(range(number))})
+        found[number] = rows("SELECT count(*) AS n FROM data", data=data)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: [{"n": number}] for number in range(1, 9)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_asks_an_engine_of_its_own() -> None:
+    code = (
+        "import os, warnings, longshore\nwarnings.simplefilter('ignore')\n"
+        "longshore.sql('SELECT 1', return_type='arrow')\n"
+        "child = os.fork()\n"
+        "found = longshore.sql('SELECT 2 AS x', return_type='arrow').to_pylist()\n"
+        "assert found == [{'x': 2}]\n"
+        "if child:\n    assert os.waitpid(child, 0)[1] == 0\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_explain_gives_the_plan() -> None:
+    data = pa.table({"x": [1], "y": [2]})
+    plan = longshore.sql("SELECT x FROM data WHERE x > 1", explain=True, data=data)
+    assert isinstance(plan, str)
+    assert "x > 1" in plan
+
+
+def test_arguments_that_are_none() -> None:
+    with pytest.raises(longshore.InterfaceError, match="query is a text"):
+        longshore.sql(5)  # type: ignore[call-overload]
+    with pytest.raises(longshore.InterfaceError, match="explain"):
+        longshore.sql("SELECT 1", explain="yes")  # type: ignore[call-overload]
+    with pytest.raises(longshore.InterfaceError, match="unknown return_type"):
+        longshore.sql("SELECT 1", return_type="excel")  # type: ignore[call-overload]
+    with pytest.raises(longshore.InterfaceError, match="unknown option 'thread'"):
+        longshore.sql("SELECT 1", options={"thread": 1})
+    with pytest.raises(longshore.InterfaceError, match="lone surrogate"):
+        longshore.sql("SELECT '\ud800'")
+
+
+def test_nothing_of_the_engine_is_imported_before_it_is_asked_for() -> None:
+    code = "import sys, longshore; print({'duckdb', 'sqlglot', 'pyarrow', 'pandas'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout == "set()\n"

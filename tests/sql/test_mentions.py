@@ -1,0 +1,78 @@
+"""Columns that a query cannot read are left out, and no others."""
+
+import itertools
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from longshore.engine.mentions import mentions
+from tests.sql.rows import rows
+
+
+def _mentions(query: str) -> frozenset[str] | None:
+    with duckdb.connect() as connection:
+        found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
+    return mentions(found[0][0])
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT A, t.b FROM t", {"a", "t", "b"}),
+        ("SELECT count(*) FROM t", set()),
+        ("SELECT e.meta.X FROM t e", {"e", "meta", "x"}),
+        ("SELECT sum(a) FILTER (b) OVER (PARTITION BY c ORDER BY d) FROM t", {"a", "b", "c", "d"}),
+        (
+            "SELECT 1 FROM t JOIN u USING (Key) WHERE EXISTS (SELECT 1 FROM v WHERE v.z = t.y)",
+            {"key", "v", "z", "t", "y"},
+        ),
+        ('SELECT "odd ""name""" FROM t', {'odd "name"'}),
+        ("WITH c AS (SELECT a FROM t) SELECT x FROM c", {"a", "x"}),
+    ],
+)
+def test_names_are_found(query: str, expected: set[str]) -> None:
+    assert _mentions(query) == frozenset(expected)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM t",
+        "FROM t",
+        "SELECT t FROM t",
+        "SELECT u FROM t AS U",
+        "SELECT COLUMNS('a') FROM t",
+        "SELECT #1 FROM t",
+        "SELECT a FROM t NATURAL JOIN u",
+        "SELECT x FROM t AS u(x)",
+        "SELECT a FROM (DESCRIBE t)",
+        "SELECT a FROM query_table('t')",
+        "SELECT a FROM query('SELECT b AS a FROM t')",
+        "PIVOT t ON a",
+        "COPY (SELECT a FROM t) TO 'x'",
+        "not SQL",
+    ],
+)
+def test_a_query_that_may_read_every_column_says_so(query: str) -> None:
+    assert _mentions(query) is None
+
+
+def test_a_query_reads_the_same_of_all_columns_and_of_those_it_mentions() -> None:
+    """With an interval of nanoseconds beside them, only the mentioned columns are handed over."""
+    plain = pa.table({"a": [1, 2, 2], "b": ["x", "y", "y"], "s": [{"a": 5, "q": 1}] * 3})
+    pruned = plain.append_column("odd", pa.array([1, 1, 1], pa.duration("ns")))
+    selects = ["a", "b, count(*) AS n", "s.a", "t.s.q", "max(a) OVER (ORDER BY b) AS m", "list(b) AS l"]
+    rests = ["", "WHERE a > 1", "GROUP BY ALL", "ORDER BY b, a", "QUALIFY row_number() OVER (ORDER BY a) = 1"]
+    same = 0
+    for select, rest in itertools.product(selects, rests):
+        query = f"SELECT {select} FROM t {rest}"
+        try:
+            expected = rows(query, t=plain)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is the same for both
+            with pytest.raises(type(error)):
+                rows(query, t=pruned)
+            continue
+        assert sorted(map(repr, rows(query, t=pruned))) == sorted(map(repr, expected))
+        same += 1
+    assert same > len(selects)
