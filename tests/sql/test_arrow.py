@@ -22,12 +22,15 @@ class Sized:
     """A table of a library that speaks Arrow, and knows its length."""
 
     def __init__(self, table: Any) -> None:
+        """Keep the table."""
         self._table = table
 
     def __len__(self) -> int:
+        """Count the rows."""
         return len(self._table)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Hand the rows over."""
         return self._table.__arrow_c_stream__(requested_schema)
 
 
@@ -35,9 +38,11 @@ class Unsized:
     """A stream of such a library, that can be had once."""
 
     def __init__(self, table: Any) -> None:
+        """Keep the table."""
         self._table = table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Hand the rows over."""
         table, self._table = self._table, None
         return table.__arrow_c_stream__(requested_schema)
 
@@ -46,6 +51,7 @@ class Batch:
     """A batch of a library that speaks only ``__arrow_c_array__``."""
 
     def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        """Hand the rows over."""
         return TABLE.to_batches()[0].__arrow_c_array__(requested_schema)
 
 
@@ -54,7 +60,7 @@ class Batch:
     [
         lambda: TABLE,
         lambda: TABLE.to_batches()[0],
-        lambda: TABLE.to_reader(),
+        TABLE.to_reader,
         lambda: pa.dataset.dataset(TABLE),
         lambda: Sized(TABLE),
         lambda: Unsized(TABLE),
@@ -130,7 +136,7 @@ def test_nan_is_a_value_and_greater_than_every_other() -> None:
 def test_a_type_keeps_its_values(array: Any, kind: str, expected: list[Any] | None) -> None:
     data = pa.table({"x": array})
     assert rows("SELECT DISTINCT typeof(x) AS kind FROM data", data=data) == [{"kind": kind}]
-    found = longshore.sql("SELECT x FROM data", return_type="arrow").column("x").combine_chunks()
+    found = longshore.sql("SELECT x FROM data", return_type="arrow", data=data).column("x").combine_chunks()
     if expected is None:
         assert found.equals(array)
     else:
@@ -166,8 +172,7 @@ def test_what_the_engine_would_change_is_refused_where_it_is_needed(array: Any, 
 def test_durations_and_intervals_of_microseconds_are_exact() -> None:
     spans = pa.array([1_000, None, -3_000], pa.duration("ns"))
     parts = pa.array([(1, 2, 3_000), None, (-1, 0, -1_000)], pa.month_day_nano_interval())
-    data = pa.table({"s": spans, "p": parts})
-    found = longshore.sql("SELECT s, p FROM data", return_type="arrow").to_pylist()
+    found = rows("SELECT s, p FROM data", data=pa.table({"s": spans, "p": parts}))
     assert [row["s"] and row["s"].nanoseconds for row in found] == [1_000, None, -3_000]
     assert [row["p"] and tuple(row["p"]) for row in found] == [(1, 2, 3_000), None, (-1, 0, -1_000)]
 

@@ -61,7 +61,8 @@ def test_the_functions_around_are_looked_at_from_the_inside_out() -> None:
 
         def innermost() -> list[Any]:
             query = "SELECT * FROM boats UNION ALL SELECT * FROM first"
-            return longshore.sql(query, return_type="arrow").column(0).to_pylist()
+            found: list[Any] = longshore.sql(query, return_type="arrow").column(0).to_pylist()
+            return found
 
         assert boats.num_rows == 1
         return innermost()
@@ -138,7 +139,7 @@ def test_a_keyword_may_have_any_name() -> None:
 
 def test_an_unknown_keyword_names_the_closest() -> None:
     with pytest.raises(longshore.InterfaceError, match="'retrun_type'; did you mean 'return_type'"):
-        longshore.sql("SELECT 1", retrun_type="arrow")  # type: ignore[call-overload]
+        longshore.sql("SELECT 1", retrun_type="arrow")
 
 
 def test_two_keywords_of_one_name_are_refused() -> None:
@@ -210,6 +211,7 @@ def test_summarize_describe_pivot_and_unpivot() -> None:
     assert wide == [{"berth": 1, "a": 5, "b": 6}]
     long = longshore.sql("UNPIVOT boats ON berth, tons", return_type="arrow").to_pylist()
     assert {(line["name"], line["value"]) for line in long} == {("berth", 1), ("tons", 5), ("tons", 6)}
+    assert len(boats) == 2
 
 
 def test_several_statements_share_their_tables() -> None:
@@ -232,7 +234,7 @@ def test_a_name_that_is_no_variable_names_the_closest() -> None:
     assert caught.value.hint == "did you mean 'frames'?"
     with pytest.raises(longshore.ProgrammingError, match="did you mean 'frames'"):
         longshore.sql("SELECT * FROM Frames")
-    with pytest.raises(longshore.ProgrammingError, match="give it as a keyword: .*zyxwvu=frame"):
+    with pytest.raises(longshore.ProgrammingError, match=r"give it as a keyword: .*zyxwvu=frame"):
         longshore.sql("SELECT * FROM zyxwvu")
     assert len(frames) == 1
 

@@ -14,6 +14,7 @@ import longshore
 from tests.sql.rows import rows
 
 D = decimal.Decimal
+NAIVE = dt.datetime(2026, 1, 2)  # noqa: DTZ001  it has no zone
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ D = decimal.Decimal
         (pl.Series([D("1.5"), None], dtype=pl.Decimal(10, 2)), [D("1.50"), None]),
         (pl.Series([dt.date(2026, 1, 2), None]), [dt.date(2026, 1, 2), None]),
         (pl.Series([dt.time(1, 2, 3, 4), None]), [dt.time(1, 2, 3, 4), None]),
-        (pl.Series([dt.datetime(2026, 1, 2), None]), [dt.datetime(2026, 1, 2), None]),
+        (pl.Series([NAIVE, None]), [NAIVE, None]),
         (pl.Series([[1], None, [None]]), [[1], None, [None]]),
         (pl.Series([[1, 2]], dtype=pl.Array(pl.Int8, 2)), [[1, 2]]),
         (pl.Series([{"a": 1}, {"a": None}]), [{"a": 1}, {"a": None}]),

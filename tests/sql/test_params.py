@@ -15,6 +15,7 @@ import longshore
 from tests.sql.rows import rows
 
 D = decimal.Decimal
+NAIVE = dt.datetime(2026, 1, 2, 3)  # noqa: DTZ001  it has no zone
 
 
 class Berth(enum.IntEnum):
@@ -50,9 +51,9 @@ class Berth(enum.IntEnum):
         (np.datetime64("2026-01-02"), "DATE", dt.date(2026, 1, 2)),
         (np.datetime64("2026-01"), "DATE", dt.date(2026, 1, 1)),
         (dt.time(1, 2, 3, 4), "TIME", dt.time(1, 2, 3, 4)),
-        (dt.datetime(2026, 1, 2, 3), "TIMESTAMP", dt.datetime(2026, 1, 2, 3)),
-        (np.datetime64("2026-01-02T03", "ns"), "TIMESTAMP", dt.datetime(2026, 1, 2, 3)),
-        (pd.Timestamp("2026-01-02 03:00"), "TIMESTAMP", dt.datetime(2026, 1, 2, 3)),
+        (NAIVE, "TIMESTAMP", NAIVE),
+        (np.datetime64("2026-01-02T03", "ns"), "TIMESTAMP", NAIVE),
+        (pd.Timestamp("2026-01-02 03:00"), "TIMESTAMP", NAIVE),
         ([1, None], "INTEGER[]", [1, None]),
         (np.array([1, 2], "i2"), "INTEGER[]", [1, 2]),
         ({"a": 1, "b": ["x"]}, "STRUCT(a INTEGER, b VARCHAR[])", {"a": 1, "b": ["x"]}),
