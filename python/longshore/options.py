@@ -31,7 +31,7 @@ class Options:
     zero_date: Literal["null", "error"] = "null"
     """MySQL's zero dates: NULL with a warning, or an error. PostgreSQL has none."""
     nan: Literal["null", "keep"] = "null"
-    """NaN of a pandas NumPy float column on its way into a database: NULL, or NaN. Reading is not concerned."""
+    """NaN of a pandas NumPy float column on its way into SQL: NULL, or NaN. Reading is not concerned."""
     tinyint1: Literal["int8", "bool"] = "int8"
     """MySQL's ``tinyint(1)``: a number, or a boolean. PostgreSQL has none."""
     uuid: Literal["arrow", "text"] = "arrow"
@@ -49,7 +49,8 @@ class Options:
     lock: bool = False
     """Whether MySQL may lock its tables for a moment to take a snapshot. PostgreSQL needs no lock."""
     memory_limit: int | str | None = None
-    """The most memory of a whole result, in bytes or as ``"2GB"``, ``"512MiB"``; None for no limit. Not for streams."""
+    """The most memory of a whole result, in bytes or as ``"2GB"``, ``"512MiB"``; None for no limit. Not for streams of
+    ``read_sql``; of ``sql`` it is the engine's, which spills to disk."""
     threads: int | None = None
     """The number of threads that ``sql`` may use; None for all cores. Reading is not concerned."""
 

@@ -110,8 +110,32 @@ def sql(
     0      1  10.5
     1      2   4.0
 
-    DuckDB executes the query, in its dialect. A table's name that DuckDB does not know is a keyword of this call, else
-    a variable: of the caller, of the functions around it, of its module.
+    ``query``
+        One statement or several in DuckDB's dialect; the result is the last one's, None where it has none. A table is a
+        variable, a keyword, a file (``'boats/*.parquet'``), or a table of an attached database.
+    ``params``
+        Values to bind: a sequence for ``?`` and ``$1``, ``$2``, ..., or a dict for ``$name`` and ``:name``.
+    ``return_type``
+        ``"pandas"``, ``"arrow"`` (a ``pyarrow.Table``), ``"arrow_stream"`` (a ``longshore.Stream``, which runs the
+        query while it is consumed), ``"polars"`` or ``"numpy"`` (a dict of masked arrays).
+    ``dtype_backend``
+        For pandas: None (by the result's types), ``"numpy"``, ``"numpy_nullable"`` or ``"pyarrow"``.
+    ``attach``
+        Databases by the names that the query has for them: URLs, dicts of keywords, Connections or Pools.
+    ``explain``
+        Whether to return, as text, how the query would run.
+    ``options``
+        A mapping or ``longshore.Options``: ``nan`` and ``objects`` concern what goes in, ``json``, ``uuid``,
+        ``infinity`` and ``time_24`` what comes out, ``threads`` and ``memory_limit`` the engine.
+    ``tables``
+        Tables by name, which come before variables.
+
+    A name that the engine has no table for is looked up among the variables of the caller, of the functions around it
+    and of its module, then among the dataframes of those who called it. It may be a pandas or polars frame, a lazy one
+    too, a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a NumPy structured array, a dict of arrays or
+    lists, a list of dicts, or anything with ``__arrow_c_stream__``. Only the columns that the query mentions are touched.
+
+    Raises the exceptions of ``longshore.errors``. A column that the engine would change is an error where it is needed.
     """
     # DuckDB is imported with it.
     from longshore.engine.running import run

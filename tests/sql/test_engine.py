@@ -23,7 +23,7 @@ ENDLESS = "SELECT sum(a.range * b.range % 7) AS s FROM range(10_000_000) a, rang
 
 
 def _spills() -> set[str]:
-    return {path.name for path in Path(tempfile.gettempdir()).glob("longshore-*")}
+    return {path.name for path in Path(tempfile.gettempdir()).glob(f"longshore-{os.getpid()}-*")}
 
 
 def test_instants_are_utc_whatever_the_machine_says() -> None:

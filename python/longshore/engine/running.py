@@ -13,6 +13,7 @@ from longshore.engine.session import Session
 from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
 from longshore.frames.scanned import is_frame
 from longshore.options import Options
+from longshore.reading import frame_for
 from longshore.schema import encodable
 
 __all__ = ["run"]
@@ -38,6 +39,8 @@ def run(
         message = f"explain is True or False, not {explain!r}"
         raise InterfaceError(message)
     chosen = Options.of(options)
+    # Before the query runs: it may write a file.
+    frame_for(return_type, dtype_backend)
     text = encodable(query, "query")
     if attach is not None:
         message = "attach= is not built yet"

@@ -13,6 +13,10 @@ try:
 except ImportError as error:
     raise missing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays and Python objects") from error
 
+#: How NumPy writes that a moment or a span is none, and how wide it and Arrow's are.
+_NAT = np.iinfo(np.int64).min
+_BITS = 64
+
 #: Rows of a chunk of objects.
 _ROWS = 1 << 17
 
@@ -53,6 +57,8 @@ class Column:
         return pa.chunked_array([self.slice(start, start + _ROWS) for start in starts], type=self.field.type)
 
     def _array(self, values: Any) -> Any:
+        if isinstance(values.dtype, np.dtype):
+            return _of_numpy(np.asarray(values), self.field.type, nan_is_null=self._nan_is_null)
         nan_is_null = self._nan_is_null or getattr(values.dtype, "kind", "") != "f"
         return pa.array(values, type=self.field.type, from_pandas=nan_is_null)
 
@@ -71,6 +77,23 @@ def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
     return pa.field(name, kind), pa.array(plain, type=kind, mask=mask)
 
 
+def _of_numpy(values: Any, kind: Any, *, nan_is_null: bool) -> Any:
+    """Make the array of a NumPy array: its own memory, where a look tells that nothing in it is missing."""
+    match values.dtype.kind:
+        case "b":
+            bits = np.packbits(values, bitorder="little")
+            return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(bits)])
+        case "f":
+            # A sum is NaN where a value is; else it is only where two infinities meet.
+            with np.errstate(all="ignore"):
+                may_miss = nan_is_null and bool(np.isnan(values.sum()))
+            return pa.array(values, type=kind, from_pandas=may_miss)
+        case "M" | "m" if len(values) and values.view("i8").min() != _NAT and kind.bit_width == _BITS:
+            return pa.array(values.view("i8")).view(kind)
+        case _:
+            return pa.array(values, type=kind, from_pandas=True)
+
+
 def native(values: Any) -> Any:
     """Give a NumPy array, or a Series over one, in the machine's own order of bytes, which alone Arrow takes."""
     order = getattr(values.dtype, "byteorder", "=")
@@ -79,6 +102,8 @@ def native(values: Any) -> Any:
 
 def _data_type(values: Any, name: str) -> Any:
     try:
+        if getattr(values.dtype, "kind", "") in "biufmM" and isinstance(values.dtype, np.dtype):
+            return pa.from_numpy_dtype(values.dtype)
         found = pa.array(values[:0]).type
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise _no_type(values, name) from error
