@@ -14,7 +14,18 @@ from longshore.schema import encodable
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["Connection", "ConnectionLike", "Pool", "Source", "Target", "connect", "is_url", "source", "target"]
+__all__ = [
+    "Connection",
+    "ConnectionLike",
+    "Pool",
+    "Source",
+    "Target",
+    "connect",
+    "is_url",
+    "scheme_of",
+    "source",
+    "target",
+]
 
 #: No server has more connections than that.
 _MOST = 1 << 16
@@ -210,6 +221,22 @@ def source(conn: object) -> Source:
     given = type(conn).__name__
     message = f"conn is a URL, a dict of keywords, a Connection or a Pool, or a sqlite3.Connection, not {given}"
     raise InterfaceError(message)
+
+
+def scheme_of(conn: object) -> str:
+    """Give the scheme of what the core reads from; raises ``InterfaceError`` for what is none.
+
+    >>> scheme_of("mariadb://localhost/test"), scheme_of({"host": "localhost"})
+    ('mariadb', 'postgresql')
+    """
+    if isinstance(conn, Connection | Pool):
+        return conn._scheme.lower()  # noqa: SLF001  the two are this file's own
+    if not isinstance(conn, str | Mapping):
+        # Raises for what is no connection.
+        source(conn)
+        return "sqlite"
+    parts = target(conn)
+    return (parts.scheme if parts.url is None else parts.url.partition("://")[0]).lower()
 
 
 class Target(NamedTuple):

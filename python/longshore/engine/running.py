@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longshore.engine.failures import with_columns
 from longshore.engine.names import Names
@@ -10,11 +10,14 @@ from longshore.engine.parameters import Params, for_statement, given, with_dolla
 from longshore.engine.result import deliver
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
-from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
+from longshore.errors import InterfaceError, ProgrammingError
 from longshore.frames.scanned import is_frame
 from longshore.options import Options
 from longshore.reading import frame_for
 from longshore.schema import encodable
+
+if TYPE_CHECKING:
+    from longshore.engine.remote.attaching import Attached
 
 __all__ = ["run"]
 
@@ -42,16 +45,41 @@ def run(
     # Before the query runs: it may write a file.
     frame_for(return_type, dtype_backend)
     text = encodable(query, "query")
-    if attach is not None:
-        message = "attach= is not built yet"
-        raise NotSupportedError(message)
     values = given(params)
     text = with_dollars(text, values)
-    session = Session(text, chosen)
-    names = Names(session, Scope(caller, tables, is_frame), text, chosen)
+    scope = Scope(caller, tables, is_frame)
+    way: dict[str, Any] = {"return_type": return_type, "dtype_backend": dtype_backend, "options": chosen}
+    if attach is None:
+        return _local(text, values, scope, tables, way, explain=explain)
+    # The parser of other databases' SQL is imported with it.
+    from longshore.engine.remote.attaching import attaching
+
+    with attaching(text, values, attach, chosen) as remote:
+        if explain:
+            return str(remote)
+        if (rows := remote.whole()) is not None:
+            return deliver(rows, **way, cancel=remote.cancel)
+        return _local(remote.sql, remote.params, scope, tables, way, remote=remote)
+
+
+def _local(
+    text: str,
+    params: Params,
+    scope: Scope,
+    tables: Mapping[str, Any],
+    way: Mapping[str, Any],
+    *,
+    explain: bool = False,
+    remote: "Attached | None" = None,
+) -> Any:
+    """Have the engine run a query, beside what attached databases send."""
+    session = Session(text, way["options"])
+    names = Names(session, scope, text, way["options"])
     try:
+        for name, rows in remote.tables() if remote else []:
+            session.register(name, rows)
         names.keywords(tables)
-        result = _run(session, names, values, explain=explain)
+        result = _run(session, names, params, explain=explain)
     except ProgrammingError as error:
         session.close()
         raise with_columns(error, names.columns) from error.__cause__
@@ -61,14 +89,13 @@ def run(
     if result is None or isinstance(result, str):
         session.close()
         return result
-    return deliver(
-        result,
-        return_type=return_type,
-        dtype_backend=dtype_backend,
-        options=chosen,
-        cancel=session.cancel,
-        close=session.close,
-    )
+
+    def cancel() -> None:
+        session.cancel()
+        if remote is not None:
+            remote.cancel()
+
+    return deliver(result, **way, cancel=cancel, close=session.close)
 
 
 def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:

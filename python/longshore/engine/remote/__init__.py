@@ -1,0 +1,1 @@
+"""Tables of attached databases in ``sql``: what is asked of each database, and what is left to the engine."""

@@ -1,0 +1,101 @@
+"""One query of ``sql`` over attached databases: planned, its reads registered with the engine."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from longshore.engine.duckdb import duckdb, shared
+from longshore.engine.remote.explain import explained
+from longshore.engine.remote.literals import Params
+from longshore.engine.remote.loading import Loads
+from longshore.engine.remote.planning import Plan, plan
+from longshore.engine.remote.source import Source, attached
+from longshore.engine.remote.types import Unsafe
+from longshore.options import Options
+
+__all__ = ["Attached", "attaching"]
+
+
+class Attached:
+    """A query's plan, and the way to its rows."""
+
+    def __init__(self, query: str, params: Params, sources: Mapping[str, Source], options: Options) -> None:
+        """Plan; the sources are asked for what their tables hold."""
+        self._query = query
+        self._params = params
+        self._sources = sources
+        self._loads = Loads(options)
+        self._plan: Plan = plan(query, sources, params, _described)
+
+    @property
+    def sql(self) -> str:
+        """What the engine runs."""
+        return self._plan.sql
+
+    @property
+    def params(self) -> Params:
+        """The parameters of what the engine runs."""
+        return self._plan.params
+
+    def __str__(self) -> str:
+        """Show the SQL of each source, and the engine's."""
+        return explained(self._plan)
+
+    def tables(self) -> Iterator[tuple[str, Any]]:
+        """Send the reads, and give each one's name and rows for the engine."""
+        return self._loads.load(self._plan.reads, self._sources)
+
+    def whole(self) -> pa.RecordBatchReader | None:
+        """Send the one read that is the whole result, as the engine would hand it over; None where there is more."""
+        if self._plan.whole is None:
+            return None
+        (one,) = self._plan.reads
+        rows = self._loads.whole(one, self._sources[one.source], self._plan.whole)
+        if rows is None:
+            self._plan = plan(self._query, self._sources, self._params, _described, whole=False)
+        return rows
+
+    def cancel(self) -> None:
+        """Stop what the sources still run, from any thread."""
+        self._loads.cancel()
+
+    def close(self) -> None:
+        """End what the sources still run."""
+        self._loads.close()
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """Raise a source's own error where the engine only passes its text on."""
+        try:
+            yield
+        except Exception as error:
+            if self._loads.failure is None or error is self._loads.failure:
+                raise
+            raise self._loads.failure from None
+
+
+@contextlib.contextmanager
+def attaching(query: str, params: Params, attach: Mapping[str, Any], options: Options) -> Iterator[Attached]:
+    """Plan a query; after a failure, nothing of it goes on in a source."""
+    with attached(attach, options) as sources:
+        one = Attached(query, params, sources, options)
+        try:
+            with one.failing():
+                yield one
+        except BaseException:
+            one.close()
+            raise
+
+
+def _described(query: str, params: Params) -> list[tuple[str, str]]:
+    """Have the engine bind a query."""
+    connection = shared.connection()
+    try:
+        rows = connection.execute(f"DESCRIBE {query}", params).fetchall()
+    except duckdb.Error as error:
+        raise Unsafe from error
+    finally:
+        connection.close()
+    return [(row[0], row[1]) for row in rows]

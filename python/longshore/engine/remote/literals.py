@@ -1,0 +1,213 @@
+"""Constants of a query, and the values that fit a type without a doubt."""
+
+import datetime as dt
+import decimal
+import math
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from longshore.engine.parameters import Params
+from longshore.engine.remote.types import Kind, Type, Unsafe
+
+__all__ = ["Params", "Spelled", "constant", "fitting", "whole_number"]
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
+_ZONE = re.compile(r"(Z|[+-]\d\d(:\d\d)?)")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_INT64 = 1 << 63
+#: Whole numbers that a double holds, and as many digits as it gives back.
+_EXACT = 1 << 53
+_DIGITS = 15
+_MOST_DIGITS = 38
+
+_CASTS = {
+    exp.DataType.Type.DATE: Kind.DATE,
+    exp.DataType.Type.TIMESTAMP: Kind.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ: Kind.INSTANT,
+    exp.DataType.Type.UUID: Kind.UUID,
+}
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A quoted constant: the engine reads it as whatever it is compared with."""
+
+    text: str
+
+
+def constant(node: exp.Expression, params: Params) -> Any:
+    """Give the value of a constant as Python has it; raises ``Unsafe`` for what is none."""
+    if isinstance(node, exp.Paren):
+        return constant(node.this, params)
+    if isinstance(node, exp.Literal):
+        return Spelled(node.this) if node.is_string else _number(node.this)
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
+        return -_number(node.this.this)
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if isinstance(node, exp.Cast):
+        return _cast(node)
+    if isinstance(node, exp.Placeholder):
+        return _param(node, params)
+    raise Unsafe
+
+
+def _number(text: str) -> int | float | decimal.Decimal:
+    if text.isdecimal() and text.isascii():
+        return int(text)
+    if re.fullmatch(r"\d*\.\d*", text) and len(text) > 1:
+        return decimal.Decimal(text)
+    if re.fullmatch(r"\d+(\.\d*)?[eE][+-]?\d+", text):
+        return float(text)
+    raise Unsafe
+
+
+def _cast(node: exp.Cast) -> Any:
+    """Read a constant whose type is written beside it."""
+    to = node.to
+    kind = _CASTS.get(to.this)
+    literal = node.this
+    if kind is None or to.expressions or not isinstance(literal, exp.Literal) or not literal.is_string:
+        raise Unsafe
+    if any(value for name, value in node.args.items() if name not in {"this", "to", "_type"}):
+        raise Unsafe
+    return fitting(Spelled(literal.this), Type(kind))
+
+
+def _param(node: exp.Placeholder, params: Params) -> Any:
+    name = node.args.get("this")
+    if name is None or params is None:
+        raise Unsafe
+    if isinstance(params, Mapping):
+        if str(name) not in params:
+            raise Unsafe
+        return params[str(name)]
+    at = int(name) - 1 if str(name).isdecimal() else -1
+    if not 0 <= at < len(params):
+        raise Unsafe
+    return params[at]
+
+
+def whole_number(node: exp.Expression, params: Params) -> int:
+    """Give a LIMIT's number; raises ``Unsafe`` for what is none."""
+    value = constant(node, params)
+    if type(value) is int and 0 <= value < _INT64:
+        return value
+    raise Unsafe
+
+
+def fitting(value: Any, wanted: Type) -> Any:
+    """Give a constant as a value of the type it is compared with; raises ``Unsafe`` where that could be read twice."""
+    reader = _READERS.get(wanted.kind)
+    if reader is None:
+        raise Unsafe
+    try:
+        return reader(value, wanted)
+    except (ValueError, OverflowError, decimal.InvalidOperation) as error:
+        raise Unsafe from error
+
+
+def _integer(value: Any, _wanted: Type) -> int:
+    # A subclass may print as it likes: a bool, an enumeration.
+    if type(value) is int and abs(value) < _INT64:
+        return value
+    raise Unsafe
+
+
+def _decimal(value: Any, wanted: Type) -> decimal.Decimal:
+    if type(value) not in {int, decimal.Decimal}:
+        raise Unsafe
+    exact = decimal.Decimal(value)
+    if not exact.is_finite():
+        raise Unsafe
+    exponent = exact.as_tuple().exponent
+    scale = max(-int(exponent), 0)
+    before = max(exact.adjusted() + 1, 1)
+    # The engine brings both to one type, which has to hold either.
+    if max(before, wanted.precision - wanted.scale) + max(scale, wanted.scale) > _MOST_DIGITS:
+        raise Unsafe
+    return exact
+
+
+def _double(value: Any, _wanted: Type) -> float:
+    if type(value) is float and math.isfinite(value):
+        return value
+    if type(value) is int and abs(value) <= _EXACT:
+        return float(value)
+    if type(value) is decimal.Decimal and value.is_finite() and len(value.as_tuple().digits) <= _DIGITS:
+        exponent = int(value.as_tuple().exponent)
+        # Division by a power of ten that a double holds is rounded once: the nearest double.
+        if -_DIGITS <= exponent <= 0:
+            return float(value)
+    raise Unsafe
+
+
+def _date(value: Any, _wanted: Type) -> dt.date:
+    if type(value) is dt.date:
+        return value
+    if isinstance(value, Spelled) and _DATE.fullmatch(value.text) and value.text.isascii():
+        return dt.date.fromisoformat(value.text)
+    raise Unsafe
+
+
+def _timestamp(value: Any, _wanted: Type) -> dt.datetime:
+    if type(value) is dt.datetime and value.tzinfo is None:
+        return value
+    if type(value) is dt.date:
+        return dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  as naive as the column
+    text = value.text if isinstance(value, Spelled) and value.text.isascii() else ""
+    if _DATE.fullmatch(text) or _MOMENT.fullmatch(text):
+        return dt.datetime.fromisoformat(text)
+    raise Unsafe
+
+
+def _instant(value: Any, _wanted: Type) -> dt.datetime:
+    if type(value) is dt.datetime and value.tzinfo is not None:
+        return value.astimezone(dt.UTC)
+    text = value.text if isinstance(value, Spelled) and value.text.isascii() else ""
+    moment = _MOMENT.match(text)
+    if moment and _ZONE.fullmatch(text, moment.end()):
+        return dt.datetime.fromisoformat(text).astimezone(dt.UTC)
+    raise Unsafe
+
+
+def _uuid(value: Any, _wanted: Type) -> uuid.UUID:
+    if type(value) is uuid.UUID:
+        return value
+    if isinstance(value, Spelled) and _UUID.fullmatch(value.text):
+        return uuid.UUID(value.text)
+    raise Unsafe
+
+
+def _text(value: Any, _wanted: Type) -> str:
+    text = value.text if isinstance(value, Spelled) else value
+    if type(text) is not str or "\0" in text:
+        raise Unsafe
+    # A lone surrogate is no text: the engine says so.
+    text.encode()
+    return text
+
+
+def _boolean(value: Any, _wanted: Type) -> bool:
+    if type(value) is bool:
+        return value
+    raise Unsafe
+
+
+_READERS = {
+    Kind.BOOLEAN: _boolean,
+    Kind.INTEGER: _integer,
+    Kind.DOUBLE: _double,
+    Kind.DECIMAL: _decimal,
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.INSTANT: _instant,
+    Kind.UUID: _uuid,
+    Kind.TEXT: _text,
+}

@@ -1,0 +1,112 @@
+"""What the sources of a query send, on its way into the engine."""
+
+import contextlib
+import dataclasses
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from longshore import _core
+from longshore.engine.remote.planning import Read
+from longshore.engine.remote.source import Source
+from longshore.engine.remote.whole import Result
+from longshore.errors import MemoryLimitError, SerialReadWarning
+from longshore.options import Options
+from longshore.reading import read
+from longshore.stream import Stream
+
+__all__ = ["Loads"]
+
+
+class Loads:
+    """The results of a query's reads: one that a source has alone is streamed, several are loaded one by one."""
+
+    def __init__(self, options: Options) -> None:
+        """Start with none."""
+        self._options = options
+        self._streams: list[Stream] = []
+        self._loaded = 0
+        #: What ended a stream early. The engine reports it in words of its own.
+        self.failure: BaseException | None = None
+
+    def load(self, reads: Sequence[Read], sources: Mapping[str, Source]) -> Iterator[tuple[str, Any]]:
+        """Give each read's name and its rows, as what the engine scans."""
+        # Streams last: a table that cannot be loaded then leaves none behind.
+        alone = {one.name: one.once and sum(other.source == one.source for other in reads) == 1 for one in reads}
+        for one in sorted(reads, key=lambda one: alone[one.name]):
+            source = sources[one.source]
+            if not one.typed:
+                yield one.name, self._whole(one, source)
+            elif alone[one.name]:
+                yield one.name, self._stream(one, source)
+            else:
+                yield one.name, self._table(one, source)
+
+    def close(self) -> None:
+        """End what still streams."""
+        for stream in self._streams:
+            stream.close()
+
+    def cancel(self) -> None:
+        """Stop what still streams, from any thread."""
+        for stream in self._streams:
+            stream.cancel()
+
+    def open(self, one: Read, source: Source) -> Stream:
+        """Send a read's query."""
+        options = dataclasses.replace(self._options, memory_limit=None)
+        with warnings.catch_warnings():
+            # Nobody asked for parts.
+            warnings.simplefilter("ignore", SerialReadWarning)
+            stream: Stream = read(
+                one.sql,
+                source.conn,
+                _core.Switch(),
+                return_type="arrow_stream",
+                schema=one.schema or None,
+                partition_num="auto" if one.parts and source.opens else None,
+                options=options,
+            )
+        self._streams.append(stream)
+        return stream
+
+    def whole(self, one: Read, source: Source, columns: Sequence[Result]) -> pa.RecordBatchReader | None:
+        """Give a read as the engine's result would be; None where its types are others than the catalogue had said."""
+        stream = self.open(one, source)
+        types = [field.type for field in stream.schema]
+        if types != [column.type for column in columns]:
+            stream.close()
+            return None
+        schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches(stream))
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def _stream(self, one: Read, source: Source) -> pa.RecordBatchReader:
+        stream = self.open(one, source)
+        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream))
+
+    def _batches(self, stream: Stream) -> Iterator[pa.RecordBatch]:
+        with contextlib.closing(stream):
+            try:
+                yield from stream
+            except Exception as error:
+                self.failure = error
+                raise
+
+    def _table(self, one: Read, source: Source) -> pa.Table:
+        limit = self._options.memory_limit_bytes
+        with contextlib.closing(self.open(dataclasses.replace(one, parts=False), source)) as stream:
+            batches = []
+            for batch in stream:
+                batches.append(batch)
+                self._loaded += batch.nbytes
+                if limit is not None and self._loaded > limit:
+                    message = f"the tables of {source.name} are larger than options['memory_limit']"
+                    raise MemoryLimitError(message)
+            return pa.Table.from_batches(batches, stream.schema)
+
+    def _whole(self, one: Read, source: Source) -> pa.Table:
+        """Load what tells its types with its last row, as columns that follow their values do."""
+        return read(one.sql, source.conn, _core.Switch(), return_type="arrow", options=self._options)

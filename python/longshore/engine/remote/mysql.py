@@ -1,0 +1,106 @@
+"""MySQL and MariaDB: their catalogue, and what they mean by their types."""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from longshore.engine.remote.dialect import Ask, Dialect, chosen, moment, plain
+from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
+
+__all__ = ["MySQL"]
+
+_COLUMNS = """
+SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale, collation_name
+FROM information_schema.columns WHERE {table} AND {schema} ORDER BY table_schema, table_name, ordinal_position
+"""
+
+_EXACT = {"table": "table_name = ?", "schema": "table_schema = ?"}
+_FOLDED = {"table": "lower(table_name) = lower(?)", "schema": "lower(table_schema) = lower(?)"}
+_HERE = "table_schema = database()"
+
+_INTEGERS = {
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "mediumint": "INTEGER",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+}
+_TYPES = {
+    # Zero dates are NULL when they are loaded, and less than every date in the server.
+    "date": Type(Kind.DATE, "DATE", equal=Trust.SUPERSET, order=Trust.SUPERSET),
+    "datetime": Type(Kind.TIMESTAMP, "TIMESTAMP", equal=Trust.SUPERSET, order=Trust.SUPERSET),
+    "float": Type(Kind.OTHER, "FLOAT", nulls=True),
+}
+#: Collations find texts equal that are not the same, but never the same text unequal.
+_TEXT = Type(Kind.TEXT, "VARCHAR", equal=Trust.SUPERSET, nulls=True)
+_TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
+_OTHER = Type(Kind.OTHER)
+
+
+class MySQL(Dialect):
+    """The SQL of MySQL and MariaDB."""
+
+    quote: ClassVar[str] = "`"
+    one_moment: ClassVar[Sequence[str]] = (
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    )
+    places_nulls: ClassVar[bool] = False
+    calculates: ClassVar[bool] = True
+
+    def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
+        """Look a table up in the catalogue; without a database, in the session's."""
+        for how in (_EXACT, _FOLDED):
+            schema = how["schema"] if len(parts) > 1 else _HERE
+            rows = [
+                tuple(map(_text, row)) for row in ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
+            ]
+            # The catalogue's own comparisons may be those of a collation.
+            names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
+            if names is not None:
+                return self._table(names, [row[2:] for row in rows if row[:2] == names], untrusted)
+        return None
+
+    def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
+        columns = []
+        for name, data_type, column_type, precision, scale, collation in rows:
+            of = _type(data_type.lower(), column_type.lower(), precision, scale)
+            if data_type.lower() == "longtext" and collation == "utf8mb4_bin":
+                # MariaDB's JSON.
+                of = _OTHER
+            boolean = column_type.lower().startswith("tinyint(1)")
+            if of.kind in untrusted or (boolean and Kind.BOOLEAN in untrusted):
+                of = _OTHER
+            columns.append(Column(name, self.name(name), of))
+        return Table(".".join(map(self.name, names)), columns)
+
+    def _text(self, value: str) -> str:
+        return plain(value)
+
+    def _double(self, value: float) -> str:
+        text = repr(value)
+        # Without an exponent it would be a decimal.
+        return text if "e" in text else f"{text}e0"
+
+    def _date(self, value: dt.date) -> str:
+        return f"DATE '{value.isoformat()}'"
+
+    def _timestamp(self, value: dt.datetime) -> str:
+        return f"TIMESTAMP '{moment(value)}'"
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _type(data_type: str, column_type: str, precision: int | None, scale: int | None) -> Type:
+    if data_type in _INTEGERS:
+        prefix = "U" if "unsigned" in column_type else ""
+        return scalar(Kind.INTEGER, prefix + _INTEGERS[data_type])
+    if data_type == "decimal" and precision is not None and scale is not None:
+        return decimal(int(precision), int(scale))
+    if data_type == "double" and "(" not in column_type:
+        return Type(Kind.DOUBLE, "DOUBLE", equal=Trust.EXACT, order=Trust.EXACT, nulls=True)
+    if data_type in _TEXTS:
+        return _TEXT
+    return _TYPES.get(data_type, _OTHER)

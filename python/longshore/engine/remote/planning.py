@@ -1,0 +1,172 @@
+"""A query over attached databases, divided: what each source reads, and what the engine does with it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from longshore.engine.remote.columns import Needs
+from longshore.engine.remote.dialect import Dialect
+from longshore.engine.remote.filters import conditions
+from longshore.engine.remote.literals import Params
+from longshore.engine.remote.references import Reference, in_tokens, in_trees, quoted
+from longshore.engine.remote.text import edited, parsed, tokens
+from longshore.engine.remote.types import Column, Table, Unsafe
+from longshore.engine.remote.whole import Result, checked, stub, write
+from longshore.errors import NotSupportedError
+
+__all__ = ["Catalog", "Describe", "Plan", "Read", "plan"]
+
+Tables = Sequence[tuple[Reference, Table]]
+
+
+class Catalog(Protocol):
+    """What planning asks of a source."""
+
+    one_moment: bool
+
+    @property
+    def dialect(self) -> Dialect:
+        """The source's SQL."""
+
+    def table(self, parts: tuple[str, ...]) -> Table:
+        """Look a table up; raises ``ProgrammingError`` where there is none."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A query that a source runs, and the name of its result in the engine's query."""
+
+    name: str
+    source: str
+    sql: str
+    #: Whether the result's types are known before its rows.
+    typed: bool = True
+    #: Whether the engine looks at the rows once only, so that they can be streamed.
+    once: bool = True
+    #: Whether several connections may read it, a part each.
+    parts: bool = True
+    #: Arrow types of the columns whose type in the source is another.
+    schema: Mapping[str, pa.DataType] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done."""
+
+    sql: str
+    params: Params
+    reads: Sequence[Read] = ()
+    #: The columns of the result where the one read is all there is to do.
+    whole: Sequence[Result] | None = None
+
+
+#: Gives the names and the engine's types of a query's columns; raises ``Unsafe`` where it cannot be bound.
+Describe = Callable[[str, Params], Sequence[tuple[str, str]]]
+
+
+def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: Describe, *, whole: bool = True) -> Plan:
+    """Divide a query. What is not known to be safe is left to the engine.
+
+    ``whole`` is whether one source may answer all of it.
+    """
+    words = tokens(query)
+    trees = parsed(query, words)
+    references = in_tokens(words, sources) if trees is None else in_trees(trees, sources)
+    if not references:
+        return Plan(query, params)
+    for name, source in sources.items():
+        # Set before the first look into a catalogue: names and rows are then of one moment, too.
+        source.one_moment = sum(reference.source == name for reference in references) > 1
+    tables = [(one, sources[one.source].table(one.parts)) for one in references]
+    if whole and trees is not None and len(trees) == 1:
+        done = _whole(query, trees[0], sources, tables, params, describe)
+        if done is not None:
+            return done
+    return _Reads(query, Needs(words, trees), sources, tables, params).plan()
+
+
+def _whole(
+    query: str,
+    tree: exp.Expression,
+    sources: Mapping[str, Catalog],
+    tables: Tables,
+    params: Params,
+    describe: Describe,
+) -> Plan | None:
+    """Give the whole query to one source, or None."""
+    first, _ = tables[0]
+    if not all(one.source == first.source and table.typed for one, table in tables):
+        return None
+    try:
+        written = write(tree, sources[first.source].dialect, tables, params)
+        stubs = edited(query, [edit for one, table in tables for edit in one.replaced(stub(table))])
+        columns = checked(written, describe(stubs, params))
+    except (Unsafe, RecursionError):
+        return None
+    name = "longshore_1"
+    read = Read(name, first.source, written.sql, parts=False, schema={c.read: c.type for c in columns if c.asked})
+    if all(column.type for column in columns):
+        return Plan("", None, [read], whole=columns)
+    items = ", ".join(f"{column.read} AS {quoted(column.name)}" for column in columns)
+    return Plan(f"SELECT {items} FROM {name}", None, [read])
+
+
+class _Reads:
+    """A read for each table, and the rest for the engine."""
+
+    def __init__(
+        self, query: str, needs: Needs, sources: Mapping[str, Catalog], tables: Tables, params: Params
+    ) -> None:
+        self._query = query
+        self._needs = needs
+        self._sources = sources
+        self._tables = tables
+        self._params = params
+        self._reads: dict[tuple[str, str], Read] = {}
+
+    def plan(self) -> Plan:
+        """Read each table by itself."""
+        edits = []
+        for reference, table in self._tables:
+            edits += reference.replaced(self._read(reference, table))
+        return Plan(edited(self._query, edits), self._params, list(self._reads.values()))
+
+    def _read(self, reference: Reference, table: Table) -> str:
+        """Give the name under which the engine finds the rows that the query needs of a table."""
+        dialect = self._sources[reference.source].dialect
+        columns = self._needs.columns(reference, table)
+        _refuse_twins(reference, columns)
+        tests = conditions(reference, table, dialect, self._tables, self._params) if table.typed else []
+        sql = f"SELECT {', '.join(column.quoted for column in columns)} FROM {table.sql}"
+        if tests:
+            sql += f" WHERE {' AND '.join(tests)}"
+        key = reference.source, sql
+        if key in self._reads:
+            self._reads[key] = replace(self._reads[key], once=False)
+        else:
+            name = self._name()
+            self._reads[key] = Read(name, reference.source, sql, typed=table.typed, once=reference.read_once)
+        return self._reads[key].name
+
+    def _name(self) -> str:
+        name = f"longshore_{len(self._reads) + 1}"
+        while name in self._query.lower():
+            name += "_"
+        return name
+
+
+def _refuse_twins(reference: Reference, columns: Sequence[Column]) -> None:
+    """Refuse two columns whose names differ in the case of letters: the engine would rename one."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        twin = seen.setdefault(column.name.lower(), column.name)
+        if twin != column.name:
+            table = ".".join((reference.source, *reference.parts))
+            message = (
+                f"{table} has the columns {twin!r} and {column.name!r}, which are one name to the engine; "
+                "read_sql gives a frame in which they can be renamed"
+            )
+            raise NotSupportedError(message)

@@ -1,0 +1,142 @@
+"""PostgreSQL: its catalogue, and what it means by its types."""
+
+import dataclasses
+import datetime as dt
+import uuid
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from longshore.engine.remote.dialect import Ask, Dialect, chosen, moment
+from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
+
+__all__ = ["PostgreSQL"]
+
+_COLUMNS = """
+SELECT n.nspname, c.relname, a.attname, CAST(a.atttypid AS int8), t.typtype, a.atttypmod,
+    co.collisdeterministic, CAST(a.attcollation AS int8), current_setting('server_encoding'), version()
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_collation AS co ON co.oid = a.attcollation
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND {table} AND {schema}
+ORDER BY array_position(current_schemas(true), n.nspname), n.nspname, c.relname, a.attnum
+"""
+
+_EXACT = {"table": "c.relname = $1", "schema": "n.nspname = $2"}
+_FOLDED = {"table": "lower(c.relname) = lower($1)", "schema": "lower(n.nspname) = lower($2)"}
+_IN_PATH = "n.nspname = ANY (current_schemas(true))"
+
+#: By OID. What is missing is loaded and never asked for.
+_TYPES = {
+    16: Type(Kind.BOOLEAN, "BOOLEAN", equal=Trust.EXACT, groups=True, nulls=True),
+    20: scalar(Kind.INTEGER, "BIGINT"),
+    21: scalar(Kind.INTEGER, "SMALLINT"),
+    23: scalar(Kind.INTEGER, "INTEGER"),
+    # Compared with 0.1, real is double precision in PostgreSQL, and the literal is real in the engine.
+    700: Type(Kind.OTHER, "FLOAT", nulls=True),
+    # Equal values need not be the same: 0 and -0. Sums depend on the order of rows.
+    701: Type(Kind.DOUBLE, "DOUBLE", equal=Trust.EXACT, order=Trust.EXACT, nulls=True),
+    1082: scalar(Kind.DATE, "DATE"),
+    1114: scalar(Kind.TIMESTAMP, "TIMESTAMP"),
+    1184: scalar(Kind.INSTANT, "TIMESTAMP WITH TIME ZONE"),
+    # There is no min(uuid) before version 18.
+    2950: Type(Kind.UUID, "UUID", equal=Trust.EXACT, groups=True, nulls=True),
+}
+_NUMERIC = 1700
+_TEXTS = (25, 1043)
+#: Spaces at its end mean nothing in a comparison, and are there when it is read.
+_PADDED = 1042
+_OTHER = Type(Kind.OTHER)
+
+
+class PostgreSQL(Dialect):
+    """PostgreSQL's SQL."""
+
+    one_moment: ClassVar[Sequence[str]] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+    calculates: ClassVar[bool] = True
+    matches: ClassVar[bool] = True
+
+    def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
+        """Look a table up in the catalogue; without a schema, in the search path."""
+        for how in (_EXACT, _FOLDED):
+            schema = how["schema"] if len(parts) > 1 else _IN_PATH
+            rows = ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
+            names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
+            if names is not None:
+                return self._table(names, [row[2:] for row in rows if row[:2] == names], untrusted)
+        return None
+
+    def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
+        columns = []
+        for name, oid, category, modifier, deterministic, collation, encoding, version in rows:
+            if name is None:
+                continue
+            known = _known(version)
+            of = _type(oid, modifier, collation, deterministic=bool(deterministic) and encoding == "UTF8")
+            form = "{}"
+            if category == "e" and encoding == "UTF8":
+                # An enumeration is a text to the engine, and its order is that of texts.
+                of, form = _text(Trust.EXACT, "enum"), "{}::text"
+            if not known or of.kind in untrusted:
+                of = _OTHER
+            columns.append(Column(name, self.name(name), of, form))
+        return Table(".".join(map(self.name, names)), columns)
+
+    def ordered(self, sql: str, wanted: Type) -> str:
+        """Texts are in the engine's order, that of their bytes, under one collation only."""
+        return f'{sql} COLLATE "C"' if wanted.kind is Kind.TEXT else sql
+
+    def _text(self, value: str) -> str:
+        if "\\" in value:
+            # Whatever standard_conforming_strings says.
+            return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+        return "'" + value.replace("'", "''") + "'"
+
+    def _double(self, value: float) -> str:
+        return f"'{value!r}'::float8"
+
+    def _date(self, value: dt.date) -> str:
+        return f"'{value.isoformat()}'::date"
+
+    def _timestamp(self, value: dt.datetime) -> str:
+        return f"'{moment(value)}'::timestamp"
+
+    def _instant(self, value: dt.datetime) -> str:
+        return f"'{moment(value)}+00'::timestamptz"
+
+    def _uuid(self, value: uuid.UUID) -> str:
+        return f"'{value}'::uuid"
+
+
+def _known(version: str) -> bool:
+    """Whether it is PostgreSQL, and not what speaks as it does."""
+    name, number, *_ = [*version.split(), "", ""]
+    major = number.partition(".")[0]
+    return name == "PostgreSQL" and major.isdecimal() and int(major) >= 12 and "-YB-" not in version  # noqa: PLR2004
+
+
+def _type(oid: int, modifier: int, collation: int, *, deterministic: bool) -> Type:
+    if oid == _NUMERIC:
+        return _numeric(modifier)
+    if oid in _TEXTS:
+        return _text(Trust.EXACT if deterministic else Trust.SUPERSET, str(collation))
+    if oid == _PADDED:
+        return dataclasses.replace(_text(Trust.SUPERSET, "padded"), engine="VARCHAR")
+    return _TYPES.get(oid, _OTHER)
+
+
+def _text(equal: Trust, collation: str) -> Type:
+    exact = equal is Trust.EXACT
+    order = Trust.EXACT if exact else Trust.NONE
+    return Type(Kind.TEXT, "VARCHAR", equal=equal, order=order, groups=exact, nulls=True, collation=collation)
+
+
+def _numeric(modifier: int) -> Type:
+    """Its precision and scale; without them, what it is depends on its values."""
+    if modifier < 0:
+        return _OTHER
+    # The header's four bytes come first; the scale has eleven bits, with a sign since version 15.
+    scale = (modifier - 4) & 0x7FF
+    scale -= 0x800 if scale & 0x400 else 0
+    return decimal(((modifier - 4) >> 16) & 0xFFFF, scale)

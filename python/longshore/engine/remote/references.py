@@ -1,0 +1,150 @@
+"""Where a query names tables of attached databases."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from longshore.engine.remote.text import Edit
+from longshore.errors import NotSupportedError
+
+__all__ = ["Reference", "in_tokens", "in_trees", "quoted"]
+
+_WRITES = (
+    exp.Insert,
+    exp.Update,
+    exp.Delete,
+    exp.Merge,
+    exp.Create,
+    exp.Drop,
+    exp.Alter,
+    exp.TruncateTable,
+    exp.Schema,
+)
+_NAMES = {TokenType.VAR, TokenType.IDENTIFIER}
+_BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN}
+#: An attached name, a schema and a table.
+_MOST_PARTS = 3
+
+
+@dataclass
+class Reference:
+    """One place where a table is read."""
+
+    source: str
+    #: Schema and table, or the table alone.
+    parts: tuple[str, ...]
+    start: int
+    end: int
+    #: The name by which the query's columns call it.
+    alias: str
+    #: Whether the query gives the alias itself.
+    named: bool
+    node: exp.Table | None = None
+    #: Columns that call the table by its full name.
+    edits: list[Edit] = field(default_factory=list)
+
+    @property
+    def read_once(self) -> bool:
+        """Whether the engine goes through the rows once: not so in a WITH, which may be used anywhere and again."""
+        node: exp.Expression | None = self.node
+        if node is None:
+            return False
+        while node.parent is not None:
+            if (
+                not isinstance(node.parent, exp.From | exp.Join | exp.Select | exp.Union)
+                or node.arg_key == "expressions"
+            ):
+                return False
+            node = node.parent
+        return isinstance(node, exp.Select | exp.Union)
+
+    def replaced(self, by: str) -> list[Edit]:
+        """Give the edits that put another table in its place."""
+        return [Edit(self.start, self.end, by if self.named else f"{by} AS {quoted(self.alias)}"), *self.edits]
+
+
+def quoted(name: str) -> str:
+    """Give a name as the engine reads it, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
+    """Find the tables of ``sources``, whose names are in lower case; raises where one would be written."""
+    found = []
+    for tree in trees:
+        for node in tree.find_all(exp.Table):
+            reference = _table(node, sources)
+            if reference is not None:
+                found.append(reference)
+    for tree in trees:
+        _add_columns(tree, found)
+    return found
+
+
+def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
+    parts = node.parts
+    if len(parts) == 1 or parts[0].name.lower() not in sources:
+        return None
+    name = ".".join(part.name for part in parts)
+    if len(parts) > _MOST_PARTS or not all(isinstance(part, exp.Identifier) for part in parts):
+        message = f"{name} is no table of an attached database: write {parts[0].name}.schema.table"
+        raise NotSupportedError(message)
+    if isinstance(node.parent, _WRITES) and node.arg_key == "this":
+        message = f"{name} is in an attached database, which sql only reads; write_sql and copy write tables"
+        raise NotSupportedError(message)
+    return Reference(
+        source=parts[0].name.lower(),
+        parts=tuple(part.name for part in parts[1:]),
+        start=parts[0].meta["start"],
+        end=parts[-1].meta["end"],
+        alias=node.alias or parts[-1].name,
+        named=bool(node.alias),
+        node=node,
+    )
+
+
+def _add_columns(tree: exp.Expression, found: Sequence[Reference]) -> None:
+    """Call columns under a table's full name by its alias instead, as the table goes to another place."""
+    unnamed = [reference for reference in found if not reference.named]
+    by_name = {(reference.source, *map(str.lower, reference.parts)): reference for reference in unnamed}
+    for column in tree.find_all(exp.Column):
+        parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
+        for length in (3, 2):
+            reference = by_name.get(tuple(part.name.lower() for part in parts[:length]))
+            after = column.parts[length : length + 1]
+            if reference is None or not after:
+                continue
+            reference.edits.append(Edit(parts[0].meta["start"], parts[length - 1].meta["end"], quoted(reference.alias)))
+            break
+
+
+def in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Reference]:
+    """Find what stands where a table does, in a text that no parser knows."""
+    found = []
+    for at, word in enumerate(words):
+        if word.token_type not in _NAMES or word.text.lower() not in sources:
+            continue
+        if at and words[at - 1].token_type not in _BEFORE:
+            continue
+        parts = _dotted(words, at)
+        if len(parts) > 1:
+            names = tuple(part.text for part in parts[1:])
+            alias = _has_alias(words, at + 2 * len(parts) - 1)
+            found.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], alias))
+    return found
+
+
+def _dotted(words: Sequence[Token], at: int) -> list[Token]:
+    parts = [words[at]]
+    while at + 2 < len(words) and words[at + 1].token_type is TokenType.DOT and len(parts) < _MOST_PARTS:
+        parts.append(words[at + 2])
+        at += 2
+    return parts
+
+
+def _has_alias(words: Sequence[Token], at: int) -> bool:
+    if at >= len(words):
+        return False
+    return words[at].token_type in {TokenType.ALIAS, TokenType.VAR, TokenType.IDENTIFIER}

@@ -1,0 +1,64 @@
+"""The text of a query, as tokens and as a tree whose names know their places."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+__all__ = ["Edit", "edited", "parsed", "tokens"]
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """A piece of the text, its end included, and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+def tokens(query: str) -> Sequence[Token]:
+    """Give the tokens; none where the text has no end to a quotation."""
+    try:
+        return sqlglot.tokenize(query, read="duckdb")
+    except SqlglotError:
+        return []
+
+
+def parsed(query: str, words: Sequence[Token]) -> Sequence[exp.Expression] | None:
+    """Give a tree for each statement; None for a text that the parser does not know.
+
+    A parameter without a name has its number, from 1.
+    """
+    try:
+        trees = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(_numbered(words), query)
+    except (SqlglotError, RecursionError):
+        return None
+    known = [tree for tree in trees if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command)]
+    return known if len(known) == sum(tree is not None for tree in trees) else None
+
+
+def _numbered(words: Sequence[Token]) -> list[Token]:
+    numbered = []
+    count = 0
+    for word in words:
+        if word.token_type is not TokenType.PLACEHOLDER or word.text != "?":
+            numbered.append(word)
+            continue
+        count += 1
+        for kind, text in ((TokenType.PARAMETER, "$"), (TokenType.NUMBER, str(count))):
+            numbered.append(Token(kind, text, line=word.line, col=word.col, start=word.start, end=word.end))
+    return numbered
+
+
+def edited(query: str, edits: Sequence[Edit]) -> str:
+    """Give the text with each piece replaced; of pieces within each other, the outer one."""
+    done, at = [], 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        if edit.start >= at:
+            done += [query[at : edit.start], edit.text]
+            at = edit.end + 1
+    return "".join([*done, query[at:]])

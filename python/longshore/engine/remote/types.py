@@ -1,0 +1,104 @@
+"""What a column's values mean, and what may be asked of its database without changing an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+__all__ = ["Column", "Kind", "Table", "Trust", "Type", "Unsafe", "decimal", "scalar"]
+
+
+class Unsafe(Exception):  # noqa: N818  it ends an attempt, and no caller ever sees it
+    """What was looked at may mean something else in the source, or is not known to mean the same."""
+
+
+class Trust(IntEnum):
+    """How far a test of the source is the engine's."""
+
+    NONE = 0
+    #: True wherever the engine's is, and perhaps elsewhere: good for fewer rows, which the engine tests again.
+    SUPERSET = 1
+    #: True, false and NULL where the engine's is.
+    EXACT = 2
+
+
+class Kind(Enum):
+    """The classes of values that are compared with each other."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    DOUBLE = "double"
+    DECIMAL = "decimal"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    INSTANT = "instant"
+    UUID = "uuid"
+    TEXT = "text"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type, with what its source is trusted with."""
+
+    kind: Kind
+    #: The engine's name of it; None where nothing depends on it.
+    engine: str | None = None
+    equal: Trust = Trust.NONE
+    order: Trust = Trust.NONE
+    #: Whether values that are equal are the same, so that one of them may stand for all.
+    groups: bool = False
+    #: Whether the source's NULLs are the engine's.
+    nulls: bool = False
+    #: Whether the source's sums are the engine's.
+    sums: bool = False
+    precision: int = 0
+    scale: int = 0
+    #: Texts are compared with each other where this is the same.
+    collation: str | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its name, its name in the source's SQL, and its type."""
+
+    name: str
+    quoted: str
+    type: Type
+    #: What is made of it before the engine sees it; {} is the column.
+    form: str = "{}"
+
+    def sql(self, table: str) -> str:
+        """Give what stands for its value."""
+        return self.form.replace("{}", f"{table}.{self.quoted}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the source's catalogue has it."""
+
+    sql: str
+    columns: Sequence[Column]
+    #: Whether the columns have one type each, whatever rows are read.
+    typed: bool = True
+
+
+def scalar(kind: Kind, engine: str) -> Type:
+    """Give a type that means the same everywhere: whole numbers, and points of time."""
+    return Type(kind, engine, equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, sums=True)
+
+
+def decimal(precision: int, scale: int) -> Type:
+    """Give the type of decimals; one that the engine's 128 bits do not hold is trusted with nothing."""
+    if not 0 <= scale <= precision <= 38:  # noqa: PLR2004  the digits of 128 bits
+        return Type(Kind.OTHER)
+    return Type(
+        Kind.DECIMAL,
+        f"DECIMAL({precision},{scale})",
+        equal=Trust.EXACT,
+        order=Trust.EXACT,
+        groups=True,
+        nulls=True,
+        sums=True,
+        precision=precision,
+        scale=scale,
+    )

@@ -1,0 +1,138 @@
+"""The white list of a whole query: aggregates and arithmetic beside what a test may hold."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+from longshore.engine.remote.expressions import Expressions
+from longshore.engine.remote.literals import constant
+from longshore.engine.remote.names import Value, only
+from longshore.engine.remote.types import Kind, Trust, Type, Unsafe, decimal
+
+__all__ = ["Values"]
+
+_COUNT = Type(
+    Kind.INTEGER, "BIGINT", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, sums=True, precision=19
+)
+_SUM = Type(Kind.INTEGER, "HUGEINT", equal=Trust.EXACT, order=Trust.EXACT, nulls=True)
+_DIGITS = {"TINYINT": 3, "UTINYINT": 3, "SMALLINT": 5, "USMALLINT": 5, "INTEGER": 10, "UINTEGER": 10}
+_MOST_DIGITS = 38
+_SIGNS: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+
+
+class Values(Expressions):
+    """Writes what a SELECT computes."""
+
+    def value(self, node: exp.Expression) -> Value:
+        """Write a column or an aggregate."""
+        write = self._AGGREGATES.get(type(node))
+        return write(self, node) if write else super().value(node)
+
+    def computed(self, node: exp.Expression) -> Value:
+        """Write a column, an aggregate, or whole numbers and decimals added and multiplied."""
+        if isinstance(node, exp.Paren):
+            return self.computed(node.this)
+        if type(node) not in _SIGNS:
+            return self.value(node)
+        only(node, "this", "expression")
+        if not self.dialect.calculates:
+            raise Unsafe
+        left, right = self._operand(node.this), self._operand(node.expression)
+        of = _result(left.type, right.type, multiplied=isinstance(node, exp.Mul))
+        return Value(f"({left.sql} {_SIGNS[type(node)]} {right.sql})", of)
+
+    def _operand(self, node: exp.Expression) -> Value:
+        try:
+            literal = constant(node, self.params)
+        except Unsafe:
+            value = self.computed(node)
+            if value.type.kind not in {Kind.INTEGER, Kind.DECIMAL} or not value.type.sums:
+                raise
+            return value
+        return self._number(literal)
+
+    def _number(self, literal: Any) -> Value:
+        if type(literal) is int and abs(literal) < 1 << 31:
+            of = Type(Kind.INTEGER, "INTEGER", sums=True, precision=len(str(abs(literal))))
+            return Value(f"({literal})" if literal < 0 else str(literal), of)
+        if type(literal).__name__ == "Decimal" and literal.is_finite():
+            _, digits, exponent = literal.as_tuple()
+            of = decimal(max(len(digits), -int(exponent)), max(-int(exponent), 0))
+            return Value(f"({literal:f})", of)
+        raise Unsafe
+
+    def _count(self, node: exp.Expression) -> Value:
+        only(node, "this", "big_int")
+        argument = node.this
+        if argument is None or isinstance(argument, exp.Star):
+            return Value("count(*)", _COUNT)
+        if not isinstance(argument, exp.Distinct):
+            value = self._argument(argument)
+            if not value.type.nulls:
+                raise Unsafe
+            return Value(f"count({value.sql})", _COUNT)
+        only(argument, "expressions")
+        (one, *more) = argument.expressions
+        value = self._argument(one)
+        if more or not value.type.groups:
+            raise Unsafe
+        return Value(f"count(DISTINCT {value.sql})", _COUNT)
+
+    def _sum(self, node: exp.Expression) -> Value:
+        only(node, "this")
+        value = self._argument(node.this)
+        if not value.type.sums or value.type.kind not in {Kind.INTEGER, Kind.DECIMAL}:
+            raise Unsafe
+        of = _SUM
+        if value.type.kind is Kind.DECIMAL:
+            of = dataclasses.replace(decimal(_MOST_DIGITS, value.type.scale), sums=False, groups=False)
+        return Value(f"sum({value.sql})", of)
+
+    def _least(self, node: exp.Expression) -> Value:
+        return self._end(node, "min")
+
+    def _greatest(self, node: exp.Expression) -> Value:
+        return self._end(node, "max")
+
+    def _end(self, node: exp.Expression, name: str) -> Value:
+        only(node, "this")
+        value = self._argument(node.this)
+        # Of values that are equal and not the same, such as 0 and -0, either may be the least.
+        if not (value.type.groups or value.type.sums) or value.type.order is not Trust.EXACT:
+            raise Unsafe
+        return Value(f"{name}({self.dialect.ordered(value.sql, value.type)})", value.type)
+
+    def _argument(self, node: exp.Expression) -> Value:
+        """Write the argument of an aggregate, which has none in it."""
+        if isinstance(node, exp.AggFunc) or node.find(exp.AggFunc):
+            raise Unsafe
+        return self.computed(node)
+
+    _AGGREGATES: ClassVar[Mapping[type[exp.Expression], Callable[["Values", Any], Value]]] = {
+        exp.Count: _count,
+        exp.Sum: _sum,
+        exp.Min: _least,
+        exp.Max: _greatest,
+    }
+
+
+def _result(left: Type, right: Type, *, multiplied: bool) -> Type:
+    """Give the type of a sum or a product; raises ``Unsafe`` where the engine may turn to floating point."""
+    if left.kind is right.kind is Kind.INTEGER:
+        return Type(Kind.INTEGER, nulls=True, sums=True, order=Trust.EXACT, precision=19)
+    left_digits, right_digits = _precision(left), _precision(right)
+    if multiplied:
+        digits, scale = left_digits + right_digits, left.scale + right.scale
+    else:
+        scale = max(left.scale, right.scale)
+        digits = max(left_digits - left.scale, right_digits - right.scale) + scale + 1
+    if digits > _MOST_DIGITS:
+        raise Unsafe
+    # The engine's precision depends on more than the two types.
+    return dataclasses.replace(decimal(digits, scale), engine=None, equal=Trust.NONE, groups=False)
+
+
+def _precision(of: Type) -> int:
+    return of.precision or _DIGITS.get(of.engine or "", 20)

@@ -1,0 +1,101 @@
+"""A query that one source answers alone: the engine's names and types, and no engine."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from longshore.engine.remote.dialect import Dialect
+from longshore.engine.remote.literals import Params
+from longshore.engine.remote.names import Relation, known
+from longshore.engine.remote.queries import Queries, Written
+from longshore.engine.remote.references import Reference, quoted
+from longshore.engine.remote.types import Kind, Table, Type, Unsafe
+
+__all__ = ["Result", "checked", "stub", "write"]
+
+_ARROW = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "UTINYINT": pa.uint8(),
+    "USMALLINT": pa.uint16(),
+    "UINTEGER": pa.uint32(),
+    "UBIGINT": pa.uint64(),
+    "HUGEINT": pa.decimal128(38, 0),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
+}
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A column of the result."""
+
+    #: Its name in the source's result, and in the engine's.
+    read: str
+    name: str
+    #: Its Arrow type; None where the engine hands over another than the source.
+    type: pa.DataType | None
+    #: Whether the source has to be asked for that type, as its own may be another.
+    asked: bool = False
+
+
+def write(tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params) -> Written:
+    """Write a query in its source's SQL; raises ``Unsafe`` where a part of it may mean something else there."""
+    by_node = {id(reference.node): (reference, table) for reference, table in tables}
+
+    def relation(node: exp.Table, alias: str) -> tuple[str, Relation]:
+        if id(node) not in by_node:
+            raise Unsafe
+        reference, table = by_node[id(node)]
+        return f"{table.sql} AS {alias}", known(reference, table, alias)
+
+    return Queries(dialect, relation, params).query(tree)
+
+
+def stub(table: Table) -> str:
+    """Give an empty table for the engine, with the names and types of a table."""
+    columns = ", ".join(
+        f"CAST(NULL AS {column.type.engine or 'VARCHAR'}) AS {quoted(column.name)}" for column in table.columns
+    )
+    return f"(SELECT {columns} LIMIT 0)"
+
+
+def checked(written: Written, described: Sequence[tuple[str, str]]) -> list[Result]:
+    """Compare what was written with what the engine would make of the query; raises ``Unsafe`` where they differ."""
+    if len(described) != len(written.outputs):
+        raise Unsafe
+    return [
+        _result(f"c{at}", name, described_type, output.value.type, plain=output.value.plain)
+        for at, (output, (name, described_type)) in enumerate(zip(written.outputs, described, strict=True), 1)
+    ]
+
+
+def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> Result:
+    if of.kind in {Kind.OTHER, Kind.UUID}:
+        if not plain:
+            raise Unsafe
+        return Result(read, name, None)
+    number = _DECIMAL.fullmatch(described)
+    arrow = pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(described)
+    if arrow is None or not _reckoned(of, described, scale=int(number[2]) if number else None):
+        raise Unsafe
+    return Result(read, name, arrow, asked=not plain)
+
+
+def _reckoned(of: Type, described: str, *, scale: int | None) -> bool:
+    """Whether the engine's type is the one that was reckoned with."""
+    if of.engine is not None:
+        return of.engine == described
+    if of.kind is Kind.DECIMAL:
+        return scale == of.scale
+    return of.kind is Kind.INTEGER and described.endswith(("INT", "INTEGER"))

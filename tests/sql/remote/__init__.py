@@ -1,0 +1,1 @@
+"""Tests of attached databases in ``longshore.sql``."""

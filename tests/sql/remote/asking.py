@@ -1,0 +1,133 @@
+"""Queries made at random over a hostile table."""
+
+import random
+
+from tests.sql.remote.hostile import COLUMNS, Columns
+
+__all__ = ["Asker"]
+
+#: What a type's values are cast with in the engine's SQL, by what the source's declaration begins with.
+_CASTS = {"date": "DATE ", "timestamptz": "TIMESTAMPTZ ", "timestamp": "TIMESTAMP ", "datetime": "TIMESTAMP "}
+_COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM"]
+_NUMBERS = ("int", "tinyint", "bigint", "numeric", "decimal", "float", "double", "INTEGER", "REAL")
+_TEXTS = ("text", "varchar", "char", "TEXT", "mood")
+_SUMMED = ("int2", "int4", "int8", "int", "tinyint", "bigint", "numeric(12,3)", "decimal", "INTEGER")
+_GROUPED = (*_SUMMED, "bool", "date", "timestamp", "text", "varchar", "TEXT", "INTEGER", "mood", "uuid")
+
+
+class Asker:
+    """Makes queries."""
+
+    def __init__(self, source: str, seed: int) -> None:
+        """Start the dice."""
+        self.dice = random.Random(seed)  # noqa: S311  no secret
+        self.table = {"pg": "pg.docks.hostile", "my": "my.hostile", "lite": "lite.hostile"}[source]
+        self.columns: Columns = COLUMNS[source]
+
+    def query(self) -> str:
+        """Give a query."""
+        form = self.dice.choice([self._rows, self._rows, self._groups, self._total, self._distinct, self._derived])
+        return form()
+
+    def condition(self, depth: int = 2) -> str:
+        """Give a condition."""
+        if depth and self.dice.random() < 0.5:
+            left, right = self.condition(depth - 1), self.condition(depth - 1)
+            word = self.dice.choice(["AND", "OR", "AND NOT", "OR NOT"])
+            return f"({left} {word} ({right}))"
+        return self._test()
+
+    def _test(self) -> str:  # noqa: PLR0911  one form, one line
+        name = self.dice.choice([name for name in self.columns if self._literal(name)])
+        column, form = self._column(name), self.dice.random()
+        if form < 0.15:
+            return f"{column} IS {self.dice.choice(['', 'NOT '])}NULL"
+        if form < 0.3:
+            several = ", ".join(self._literal(name) for _ in range(self.dice.randint(1, 3)))
+            return f"{column} {self.dice.choice(['', 'NOT '])}IN ({several})"
+        if form < 0.4:
+            return f"{column} BETWEEN {self._literal(name)} AND {self._literal(name)}"
+        if form < 0.5 and self._is(name, _TEXTS):
+            pattern = self.dice.choice(["a%", "%a", "_", "A_%", "%", "ß%", "a\\_"])
+            return f"{column} {self.dice.choice(['', 'NOT '])}LIKE '{pattern}'"
+        if form < 0.6 and self._is(name, _NUMBERS):
+            return f"{column} {self.dice.choice(['=', '<', '<>'])} {self.dice.choice(['id', '1', '0.1', '-5', '1.0'])}"
+        if form < 0.65:
+            return f"{self._literal(name)} {self.dice.choice(_COMPARISONS[:-1])} {column}"
+        return f"{column} {self.dice.choice(_COMPARISONS)} {self._literal(name)}"
+
+    def _literal(self, name: str) -> str:
+        kind, values = self.columns[name]
+        value = self.dice.choice(values)
+        if (
+            kind.startswith(("json", "bytea", "BLOB", "int4[]", "bit", "year"))
+            or "0000-00" in value
+            or "9e999" in value
+        ):
+            return ""
+        cast = next((cast for start, cast in _CASTS.items() if kind.startswith(start)), "")
+        if kind in {"float4", "float8"} and value.startswith("'"):
+            return f"{value}::DOUBLE"
+        if cast and (self.dice.random() < 0.5 or kind == "timestamptz"):
+            return f"{cast}{value}"
+        return value
+
+    def _column(self, name: str) -> str:
+        return self.dice.choice([name, name.upper(), f'"{name}"', f"h.{name}"])
+
+    def _is(self, name: str, kinds: tuple[str, ...]) -> bool:
+        return self.columns[name][0].startswith(kinds)
+
+    def _pick(self, kinds: tuple[str, ...]) -> str:
+        return self.dice.choice([name for name in self.columns if self._is(name, kinds)])
+
+    def _where(self) -> str:
+        return f" WHERE {self.condition()}" if self.dice.random() < 0.8 else ""
+
+    def _rows(self) -> str:
+        picked = self.dice.choice(["*", "h.*", ", ".join(map(self._column, self.dice.sample(list(self.columns), 3)))])
+        query = f"SELECT {picked}, id AS own FROM {self.table} AS h{self._where()}"
+        if self.dice.random() < 0.4:
+            key, way = self._pick(_GROUPED), self.dice.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
+            query += f" ORDER BY {self._column(key)}{way}, h.id"
+            query += self.dice.choice(["", " LIMIT 7", " LIMIT 5 OFFSET 3"])
+        return query
+
+    def _groups(self) -> str:
+        key, having = self._pick(_GROUPED), self.dice.choice(["", " HAVING count(*) > 3"])
+        by = self.dice.choice([self._column(key), "1", "ALL", "k"])
+        query = f"SELECT {self._column(key)} AS k, {self._aggregates()} FROM {self.table} AS h{self._where()}"
+        query += f" GROUP BY {by}{having}"
+        return query + self.dice.choice(["", " ORDER BY k", " ORDER BY 1 DESC NULLS FIRST", " ORDER BY k DESC LIMIT 3"])
+
+    def _total(self) -> str:
+        return f"SELECT {self._aggregates()} FROM {self.table} h{self._where()}"
+
+    def _aggregates(self) -> str:
+        summed, one, other = (self._column(self._pick(kinds)) for kinds in (_SUMMED, _GROUPED, _GROUPED))
+        known = [
+            "count(*)",
+            f"count({one})",
+            f"count(DISTINCT {one})",
+            f"min({one})",
+            f"max({other})",
+            f"sum({summed})",
+        ]
+        if "price" in self.columns:
+            known += ["sum(price * (1 - price))", "sum(price + id) AS s", "max(price * 2)"]
+        return ", ".join(self.dice.sample(known, 2))
+
+    def _distinct(self) -> str:
+        return f"SELECT DISTINCT {self._column(self._pick(_GROUPED))} FROM {self.table} AS h{self._where()}"
+
+    def _derived(self) -> str:
+        key = self._pick(_GROUPED)
+        inner = f"SELECT id, {self._column(key)} AS k FROM {self.table} AS h{self._where()}"
+        return self.dice.choice(
+            [
+                f"SELECT k, count(*) AS n FROM ({inner}) AS d GROUP BY k",
+                f"WITH d AS ({inner}) SELECT a.k, b.id FROM d AS a JOIN d AS b ON a.id = b.id",
+                f"WITH d AS ({inner}) SELECT d.k, b.id FROM d LEFT JOIN {self.table} AS b ON d.id = b.id AND b.id > 9",
+                f"SELECT count(*) FROM {self.table} o WHERE id IN (SELECT id FROM ({inner}) d WHERE d.id > o.id - 3)",
+            ]
+        )

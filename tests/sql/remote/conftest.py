@@ -1,0 +1,66 @@
+"""Databases with hostile tables, attached and loaded."""
+
+import contextlib
+import sqlite3
+import uuid
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import longshore
+from tests.servers import Endpoint, MySQLEndpoint
+from tests.sql.remote import hostile
+from tests.sql.remote.comparing import Harbour, loaded
+
+SCHEMA = "docks"
+
+
+@pytest.fixture(scope="session")
+def pg(postgres: Endpoint) -> Iterator[Harbour]:
+    """Give a PostgreSQL as `pg`, with `pg.docks.hostile` and `pg.docks.second`."""
+    second = "CREATE TABLE docks.second AS SELECT id + 100 AS id, word, num, day FROM docks.hostile WHERE id < 150"
+    postgres.psql(f"""
+        CREATE SCHEMA {SCHEMA}; SET search_path = {SCHEMA};
+        CREATE TYPE mood AS ENUM ('sad', 'ok', 'Happy');
+        {hostile.postgresql("hostile")}
+        {second};
+        ANALYZE hostile, second;
+    """)
+    try:
+        tables = {"pg": [f"{SCHEMA}.hostile", f"{SCHEMA}.second"]}
+        with loaded({"pg": postgres.url()}, tables) as harbour:
+            yield harbour
+    finally:
+        postgres.psql(f"DROP SCHEMA {SCHEMA} CASCADE")
+
+
+@pytest.fixture(scope="session")
+def my(mariadb: MySQLEndpoint) -> Iterator[Harbour]:
+    """Give a MariaDB as `my`, with `my.hostile`."""
+    name = f"docks_{uuid.uuid4().hex[:8]}"
+    mariadb.sql(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+    try:
+        mariadb.sql(hostile.mysql("hostile"), database=name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", longshore.DataWarning)
+            with loaded({"my": mariadb.url(database=name)}, {"my": ["hostile"]}) as harbour:
+                yield harbour
+    finally:
+        mariadb.sql(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
+def lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
+    """Give a SQLite as `lite`, with `lite.hostile`, a strict table, and `lite.loose`."""
+    path = tmp_path_factory.mktemp("lite") / "docks.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(hostile.sqlite("hostile", strict=True) + hostile.sqlite("loose", strict=False))
+    with loaded({"lite": url(path)}, {"lite": ["hostile", "loose"]}) as harbour:
+        yield harbour
+
+
+def url(path: Path) -> str:
+    """Give the URL of a file of SQLite's."""
+    return f"sqlite:///{path}"

@@ -1,0 +1,36 @@
+"""Queries made at random: the answer over attached tables is that over loaded ones."""
+
+import os
+import warnings
+
+import duckdb
+import pytest
+
+import longshore
+from tests.sql.remote.asking import Asker
+from tests.sql.remote.comparing import Harbour, same
+
+COUNT = int(os.environ.get("LONGSHORE_RANDOM_QUERIES", "120"))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("source", ["pg", "my", "lite"])
+def test_queries_at_random(source: str, seed: int, request: pytest.FixtureRequest) -> None:
+    harbour: Harbour = request.getfixturevalue(source)
+    asker, pushed, whole = Asker(source, seed), 0, 0
+    for _ in range(COUNT // 2):
+        query = asker.query()
+        try:
+            harbour.expected(query)
+        except duckdb.Error:
+            # What the engine refuses is refused, unless a source has nothing to refuse.
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", longshore.DataWarning)
+            same(harbour, query)
+        plan = harbour.plan(query)
+        pushed += " WHERE " in plan.partition("-- engine")[0]
+        whole += "nothing to do" in plan
+    # The tests would say nothing if nothing were pushed.
+    assert pushed > COUNT // 8
+    assert whole > COUNT // (12 if source == "pg" else 40)
