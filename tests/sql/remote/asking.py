@@ -1,6 +1,7 @@
 """Queries made at random over a hostile table."""
 
 import random
+import re
 
 from tests.sql.remote.hostile import COLUMNS, Columns
 
@@ -26,8 +27,8 @@ class Asker:
 
     def query(self) -> str:
         """Give a query."""
-        form = self.dice.choice([self._rows, self._rows, self._groups, self._total, self._distinct, self._derived])
-        return form()
+        forms = [self._rows, self._rows, self._groups, self._total, self._distinct, self._derived]
+        return self.dice.choice([*forms, self._joined, self._joined, self._pieces, self._united])()
 
     def condition(self, depth: int = 2) -> str:
         """Give a condition."""
@@ -36,6 +37,44 @@ class Asker:
             word = self.dice.choice(["AND", "OR", "AND NOT", "OR NOT"])
             return f"({left} {word} ({right}))"
         return self._test()
+
+    def _joined(self) -> str:
+        """Join the table with itself, so that each side has conditions in each place."""
+        key = self._pick(_GROUPED)
+        join = self.dice.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", "LEFT JOIN"])
+        on = self.dice.choice(["h.id = o.id + 1", f"h.id = o.id AND h.{key} = o.{key}", "h.id = o.id"])
+        sides = [self.condition(1), self.condition(1).replace("h.", "o."), f"o.{key} IS NULL"]
+        on += self.dice.choice(["", *(f" AND {self._qualified(side)}" for side in sides)])
+        query = f"FROM {self.table} AS h {join} {self.table} AS o ON {on}"
+        if join in {"SEMI JOIN", "ANTI JOIN"}:
+            return f"SELECT h.id, h.{key} {query} WHERE {self._qualified(sides[0])}"
+        where = self.dice.choice(["", *(f" WHERE {self._qualified(side)}" for side in sides)])
+        return f"SELECT h.id, o.id AS other, o.{key} {query}{where}"
+
+    def _qualified(self, condition: str) -> str:
+        """Say of each column without a table that it is one of h."""
+        for name in self.columns:
+            for spelled in (name, name.upper(), f'"{name}"'):
+                condition = re.sub(rf"(?<![\w.'\"]){re.escape(spelled)}(?![\w'\"])", f'h."{name}"', condition)
+        return condition
+
+    def _pieces(self) -> str:
+        """Put what a source can answer into what it cannot."""
+        key, one = self._pick(_GROUPED), self._pick(_GROUPED)
+        groups = f"SELECT {key} AS k, count(*) AS n, max({one}) AS m FROM {self.table} AS h{self._where()} GROUP BY 1"
+        return self.dice.choice(
+            [
+                f"SELECT d.*, v.x FROM ({groups}) AS d JOIN (VALUES (1), (3)) AS v(x) ON d.n > v.x",
+                f"WITH d AS ({groups}) SELECT a.k, b.n, hash(a.n) FROM d AS a, d AS b WHERE a.n = b.n AND a.m = b.m",
+                f"SELECT id, md5('{key}') FROM {self.table} WHERE {one} = (SELECT max({one}) FROM {self.table} AS h)",
+                f"SELECT id FROM {self.table} WHERE id % 10 IN (SELECT count(*) FROM {self.table} h GROUP BY {key})",
+            ]
+        )
+
+    def _united(self) -> str:
+        key = self._pick(_GROUPED)
+        sides = [f"SELECT id, {key} AS k FROM {self.table} AS h{self._where()}" for _ in range(2)]
+        return self.dice.choice([" UNION ", " UNION ALL ", " EXCEPT ", " INTERSECT "]).join(sides)
 
     def _test(self) -> str:  # noqa: PLR0911  one form, one line
         name = self.dice.choice([name for name in self.columns if self._literal(name)])

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,8 @@ class Loads:
     def load(self, reads: Sequence[Read], sources: Mapping[str, Source]) -> Iterator[tuple[str, Any]]:
         """Give each read's name and its rows, as what the engine scans."""
         # Streams last: a table that cannot be loaded then leaves none behind.
-        alone = {one.name: one.once and sum(other.source == one.source for other in reads) == 1 for one in reads}
+        users = Counter(sources[one.source].identity for one in reads)
+        alone = {one.name: one.once and users[sources[one.source].identity] == 1 for one in reads}
         for one in sorted(reads, key=lambda one: alone[one.name]):
             source = sources[one.source]
             if not one.typed:

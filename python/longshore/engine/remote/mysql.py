@@ -10,7 +10,8 @@ from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, deci
 __all__ = ["MySQL"]
 
 _COLUMNS = """
-SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale, collation_name
+SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale,
+    collation_name, extra
 FROM information_schema.columns WHERE {table} AND {schema} ORDER BY table_schema, table_name, ordinal_position
 """
 
@@ -63,7 +64,9 @@ class MySQL(Dialect):
 
     def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
         columns = []
-        for name, data_type, column_type, precision, scale, collation in rows:
+        for name, data_type, column_type, precision, scale, collation, extra in rows:
+            if "INVISIBLE" in extra.upper():
+                continue
             of = _type(data_type.lower(), column_type.lower(), precision, scale)
             if data_type.lower() == "longtext" and collation == "utf8mb4_bin":
                 # MariaDB's JSON.

@@ -59,9 +59,7 @@ class Names:
 
 def known(reference: Reference, table: Table, alias: str) -> Relation:
     """Give a table of a source, under an alias of the source's SQL."""
-    names: set[tuple[str, ...]] = {(reference.alias.lower(),)}
-    if not reference.named:
-        names.add((reference.source, *map(str.lower, reference.parts)))
+    names = {(reference.alias.lower(),), *reference.full_names}
     columns: dict[str, Value | None] = {}
     for column in table.columns:
         name = column.name.lower()

@@ -11,8 +11,9 @@ from longshore.engine.remote.columns import Needs
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.filters import conditions
 from longshore.engine.remote.literals import Params
-from longshore.engine.remote.references import Reference, in_tokens, in_trees, quoted
-from longshore.engine.remote.text import edited, parsed, tokens
+from longshore.engine.remote.pieces import Piece, named_in, pieces, remaining
+from longshore.engine.remote.references import Reference, in_tokens, in_trees, quoted, read_once
+from longshore.engine.remote.text import Edit, Tokens, edited, parsed, tokens
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.engine.remote.whole import Result, checked, stub, write
 from longshore.errors import NotSupportedError
@@ -81,63 +82,97 @@ def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: D
         # Set before the first look into a catalogue: names and rows are then of one moment, too.
         source.one_moment = sum(reference.source == name for reference in references) > 1
     tables = [(one, sources[one.source].table(one.parts)) for one in references]
-    if whole and trees is not None and len(trees) == 1:
-        done = _whole(query, trees[0], sources, tables, params, describe)
-        if done is not None:
-            return done
-    return _Reads(query, Needs(words, trees), sources, tables, params).plan()
+    planner = _Planner(query, words, trees, sources, tables, params, describe)
+    return (planner.whole() if whole else None) or planner.parts()
 
 
-def _whole(
-    query: str,
-    tree: exp.Expression,
-    sources: Mapping[str, Catalog],
-    tables: Tables,
-    params: Params,
-    describe: Describe,
-) -> Plan | None:
-    """Give the whole query to one source, or None."""
-    first, _ = tables[0]
-    if not all(one.source == first.source and table.typed for one, table in tables):
-        return None
-    try:
-        written = write(tree, sources[first.source].dialect, tables, params)
-        stubs = edited(query, [edit for one, table in tables for edit in one.replaced(stub(table))])
-        columns = checked(written, describe(stubs, params))
-    except (Unsafe, RecursionError):
-        return None
-    name = "longshore_1"
-    read = Read(name, first.source, written.sql, parts=False, schema={c.read: c.type for c in columns if c.asked})
-    if all(column.type for column in columns):
-        return Plan("", None, [read], whole=columns)
-    items = ", ".join(f"{column.read} AS {quoted(column.name)}" for column in columns)
-    return Plan(f"SELECT {items} FROM {name}", None, [read])
-
-
-class _Reads:
-    """A read for each table, and the rest for the engine."""
+class _Planner:
+    """The pieces of one query."""
 
     def __init__(
-        self, query: str, needs: Needs, sources: Mapping[str, Catalog], tables: Tables, params: Params
+        self,
+        query: str,
+        words: Tokens,
+        trees: Sequence[exp.Expression] | None,
+        sources: Mapping[str, Catalog],
+        tables: Tables,
+        params: Params,
+        describe: Describe,
     ) -> None:
         self._query = query
-        self._needs = needs
+        self._words = words
+        self._trees = trees
         self._sources = sources
         self._tables = tables
         self._params = params
+        self._describe = describe
         self._reads: dict[tuple[str, str], Read] = {}
 
-    def plan(self) -> Plan:
-        """Read each table by itself."""
-        edits = []
-        for reference, table in self._tables:
-            edits += reference.replaced(self._read(reference, table))
-        return Plan(edited(self._query, edits), self._params, list(self._reads.values()))
+    def whole(self) -> Plan | None:
+        """Give the whole query to one source, or None."""
+        if self._trees is None or len(self._trees) != 1:
+            return None
+        answered = self._answered(self._trees[0], self._query, self._tables)
+        if answered is None:
+            return None
+        read, columns = answered
+        if all(column.type for column in columns):
+            return Plan("", None, [read], whole=columns)
+        return Plan(_renamed(read, columns), None, [read])
 
-    def _read(self, reference: Reference, table: Table) -> str:
+    def parts(self) -> Plan:
+        """Give what one source can answer to it, read the other tables each by itself, and leave the rest."""
+        edits, gone = self._pieces()
+        inside = {id(one) for piece in gone for one, _ in piece.tables}
+        needs = Needs(self._words, self._trees)
+        for reference, table in self._tables:
+            if id(reference) not in inside:
+                edits += reference.replaced(self._read(reference, table, needs))
+        params = self._params
+        if isinstance(params, dict) and self._trees is not None:
+            params = remaining(self._trees, [piece.node for piece in gone], params)
+        return Plan(edited(self._query, edits), params, list(self._reads.values()))
+
+    def _pieces(self) -> tuple[list[Edit], list[Piece]]:
+        """Give the subqueries that a source answers, and what takes their places."""
+        edits: list[Edit] = []
+        gone: list[Piece] = []
+        if self._trees is None:
+            return edits, gone
+        by_place = isinstance(self._params, list)
+        for piece in pieces(self._query, self._words, self._trees, self._tables, by_place=by_place):
+            if any(one.start <= piece.start <= one.end for one in gone):
+                continue
+            text = self._query[piece.start : piece.end + 1]
+            answered = self._answered(piece.node.this, text, piece.tables, offset=piece.start)
+            if answered is not None:
+                read, columns = answered
+                once = not isinstance(piece.node, exp.CTE) and read_once(piece.node)
+                self._reads[read.source, f"{read.name}: {read.sql}"] = replace(read, once=once)
+                edits.append(Edit(piece.start, piece.end, _renamed(read, columns)))
+                gone.append(piece)
+        return edits, gone
+
+    def _answered(
+        self, tree: exp.Expression, text: str, tables: Tables, offset: int = 0
+    ) -> tuple[Read, list[Result]] | None:
+        """Write a query for the one source of its tables; None where it has several, or where in doubt."""
+        first, _ = tables[0]
+        if not all(one.source == first.source and table.typed for one, table in tables):
+            return None
+        try:
+            written = write(tree, self._sources[first.source].dialect, tables, self._params)
+            edits = [edit.moved(-offset) for one, table in tables for edit in one.replaced(stub(table))]
+            columns = checked(written, self._describe(edited(text, edits), named_in(tree, self._params)))
+        except (Unsafe, RecursionError):
+            return None
+        asked = {column.read: column.type for column in columns if column.asked}
+        return Read(self._name(), first.source, written.sql, parts=False, schema=asked), columns
+
+    def _read(self, reference: Reference, table: Table, needs: Needs) -> str:
         """Give the name under which the engine finds the rows that the query needs of a table."""
         dialect = self._sources[reference.source].dialect
-        columns = self._needs.columns(reference, table)
+        columns = needs.columns(reference, table)
         _refuse_twins(reference, columns)
         tests = conditions(reference, table, dialect, self._tables, self._params) if table.typed else []
         sql = f"SELECT {', '.join(column.quoted for column in columns)} FROM {table.sql}"
@@ -156,6 +191,12 @@ class _Reads:
         while name in self._query.lower():
             name += "_"
         return name
+
+
+def _renamed(read: Read, columns: Sequence[Result]) -> str:
+    """Give a source's answer the names that the engine would give."""
+    items = ", ".join(f"{column.read} AS {quoted(column.name)}" for column in columns)
+    return f"SELECT {items} FROM {read.name}"
 
 
 def _refuse_twins(reference: Reference, columns: Sequence[Column]) -> None:

@@ -1,7 +1,7 @@
 """A whole query in a source's SQL, where every part of it is known to mean the same there."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -51,10 +51,28 @@ class Queries:
         if isinstance(node, exp.Subquery):
             only(node, "this")
             return self.query(node.this, common)
+        if isinstance(node, exp.Union):
+            return self._union(node, common)
         if not isinstance(node, exp.Select):
             raise Unsafe
         only(node, *_PARTS)
         return _Select(self, node, {**(common or {}), **self._common(node, common or {})}).written()
+
+    def _union(self, node: exp.Union, common: Mapping[str, Written] | None) -> Written:
+        only(node, "this", "expression", "distinct")
+        sides = node.this, node.expression
+        if any(side.args.get(name) for side in sides for name in ("order", "limit", "offset", "with_")):
+            raise Unsafe
+        # In a row, they are done from the left.
+        if isinstance(node.expression, exp.Union) or any(isinstance(side, exp.Subquery) for side in sides):
+            raise Unsafe
+        left, right = (self.query(side, common) for side in sides)
+        types = [[output.value.type for output in side.outputs] for side in (left, right)]
+        distinct = bool(node.args.get("distinct"))
+        if types[0] != types[1] or (distinct and not all(of.groups for of in types[0])):
+            raise Unsafe
+        outputs = [replace(output, value=replace(output.value, plain=False)) for output in left.outputs]
+        return Written(f"{left.sql} UNION {'' if distinct else 'ALL '}{right.sql}", outputs)
 
     def _common(self, node: exp.Select, common: Mapping[str, Written]) -> Mapping[str, Written]:
         with_ = node.args.get("with_")
@@ -215,6 +233,9 @@ class _Select:
             return ""
         only(group, "expressions", "all")
         if group.args.get("all"):
+            # Quoted, it would be a column's name.
+            if any("all" in relation.columns for relation in self._names.relations):
+                raise Unsafe
             keys = [output.value for output in self._outputs if not output.node.find(exp.AggFunc)]
         else:
             keys = [self._key(node) for node in group.expressions]
@@ -243,10 +264,14 @@ class _Select:
         key = self._sort_key(one.this)
         if key.type.order is not Trust.EXACT:
             raise Unsafe
-        if self._node.args.get("distinct") and key.sql not in {output.value.sql for output in self._outputs}:
-            raise Unsafe
         descending, first = bool(one.args.get("desc")), bool(one.args.get("nulls_first"))
-        return self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
+        sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
+        # Rows that stand for several are ordered by what they have, and by nothing that is made of it.
+        if self._node.args.get("distinct") and not any(
+            sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self._outputs
+        ):
+            raise Unsafe
+        return sql
 
     def _sort_key(self, node: exp.Expression) -> Value:
         """Find what is sorted by: an output's number or name, or else a value."""

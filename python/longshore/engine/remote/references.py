@@ -9,7 +9,7 @@ from sqlglot.tokens import Token, TokenType
 from longshore.engine.remote.text import Edit
 from longshore.errors import NotSupportedError
 
-__all__ = ["Reference", "in_tokens", "in_trees", "quoted"]
+__all__ = ["Reference", "in_tokens", "in_trees", "quoted", "read_once"]
 
 _WRITES = (
     exp.Insert,
@@ -46,23 +46,30 @@ class Reference:
     edits: list[Edit] = field(default_factory=list)
 
     @property
+    def full_names(self) -> list[tuple[str, ...]]:
+        """The names other than the alias by which columns may call the table, in lower case."""
+        if self.named:
+            return []
+        parts = tuple(part.lower() for part in self.parts)
+        return [(self.source, *parts), *([parts] if len(parts) > 1 else [])]
+
+    @property
     def read_once(self) -> bool:
         """Whether the engine goes through the rows once: not so in a WITH, which may be used anywhere and again."""
-        node: exp.Expression | None = self.node
-        if node is None:
-            return False
-        while node.parent is not None:
-            if (
-                not isinstance(node.parent, exp.From | exp.Join | exp.Select | exp.Union)
-                or node.arg_key == "expressions"
-            ):
-                return False
-            node = node.parent
-        return isinstance(node, exp.Select | exp.Union)
+        return self.node is not None and read_once(self.node)
 
     def replaced(self, by: str) -> list[Edit]:
         """Give the edits that put another table in its place."""
         return [Edit(self.start, self.end, by if self.named else f"{by} AS {quoted(self.alias)}"), *self.edits]
+
+
+def read_once(node: exp.Expression) -> bool:
+    """Whether what stands in a FROM is gone through once, however often the rest of the query is."""
+    while node.parent is not None:
+        if not isinstance(node.parent, exp.From | exp.Join | exp.Select | exp.Union) or node.arg_key == "expressions":
+            return False
+        node = node.parent
+    return isinstance(node, exp.Select | exp.Union)
 
 
 def quoted(name: str) -> str:
@@ -108,10 +115,10 @@ def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
 def _add_columns(tree: exp.Expression, found: Sequence[Reference]) -> None:
     """Call columns under a table's full name by its alias instead, as the table goes to another place."""
     unnamed = [reference for reference in found if not reference.named]
-    by_name = {(reference.source, *map(str.lower, reference.parts)): reference for reference in unnamed}
+    by_name = {full: reference for reference in unnamed for full in reference.full_names}
     for column in tree.find_all(exp.Column):
         parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
-        for length in (3, 2):
+        for length in (_MOST_PARTS, _MOST_PARTS - 1):
             reference = by_name.get(tuple(part.name.lower() for part in parts[:length]))
             after = column.parts[length : length + 1]
             if reference is None or not after:

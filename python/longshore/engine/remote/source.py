@@ -53,6 +53,11 @@ class Source:
         return self._own
 
     @property
+    def identity(self) -> int:
+        """What is the same where two names stand for one connection of the caller's."""
+        return id(self if isinstance(self._given, str | Mapping) else self._given)
+
+    @property
     def opens(self) -> bool:
         """Whether a read may open further connections: of a URL, where it is alone."""
         return isinstance(self._given, str | Mapping) and not self.one_moment

@@ -1,14 +1,16 @@
 """The text of a query, as tokens and as a tree whose names know their places."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-__all__ = ["Edit", "edited", "parsed", "tokens"]
+__all__ = ["Edit", "Tokens", "edited", "parenthesized", "parsed", "tokens"]
+
+Tokens = Sequence[Token]
 
 
 @dataclass(frozen=True, order=True)
@@ -19,8 +21,12 @@ class Edit:
     end: int
     text: str
 
+    def moved(self, by: int) -> "Edit":
+        """Give the same in a text that begins elsewhere."""
+        return replace(self, start=self.start + by, end=self.end + by)
 
-def tokens(query: str) -> Sequence[Token]:
+
+def tokens(query: str) -> Tokens:
     """Give the tokens; none where the text has no end to a quotation."""
     try:
         return sqlglot.tokenize(query, read="duckdb")
@@ -28,11 +34,14 @@ def tokens(query: str) -> Sequence[Token]:
         return []
 
 
-def parsed(query: str, words: Sequence[Token]) -> Sequence[exp.Expression] | None:
+def parsed(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
     """Give a tree for each statement; None for a text that the parser does not know.
 
     A parameter without a name has its number, from 1.
     """
+    # What the parser passes over, it complains of in the log.
+    if any(word.token_type is TokenType.COMMAND for word in words):
+        return None
     try:
         trees = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(_numbered(words), query)
     except (SqlglotError, RecursionError):
@@ -41,7 +50,19 @@ def parsed(query: str, words: Sequence[Token]) -> Sequence[exp.Expression] | Non
     return known if len(known) == sum(tree is not None for tree in trees) else None
 
 
-def _numbered(words: Sequence[Token]) -> list[Token]:
+def parenthesized(words: Tokens) -> list[tuple[int, int]]:
+    """Give the places of each pair of parentheses, inner ones before those around them."""
+    opened: list[int] = []
+    pairs = []
+    for at, word in enumerate(words):
+        if word.token_type is TokenType.L_PAREN:
+            opened.append(at)
+        elif word.token_type is TokenType.R_PAREN and opened:
+            pairs.append((opened.pop(), at))
+    return pairs
+
+
+def _numbered(words: Tokens) -> list[Token]:
     numbered = []
     count = 0
     for word in words:
