@@ -37,6 +37,13 @@ def pg(postgres: Endpoint) -> Iterator[Harbour]:
 
 
 @pytest.fixture(scope="session")
+def held(pg: Harbour) -> Iterator[Harbour]:
+    """Give the same over one connection."""
+    with longshore.connect(pg.attach["pg"], autocommit=True) as connection:
+        yield Harbour({"pg": connection}, pg.engine)
+
+
+@pytest.fixture(scope="session")
 def my(mariadb: MySQLEndpoint) -> Iterator[Harbour]:
     """Give a MariaDB as `my`, with `my.hostile`."""
     name = f"docks_{uuid.uuid4().hex[:8]}"
@@ -56,6 +63,7 @@ def lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
     """Give a SQLite as `lite`, with `lite.hostile`, a strict table, and `lite.loose`."""
     path = tmp_path_factory.mktemp("lite") / "docks.db"
     with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
         connection.executescript(hostile.sqlite("hostile", strict=True) + hostile.sqlite("loose", strict=False))
     with loaded({"lite": url(path)}, {"lite": ["hostile", "loose"]}) as harbour:
         yield harbour

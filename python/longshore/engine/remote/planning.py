@@ -75,7 +75,7 @@ def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: D
     """
     words = tokens(query)
     trees = parsed(query, words)
-    references = in_tokens(words, sources) if trees is None else in_trees(trees, sources)
+    references = in_tokens(words, sources) if trees is None else in_trees(words, trees, sources)
     if not references:
         return Plan(query, params)
     for name, source in sources.items():
@@ -160,14 +160,16 @@ class _Planner:
         first, _ = tables[0]
         if not all(one.source == first.source and table.typed for one, table in tables):
             return None
+        dialect = self._sources[first.source].dialect
         try:
-            written = write(tree, self._sources[first.source].dialect, tables, self._params)
+            written = write(tree, dialect, tables, self._params)
             edits = [edit.moved(-offset) for one, table in tables for edit in one.replaced(stub(table))]
             columns = checked(written, self._describe(edited(text, edits), named_in(tree, self._params)))
         except (Unsafe, RecursionError):
             return None
         asked = {column.read: column.type for column in columns if column.asked}
-        return Read(self._name(), first.source, written.sql, parts=False, schema=asked), columns
+        sql = written.write([dialect.name(column.read) for column in columns])
+        return Read(self._name(), first.source, sql, parts=False, schema=asked), columns
 
     def _read(self, reference: Reference, table: Table, needs: Needs) -> str:
         """Give the name under which the engine finds the rows that the query needs of a table."""
@@ -195,7 +197,7 @@ class _Planner:
 
 def _renamed(read: Read, columns: Sequence[Result]) -> str:
     """Give a source's answer the names that the engine would give."""
-    items = ", ".join(f"{column.read} AS {quoted(column.name)}" for column in columns)
+    items = ", ".join(f"{quoted(column.read)} AS {quoted(column.name)}" for column in columns)
     return f"SELECT {items} FROM {read.name}"
 
 

@@ -30,10 +30,16 @@ class Output:
 
 @dataclass(frozen=True)
 class Written:
-    """A query in the source's SQL. Its columns are c1, c2, ..."""
+    """A query in the source's SQL."""
 
-    sql: str
+    #: Writes it with names for its columns, quoted.
+    write: Callable[[Sequence[str]], str]
     outputs: Sequence[Output]
+
+    @property
+    def sql(self) -> str:
+        """The query with the columns c1, c2, ..."""
+        return self.write([f"c{at}" for at in range(1, len(self.outputs) + 1)])
 
 
 class Queries:
@@ -72,7 +78,8 @@ class Queries:
         if types[0] != types[1] or (distinct and not all(of.groups for of in types[0])):
             raise Unsafe
         outputs = [replace(output, value=replace(output.value, plain=False)) for output in left.outputs]
-        return Written(f"{left.sql} UNION {'' if distinct else 'ALL '}{right.sql}", outputs)
+        word = "UNION" if distinct else "UNION ALL"
+        return Written(lambda names: f"{left.write(names)} {word} {right.sql}", outputs)
 
     def _common(self, node: exp.Select, common: Mapping[str, Written]) -> Mapping[str, Written]:
         with_ = node.args.get("with_")
@@ -136,10 +143,14 @@ class _Select:
     def written(self) -> Written:
         """Put the parts together."""
         distinct = self._distinct()
-        items = ", ".join(f"{output.value.sql} AS c{at}" for at, output in enumerate(self._outputs, 1))
-        parts = [f"SELECT {distinct}{items} FROM {self._from}", self._where(), self._group(), self._having()]
-        parts += [self._order(), self._limit()]
-        return Written(" ".join(part for part in parts if part), self._outputs)
+        parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
+        rest = " ".join(part for part in [f"FROM {self._from}", *parts] if part)
+
+        def write(names: Sequence[str]) -> str:
+            named = zip(self._outputs, names, strict=True)
+            return f"SELECT {distinct}{', '.join(f'{output.value.sql} AS {name}' for output, name in named)} {rest}"
+
+        return Written(write, self._outputs)
 
     def _relations(self) -> tuple[str, Names]:
         place = self._node.args.get("from_")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
@@ -39,7 +40,7 @@ class Reference:
     end: int
     #: The name by which the query's columns call it.
     alias: str
-    #: Whether the query gives the alias itself.
+    #: Whether the query gives the alias itself, or can have none.
     named: bool
     node: exp.Table | None = None
     #: Columns that call the table by its full name.
@@ -77,7 +78,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
+def in_trees(words: Sequence[Token], trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
     """Find the tables of ``sources``, whose names are in lower case; raises where one would be written."""
     found = []
     for tree in trees:
@@ -85,6 +86,10 @@ def in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[
             reference = _table(node, sources)
             if reference is not None:
                 found.append(reference)
+    after_table = {after.start for word, after in pairwise(words) if word.token_type is TokenType.TABLE}
+    for reference in found:
+        # TABLE t is a query whose table takes no alias.
+        reference.named = reference.named or reference.start in after_table
     for tree in trees:
         _add_columns(tree, found)
     return found
@@ -98,7 +103,7 @@ def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
     if len(parts) > _MOST_PARTS or not all(isinstance(part, exp.Identifier) for part in parts):
         message = f"{name} is no table of an attached database: write {parts[0].name}.schema.table"
         raise NotSupportedError(message)
-    if isinstance(node.parent, _WRITES) and node.arg_key == "this":
+    if isinstance(node.parent, _WRITES) and node.arg_key != "using":
         message = f"{name} is in an attached database, which sql only reads; write_sql and copy write tables"
         raise NotSupportedError(message)
     return Reference(
@@ -107,7 +112,7 @@ def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
         start=parts[0].meta["start"],
         end=parts[-1].meta["end"],
         alias=node.alias or parts[-1].name,
-        named=bool(node.alias),
+        named=bool(node.alias) or not isinstance(node.parent, exp.From | exp.Join),
         node=node,
     )
 

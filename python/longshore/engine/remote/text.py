@@ -29,9 +29,14 @@ class Edit:
 def tokens(query: str) -> Tokens:
     """Give the tokens; none where the text has no end to a quotation."""
     try:
-        return sqlglot.tokenize(query, read="duckdb")
+        words = sqlglot.tokenize(query, read="duckdb")
+        if words and words[0].token_type is TokenType.COMMAND:
+            # EXPLAIN, and what else the tokenizer takes for one word and a text.
+            rest = sqlglot.tokenize(query[words[0].end + 1 :], read="duckdb")
+            return [words[0], *(_moved(word, words[0].end + 1) for word in rest)]
     except SqlglotError:
         return []
+    return words
 
 
 def parsed(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
@@ -48,6 +53,10 @@ def parsed(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
         return None
     known = [tree for tree in trees if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command)]
     return known if len(known) == sum(tree is not None for tree in trees) else None
+
+
+def _moved(word: Token, by: int) -> Token:
+    return Token(word.token_type, word.text, line=word.line, col=word.col, start=word.start + by, end=word.end + by)
 
 
 def parenthesized(words: Tokens) -> list[tuple[int, int]]:

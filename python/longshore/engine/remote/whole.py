@@ -33,6 +33,8 @@ _ARROW = {
     "TIMESTAMP": pa.timestamp("us"),
     "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
 }
+#: PostgreSQL's: 63 bytes.
+_LONGEST_NAME = 63
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
@@ -74,10 +76,18 @@ def checked(written: Written, described: Sequence[tuple[str, str]]) -> list[Resu
     """Compare what was written with what the engine would make of the query; raises ``Unsafe`` where they differ."""
     if len(described) != len(written.outputs):
         raise Unsafe
+    names = [name for name, _ in described]
+    usable = len({name.lower() for name in names}) == len(names) and all(map(_is_usable, names))
+    reads = names if usable else [f"c{at}" for at in range(1, len(names) + 1)]
     return [
-        _result(f"c{at}", name, described_type, output.value.type, plain=output.value.plain)
-        for at, (output, (name, described_type)) in enumerate(zip(written.outputs, described, strict=True), 1)
+        _result(read, name, engine, output.value.type, plain=output.value.plain)
+        for read, output, (name, engine) in zip(reads, written.outputs, described, strict=True)
     ]
+
+
+def _is_usable(name: str) -> bool:
+    """Whether every source gives a column this name, uncut."""
+    return 0 < len(name.encode()) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
 
 
 def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> Result:

@@ -1,0 +1,228 @@
+"""What each source is asked for, and what never goes there."""
+
+import datetime as dt
+import decimal
+import uuid
+from typing import Any
+
+import duckdb
+import pytest
+
+import longshore
+from tests.sql.remote.comparing import Harbour, same
+
+WHOLE = "nothing to do"
+
+
+def asked(harbour: Harbour, query: str, params: Any = None) -> str:
+    """Give the SQL of the sources, after the answers were compared."""
+    same(harbour, query, params)
+    return harbour.plan(query, params)
+
+
+@pytest.mark.parametrize(
+    ("condition", "sql"),
+    [
+        ("num = 5", '"num" = 5)'),
+        ("5 < num", '(5 < "t1"."num")'),
+        ("big IN (7, -1)", '"big" IN (7, -1))'),
+        ("day = '2024-02-29'", "\"day\" = '2024-02-29'::date)"),
+        ("moment >= '2024-02-29'", "\"moment\" >= '2024-02-29 00:00:00'::timestamp)"),
+        ("instant > '2024-02-29 01:00:00+01'", "> '2024-02-29 00:00:00+00'::timestamptz)"),
+        ("key = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "::uuid)"),
+        ("word > 'a'", '"word" COLLATE "C" > \'a\')'),
+        ("word LIKE 'a%'", "\"word\" LIKE 'a%')"),
+        ("word = 'o''clock'", "= 'o''clock')"),
+        ("word = 'a\\b'", "= E'a\\\\b')"),
+        ("padded = 'a'", "\"padded\" = 'a')"),
+        ("kind = 'Happy'", '"kind"::text ='),
+        ("price = 2.50", '"price" = 2.50)'),
+        ("dbl <> 0.1", "<> '0.1'::float8)"),
+        ("flag AND NOT flag", '"flag"'),
+        ("word IS NULL OR num > 3", '"word" IS NULL) OR ('),
+        ("upper(word) = 'A' AND num > 3", '"num" > 3)'),
+    ],
+)
+def test_conditions_go_to_the_source(held: Harbour, condition: str, sql: str) -> None:
+    plan = asked(held, f"SELECT id, doc FROM pg.docks.hostile WHERE {condition}")
+    assert sql in plan.partition("-- engine")[0]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "single = 0.1",
+        "free = 1",
+        "padded <> 'a'",
+        "padded > 'a'",
+        "num / 2 = 1",
+        "num % 7 = 1",
+        "num = 2.5",
+        "num = 1e0",
+        "word = upper('a')",
+        "word ILIKE 'A'",
+        "word LIKE 'a\\_'",
+        "word LIKE 'ab%' ESCAPE 'b'",
+        "day = '2024-2-29'",
+        "day = TIMESTAMP '2024-02-29 00:00:00'",
+        "day + 1 > '2024-02-29'",
+        "instant > '2024-02-29 00:00:00'",
+        "upper(word) = 'A' OR num > 3",
+        "random() < 2",
+        "id IN (SELECT id FROM pg.docks.second WHERE second.id = hostile.id)",
+        "num = ANY ([1, 2])",
+        "word = 'a' COLLATE NOCASE",
+        "(num, big) = (1, 1)",
+    ],
+)
+def test_conditions_that_stay_with_the_engine(held: Harbour, condition: str) -> None:
+    plan = asked(held, f"SELECT id, md5(word) FROM pg.docks.hostile WHERE {condition}")
+    assert " WHERE " not in plan.partition("-- engine")[0]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT sum(price) FROM pg.docks.hostile WHERE day = '2024-02-29'",
+        "SELECT day, count(*) n, sum(num), min(word) FROM pg.docks.hostile GROUP BY day ORDER BY n DESC, day LIMIT 3",
+        "SELECT h.id, s.word FROM pg.docks.hostile h JOIN pg.docks.second s ON h.id = s.id AND s.num > 1",
+        "SELECT DISTINCT word FROM pg.docks.hostile",
+        "SELECT n, count(*) FROM (SELECT word, count(*) AS n FROM pg.docks.hostile GROUP BY ALL) AS d GROUP BY n",
+        "WITH w AS (SELECT id, num FROM pg.docks.second) SELECT max(a.num) FROM w a LEFT JOIN w b ON a.id = b.num",
+        "SELECT id FROM pg.docks.hostile UNION ALL SELECT id FROM pg.docks.second",
+        "SELECT id, word, price * 2 - 1 FROM pg.docks.hostile WHERE word IS NOT NULL ORDER BY 2, 1 LIMIT 4 OFFSET 2",
+    ],
+)
+def test_whole_queries_go_to_one_source(held: Harbour, query: str) -> None:
+    assert WHOLE in asked(held, query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT avg(num) FROM pg.docks.hostile",
+        "SELECT sum(dbl) > 0 FROM pg.docks.hostile WHERE dbl < 2",
+        "SELECT count(*) FROM pg.docks.hostile GROUP BY dbl",
+        "SELECT DISTINCT padded FROM pg.docks.hostile",
+        "SELECT max(padded) FROM pg.docks.hostile",
+        "SELECT count(*) FROM pg.docks.hostile WHERE padded = 'a'",
+        "SELECT sum(num) OVER (ORDER BY id) FROM pg.docks.hostile",
+        "SELECT id FROM pg.docks.hostile h JOIN pg.docks.second s USING (id)",
+        "SELECT count(*) FROM pg.docks.hostile AS h JOIN pg.docks.second AS s ON h.other = s.word",
+        "SELECT DISTINCT ON (num) num FROM pg.docks.hostile ORDER BY num",
+        "SELECT num // 2 AS half FROM pg.docks.hostile",
+        "SELECT word FROM pg.docks.hostile QUALIFY row_number() OVER (ORDER BY id) = 1",
+        "SELECT count(*) FILTER (WHERE num > 1) FROM pg.docks.hostile",
+    ],
+)
+def test_queries_that_stay_with_the_engine(held: Harbour, query: str) -> None:
+    assert WHOLE not in asked(held, query)
+
+
+def test_only_columns_that_are_named_are_read(held: Harbour) -> None:
+    plan = asked(held, "SELECT md5(word) FROM pg.docks.hostile AS h WHERE num + 1 > 2")
+    assert plan.startswith('-- pg: longshore_1\nSELECT "num", "word" FROM "docks"."hostile"\n')
+
+
+@pytest.mark.parametrize(
+    "items",
+    ["*", "h.*", "COLUMNS('n.*')", "* EXCLUDE (id)", "h", "#2", "struct_pack(a := h).a.word", "h.* REPLACE (1 AS id)"],
+)
+def test_columns_that_nothing_names_are_read_too(held: Harbour, items: str) -> None:
+    same(held, f"SELECT {items} FROM pg.docks.hostile AS h WHERE num % 3 = 1")
+
+
+def test_conditions_beside_outer_joins(held: Harbour) -> None:
+    on = "FROM pg.docks.hostile AS h {} JOIN pg.docks.second AS s ON h.id = s.id AND s.num > 1 AND h.num > 2"
+    for side in ("LEFT", "RIGHT", "FULL", ""):
+        for where in ("s.num IS NULL", "h.num IS NULL", "s.num = 7", "h.num = 7", "h.num = 7 AND s.num = 7"):
+            same(held, f"SELECT h.id, s.id AS sid, md5(s.word) {on.format(side)} WHERE {where}")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *[
+            5,
+            -5,
+            True,
+            None,
+            2.5,
+            float("nan"),
+            "a",
+            "a ",
+            "o'clock",
+            "a\\b",
+            "2024-02-29",
+            b"a",
+            decimal.Decimal("2.50"),
+        ],
+        *[dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, tzinfo=dt.UTC), dt.datetime(2024, 2, 29)],  # noqa: DTZ001
+        *[decimal.Decimal("1E+3"), uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), 10**20, [1, 2]],
+    ],
+)
+@pytest.mark.parametrize("column", ["num", "price", "dbl", "flag", "day", "moment", "instant", "key", "word", "padded"])
+def test_parameters(held: Harbour, column: str, value: Any) -> None:
+    query = f"SELECT count(*) FROM pg.docks.hostile WHERE {column} {{}} ?"
+    query = query.format("<=")
+    try:
+        expected = held.expected(query, [value]).to_pylist()
+    except duckdb.Error:
+        with pytest.raises((longshore.Error, duckdb.Error)):
+            held.given(query, [value])
+    else:
+        assert held.given(query, [value]).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "params"),
+    [
+        ("SELECT id FROM pg.docks.hostile WHERE num > ? AND word = ? LIMIT ?", [0, "a", 100]),
+        ("SELECT id FROM pg.docks.hostile WHERE num > $2 AND word = $1", ["a", 0]),
+        ("SELECT id FROM pg.docks.hostile WHERE num > $n AND big > $n AND word = $w", {"n": 0, "w": "a"}),
+        ("SELECT id, $w || word AS x FROM pg.docks.hostile WHERE num > $n", {"n": 0, "w": "a"}),
+        (
+            "SELECT d.n, $w AS w FROM (SELECT count(*) AS n FROM pg.docks.hostile WHERE num > $n) AS d WHERE d.n > $m",
+            {"n": 0, "m": 1, "w": "a"},
+        ),
+        ("SELECT d.n, ? AS w FROM (SELECT count(*) AS n FROM pg.docks.hostile WHERE num > ?) AS d", ["w", 0]),
+    ],
+)
+def test_parameters_by_place_and_by_name(held: Harbour, query: str, params: Any) -> None:
+    same(held, query, params)
+
+
+def test_names_with_a_colon(held: Harbour) -> None:
+    query = "SELECT count(*) FROM pg.docks.hostile WHERE num > {}n AND word = ':n'"
+    assert held.given(query.format(":"), {"n": 0}).equals(held.expected(query.format("$"), {"n": 0}))
+
+
+@pytest.mark.parametrize(("params", "message"), [([], "parameter"), ([1, 2], "parameter"), (None, "parameter")])
+def test_parameters_that_do_not_fit_are_an_error(held: Harbour, params: Any, message: str) -> None:
+    with pytest.raises(longshore.Error, match=f"(?i){message}"):
+        held.given("SELECT id FROM pg.docks.hostile WHERE num > ?", params)
+
+
+def test_values_that_options_change_are_not_asked_for(held: Harbour) -> None:
+    query = "SELECT count(*) FROM pg.docks.hostile WHERE {}"
+    for options, condition in [
+        ({"numeric_nan": "null"}, "price IS NULL"),
+        ({"infinity": "null"}, "day IS NULL"),
+        ({"uuid": "text"}, "key = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"),
+    ]:
+        plan = longshore.sql(query.format(condition), attach=held.attach, options=options, explain=True)
+        assert " WHERE " not in plan.partition("-- engine")[0]
+    assert held.given(query.format(condition), options={"uuid": "text"}).to_pylist() == [{"count_star()": 0}]
+
+
+def test_mysql_texts_are_only_filtered(my: Harbour) -> None:
+    plan = asked(my, "SELECT count(*) FROM my.hostile WHERE word = 'a' AND num IN (1, 5) AND word <> 'b'")
+    assert WHOLE not in plan
+    assert "`word` = 'a') AND" in plan
+    assert "<> 'b'" not in plan.partition("-- engine")[0]
+
+
+def test_sqlite_asks_strict_tables_only(lite: Harbour) -> None:
+    query = "SELECT count(*) FROM lite.{} WHERE num = 5 AND word > 'a'"
+    assert WHOLE in asked(lite, query.format("hostile"))
+    assert " WHERE " not in asked(lite, query.format("loose")).partition("-- engine")[0]
