@@ -88,7 +88,7 @@ def test_a_stream_that_is_dropped_frees_its_connection(berths: str) -> None:
         "SELECT count(*) AS n FROM pg.piers AS a WHERE EXISTS (SELECT 1 FROM pg.piers AS b WHERE a.id * 2 = b.id * 2)",
         "SELECT count(*) AS n FROM (PIVOT pg.piers ON id USING count(*) GROUP BY name)",
         "SELECT count(*) AS n FROM (SELECT md5(name) FROM pg.piers UNION ALL SELECT name FROM pg.piers WHERE id > 9)",
-        "WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL SELECT id + 1 FROM r, pg.piers WHERE id = n) SELECT max(n) n FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL SELECT id+1 FROM r, pg.piers WHERE id=n) SELECT max(n) n FROM r",
     ],
 )
 def test_what_is_read_more_than_once(berths: str, query: str) -> None:
