@@ -21,6 +21,7 @@ __all__ = [
     "Source",
     "Target",
     "connect",
+    "is_connection",
     "is_url",
     "scheme_of",
     "source",
@@ -221,6 +222,14 @@ def source(conn: object) -> Source:
     given = type(conn).__name__
     message = f"conn is a URL, a dict of keywords, a Connection or a Pool, or a sqlite3.Connection, not {given}"
     raise InterfaceError(message)
+
+
+def is_connection(value: object) -> bool:
+    """Whether ``value`` is a session or a pool that is open already."""
+    if isinstance(value, Connection | Pool):
+        return True
+    sqlite3 = sys.modules.get("sqlite3")
+    return sqlite3 is not None and isinstance(value, sqlite3.Connection)
 
 
 def scheme_of(conn: object) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from longshore.connection import is_connection
+from longshore.engine.connections import with_connections
 from longshore.engine.failures import with_columns
 from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
@@ -49,6 +51,8 @@ def run(
     text = with_dollars(text, values)
     scope = Scope(caller, tables, is_frame)
     way: dict[str, Any] = {"return_type": return_type, "dtype_backend": dtype_backend, "options": chosen}
+    attach = with_connections(text, scope, attach)
+    tables = {name: table for name, table in tables.items() if not is_connection(table)}
     if attach is None:
         return _local(text, values, scope, tables, way, explain=explain)
     # The parser of other databases' SQL is imported with it.

@@ -208,3 +208,18 @@ def test_attached_and_not_used(berths: str) -> None:
     assert rows("SELECT 1 AS one", {"pg": "postgresql://nobody@localhost:1/nowhere"}) == [{"one": 1}]
     table = pa.table({"a": [1]})
     assert rows("SELECT a FROM table_", {"pg": berths}, table_=table) == [{"a": 1}]
+
+
+def test_a_connection_in_a_variable(berths: str) -> None:
+    with longshore.connect(berths) as harbour, longshore.Pool(berths, size=1) as pool:
+        query = "SELECT count(*) AS n FROM {}.piers WHERE md5(name) IS NOT NULL"
+        for name in ("harbour", '"harbour"', "pool"):
+            assert longshore.sql(query.format(name), return_type="arrow").to_pylist() == [{"n": 7}]
+        assert longshore.sql(query.format("other"), return_type="arrow", other=pool).to_pylist() == [{"n": 7}]
+        with pytest.raises(longshore.ProgrammingError):
+            longshore.sql(query.format("HARBOUR"))
+        # What is attached goes before a variable of its name.
+        assert rows(query.format("pool"), {"pool": harbour}) == [{"n": 7}]
+        table = pa.table({"a": [1], "b": [2]})
+        named = longshore.sql("SELECT a, harbour.b FROM berth AS harbour", return_type="arrow", berth=table)
+        assert named.to_pylist() == [{"a": 1, "b": 2}]

@@ -12,7 +12,7 @@ from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.filters import conditions
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.pieces import Piece, named_in, pieces, remaining
-from longshore.engine.remote.references import Reference, in_tokens, in_trees, quoted, read_once
+from longshore.engine.remote.references import Reference, in_tokens, in_trees, is_table_statement, quoted, read_once
 from longshore.engine.remote.text import Edit, Tokens, edited, parsed, tokens
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.engine.remote.whole import Result, checked, stub, write
@@ -75,7 +75,10 @@ def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: D
     """
     words = tokens(query)
     trees = parsed(query, words)
-    references = in_tokens(words, sources) if trees is None else in_trees(words, trees, sources)
+    if trees is not None and is_table_statement(words):
+        # Not every version of the parser knows it, and says so.
+        trees = None
+    references = in_tokens(words, sources) if trees is None else in_trees(trees, sources)
     if not references:
         return Plan(query, params)
     for name, source in sources.items():

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
@@ -10,7 +9,7 @@ from sqlglot.tokens import Token, TokenType
 from longshore.engine.remote.text import Edit
 from longshore.errors import NotSupportedError
 
-__all__ = ["Reference", "in_tokens", "in_trees", "quoted", "read_once"]
+__all__ = ["Reference", "in_tokens", "in_trees", "is_table_statement", "quoted", "read_once"]
 
 _WRITES = (
     exp.Insert,
@@ -24,7 +23,7 @@ _WRITES = (
     exp.Schema,
 )
 _NAMES = {TokenType.VAR, TokenType.IDENTIFIER}
-_BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN}
+_BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN, TokenType.TABLE}
 #: An attached name, a schema and a table.
 _MOST_PARTS = 3
 
@@ -78,7 +77,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def in_trees(words: Sequence[Token], trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
+def in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
     """Find the tables of ``sources``, whose names are in lower case; raises where one would be written."""
     found = []
     for tree in trees:
@@ -86,10 +85,6 @@ def in_trees(words: Sequence[Token], trees: Sequence[exp.Expression], sources: C
             reference = _table(node, sources)
             if reference is not None:
                 found.append(reference)
-    after_table = {after.start for word, after in pairwise(words) if word.token_type is TokenType.TABLE}
-    for reference in found:
-        # TABLE t is a query whose table takes no alias.
-        reference.named = reference.named or reference.start in after_table
     for tree in trees:
         _add_columns(tree, found)
     return found
@@ -132,6 +127,11 @@ def _add_columns(tree: exp.Expression, found: Sequence[Reference]) -> None:
             break
 
 
+def is_table_statement(words: Sequence[Token]) -> bool:
+    """Whether these are ``TABLE t``, which stands for a whole SELECT; its table takes no alias."""
+    return bool(words) and words[0].token_type is TokenType.TABLE
+
+
 def in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Reference]:
     """Find what stands where a table does, in a text that no parser knows."""
     found = []
@@ -143,7 +143,7 @@ def in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Referenc
         parts = _dotted(words, at)
         if len(parts) > 1:
             names = tuple(part.text for part in parts[1:])
-            alias = _has_alias(words, at + 2 * len(parts) - 1)
+            alias = _has_alias(words, at + 2 * len(parts) - 1) or is_table_statement(words[at - 1 : at])
             found.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], alias))
     return found
 

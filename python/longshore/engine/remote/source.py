@@ -6,6 +6,7 @@ from typing import Any
 
 from longshore import _core
 from longshore.connection import Connection, connect, scheme_of
+from longshore.engine.connections import TAKEN
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.mysql import MySQL
 from longshore.engine.remote.postgresql import PostgreSQL
@@ -24,8 +25,6 @@ _DIALECTS: Mapping[str, type[Dialect]] = {
     "mariadb": MySQL,
     "sqlite": SQLite,
 }
-#: The engine's own.
-_TAKEN = {"memory", "temp", "system", "main", "information_schema", "pg_catalog"}
 
 
 class Source:
@@ -95,7 +94,7 @@ def attached(attach: Mapping[str, Any], options: Options) -> Iterator[dict[str, 
         if not isinstance(name, str) or not name:
             message = f"attach names its databases by texts, not {name!r}"
             raise InterfaceError(message)
-        if name.lower() in _TAKEN or name.lower() in sources:
+        if name.lower() in TAKEN or name.lower() in sources:
             message = f"attach cannot name a database {name!r}: that is another's name already"
             raise InterfaceError(message)
         sources[name.lower()] = Source(name, conn, options)
