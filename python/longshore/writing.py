@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 from longshore import _core
 from longshore.connection import Source, source
 from longshore.errors import InterfaceError
-from longshore.frames import given
+from longshore.frames.given import given
 from longshore.options import Options
 from longshore.parameters import is_list_of_texts, seconds
 from longshore.progress import reporting

@@ -15,7 +15,7 @@ def arrow(*values: Any, nan_is_null: bool = True, as_text: bool = False) -> tupl
 
 
 def plain(kind: Any) -> Any:
-    """Give a type in which UUIDs and JSON are what they are stored as, whether or not pyarrow knows their extensions."""
+    """Give a type in which UUIDs and JSON are as they are stored, whether or not pyarrow knows their extensions."""
     if isinstance(kind, pa.BaseExtensionType):
         return plain(kind.storage_type)
     if pa.types.is_list(kind):

@@ -29,7 +29,9 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         [np.array([1, 2], "i4"), np.array([], "u1")], pa.list_(pa.int64()), [[1, 2], []],
     ),
     "an array of floats": ([np.array([0.5], "f4")], pa.list_(pa.float64()), [[0.5]]),
-    "an array of two dimensions": ([np.eye(2, dtype=bool)], pa.list_(pa.list_(pa.bool_())), [[[True, False], [False, True]]]),
+    "an array of two dimensions": (
+        [np.eye(2, dtype=bool)], pa.list_(pa.list_(pa.bool_())), [[[True, False], [False, True]]],
+    ),
     "an array of objects": ([np.array(["a", None], object)], pa.list_(pa.string()), [["a", None]]),
     "an array of moments": (
         [np.array(["2026-01-31T00:00:00", "NaT"], "M8[ns]")],
@@ -37,7 +39,11 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         [[dt.datetime.fromisoformat("2026-01-31"), None]],
     ),
     "a masked array": ([np.ma.masked_array([1, 2], [False, True])], pa.list_(pa.int64()), [[1, None]]),
-    "dicts": ([{"a": 1, "b": "x"}, {"b": "y", "a": 2}], struct(a=pa.int64(), b=pa.string()), [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]),
+    "dicts": (
+        [{"a": 1, "b": "x"}, {"b": "y", "a": 2}],
+        struct(a=pa.int64(), b=pa.string()),
+        [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}],
+    ),
     "ragged dicts": (
         [{"a": 1}, None, {"b": {"c": [1, None]}}, {}, {"b": {"d": 0.5, "c": [0.5]}, "a": 1.5}],
         struct(a=pa.float64(), b=struct(c=pa.list_(pa.float64()), d=pa.float64())),
@@ -65,7 +71,13 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         [{"key": 1, "other": 2}, {"key": 4, "other": 3}],
     ),
     "a leaf of several types": (
-        [{"a": {"b": 1}, "c": 1}, {"a": {"b": "x\n"}, "c": 2}, {"a": {"b": None}}, {"a": {"b": [True, {"d": 0.1}]}}, {"a": {}}],
+        [
+            {"a": {"b": 1}, "c": 1},
+            {"a": {"b": "x\n"}, "c": 2},
+            {"a": {"b": None}},
+            {"a": {"b": [True, {"d": 0.1}]}},
+            {"a": {}},
+        ],
         struct(a=struct(b=JSON), c=pa.int64()),
         [
             {"a": {"b": "1"}, "c": 1},
@@ -136,6 +148,13 @@ class Meddler(dt.tzinfo):
         """Do it."""
         self.work()
         return dt.timedelta(0)
+
+    def dst(self, _moment: object) -> None:
+        """Know of no summer."""
+
+    def tzname(self, _moment: object) -> str:
+        """Have a name."""
+        return "meddler"
 
 
 def test_a_dict_that_changes_while_it_is_read() -> None:

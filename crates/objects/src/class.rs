@@ -62,13 +62,12 @@ impl Classes {
 
     fn find(&mut self, item: &Bound<'_, PyAny>, address: usize) -> PyResult<Class> {
         let known = self.known.iter().find(|(known, ..)| *known == address).map(|(_, class, _)| *class);
-        let class = match known {
-            Some(class) => class,
-            None => {
-                let class = classify(item)?;
-                self.known.push((address, class, item.get_type().unbind()));
-                class
-            }
+        let class = if let Some(class) = known {
+            class
+        } else {
+            let class = classify(item)?;
+            self.known.push((address, class, item.get_type().unbind()));
+            class
         };
         self.last = Some((address, class));
         Ok(class)
@@ -131,7 +130,9 @@ fn temporal(item: &Bound<'_, PyAny>) -> Option<Class> {
         }
         _ if item.is_instance_of::<PyDate>() => Class::Date,
         _ if item.is_instance_of::<PyTime>() => Class::Time,
-        _ if item.is_instance_of::<PyDelta>() => Class::Delta { exact: item.is_exact_instance_of::<PyDelta>() },
+        _ if item.is_instance_of::<PyDelta>() => {
+            Class::Delta { exact: item.is_exact_instance_of::<PyDelta>() }
+        }
         _ => return None,
     })
 }

@@ -71,8 +71,7 @@ impl Fault {
         let path: String = inner.path.iter().rev().map(String::as_str).collect();
         let message = if path.is_empty() { inner.message } else { format!("at {path}: {}", inner.message) };
         let kind = if inner.raised.is_some() { Kind::Interrupted } else { Kind::Data };
-        let place =
-            Place { column: Some(column.to_owned()), row: Some(inner.row as u64), native_type: None };
+        let place = Place { column: Some(column.to_owned()), row: Some(inner.row as u64), native_type: None };
         let hint = inner.hint.unwrap_or("convert the column to one type first");
         let error = Error::new(kind, message).with_hint(hint).at(place);
         match inner.raised {

@@ -16,11 +16,17 @@ pub(crate) enum Kind {
     /// At most 76 digits, so many of them after the point.
     Decimal(u8, i8),
     /// More than 2 GiB in all if `large`.
-    Text { large: bool },
-    Bytes { large: bool },
+    Text {
+        large: bool,
+    },
+    Bytes {
+        large: bool,
+    },
     Date,
     /// An instant if `utc`, else without a zone.
-    Timestamp { utc: bool },
+    Timestamp {
+        utc: bool,
+    },
     Time,
     Duration,
     Uuid,
@@ -64,7 +70,9 @@ impl Kind {
             Self::Int64 => DataType::Int64,
             Self::UInt64 => DataType::UInt64,
             Self::Float64 => DataType::Float64,
-            Self::Decimal(precision, scale) if *precision <= NARROW => DataType::Decimal128(*precision, *scale),
+            Self::Decimal(precision, scale) if *precision <= NARROW => {
+                DataType::Decimal128(*precision, *scale)
+            }
             Self::Decimal(precision, scale) => DataType::Decimal256(*precision, *scale),
             Self::Text { large: false } => DataType::Utf8,
             // How long the texts will be is not known before they are made.

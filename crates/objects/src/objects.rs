@@ -92,11 +92,7 @@ fn kind(values: &Bound<'_, PyList>, choices: Choices) -> Result<Kind, Fault> {
     }
 }
 
-fn look<'py>(
-    reader: &mut Reader<'py>,
-    values: &Bound<'py, PyList>,
-    choices: Choices,
-) -> Result<Seen, Fault> {
+fn look<'py>(reader: &mut Reader<'py>, values: &Bound<'py, PyList>, choices: Choices) -> Result<Seen, Fault> {
     let mut seen = Seen::default();
     for row in 0..values.len() {
         let item = item(reader, values, row)?;
@@ -121,11 +117,7 @@ fn item<'py>(
 
 /// Whether a row's value is missing.
 #[inline]
-fn is_null<'py>(
-    reader: &mut Reader<'py>,
-    item: &Bound<'py, PyAny>,
-    choices: Choices,
-) -> Result<bool, Fault> {
+fn is_null<'py>(reader: &mut Reader<'py>, item: &Bound<'py, PyAny>, choices: Choices) -> Result<bool, Fault> {
     let class = reader.class(item)?;
     let is_nan = match class {
         Class::Null => return Ok(true),

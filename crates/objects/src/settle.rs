@@ -39,7 +39,9 @@ fn one(seen: &Seen) -> Result<Result<Kind, Fault>, Fault> {
         [What::Int] => return Ok(integers(&seen.integers)),
         [What::Float] => Kind::Float64,
         [What::Int, What::Float] | [What::Float, What::Int] => return Ok(floats(seen)),
-        [What::Decimal] | [What::Int, What::Decimal] | [What::Decimal, What::Int] => return Ok(decimals(seen)),
+        [What::Decimal] | [What::Int, What::Decimal] | [What::Decimal, What::Int] => {
+            return Ok(decimals(seen));
+        }
         [What::Text] => Kind::Text { large },
         [What::Bytes] => Kind::Bytes { large },
         [What::Date] => Kind::Date,
@@ -70,7 +72,9 @@ fn clash(kinds: &[(What, usize)], first: What) -> Fault {
 
 fn integers(integers: &Integers) -> Result<Kind, Fault> {
     let bound = 10_i128.pow(u32::from(NARROW));
-    if i64::try_from(integers.least).is_ok() && i64::try_from(integers.most).is_ok() && integers.beyond.is_none()
+    if i64::try_from(integers.least).is_ok()
+        && i64::try_from(integers.most).is_ok()
+        && integers.beyond.is_none()
     {
         return Ok(Kind::Int64);
     }
@@ -113,8 +117,11 @@ fn decimals(seen: &Seen) -> Result<Kind, Fault> {
         (Ok(precision), Ok(scale)) if precision <= WIDE => Ok(Kind::Decimal(precision, scale)),
         _ => {
             let row = seen.decimals.beyond.or_else(|| seen.kinds().last().map(|(_, row)| *row));
-            Err(Fault::new(row.unwrap_or(0), "the decimals have more than 76 digits before and after the point")
-                .with_hint("round them, or convert the column to text"))
+            Err(Fault::new(
+                row.unwrap_or(0),
+                "the decimals have more than 76 digits before and after the point",
+            )
+            .with_hint("round them, or convert the column to text"))
         }
     }
 }
@@ -155,8 +162,11 @@ fn is_struct(members: &Members) -> bool {
 /// JSON, if it has all that was seen, at any depth.
 fn json(seen: &Seen) -> Result<Kind, Fault> {
     if let Some((what, row)) = seen.kinds().into_iter().find(|(what, _)| !what.is_json()) {
-        return Err(Fault::new(row, format!("{} has no form in JSON, which the values beside it need", what.name()))
-            .with_hint("convert these values to one type, or to text"));
+        return Err(Fault::new(
+            row,
+            format!("{} has no form in JSON, which the values beside it need", what.name()),
+        )
+        .with_hint("convert these values to one type, or to text"));
     }
     if let Some(row) = seen.infinite {
         return Err(Fault::new(row, "JSON has no NaN and no infinity, and the values beside it need JSON")

@@ -59,8 +59,8 @@ pub(crate) fn builder(kind: &Kind, rows: usize) -> Box<dyn Builder> {
     match kind {
         Kind::Null => Box::<Nothing>::default(),
         Kind::Bool => Box::new(Booleans::new(rows)),
-        Kind::Int64 => Scalars::<types::Int64Type, _>::boxed(rows, |item, class| whole(item, class)),
-        Kind::UInt64 => Scalars::<types::UInt64Type, _>::boxed(rows, |item, class| whole(item, class)),
+        Kind::Int64 => Scalars::<types::Int64Type, _>::boxed(rows, whole),
+        Kind::UInt64 => Scalars::<types::UInt64Type, _>::boxed(rows, whole),
         Kind::Float64 => Scalars::<types::Float64Type, _>::boxed(rows, double),
         Kind::Decimal(precision, scale) if *precision <= NARROW => {
             decimals::<types::Decimal128Type>(rows, *precision, *scale)
@@ -75,9 +75,9 @@ pub(crate) fn builder(kind: &Kind, rows: usize) -> Box<dyn Builder> {
             Scalars::<types::TimestampMicrosecondType, _>::boxed(rows, scalars::naive)
         }
         Kind::Timestamp { utc: true } => scalars::instants(rows),
-        Kind::Time => Scalars::<types::Time64MicrosecondType, _>::boxed(rows, |item, class| {
-            time(item, class).map(Some)
-        }),
+        Kind::Time => {
+            Scalars::<types::Time64MicrosecondType, _>::boxed(rows, |item, class| time(item, class).map(Some))
+        }
         Kind::Duration => Scalars::<types::DurationMicrosecondType, _>::boxed(rows, crate::read::delta),
         Kind::Uuid => Box::new(Uuids::new(rows)),
         Kind::Interval => Scalars::<types::IntervalMonthDayNanoType, _>::boxed(rows, |item, class| {

@@ -64,7 +64,8 @@ impl Builder for Lists {
 
 #[cold]
 fn too_many(row: usize) -> Fault {
-    Fault::new(row, "the lists have more than 2,147,483,647 values in all").with_hint("write fewer rows at a time")
+    Fault::new(row, "the lists have more than 2,147,483,647 values in all")
+        .with_hint("write fewer rows at a time")
 }
 
 pub(super) struct Structs {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::{Builder, truth};
 use crate::class::Class;
 use crate::fault::Fault;
-use crate::read::{Misread, Moment, Reader, decimal_text, moment};
+use crate::read::{Misread, Moment, Reader, decimal_text, is_nat, moment};
 
 /// Values that `read` reads; what it finds to be NULL is.
 pub(super) struct Scalars<T: ArrowPrimitiveType, R> {
@@ -82,8 +82,8 @@ pub(super) fn decimals<T: ArrowDecimal<Native: Mantissa>>(
     precision: u8,
     scale: i8,
 ) -> Box<dyn Builder> {
-    let array = PrimitiveBuilder::<T>::with_capacity(rows)
-        .with_data_type(T::TYPE_CONSTRUCTOR(precision, scale));
+    let array =
+        PrimitiveBuilder::<T>::with_capacity(rows).with_data_type(T::TYPE_CONSTRUCTOR(precision, scale));
     let decimal = DecimalType { precision, scale, numeric_nan: OnOdd::Error };
     let read = move |item: &Bound<'_, PyAny>, class: Class| {
         let text = decimal_text(item, class)?;
@@ -131,13 +131,7 @@ impl Builder for Nothing {
         item: &Bound<'py, PyAny>,
         class: Class,
     ) -> Result<(), Fault> {
-        // NumPy's NaT is NULL by its value.
-        let is_null = match class {
-            Class::NumpyMoment => matches!(moment(item, class), Ok(Moment::Null)),
-            Class::NumpyDelta => matches!(crate::read::delta(item, class), Ok(None)),
-            _ => false,
-        };
-        if !is_null {
+        if !is_nat(item, class).map_err(|misread| reader.fault(misread))? {
             return Err(Fault::changed(reader.row));
         }
         self.0 += 1;

@@ -69,7 +69,9 @@ pub(crate) fn texts<'py, O: OffsetSizeTrait>(
     }
     Ok(reader.py().detach(|| {
         let mut array = GenericStringBuilder::<O>::with_capacity(found.len(), bytes);
-        found.iter().for_each(|text| array.append_option(*text));
+        for text in &found {
+            array.append_option(*text);
+        }
         Arc::new(array.finish()) as ArrayRef
     }))
 }

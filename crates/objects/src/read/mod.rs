@@ -12,7 +12,7 @@ use crate::class::{Class, Classes};
 use crate::fault::Fault;
 
 pub(crate) use decimals::{Extent, decimal_text, extent};
-pub(crate) use moments::{Moment, date, delta, interval, moment, time, uuid};
+pub(crate) use moments::{Moment, date, delta, interval, is_nat, moment, time, uuid};
 pub(crate) use numbers::{float, integer, integer_text, is_exact, truth};
 
 /// Lists in lists and dicts in dicts, counted together: Arrow's readers take no more than 64 levels.

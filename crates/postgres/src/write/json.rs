@@ -73,8 +73,9 @@ fn is_json(field: &Field) -> bool {
 
 /// A document within a document.
 fn embedded(text: &str) -> Result<Value, Odd> {
-    serde_json::from_str(text)
-        .map_err(|error| Odd::with_hint(format!("the text is no JSON: {error}"), "mend it, or write it as plain text"))
+    serde_json::from_str(text).map_err(|error| {
+        Odd::with_hint(format!("the text is no JSON: {error}"), "mend it, or write it as plain text")
+    })
 }
 
 fn plain(digits: &str, scale: i8) -> String {
