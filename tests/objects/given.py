@@ -1,8 +1,10 @@
 """How the tests give objects."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from longshore import _core
@@ -10,8 +12,17 @@ from longshore import _core
 
 def arrow(*values: Any, nan_is_null: bool = True, as_text: bool = False) -> tuple[Any, Any]:
     """Give the field and the array of a column that is named "v"."""
-    objects = _core.Objects(list(values), "v", nan_is_null=nan_is_null, as_text=as_text)
+    objects = column(values, nan_is_null=nan_is_null, as_text=as_text)
     return pa.field(objects), pa.array(objects.array(0, len(values)))
+
+
+def column(values: Sequence[Any], *, nan_is_null: bool = True, as_text: bool = False) -> _core.Objects:
+    """Give the objects of a column that is named "v"."""
+    slots = np.empty(len(values), dtype=object)
+    # One by one: NumPy would take lists of one length for an array of two dimensions.
+    for row, value in enumerate(values):
+        slots[row] = value
+    return _core.Objects(slots, "v", nan_is_null=nan_is_null, as_text=as_text)
 
 
 def plain(kind: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.objects.given import arrow, extension, plain, values_of
+from tests.objects.given import arrow, column, extension, plain, values_of
 
 JSON = pa.large_string()
 
@@ -125,10 +125,8 @@ def test_many_keys_are_json() -> None:
 
 
 def test_each_slice_has_all_keys() -> None:
-    from longshore import _core
-
     values = [{f"k{row % 5}": row} for row in range(20)]
-    objects = _core.Objects(list(values), "v", nan_is_null=True, as_text=False)
+    objects = column(values)
     for start in range(0, 20, 3):
         found = pa.array(objects.array(start, start + 3)).to_pylist()
         assert [{key: value for key, value in row.items() if value is not None} for row in found] == values[
@@ -161,9 +159,7 @@ def test_a_dict_that_changes_while_it_is_read() -> None:
     changing: dict[str, Any] = {}
     meddler = Meddler(lambda: changing.update({f"k{len(changing)}": len(changing)}))
     changing |= {"at": dt.datetime(2026, 1, 1, tzinfo=meddler), "k1": 1}
-    from longshore import _core
-
-    objects = _core.Objects([changing], "v", nan_is_null=True, as_text=False)
+    objects = column([changing])
     assert [field.name for field in pa.field(objects).type] == ["at", "k1"]
     with pytest.raises(Exception, match=r'column "v", row 0: the object was changed while it was read'):
         objects.array(0, 1)

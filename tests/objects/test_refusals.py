@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import longshore
-from tests.objects.given import arrow
+from tests.objects.given import arrow, column
 
 DAY = dt.date(2026, 1, 1)
 NAIVE = dt.datetime.fromisoformat("2026-01-01 05:00")
@@ -106,8 +106,6 @@ def test_a_nan_is_no_text() -> None:
 
 
 def test_no_text_of_a_lone_surrogate() -> None:
-    from longshore import _core
-
-    objects = _core.Objects([1, "\ud800"], "v", nan_is_null=True, as_text=True)
+    objects = column([1, "\ud800"], as_text=True)
     with pytest.raises(longshore.DataError, match=r'column "v", row 1: the text holds a lone surrogate'):
         objects.array(0, 2)

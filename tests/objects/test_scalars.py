@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.objects.given import arrow, extension, plain, values_of
+from tests.objects.given import arrow, column, extension, plain, values_of
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 FIRST = dt.datetime.fromisoformat("0001-01-01")
@@ -145,10 +145,8 @@ def test_texts_on_request() -> None:
 
 
 def test_slices_are_parts_of_the_whole() -> None:
-    from longshore import _core
-
     values = [None if row % 7 == 0 else f"é{row}" for row in range(1000)]
-    objects = _core.Objects(list(values), "v", nan_is_null=True, as_text=False)
+    objects = column(values)
     parts = [pa.array(objects.array(start, start + 300)).to_pylist() for start in range(0, 1200, 300)]
     assert [value for part in parts for value in part] == values
     assert [len(part) for part in parts] == [300, 300, 300, 100]

@@ -14,6 +14,7 @@ mod objects;
 mod read;
 mod seen;
 mod settle;
+mod slots;
 mod walk;
 
 pub use objects::{Choices, Objects};

@@ -1,18 +1,20 @@
 //! A column of objects, from its first look to its last array.
 
+use std::ops::Range;
+
 use arrow_array::ArrayRef;
 use arrow_schema::{Field, FieldRef};
 use longshore_core::Result;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 use crate::build::{builder, texts};
 use crate::class::Class;
 use crate::fault::Fault;
 use crate::kind::Kind;
 use crate::read::{Reader, decimal_text, float};
-use crate::seen::Seen;
+use crate::seen::{Seen, What};
 use crate::settle;
+use crate::slots::Slots;
 use crate::walk::see;
 
 /// Rows between two looks at Python's signals.
@@ -30,18 +32,20 @@ pub struct Choices {
 /// The objects of a column and the one type that all of them have.
 #[derive(Debug)]
 pub struct Objects {
-    values: Py<PyList>,
+    values: Py<PyAny>,
+    rows: usize,
     field: FieldRef,
     kind: Kind,
     choices: Choices,
 }
 
 impl Objects {
-    /// Finds the type of `values`. The list is the caller's own, so that it stays as it is while arrays are made of it.
-    pub fn new(values: &Bound<'_, PyList>, name: &str, choices: Choices) -> Result<Self> {
-        let kind = kind(values, choices).map_err(|fault| fault.into_error(name))?;
+    /// Finds the type of `values`, a NumPy array of objects.
+    pub fn new(values: &Bound<'_, PyAny>, name: &str, choices: Choices) -> Result<Self> {
+        let slots = Slots::of(values)?;
+        let kind = kind(values.py(), &slots, choices).map_err(|fault| fault.into_error(name))?;
         let field: Field = kind.field(name);
-        Ok(Self { values: values.clone().unbind(), field: field.into(), kind, choices })
+        Ok(Self { values: values.clone().unbind(), rows: slots.len(), field: field.into(), kind, choices })
     }
 
     /// The Arrow field.
@@ -52,78 +56,80 @@ impl Objects {
 
     /// The array of the rows from `start` up to `end`, or up to the last.
     pub fn array(&self, py: Python<'_>, start: usize, end: usize) -> Result<ArrayRef> {
-        self.made(py, start, end).map_err(|fault| fault.into_error(self.field.name()))
+        let slots = Slots::of(self.values.bind(py))?;
+        let end = end.min(self.rows);
+        self.made(py, &slots, start.min(end)..end).map_err(|fault| fault.into_error(self.field.name()))
     }
 
-    fn made(&self, py: Python<'_>, start: usize, end: usize) -> Result<ArrayRef, Fault> {
-        let values = self.values.bind(py);
+    fn made(&self, py: Python<'_>, slots: &Slots<'_>, rows: Range<usize>) -> Result<ArrayRef, Fault> {
+        // A shorter array would look complete.
+        if slots.len() != self.rows {
+            return Err(Fault::changed(rows.start));
+        }
         let mut reader = Reader::new(py);
-        let rows = start..end.min(values.len());
         if let Kind::Text { large } = self.kind {
+            let start = rows.start;
             let mut objects = Vec::with_capacity(rows.len());
             for row in rows {
-                let item = item(&mut reader, values, row)?;
-                let is_null = is_null(&mut reader, &item, self.choices)?;
-                objects.push(if is_null { None } else { Some(item) });
+                objects.push(item(&mut reader, slots, row, self.choices)?.map(|(item, _)| item));
             }
             let make = if large { texts::<i64> } else { texts::<i32> };
             return make(&mut reader, &objects, start);
         }
         let mut builder = builder(&self.kind, rows.len());
         for row in rows {
-            let item = item(&mut reader, values, row)?;
-            if is_null(&mut reader, &item, self.choices)? {
-                builder.push_nulls(1);
-                continue;
+            match item(&mut reader, slots, row, self.choices)? {
+                None => builder.push_nulls(1),
+                Some((item, class)) => builder.push(&mut reader, &item, class)?,
             }
-            let class = reader.class(&item)?;
-            builder.push(&mut reader, &item, class)?;
         }
         Ok(builder.finish())
     }
 }
 
-fn kind(values: &Bound<'_, PyList>, choices: Choices) -> Result<Kind, Fault> {
-    let mut reader = Reader::new(values.py());
-    let found = look(&mut reader, values, choices).and_then(|seen| settle::column(&seen, choices.as_text));
+fn kind(py: Python<'_>, slots: &Slots<'_>, choices: Choices) -> Result<Kind, Fault> {
+    let found = look(py, slots, choices).and_then(|seen| settle::column(&seen, choices.as_text));
     match found {
         Err(fault) if choices.as_text && !fault.is_raised() => Ok(Kind::Shown),
         found => found,
     }
 }
 
-fn look<'py>(reader: &mut Reader<'py>, values: &Bound<'py, PyList>, choices: Choices) -> Result<Seen, Fault> {
+fn look<'py>(py: Python<'py>, slots: &Slots<'py>, choices: Choices) -> Result<Seen, Fault> {
+    let mut reader = Reader::new(py);
     let mut seen = Seen::default();
-    for row in 0..values.len() {
-        let item = item(reader, values, row)?;
+    for row in 0..slots.len() {
         if row % ROWS == 0 {
-            reader.py().check_signals().map_err(|error| Fault::python(reader.py(), row, error))?;
+            py.check_signals().map_err(|error| Fault::python(py, row, error))?;
         }
-        if !is_null(reader, &item, choices)? {
-            see(reader, &item, &mut seen)?;
+        // Whether a text has a form in UTF-8 shows when it is copied. A character has four bytes at most.
+        if let Some(length) = slots.text_length(row) {
+            seen.mark(What::Text, row);
+            seen.size += 4 * length as u64;
+        } else if let Some((item, _)) = item(&mut reader, slots, row, choices)? {
+            see(&mut reader, &item, &mut seen)?;
         }
     }
     Ok(seen)
 }
 
+/// The object of a row and its class; `None` if it is missing.
+#[inline]
 fn item<'py>(
     reader: &mut Reader<'py>,
-    values: &Bound<'py, PyList>,
+    slots: &Slots<'py>,
     row: usize,
-) -> Result<Bound<'py, PyAny>, Fault> {
+    choices: Choices,
+) -> Result<Option<(Bound<'py, PyAny>, Class)>, Fault> {
     reader.row = row;
-    values.get_item(row).map_err(|_| Fault::changed(row))
-}
-
-/// Whether a row's value is missing.
-#[inline]
-fn is_null<'py>(reader: &mut Reader<'py>, item: &Bound<'py, PyAny>, choices: Choices) -> Result<bool, Fault> {
-    let class = reader.class(item)?;
+    let Some(item) = slots.get(row) else { return Ok(None) };
+    let class = reader.class(&item)?;
     let is_nan = match class {
-        Class::Null => return Ok(true),
-        Class::Float | Class::NumpyFloat if choices.nan_is_null => float(item, class).map(f64::is_nan),
-        Class::Decimal if choices.nan_is_null => decimal_text(item, class).map(|text| text.ends_with("NaN")),
-        _ => return Ok(false),
+        Class::Null => return Ok(None),
+        Class::Float | Class::NumpyFloat if choices.nan_is_null => float(&item, class).map(f64::is_nan),
+        Class::Decimal if choices.nan_is_null => decimal_text(&item, class).map(|text| text.ends_with("NaN")),
+        _ => return Ok(Some((item, class))),
     };
-    is_nan.map_err(|misread| reader.fault(misread))
+    let is_nan = is_nan.map_err(|misread| reader.fault(misread))?;
+    Ok((!is_nan).then_some((item, class)))
 }

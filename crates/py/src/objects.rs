@@ -7,7 +7,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use longshore_core::Error;
 use longshore_objects::{Choices, Objects};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList, PyTuple};
+use pyo3::types::{PyCapsule, PyTuple};
 
 use crate::error::raise;
 
@@ -19,7 +19,7 @@ pub(crate) struct PyObjects(Objects);
 impl PyObjects {
     #[new]
     #[pyo3(signature = (values, name, *, nan_is_null, as_text))]
-    fn new(values: &Bound<'_, PyList>, name: &str, nan_is_null: bool, as_text: bool) -> PyResult<Self> {
+    fn new(values: &Bound<'_, PyAny>, name: &str, nan_is_null: bool, as_text: bool) -> PyResult<Self> {
         Objects::new(values, name, Choices { nan_is_null, as_text }).map(Self).map_err(raise)
     }
 

@@ -35,9 +35,8 @@ class Column:
         self._nan_is_null = nan_is_null
         self._objects: _core.Objects | None = None
         if values.dtype == object:
-            # The list is ours, so that it stays as it is. A Series with labels of its own is no sequence to all.
-            listed = np.asarray(values).tolist()
-            self._objects = _core.Objects(listed, name, nan_is_null=object_nan_is_null, as_text=as_text)
+            objects = np.asarray(values)
+            self._objects = _core.Objects(objects, name, nan_is_null=object_nan_is_null, as_text=as_text)
             self.field = pa.field(self._objects)
         else:
             self.field = pa.field(name, _data_type(values, name))
