@@ -6,6 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::{Field, FieldRef};
 use longshore_core::Result;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::build::{builder, texts};
 use crate::class::Class;
@@ -61,20 +62,20 @@ impl Objects {
         self.made(py, &slots, start.min(end)..end).map_err(|fault| fault.into_error(self.field.name()))
     }
 
-    fn made(&self, py: Python<'_>, slots: &Slots<'_>, rows: Range<usize>) -> Result<ArrayRef, Fault> {
+    fn made<'py>(&self, py: Python<'py>, slots: &Slots<'py>, rows: Range<usize>) -> Result<ArrayRef, Fault> {
         // A shorter array would look complete.
         if slots.len() != self.rows {
             return Err(Fault::changed(rows.start));
         }
         let mut reader = Reader::new(py);
         if let Kind::Text { large } = self.kind {
-            let start = rows.start;
-            let mut objects = Vec::with_capacity(rows.len());
-            for row in rows {
-                objects.push(item(&mut reader, slots, row, self.choices)?.map(|(item, _)| item));
-            }
-            let make = if large { texts::<i64> } else { texts::<i32> };
-            return make(&mut reader, &objects, start);
+            reader.row = rows.start;
+            let text = |reader: &mut Reader<'py>, row| text(reader, slots, row, self.choices);
+            return if large {
+                texts::<i64, _>(&mut reader, rows.len(), text)
+            } else {
+                texts::<i32, _>(&mut reader, rows.len(), text)
+            };
         }
         let mut builder = builder(&self.kind, rows.len());
         for row in rows {
@@ -132,4 +133,21 @@ fn item<'py>(
     };
     let is_nan = is_nan.map_err(|misread| reader.fault(misread))?;
     Ok((!is_nan).then_some((item, class)))
+}
+
+/// The text of a row; `None` if it is missing.
+#[inline]
+fn text<'py>(
+    reader: &mut Reader<'py>,
+    slots: &Slots<'py>,
+    row: usize,
+    choices: Choices,
+) -> Result<Option<Bound<'py, PyString>>, Fault> {
+    if let text @ Some(_) = slots.text(row) {
+        return Ok(text);
+    }
+    match item(reader, slots, row, choices)? {
+        None => Ok(None),
+        Some((item, _)) => item.cast_into().map(Some).map_err(|_| Fault::changed(row)),
+    }
 }

@@ -50,6 +50,16 @@ impl<'py> Slots<'py> {
         unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.slot(row)) }
     }
 
+    /// The object of `row`, if it is a `str` and of no class that inherits from it.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) fn text(&self, row: usize) -> Option<Bound<'py, PyString>> {
+        let item = self.get(row)?;
+        let is_text = item.get_type_ptr().addr() == self.text;
+        // SAFETY: an object whose type is `str` is a `PyString`.
+        is_text.then(|| unsafe { item.cast_into_unchecked() })
+    }
+
     /// The characters of `row`'s object, if it is a `str` and of no class that inherits from it.
     ///
     /// Takes no reference: to write to each object's count makes this half as fast.

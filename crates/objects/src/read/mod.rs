@@ -127,16 +127,16 @@ impl<'py> Reader<'py> {
     }
 }
 
+/// Why a text has no form in UTF-8.
+pub(crate) const SURROGATE: Misread = Misread::Odd(
+    "the text holds a lone surrogate, which UTF-8 has no form of",
+    "replace it, with .encode(\"utf-8\", \"replace\").decode() for example",
+);
+
 /// A text in UTF-8, which lives as long as its object.
 #[inline]
 pub(crate) fn text<'a>(item: &'a Bound<'_, PyAny>) -> Result<&'a str, Misread> {
-    let text = item.cast::<PyString>().map_err(|_| Misread::Changed)?;
-    text.to_str().map_err(|_| {
-        Misread::Odd(
-            "the text holds a lone surrogate, which UTF-8 has no form of",
-            "replace it, with .encode(\"utf-8\", \"replace\").decode() for example",
-        )
-    })
+    item.cast::<PyString>().map_err(|_| Misread::Changed)?.to_str().map_err(|_| SURROGATE)
 }
 
 /// Bytes of any of Python's kinds. What can be written to meanwhile is copied.
