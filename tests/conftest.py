@@ -11,6 +11,8 @@ import pytest
 import trustme
 
 from tests.certificates import Certificates
+from tests.conformance.case import Case
+from tests.conformance.postgresql import Places
 from tests.cutter import Cutter
 from tests.servers import (
     H2,
@@ -26,6 +28,7 @@ from tests.servers import (
 )
 
 S = TypeVar("S")
+Place = Callable[[Case], str]
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,6 +52,24 @@ def postgres() -> Iterator[Endpoint]:
     """Give the PostgreSQL that all tests share: do not stop it, and leave no table behind."""
     with require(postgresql) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def place(postgres: Endpoint) -> Iterator[Place]:
+    """Give the URL of a server that has what a case needs: the shared one, or one that is started for it."""
+    with contextlib.ExitStack() as stack:
+
+        def start(needs: tuple[str, ...]) -> Endpoint:
+            return stack.enter_context(require(lambda: PostgreSQL(needs=needs)))
+
+        places = Places(postgres, start)
+
+        def find(case: Case) -> str:
+            if places.version < case.since:
+                pytest.skip(f"{case.type} is of PostgreSQL {case.since}")
+            return places.find(case)
+
+        yield find
 
 
 @pytest.fixture(scope="session", name="mariadb")

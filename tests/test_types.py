@@ -1,7 +1,5 @@
 """Every type of the table of cases, in every form and both protocols, exactly."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pandas as pd
@@ -13,28 +11,8 @@ import longshore
 from tests.conformance import plain, postgresql
 from tests.conformance.case import Case, Odd
 from tests.conformance.cases import CASES
-from tests.conftest import require
-from tests.servers import Endpoint, PostgreSQL
-
-Place = Callable[[Case], str]
-
-
-@pytest.fixture(scope="module")
-def place(postgres: Endpoint) -> Iterator[Place]:
-    """Give the URL of a server that has what a case needs: the shared one, or one that is started for it."""
-    with ExitStack() as stack:
-
-        def start(needs: tuple[str, ...]) -> Endpoint:
-            return stack.enter_context(require(lambda: PostgreSQL(needs=needs)))
-
-        places = postgresql.Places(postgres, start)
-
-        def find(case: Case) -> str:
-            if places.version < case.since:
-                pytest.skip(f"{case.type} is of PostgreSQL {case.since}")
-            return places.find(case)
-
-        yield find
+from tests.conftest import Place
+from tests.servers import Endpoint
 
 
 def named(cases: list[Any]) -> list[Any]:

@@ -3,9 +3,14 @@ from typing import Any, Self, TypeAlias, final
 
 __all__ = [
     "SCHEMES",
+    "Answers",
+    "Arrival",
     "Batch",
     "Column",
     "Connection",
+    "Description",
+    "Inquiry",
+    "Knowledge",
     "ObjectArray",
     "Objects",
     "Plan",
@@ -122,13 +127,65 @@ class ObjectArray:
     def __len__(self) -> int: ...
 
 @final
+class Description:
+    """A statement's description, in which asyncpg sees other types."""
+
+    def __new__(cls, columns: Sequence[int], otherwise: int) -> Self: ...
+    def message(self) -> bytes | None: ...
+
+@final
+class Knowledge:
+    """What a connection has been told of the catalogue."""
+
+    def __new__(cls) -> Self: ...
+    def forget(self) -> None: ...
+
+@final
+class Inquiry:
+    """What has to be known before a statement's rows can be read."""
+
+    def __new__(
+        cls,
+        *,
+        statement: str,
+        knowledge: Knowledge,
+        binary_forms: bool,
+        types: dict[str, Any],
+        policy: Mapping[str, str],
+        batch_rows: int,
+        batch_bytes: int,
+        memory_limit: int | None,
+    ) -> Self: ...
+    def describe(self, description: bytes | None) -> None: ...
+    def question(self) -> str | None: ...
+    def answer(self, answers: Answers) -> None: ...
+    def give_up(self) -> None: ...
+    def binary(self) -> list[bool]: ...
+    def arrival(self) -> Arrival: ...
+
+@final
+class Answers:
+    """The rows of one lookup."""
+
+    def __new__(cls) -> Self: ...
+
+@final
+class Arrival:
+    """The rows of one result, on their way into Arrow's memory."""
+
+    def finish(self, tag: str) -> Reading: ...
+    def page_rows(self) -> int: ...
+    def page(self, asked: int, tag: str | None) -> list[Batch]: ...
+
+@final
 class Port:
     """The buffer between a transport and asyncpg's protocol."""
 
     def __new__(cls, receive: Callable[[bytes], object], patience: Callable[[bool], object]) -> Self: ...
     def get_buffer(self, sizehint: int) -> memoryview: ...
     def buffer_updated(self, nbytes: int) -> None: ...
-    def keep(self, rows: Rows, expected: int) -> bool: ...
+    def keep(self, rows: Rows | Arrival | Answers, expected: int) -> bool: ...
+    def describe(self, description: Description) -> None: ...
     def keep_none(self) -> None: ...
     @property
     def received(self) -> int: ...

@@ -15,7 +15,7 @@ from longshore.progress import Progress, reporter
 from longshore.schema import wanted
 from longshore.stream import Stream
 
-__all__ = ["frame_for", "policy", "read", "whole"]
+__all__ = ["batch_bytes", "batch_rows", "frame_for", "policy", "read", "whole"]
 
 # Rows per batch: a table keeps its batches, so few large ones; columns copy out of each, best while it is in the
 # processor's cache; a stream's consumer sees them.
@@ -80,8 +80,8 @@ def read(
             partition=split,
             types=types,
             policy=policy(return_type, dtype_backend, chosen),
-            batch_rows=_batch_rows(batch_size, return_type, frame),
-            batch_bytes=_batch_bytes(return_type, limit, split),
+            batch_rows=batch_rows(batch_size, return_type, frame),
+            batch_bytes=batch_bytes(return_type, limit, split),
             memory_limit=limit,
             timeout=seconds(timeout),
             progress=report,
@@ -123,7 +123,7 @@ def opened(
         types=wanted(schema),
         policy=policy("arrow_stream", None, chosen),
         batch_rows=_BATCH_ROWS["arrow_stream"],
-        batch_bytes=_batch_bytes("arrow_stream", None, split),
+        batch_bytes=batch_bytes("arrow_stream", None, split),
         memory_limit=None,
         timeout=seconds(timeout),
         progress=None,
@@ -159,7 +159,8 @@ def frame_for(
     return None
 
 
-def _batch_bytes(return_type: str, limit: int | None, split: Partition | None) -> int:
+def batch_bytes(return_type: str, limit: int | None, split: Partition | None) -> int:
+    """Tell the size at which a batch is closed."""
     default = _TABLE_BATCH_BYTES if return_type in {"arrow", "polars"} else _BATCH_BYTES
     if return_type == "arrow_stream" and split is not None:
         # Each part has a few batches under way: all parts together hold what one would.
@@ -194,7 +195,8 @@ def _makes_objects(frame: frames.Target | None) -> bool:
     return isinstance(frame, frames.ColumnsTarget) and frame.backend != "pyarrow" and not frame.arrow_strings
 
 
-def _batch_rows(batch_size: object, return_type: str, frame: frames.Target | None) -> int:
+def batch_rows(batch_size: object, return_type: str, frame: frames.Target | None) -> int:
+    """Tell the rows of a batch; raises ``InterfaceError`` for a size that is none."""
     if batch_size is None:
         return _OBJECT_ROWS if _makes_objects(frame) else _BATCH_ROWS[return_type]
     if isinstance(batch_size, int) and not isinstance(batch_size, bool) and 0 < batch_size < 2**31:

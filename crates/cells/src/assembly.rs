@@ -77,7 +77,13 @@ impl Assembly {
     /// The most rows that the chunk may hold before it is to be decoded.
     #[must_use]
     pub fn chunk_rows(&self) -> usize {
-        self.spans.capacity().min(self.batch_rows - self.pending)
+        self.spans.capacity().min(self.room())
+    }
+
+    /// How many more rows the next batch may have.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.batch_rows - self.pending
     }
 
     /// Second pass: each column's decoder reads its cells in `bytes`; the chunk is empty afterwards.

@@ -59,6 +59,47 @@ pub(crate) struct ColumnFacts {
     pub(crate) dimensions: usize,
 }
 
+/// What a statement needs to know of the catalogue.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    types: Vec<u32>,
+    /// How often types were asked for: those inside others come a level at a time.
+    rounds: usize,
+}
+
+impl Needs {
+    pub(crate) fn of(columns: &[Described], parameters: &[u32]) -> Self {
+        let mut types: Vec<u32> = columns.iter().map(|column| column.oid).collect();
+        // A parameter of type 0 is one that the server leaves open.
+        types.extend(parameters.iter().filter(|oid| **oid != 0));
+        Self { types, rounds: 0 }
+    }
+}
+
+/// One statement to the catalogue, by the OIDs that it asks about.
+#[derive(Debug)]
+pub(crate) enum Question {
+    Types(Vec<u32>),
+    Tables(Vec<u32>),
+}
+
+impl Question {
+    /// The statement; `$1` are the OIDs.
+    pub(crate) fn text(&self) -> &'static str {
+        match self {
+            Self::Types(_) => TYPES,
+            Self::Tables(_) => COLUMNS,
+        }
+    }
+
+    /// The OIDs as a literal.
+    pub(crate) fn parameter(&self) -> String {
+        let (Self::Types(oids) | Self::Tables(oids)) = self;
+        let oids: Vec<String> = oids.iter().map(u32::to_string).collect();
+        format!("{{{}}}", oids.join(","))
+    }
+}
+
 /// The catalogue as far as this connection has asked for it.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
@@ -108,42 +149,50 @@ impl Catalogue {
         columns: &[Described],
         parameters: &[u32],
     ) -> Result<()> {
+        let mut needs = Needs::of(columns, parameters);
+        while let Some(question) = self.question(&mut needs, columns) {
+            let rows = connection.lookup(question.text(), &question.parameter())?;
+            self.answer(&mut needs, question, rows);
+        }
+        Ok(())
+    }
+
+    /// What is to be asked next, until everything is known.
+    pub(crate) fn question(&self, needs: &mut Needs, columns: &[Described]) -> Option<Question> {
         if self.absent {
-            return Ok(());
+            return None;
         }
-        let mut wanted: Vec<u32> = columns.iter().map(|column| column.oid).collect();
-        // A parameter of type 0 is one that the server leaves open.
-        wanted.extend(parameters.iter().filter(|oid| **oid != 0));
-        for _ in 0..DEPTH {
-            wanted.retain(|oid| !self.is_known(*oid));
-            wanted.sort_unstable();
-            wanted.dedup();
-            if wanted.is_empty() {
-                break;
-            }
-            let rows = connection.lookup(TYPES, &oid_array(&wanted))?;
-            wanted = self.take_types(&wanted, rows);
+        needs.types.retain(|oid| !self.is_known(*oid));
+        needs.types.sort_unstable();
+        needs.types.dedup();
+        if !needs.types.is_empty() && needs.rounds < DEPTH {
+            needs.rounds += 1;
+            return Some(Question::Types(std::mem::take(&mut needs.types)));
         }
-        self.load_tables(connection, columns)
+        let unknown = columns.iter().filter(|column| self.must_ask(column)).map(|column| column.table);
+        let unknown: Vec<u32> = unknown.collect::<HashSet<_>>().into_iter().collect();
+        (!unknown.is_empty()).then_some(Question::Tables(unknown))
+    }
+
+    /// Files the rows that the server has answered with.
+    pub(crate) fn answer(&mut self, needs: &mut Needs, question: Question, rows: Vec<TextRow>) {
+        match question {
+            Question::Types(asked) => needs.types = self.take_types(&asked, rows),
+            Question::Tables(asked) => self.take_tables(asked, &rows),
+        }
     }
 
     fn is_known(&self, oid: u32) -> bool {
         class(oid).is_some() || element_of(oid).is_some() || self.types.contains_key(&oid)
     }
 
-    fn load_tables(&mut self, connection: &mut Connection, columns: &[Described]) -> Result<()> {
-        let unknown = columns.iter().filter(|column| self.must_ask(column)).map(|column| column.table);
-        let unknown: Vec<u32> = unknown.collect::<HashSet<_>>().into_iter().collect();
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        for row in connection.lookup(COLUMNS, &oid_array(&unknown))? {
-            let key = (number(&row, 0), number(&row, 1));
-            let facts = ColumnFacts { not_null: text(&row, 3) == "t", dimensions: number(&row, 2) };
+    fn take_tables(&mut self, asked: Vec<u32>, rows: &[TextRow]) {
+        for row in rows {
+            let key = (number(row, 0), number(row, 1));
+            let facts = ColumnFacts { not_null: text(row, 3) == "t", dimensions: number(row, 2) };
             self.columns.insert(key, facts);
         }
-        self.tables.extend(unknown);
-        Ok(())
+        self.tables.extend(asked);
     }
 
     fn must_ask(&self, column: &Described) -> bool {
@@ -246,9 +295,4 @@ fn text(row: &TextRow, index: usize) -> &str {
 /// A number of the catalogue; what does not parse is 0, which names nothing.
 fn number<T: std::str::FromStr + Default>(row: &TextRow, index: usize) -> T {
     text(row, index).parse().unwrap_or_default()
-}
-
-fn oid_array(oids: &[u32]) -> String {
-    let oids: Vec<String> = oids.iter().map(u32::to_string).collect();
-    format!("{{{}}}", oids.join(","))
 }

@@ -7,6 +7,7 @@ mod connection;
 mod decode;
 mod driver;
 mod encode;
+mod guest;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
@@ -14,6 +15,7 @@ mod message;
 mod negotiation;
 mod placeholders;
 mod plain;
+mod planned;
 mod role;
 mod rows;
 mod session;
@@ -25,3 +27,4 @@ mod wanted;
 mod write;
 
 pub use driver::Postgres;
+pub use guest::{Answers, Arrival, Inquiry, Knowledge, substitute};

@@ -98,11 +98,21 @@ impl<'a> Reader<'a> {
     /// A text that ends at a zero byte; what is no UTF-8 is replaced, as in messages of a server that has not
     /// yet been told the client's encoding.
     pub(crate) fn text(&mut self) -> Result<String> {
+        self.name().map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// The bytes of such a text.
+    pub(crate) fn name(&mut self) -> Result<&'a [u8]> {
         let end =
             self.0.iter().position(|byte| *byte == 0).ok_or_else(|| broken("a text without its end"))?;
-        let text = String::from_utf8_lossy(&self.0[..end]).into_owned();
+        let name = &self.0[..end];
         self.0 = &self.0[end + 1..];
-        Ok(text)
+        Ok(name)
+    }
+
+    /// How many bytes have not been read.
+    pub(crate) fn left(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn rest(self) -> &'a [u8] {

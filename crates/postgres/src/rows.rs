@@ -57,10 +57,7 @@ impl Rows {
         formats: Vec<Format>,
         options: &ReadOptions,
     ) -> Self {
-        let mut options = options.clone();
-        if schema.fields().iter().any(|field| has_deferred(field)) {
-            options.batch_rows = options.batch_rows.min(DEFERRED_ROWS);
-        }
+        let options = batch_options(&schema, options);
         let assembly = Assembly::new(schema, columns, &options);
         Self { session, assembly, formats, options, indexed: 0, told: false, state: State::Streaming }
     }
@@ -156,7 +153,7 @@ impl Rows {
 }
 
 /// Compares the number of rows in a command's tag, where it tells one, with those that came.
-fn check_count(tag: &str, came: u64) -> Result<()> {
+pub(crate) fn check_count(tag: &str, came: u64) -> Result<()> {
     let told = tag.strip_prefix("SELECT ").or_else(|| tag.strip_prefix("FETCH "));
     match told.and_then(|count| count.parse::<u64>().ok()) {
         Some(told) if told != came => Err(broken(format!("{came} rows of a result of {told}"))),
@@ -221,11 +218,7 @@ impl Batches for Rows {
     }
 
     fn settler(&self) -> Option<Arc<dyn Settler>> {
-        let is_final = !self.assembly.schema().fields().iter().any(|field| has_deferred(field));
-        if is_final {
-            return None;
-        }
-        Some(Arc::new(Deferred { formats: self.formats.clone(), options: self.options.clone() }))
+        settler(self.assembly.schema(), &self.formats, &self.options)
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
@@ -235,6 +228,25 @@ impl Batches for Rows {
         // What has broken the protocol once is not trusted with another statement.
         (self.state != State::Broken).then(|| Box::new(self.session) as Box<dyn Session>)
     }
+}
+
+/// The options of batches of `schema`.
+pub(crate) fn batch_options(schema: &Schema, options: &ReadOptions) -> ReadOptions {
+    let mut options = options.clone();
+    if schema.fields().iter().any(|field| has_deferred(field)) {
+        options.batch_rows = options.batch_rows.min(DEFERRED_ROWS);
+    }
+    options
+}
+
+/// What settles the batches of `schema`, if their types are not final.
+pub(crate) fn settler(
+    schema: &Schema,
+    formats: &[Format],
+    options: &ReadOptions,
+) -> Option<Arc<dyn Settler>> {
+    let is_final = !schema.fields().iter().any(|field| has_deferred(field));
+    (!is_final).then(|| Arc::new(Deferred { formats: formats.to_vec(), options: options.clone() }) as _)
 }
 
 /// The decimals of a whole result whose scale only its values tell.

@@ -1,25 +1,23 @@
 //! A session: describes and runs statements.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
-    Session, Sink, Split, Stage, Target, Transaction, Value, Watch, has_deferred,
+    Batches, Column, Division, Error, Failed, Load, Protocol, Query, ReadOptions, Result, Session, Sink,
+    Split, Stage, Target, Transaction, Value, Watch,
 };
 
 use crate::catalogue::Catalogue;
 use crate::connection::{Connection, Described, Prepared};
-use crate::decode::decoder;
 use crate::encode;
 use crate::placeholders::positional;
-use crate::plain::{is_plain, settings};
+use crate::plain::settings;
+use crate::planned::{Planned, plan};
 use crate::rows::Rows;
 use crate::split::{self, Keeping};
-use crate::types::{Class, Format, Kind, Type};
-use crate::wanted::normalised;
+use crate::types::{Format, Type};
 use crate::write;
 
 /// One connection to PostgreSQL, or to a server that speaks its wire.
@@ -68,10 +66,7 @@ impl PostgresSession {
         }
         let prepared = self.prepare(statement)?;
         let planned = match &prepared.columns {
-            Some(columns) => {
-                let promised = columns.iter().any(|column| self.catalogue.facts(column).not_null);
-                self.columns(columns, promised && is_plain(statement), &options)
-            }
+            Some(columns) => plan(&self.catalogue, columns, statement, &options),
             None => Err(no_result()),
         };
         match planned {
@@ -91,11 +86,9 @@ impl PostgresSession {
         let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
         let types = self.types_of(&prepared.parameters);
         let bound = encode::parameters(&statement.values, &types)?;
-        let columns =
-            planned.iter().map(|planned| read_column(planned, options)).collect::<Result<Vec<_>>>()?;
+        let columns = planned.iter().map(|planned| planned.reader(options)).collect::<Result<Vec<_>>>()?;
         let formats: Vec<Format> = planned.iter().map(|planned| planned.format).collect();
-        let prints_floats =
-            planned.iter().any(|planned| planned.format == Format::Text && planned.native.prints_floats());
+        let prints_floats = planned.iter().any(Planned::prints_floats);
         let codes: Vec<i16> = formats.iter().map(|format| *format as i16).collect();
         self.used = true;
         self.connection.execute(&bound, &codes, prints_floats && self.catalogue.is_present())?;
@@ -142,45 +135,6 @@ impl PostgresSession {
         self.connection.execute(&bound, &[], false)?;
         self.connection.discard_rows()
     }
-
-    fn columns(&self, columns: &[Described], plain: bool, options: &ReadOptions) -> Result<Vec<Planned>> {
-        for (name, _) in &options.schema {
-            if !columns.iter().any(|column| column.name == *name) {
-                let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-                return Err(Error::interface(format!(
-                    "schema= names {name:?}, which the query does not return"
-                ))
-                .with_hint(format!("it returns {}", known.join(", "))));
-            }
-        }
-        columns.iter().map(|column| self.column(column, plain, options)).collect()
-    }
-
-    fn column(&self, column: &Described, plain: bool, options: &ReadOptions) -> Result<Planned> {
-        let facts = self.catalogue.facts(column);
-        let native = self.catalogue.type_of(column.oid, column.modifier).with_dimensions(facts.dimensions);
-        let wanted =
-            options.wanted(&column.name).map(|wanted| normalised(&column.name, &native, wanted, options));
-        let wanted = wanted.transpose()?;
-        let wanted = wanted.as_ref();
-        let nullable = !(plain && facts.not_null) || native.turns_null(wanted, options);
-        let default = native.field(&column.name, nullable, options);
-        let (field, format) = match wanted {
-            // A deferred field's type is only how its cells wait: nobody can want that.
-            Some(wanted)
-                if default
-                    .as_ref()
-                    .is_ok_and(|field| field.data_type() == wanted && !has_deferred(field)) =>
-            {
-                (default?, native.format(options.protocol))
-            }
-            Some(wanted) => {
-                (overridden(column, &native, nullable, wanted), format_for(&native, wanted, options))
-            }
-            None => (default?, native.format(options.protocol)),
-        };
-        Ok(Planned { native, field, format })
-    }
 }
 
 /// A statement whose rows come next.
@@ -190,26 +144,7 @@ struct Started {
     formats: Vec<Format>,
 }
 
-/// A column of a result, as it will be read.
-struct Planned {
-    native: Type,
-    field: Field,
-    format: Format,
-}
-
-fn overridden(column: &Described, native: &Type, nullable: bool, wanted: &DataType) -> Field {
-    let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), native.label())]);
-    Field::new(&column.name, wanted.clone(), nullable).with_metadata(metadata)
-}
-
-/// Overrides are read from text, but for numerics, whose binary form reads as any decimal and as a double.
-fn format_for(native: &Type, wanted: &DataType, options: &ReadOptions) -> Format {
-    let numeric = matches!(native.kind, Kind::Plain(Class::Numeric));
-    let number = matches!(wanted, DataType::Decimal128(..) | DataType::Decimal256(..) | DataType::Float64);
-    if numeric && number && options.protocol == Protocol::Binary { Format::Binary } else { Format::Text }
-}
-
-fn no_result() -> Error {
+pub(crate) fn no_result() -> Error {
     Error::programming("the statement returns no rows, and was not run")
         .with_hint("read_sql takes statements with a result: SELECT, VALUES, SHOW, or INSERT ... RETURNING")
 }
@@ -341,10 +276,4 @@ impl Session for PostgresSession {
         self.connection.attend(watch);
         self.catalogue.forget();
     }
-}
-
-fn read_column(planned: &Planned, options: &ReadOptions) -> Result<ReadColumn> {
-    let (name, data_type) = (planned.field.name(), planned.field.data_type());
-    let decoder = decoder(name, &planned.native, planned.format, data_type, options)?;
-    Ok(ReadColumn { native_type: planned.native.label(), nullable: planned.field.is_nullable(), decoder })
 }

@@ -3,6 +3,7 @@
 mod block;
 mod borrowed;
 mod error;
+mod guest;
 mod incoming;
 mod objects;
 mod params;
@@ -17,6 +18,7 @@ mod source;
 mod stream;
 mod switch;
 mod table;
+mod taker;
 mod target;
 mod trim;
 mod types;
@@ -46,6 +48,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<objects::ObjectArray>()?;
     module.add_class::<port::Port>()?;
     module.add_class::<rows::Plan>()?;
+    module.add_class::<taker::PyDescription>()?;
+    module.add_class::<guest::PyKnowledge>()?;
+    module.add_class::<guest::PyInquiry>()?;
+    module.add_class::<guest::PyAnswers>()?;
+    module.add_class::<guest::PyArrival>()?;
     module.add_class::<rows::PyRows>()?;
     module.add("SCHEMES", registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

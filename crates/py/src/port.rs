@@ -2,17 +2,17 @@
 //! other byte goes on to asyncpg's own protocol.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longshore_core::Error;
-use longshore_rows::{Piece, Rows, Splitter};
+use longshore_rows::{Piece, Splitter, Wanted};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::block::Block;
 use crate::error::raise;
-use crate::rows::PyRows;
+use crate::taker::{Kept, PyDescription, SharedTaker};
 
 /// Large enough for what a socket has at once, small enough to stay in the processor's second cache.
 const CAPACITY: usize = 256 << 10;
@@ -43,7 +43,9 @@ struct State {
     /// What has been received and is neither a whole row nor asyncpg's.
     held: Range<usize>,
     splitter: Splitter,
-    rows: Option<Arc<Mutex<Rows>>>,
+    rows: Option<SharedTaker>,
+    /// Takes the next statement's description.
+    description: Option<Py<PyDescription>>,
     /// asyncpg's `data_received`; `None` once the connection is lost.
     receive: Option<Py<PyAny>>,
     /// Told true where much is still to come, and false when no more is.
@@ -76,6 +78,7 @@ impl Port {
             held: 0..0,
             splitter,
             rows: None,
+            description: None,
             receive: Some(receive),
             patience: Some(patience),
             patient: false,
@@ -120,7 +123,9 @@ impl Port {
     /// Keeps the rows of the next exchange; false where those of one under way are kept.
     ///
     /// `expected` is how many bytes may come; 0 where nobody knows.
-    fn keep(&self, rows: &PyRows, expected: usize) -> bool {
+    // The interpreter gives a value.
+    #[allow(clippy::needless_pass_by_value)]
+    fn keep(&self, rows: Kept<'_>, expected: usize) -> bool {
         let mut state = self.state();
         if state.rows.is_some() {
             return false;
@@ -146,10 +151,15 @@ impl Port {
         state.threshold = state.received + LONG;
     }
 
-    /// Keeps no more rows: asyncpg gets what still comes.
+    /// Has `description` change the description of the next exchange's statement on its way to asyncpg.
+    fn describe(&self, description: Py<PyDescription>) {
+        self.state().description = Some(description);
+    }
+
+    /// Keeps no more rows, and changes no description: asyncpg gets what still comes.
     fn keep_none(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state();
-        state.rows = None;
+        (state.rows, state.description) = (None, None);
         let patience = state.patience(py);
         drop(state);
         patience.map_or(Ok(()), |(patience, patient)| patience.call1(py, (patient,)).map(drop))
@@ -158,7 +168,7 @@ impl Port {
     /// Lets asyncpg's protocol go.
     fn close(&self) {
         let mut state = self.state();
-        let held = (state.receive.take(), state.patience.take(), state.rows.take());
+        let held = (state.receive.take(), state.patience.take(), state.rows.take(), state.description.take());
         drop(state);
         drop(held);
     }
@@ -239,13 +249,22 @@ impl State {
         let mut rows = shared.as_ref().map(|rows| rows.lock().unwrap_or_else(PoisonError::into_inner));
         while let Some(piece) = self
             .splitter
-            .next(bytes, self.held.start, rows.is_some())
+            .next(
+                bytes,
+                self.held.start,
+                Wanted { rows: rows.is_some(), descriptions: self.description.is_some() },
+            )
             .map_err(|broken| Error::operational(broken.to_string()))?
         {
             match (piece, rows.as_mut()) {
                 (Piece::Row(range), Some(rows)) => {
                     self.held.start = range.end;
                     rows.push(&bytes[range]);
+                }
+                (Piece::Description(range), _) => {
+                    self.held.start = range.end;
+                    let Some(description) = self.description.take() else { continue };
+                    others.append(bytes, &description.get().take(&bytes[range])?);
                 }
                 (Piece::Row(range) | Piece::Other(range), _) => {
                     self.held.start = range.end;
@@ -256,7 +275,7 @@ impl State {
                     if self.splitter.take_ready() {
                         // What comes next belongs to another request.
                         rows = None;
-                        self.rows = None;
+                        (self.rows, self.description) = (None, None);
                     }
                 }
             }

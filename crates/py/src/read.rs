@@ -117,7 +117,7 @@ fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
 }
 
 /// The type policy in the core's words.
-fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
+pub(crate) fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
     let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
     let odd = |key: &str| if is(key, "null") { OnOdd::Null } else { OnOdd::Error };
     ReadOptions {
@@ -145,12 +145,25 @@ impl Reading {
     /// A result whose every wait looks at `watch`, over which `switch` is thrown.
     pub(crate) fn of(
         batches: Box<dyn Batches>,
+        memory_limit: Option<usize>,
         watch: Watch,
         switch: Switch,
         progress: Arc<Progress>,
     ) -> Self {
         let (batches, warnings) = (Mutex::new(Some(batches)), Arc::default());
-        Self { batches, serial: None, memory_limit: None, watch, switch, progress, warnings }
+        Self { batches, serial: None, memory_limit, watch, switch, progress, warnings }
+    }
+
+    /// A result that has been received already.
+    pub(crate) fn received(
+        py: Python<'_>,
+        batches: Box<dyn Batches>,
+        memory_limit: Option<usize>,
+    ) -> PyResult<Self> {
+        let switch = Switch::default();
+        let progress = Arc::new(Progress::new(None, Arc::default()));
+        let watch = reading_watch(py, None, switch.clone(), progress.clone())?;
+        Ok(Self::of(batches, memory_limit, watch, switch, progress))
     }
 
     fn untaken(&self) -> Option<Box<dyn Batches>> {

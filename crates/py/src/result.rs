@@ -56,7 +56,7 @@ pub(crate) fn open_result(
         };
         Running::start(under(Box::new(exported), schema), engine, &watch)
     });
-    Ok(Reading::of(Box::new(opened.map_err(raise)?), watch, switch, progress))
+    Ok(Reading::of(Box::new(opened.map_err(raise)?), None, watch, switch, progress))
 }
 
 /// What stops the engine.

@@ -233,7 +233,7 @@ impl Schema {
 
 /// One record batch.
 #[pyclass(frozen, module = "longshore._core")]
-pub(crate) struct Batch(RecordBatch);
+pub(crate) struct Batch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl Batch {

@@ -1,6 +1,6 @@
 //! What the fuzz target calls: every reader of bytes that a server sends. There is none in an ordinary build.
 
-use crate::{Column, Field, Form, Piece, Rows, Splitter, Unit, plan};
+use crate::{Column, Field, Form, Piece, Rows, Splitter, Unit, Wanted, plan};
 
 /// Takes `bytes` for what a server sends, in two parts, while rows are kept. Its first bytes choose the columns and the parts.
 ///
@@ -11,16 +11,17 @@ pub fn stream(bytes: &[u8]) {
     let (columns, fields, size) = chosen(which, usize::from(how >> 1) % 4 + 1);
     let Ok(steps) = plan(&columns, &fields) else { return };
     let mut rows = Rows::new(steps, (how & 1 == 0).then_some(size));
+    let wanted = Wanted { rows: true, descriptions: true };
     let (mut splitter, mut at, mut others) = (Splitter::default(), 0, 0);
     for end in [stream.len().min(usize::from(cut)), stream.len()] {
-        while let Ok(Some(piece)) = splitter.next(&stream[..end], at, true) {
+        while let Ok(Some(piece)) = splitter.next(&stream[..end], at, wanted) {
             match piece {
                 Piece::Row(range) => {
                     at = range.end;
                     rows.push(&stream[range]);
                     others += rows.take_objects().map_or(0, |objects| objects.len());
                 }
-                Piece::Other(range) => at = range.end,
+                Piece::Description(range) | Piece::Other(range) => at = range.end,
             }
         }
     }

@@ -24,5 +24,5 @@ pub use field::{Field, Form, Leaf, Unit};
 pub use native::Column;
 pub use plan::{Mismatch, plan};
 pub use rows::{Layout, Rows};
-pub use splitter::{Broken, Piece, Splitter};
+pub use splitter::{Broken, Piece, Splitter, Wanted};
 pub use step::Step;

@@ -1,17 +1,26 @@
 """asyncpg's connection, whose ``fetch`` knows dtypes."""
 
+import contextlib
 import functools
+from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any
 
 import asyncpg
 from asyncpg.connection import connect as _connect
 
+from longshore import _core, frames
 from longshore.asyncpg.cursor import CursorFactory
-from longshore.asyncpg.fetching import Plan, fetch, plan
+from longshore.asyncpg.dtypes import DTypeError
+from longshore.asyncpg.exchange import Exchange
+from longshore.asyncpg.fetching import Plan, fetch, plan, release
+from longshore.asyncpg.frames import FrameTerms, Terms
+from longshore.asyncpg.giving import GivesFrames
 from longshore.asyncpg.port import Port
 from longshore.asyncpg.prepared_stmt import PreparedStatement
 from longshore.asyncpg.query import Query, plain
 from longshore.asyncpg.result import Result
+from longshore.threads import on_a_thread
 
 __all__ = ["Connection", "connect"]
 
@@ -19,15 +28,16 @@ __all__ = ["Connection", "connect"]
 _PLANS = 256
 
 
-class Connection(asyncpg.Connection):
+class Connection(GivesFrames, asyncpg.Connection):
     """A connection of asyncpg's; ``fetch`` of a query from ``set_query_dtype`` gives arrays."""
 
-    __slots__ = ("_plans", "_port")
+    __slots__ = ("_knowledge", "_plans", "_port")
 
     def __init__(self, protocol: Any, transport: Any, *arguments: Any, **options: Any) -> None:
         """Stand between the transport and asyncpg's protocol."""
         super().__init__(protocol, transport, *arguments, **options)
         self._plans: dict[tuple[Any, Any], Plan] = {}
+        self._knowledge = _core.Knowledge()
         self._port = Port(protocol, transport)
         transport.set_protocol(self._port)
 
@@ -73,22 +83,68 @@ class Connection(asyncpg.Connection):
         return super()._execute(plain(query), args, limit, timeout, **options)
 
     async def _fetch_arrays(self, query: Query, args: Any, timeout: float | None, options: dict[str, Any]) -> Result:
-        def run(statement: Any, timeout: float | None) -> Any:
+        async def run(statement: Any, timeout: float | None) -> Any:
             def execute(protocol: Any, timeout: float | None) -> Any:
                 return protocol.bind_execute(statement, args, "", 0, True, timeout)  # noqa: FBT003
 
-            return fetch(self, self._plan(statement, query), execute, timeout)
+            try:
+                return await fetch(self, self._plan(statement, query), execute, timeout)
+            except DTypeError as error:
+                if error.row is None:
+                    # Perhaps it has just been prepared.
+                    await release(self._protocol)
+                raise
 
         with self._stmt_exclusive_section:
             timeout = self._protocol._get_timeout(timeout)
-            # asyncpg has query loggers from 0.29 on.
-            if getattr(self, "_query_loggers", None):
-                with self._time_and_log(query.text, args, timeout):
-                    (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
-            else:
+            with self._logged(query.text, args, timeout):
                 (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
         arrays: Result = result
         return arrays
+
+    def _logged(self, text: str, args: Any, timeout: float | None) -> contextlib.AbstractContextManager[Any]:
+        # asyncpg has query loggers from 0.29 on.
+        if not getattr(self, "_query_loggers", None):
+            return contextlib.nullcontext()
+        logged: contextlib.AbstractContextManager[Any] = self._time_and_log(text, args, timeout)
+        return logged
+
+    async def _fetch_frame(self, query: str, args: Any, timeout: float | None, wanted: FrameTerms) -> Any:
+        self._check_open()
+        text = plain(query)
+        with self._stmt_exclusive_section:
+            timeout = self._protocol._get_timeout(timeout)
+            with self._logged(text, args, timeout):
+                reading = await Exchange(self, timeout).result(text, args, wanted.rows)
+        # Frames take their time, and other tasks need theirs.
+        return await on_a_thread(partial(wanted.build, reading), reading.close)
+
+    async def _fetch_batches(
+        self, query: str, args: Any, timeout: float | None, wanted: Terms
+    ) -> AsyncGenerator[Any, None]:
+        self._check_open()
+        if not self.is_in_transaction():
+            message = "batches come from a cursor, which cannot be outside of a transaction"
+            raise asyncpg.NoActiveSQLTransactionError(message)
+        text, portal = plain(query), self._get_unique_id("portal")
+        pyarrow = frames.pyarrow_if_installed()
+        timeout = self._protocol._get_timeout(timeout)
+        with self._stmt_exclusive_section, self._logged(text, args, timeout):
+            pages = await Exchange(self, timeout).first_page(text, args, wanted, portal)
+        while True:
+            for batch in pages.batches:
+                yield batch if pyarrow is None else pyarrow.record_batch(batch)
+            if pages.done:
+                break
+            with self._stmt_exclusive_section:
+                await Exchange(self, timeout).next_page(pages)
+        with self._stmt_exclusive_section:
+            # Tables that it has read are in use until then.
+            await self._protocol.query(f"CLOSE {portal}", timeout)
+
+    def _drop_local_type_cache(self) -> None:
+        super()._drop_local_type_cache()
+        self._knowledge.forget()
 
 
 @functools.wraps(_connect)

@@ -1,6 +1,7 @@
 """One result, from asyncpg's statement to the arrays."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,13 @@ from longshore.errors import InternalError, OperationalError
 if TYPE_CHECKING:
     from longshore.asyncpg.connection import Connection
 
-__all__ = ["Execute", "Plan", "fetch", "plan"]
+__all__ = ["Execute", "Plan", "fetch", "is_binary", "plan", "release", "settled"]
 
 # What runs a statement, given a protocol of asyncpg's and a time-out: rows, status, and whether all have come.
 Execute = Callable[[Any, float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]
+
+# How long a server may take to end an exchange without a statement.
+_RELEASE_SECONDS = 5
 
 # PG_FORMAT_BINARY of asyncpg.
 _BINARY = 1
@@ -65,7 +69,7 @@ def plan(settings: Any, statement: Any, query: Query) -> Plan:
     if len(types) != len(layout.names):
         message = f"the dtype has {len(layout.names)} fields, and the query {len(types)} columns: name one for each"
         raise DTypeError(message)
-    columns = [(attribute.type.oid, _is_binary(settings, attribute.type.oid)) for attribute in attributes]
+    columns = [(attribute.type.oid, is_binary(settings, attribute.type.oid)) for attribute in attributes]
     size = layout.dtype.itemsize if layout.groups is None else None
     core = _core.Plan.of(columns, layout.fields, size)
     if isinstance(core, int):
@@ -85,8 +89,8 @@ def _place(layout: Layout, column: int) -> str:
     return f"dtype[{column}] {layout.names[column]!r} = {layout.dtypes[column]}"
 
 
-def _is_binary(settings: Any, oid: int) -> bool:
-    # asyncpg asks for a type in binary where it has a codec of that format.
+def is_binary(settings: Any, oid: int) -> bool:
+    """Tell whether asyncpg asks for a type in binary: it does where it has a codec of that format."""
     return settings.get_data_codec(oid, _BINARY) is not None
 
 
@@ -97,9 +101,7 @@ async def fetch(
     protocol = connection._protocol
     if plan.text is not None and protocol.get_settings().get_text_codec().name != "utf-8":
         raise _foreign_text(plan.layout, plan.text)
-    if protocol._is_cancelling():
-        # What still comes for a statement that is being cancelled must not look like rows of this one.
-        timeout = await _settled(protocol, timeout)
+    timeout = await settled(protocol, timeout)
     rows = plan.core.rows(plan.rows)
     port = connection._port.core
     if not port.keep(rows, plan.bytes):
@@ -121,13 +123,32 @@ def _foreign_text(layout: Layout, column: int) -> DTypeError:
     return DTypeError(text, hint=hint, column=layout.names[column])
 
 
-async def _settled(protocol: Any, timeout: float | None) -> float | None:
+async def settled(protocol: Any, timeout: float | None) -> float | None:
+    """Wait for a statement that is being cancelled, and give what is left of ``timeout``.
+
+    What still comes for that statement must not look like rows of the next.
+    """
+    if not protocol._is_cancelling():
+        return timeout
     loop = asyncio.get_running_loop()
     started = loop.time()
     budget = protocol._get_timeout(timeout)
     async with asyncio.timeout(budget):
         await protocol._wait_for_cancellation()
     return None if budget is None else max(budget - (loop.time() - started), 0)
+
+
+async def release(protocol: Any) -> None:
+    """End the exchange of a statement that was prepared and is not run: the server would keep its locks.
+
+    asyncpg prepares without a Sync, and has no method that sends one alone: it ends what closes a statement.
+    """
+    if protocol._is_cancelling():
+        # asyncpg has sent one.
+        return
+    with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError, OSError):
+        nothing = await protocol.prepare("", "", _RELEASE_SECONDS, record_class=asyncpg.Record)
+        await protocol.close_statement(nothing, _RELEASE_SECONDS)
 
 
 def _check(connection: "Connection", plan: Plan, rows: _core.Rows, status: bytes | None, decoded: int) -> None:

@@ -1,22 +1,41 @@
 """asyncpg's pool, of connections that know dtypes."""
 
+import contextlib
 import functools
 import inspect
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from asyncpg import pool as theirs
 
 from longshore.asyncpg.connection import Connection
+from longshore.asyncpg.frames import FrameTerms, Terms
+from longshore.asyncpg.giving import GivesFrames
 
 __all__ = ["Pool", "create_pool"]
 
 _SIGNATURE = inspect.signature(theirs.create_pool)
 
 
-class Pool(theirs.Pool):
+class Pool(GivesFrames, theirs.Pool):
     """A pool of asyncpg's."""
 
     __slots__ = ()
+
+    async def _fetch_frame(self, query: str, args: Any, timeout: float | None, wanted: FrameTerms) -> Any:
+        async with self.acquire() as connection:
+            return await connection._fetch_frame(query, args, timeout, wanted)
+
+    async def _fetch_batches(
+        self, query: str, args: Any, timeout: float | None, wanted: Terms
+    ) -> AsyncGenerator[Any, None]:
+        async with (
+            self.acquire() as connection,
+            connection.transaction(),
+            contextlib.aclosing(connection._fetch_batches(query, args, timeout, wanted)) as batches,
+        ):
+            async for batch in batches:
+                yield batch
 
 
 @functools.wraps(theirs.create_pool)

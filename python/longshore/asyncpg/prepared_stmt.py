@@ -1,6 +1,6 @@
 """asyncpg's prepared statement, whose ``fetch`` knows dtypes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import asyncpg
 from asyncpg import prepared_stmt as theirs
@@ -8,7 +8,15 @@ from asyncpg.connresource import guarded
 
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.fetching import fetch
+from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas
 from longshore.asyncpg.query import Query
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 __all__ = ["PreparedStatement"]
 
@@ -44,3 +52,27 @@ class PreparedStatement(theirs.PreparedStatement):
             raise
         self._last_status = status  # type: ignore[misc]  # a slot of asyncpg's
         return arrays
+
+    @guarded
+    async def fetch_arrow(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pa.Table":
+        """Run the statement's query as ``Connection.fetch_arrow`` does."""
+        table: pa.Table = await self._connection.fetch_arrow(self._query, *args, **wanted)
+        return table
+
+    @guarded
+    async def fetch_df(self, *args: Any, **wanted: Unpack[ForPandas]) -> "pd.DataFrame":
+        """Run the statement's query as ``Connection.fetch_df`` does."""
+        frame: pd.DataFrame = await self._connection.fetch_df(self._query, *args, **wanted)
+        return frame
+
+    @guarded
+    async def fetch_polars(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pl.DataFrame":
+        """Run the statement's query as ``Connection.fetch_polars`` does."""
+        frame: pl.DataFrame = await self._connection.fetch_polars(self._query, *args, **wanted)
+        return frame
+
+    @guarded
+    def fetch_batches(self, *args: Any, **wanted: Unpack[ForBatches]) -> "AsyncIterator[pa.RecordBatch]":
+        """Run the statement's query as ``Connection.fetch_batches`` does."""
+        batches: AsyncIterator[pa.RecordBatch] = self._connection.fetch_batches(self._query, *args, **wanted)
+        return batches

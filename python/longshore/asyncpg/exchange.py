@@ -1,0 +1,216 @@
+"""The statements of one result whose types are those of ``read_sql``, over asyncpg's connection."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from longshore import _core
+from longshore.asyncpg.fetching import is_binary, release, settled
+from longshore.asyncpg.frames import Terms
+from longshore.errors import DataError, InterfaceError, OperationalError
+
+if TYPE_CHECKING:
+    from longshore.asyncpg.connection import Connection
+
+__all__ = ["Exchange"]
+
+# Types that asyncpg asks for in binary, and types that it asks for as text, by OID: bytea, text, int4, uuid, bool; and
+# money, macaddr, tsvector, tsquery. Several, since a codec of the caller's may change one's format.
+_IN_BINARY = (17, 25, 23, 2950, 16)
+_AS_TEXT = (790, 829, 3614, 3615)
+
+# How often a statement is prepared: unknown types of arguments, then the catalogue, then the formats ask for it anew.
+_TRIES = 8
+
+# The SQLSTATE of a server that breaks the protocol.
+_VIOLATION = "08P01"
+
+# Classes of SQLSTATEs that say nothing of whether a statement is understood: the transaction has failed or has to be
+# begun anew, resources or locks cannot be had, somebody has stopped it.
+_OF_THE_MOMENT = {"25", "40", "53", "55", "57"}
+
+# What runs a prepared statement: rows, status, and whether all have come.
+_Run = Callable[[float | None], Awaitable[tuple[Any, bytes | None, bool]]]
+
+
+class Exchange:
+    """The statements of one result, under one time-out; the connection is the caller's alone meanwhile.
+
+    asyncpg asks for each column in the format of its codec for the column's type. The core says which format it wants:
+    asyncpg is told another type, which it asks for in that format.
+    """
+
+    def __init__(self, connection: "Connection", timeout: float | None) -> None:
+        """Begin; raises ``InterfaceError`` where text would come in another encoding, or codecs leave no type."""
+        self._connection = connection
+        self._protocol: Any = connection._protocol
+        self._port = connection._port.core
+        self._loop = asyncio.get_running_loop()
+        self._end = None if timeout is None else self._loop.time() + timeout
+        settings = self._protocol.get_settings()
+        if settings.get_text_codec().name != "utf-8":
+            hint = "SET client_encoding TO 'UTF8'"
+            message = f"the session's client_encoding is another than UTF-8, in which text is read; {hint}"
+            raise InterfaceError(message, hint=hint)
+        self._in_binary = _stand_in(settings, _IN_BINARY, binary=True)
+        self._as_text = _stand_in(settings, _AS_TEXT, binary=False)
+        self._statement: Any = None
+        # Whether a statement has been prepared, and the exchange not been ended.
+        self._is_open = False
+
+    def _left(self) -> float | None:
+        return None if self._end is None else max(self._end - self._loop.time(), 0)
+
+    async def result(self, text: str, args: Sequence[Any], terms: Terms) -> _core.Reading:
+        """Give the whole result of a statement."""
+        async with self._orderly():
+            arrival = await self._ready(text, terms)
+            run = self._bound(args, "", 0)
+            tag, _ = await self.run(arrival, run)
+            return arrival.finish(tag)
+
+    async def first_page(self, text: str, args: Sequence[Any], terms: Terms, portal: str) -> "Pages":
+        """Give the first page of a statement's rows; further ones come from the portal."""
+        async with self._orderly():
+            arrival = await self._ready(text, terms)
+            pages = Pages(self._statement, portal, arrival)
+            await self._page(pages, self._bound(args, portal, arrival.page_rows()))
+            return pages
+
+    async def next_page(self, pages: "Pages") -> None:
+        """Take a further page."""
+        async with self._orderly():
+            rows = pages.arrival.page_rows()
+
+            def run(timeout: float | None) -> Any:
+                return self._protocol.execute(pages.statement, pages.portal, rows, True, timeout)  # noqa: FBT003
+
+            await self._page(pages, run)
+
+    async def _page(self, pages: "Pages", run: _Run) -> None:
+        asked = pages.arrival.page_rows()
+        tag, pages.done = await self.run(pages.arrival, run)
+        pages.batches = pages.arrival.page(asked, tag if pages.done else None)
+
+    @contextlib.asynccontextmanager
+    async def _orderly(self) -> AsyncIterator[None]:
+        """Leave the connection usable whatever happens."""
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, OperationalError) and error.sqlstate == _VIOLATION:
+                self._connection.terminate()
+            if isinstance(error, DataError):
+                # What the catalogue has told may be no longer so.
+                self._connection._knowledge.forget()
+            if self._is_open:
+                # Perhaps in vain: what asyncpg raises does not tell whether the server has.
+                await release(self._protocol)
+            raise
+
+    async def _ready(self, text: str, terms: Terms) -> _core.Arrival:
+        """Prepare a statement whose columns come as they are wanted, and give what takes its rows.
+
+        The server keeps the tables locked from then on until the statement has run: nobody alters them in between.
+        """
+        forms = getattr(self._connection.get_settings(), "integer_datetimes", None) == "on"
+        inquiry = terms.inquiry(text, self._connection._knowledge, binary_forms=forms)
+        columns: list[int] = []
+        for _ in range(_TRIES):
+            inquiry.describe(await self.prepare(text, columns, self._in_binary))
+            asked = await self.answer(inquiry)
+            wanted = [self._in_binary if binary else self._as_text for binary in inquiry.binary()]
+            if not asked and (columns or [self._in_binary] * len(wanted)) == wanted:
+                return inquiry.arrival()
+            columns = wanted
+        message = "the types of the statement's columns change all the time"
+        raise OperationalError(message, hint="run the query again when nobody alters its tables")
+
+    async def answer(self, inquiry: _core.Inquiry) -> bool:
+        """Run what the core asks for; tell whether that was anything."""
+        asked = False
+        while (question := inquiry.question()) is not None:
+            asked = True
+            answers = _core.Answers()
+            try:
+                await self.prepare(question, [], self._as_text)
+                await self.run(answers, self._bound((), "", 0))
+            except asyncpg.PostgresError as error:
+                if (error.sqlstate or "")[:2] in _OF_THE_MOMENT:
+                    raise
+                inquiry.give_up()
+            else:
+                inquiry.answer(answers)
+        return asked
+
+    async def prepare(self, text: str, columns: list[int], otherwise: int) -> bytes | None:
+        """Prepare a statement whose columns asyncpg sees with other types; give the server's own description.
+
+        It has no name: nothing is left of it, and whichever server a pooler picks next knows no less of it.
+        """
+        for _ in range(_TRIES):
+            await settled(self._protocol, self._left())
+            description = _core.Description(columns, otherwise)
+            self._port.describe(description)
+            self._is_open = True
+            try:
+                self._statement = statement = await self._protocol.prepare(
+                    "", text, self._left(), record_class=asyncpg.Record
+                )
+            finally:
+                self._port.keep_none()
+            if not statement._init_types():
+                statement._init_codecs()
+                if not self._connection._stmt_cache_enabled:
+                    # As asyncpg does, for poolers: it is parsed once more with its arguments.
+                    statement.mark_unprepared()
+                return description.message()
+            # asyncpg looks up the types of arguments.
+            await self._connection._get_statement(text, self._left(), use_cache=False)
+        message = "the types of the statement's arguments cannot be looked up"
+        raise OperationalError(message, hint="name builtin types with casts, as in $1::text")
+
+    def _bound(self, args: Sequence[Any], portal: str, limit: int) -> _Run:
+        statement = self._statement
+
+        def run(timeout: float | None) -> Any:
+            return self._protocol.bind_execute(statement, args, portal, limit, True, timeout)  # noqa: FBT003
+
+        return run
+
+    async def run(self, rows: _core.Arrival | _core.Answers, run: _Run) -> tuple[str, bool]:
+        """Execute a statement; give what the server tells at its end, and whether it is the end."""
+        await settled(self._protocol, self._left())
+        if not self._port.keep(rows, 0):
+            message = "cannot perform operation: another operation is in progress"
+            raise asyncpg.InterfaceError(message)
+        try:
+            _, status, done = await run(self._left())
+        finally:
+            self._port.keep_none()
+        self._is_open = False
+        return (status or b"").decode(), done
+
+
+class Pages:
+    """A result that comes page by page."""
+
+    def __init__(self, statement: Any, portal: str, arrival: _core.Arrival) -> None:
+        """Keep what the next page needs."""
+        self.statement = statement
+        self.portal = portal
+        self.arrival = arrival
+        self.batches: list[_core.Batch] = []
+        self.done = False
+
+
+def _stand_in(settings: Any, oids: Sequence[int], *, binary: bool) -> int:
+    """Find a type that asyncpg asks for in binary, or one that it asks for as text."""
+    for oid in oids:
+        if is_binary(settings, oid) == binary:
+            return oid
+    message = f"codecs of yours have changed the format of each of the types {list(oids)}; reset_type_codec for one"
+    raise InterfaceError(message)

@@ -1,0 +1,114 @@
+"""The methods that give frames, of connections and of pools."""
+
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from longshore.arguments import Backend
+from longshore.asyncpg.frames import FrameTerms, Terms, batch_terms, frame_terms
+from longshore.options import Options
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["ForBatches", "ForFrames", "ForPandas", "GivesFrames"]
+
+
+class ForFrames(TypedDict, total=False):
+    """The arguments of every method beside the query's own."""
+
+    timeout: float | None
+    schema: Mapping[str, Any] | None
+    options: Mapping[str, Any] | Options | None
+
+
+class ForPandas(ForFrames, total=False):
+    """Those of ``fetch_df`` beside."""
+
+    dtype_backend: Backend | None
+    index_col: str | Sequence[str] | None
+
+
+class ForBatches(ForFrames, total=False):
+    """That of ``fetch_batches`` beside."""
+
+    batch_size: int | None
+
+
+class GivesFrames:
+    """What runs a query, and gives its result as a frame."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    async def _fetch_frame(self, query: str, args: Any, timeout: float | None, wanted: FrameTerms) -> Any:
+        """Run a query."""
+
+    @abstractmethod
+    def _fetch_batches(self, query: str, args: Any, timeout: float | None, wanted: Terms) -> AsyncGenerator[Any, None]:
+        """Run a query page by page."""
+
+    async def fetch_arrow(
+        self,
+        query: str,
+        *args: Any,
+        timeout: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | Options | None = None,
+    ) -> "pa.Table":
+        """Run a query and give its result as a ``pyarrow.Table``, in the types of ``read_sql``.
+
+        ``schema`` and ``options`` are those of ``read_sql``. Raises what asyncpg's ``fetch`` raises, and for a value
+        that cannot be had exactly the ``DataError`` of ``longshore.errors``.
+        """
+        table: pa.Table = await self._fetch_frame(
+            query, args, timeout, frame_terms("arrow", schema=schema, options=options)
+        )
+        return table
+
+    async def fetch_df(
+        self,
+        query: str,
+        *args: Any,
+        timeout: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+        dtype_backend: Backend | None = None,
+        index_col: str | Sequence[str] | None = None,
+        options: Mapping[str, Any] | Options | None = None,
+    ) -> "pd.DataFrame":
+        """Run a query and give its result as a DataFrame of pandas; otherwise as ``fetch_arrow``."""
+        wanted = frame_terms("pandas", schema=schema, options=options, dtype_backend=dtype_backend, index_col=index_col)
+        frame: pd.DataFrame = await self._fetch_frame(query, args, timeout, wanted)
+        return frame
+
+    async def fetch_polars(
+        self,
+        query: str,
+        *args: Any,
+        timeout: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | Options | None = None,
+    ) -> "pl.DataFrame":
+        """Run a query and give its result as a DataFrame of polars; otherwise as ``fetch_arrow``."""
+        wanted = frame_terms("polars", schema=schema, options=options)
+        frame: pl.DataFrame = await self._fetch_frame(query, args, timeout, wanted)
+        return frame
+
+    def fetch_batches(
+        self,
+        query: str,
+        *args: Any,
+        timeout: float | None = None,
+        batch_size: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | Options | None = None,
+    ) -> "AsyncIterator[pa.RecordBatch]":
+        """Run a query and give its result batch by batch, for ``async for``; otherwise as ``fetch_arrow``.
+
+        A connection has to be in a transaction, as for a cursor; a pool gives a connection with one of its own.
+        ``batch_size`` is the most rows of a batch, 65,536 where nothing is said, and ``timeout`` counts for each wait.
+        Without pyarrow, batches are objects with ``__arrow_c_array__``.
+        """
+        return self._fetch_batches(query, args, timeout, batch_terms(batch_size, schema=schema, options=options))
