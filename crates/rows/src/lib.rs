@@ -10,6 +10,7 @@ mod field;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod memory;
 mod native;
 mod plan;
 mod rows;
@@ -21,6 +22,7 @@ mod text;
 pub use block::block;
 pub use fault::{Failure, Fault};
 pub use field::{Field, Form, Leaf, Unit};
+pub use memory::Memory;
 pub use native::Column;
 pub use plan::{Mismatch, plan};
 pub use rows::{Layout, Rows};

@@ -1,0 +1,135 @@
+//! Memory that two write: the core, and whoever has its address.
+
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+
+/// Bytes that neither move nor change their number.
+///
+/// An event loop writes them through their address. References would claim that nobody else does, so here are pointers.
+#[derive(Debug)]
+pub struct Memory {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the bytes are the memory's own, and whoever reads or moves them promises that nobody else is at them.
+#[allow(unsafe_code)]
+unsafe impl Send for Memory {}
+
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// `length` zeros.
+    #[must_use]
+    pub fn new(length: usize) -> Self {
+        let bytes: &mut [u8] = Box::leak(vec![0; length].into_boxed_slice());
+        Self { start: NonNull::from(bytes).cast(), length }
+    }
+
+    /// Where the bytes begin, for as long as the memory lives.
+    #[must_use]
+    pub fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// How many there are.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The bytes.
+    ///
+    /// # Safety
+    /// Nobody writes them until `use_` returns.
+    #[allow(unsafe_code)]
+    pub unsafe fn read<T>(&self, use_: impl FnOnce(&[u8]) -> T) -> T {
+        // SAFETY: they live as long as `self`, have been zeros at least, and are not written meanwhile.
+        use_(unsafe { std::slice::from_raw_parts(self.start(), self.length) })
+    }
+
+    /// Moves the bytes of `from` to the beginning of `into`, which may be this memory.
+    ///
+    /// # Panics
+    /// Where one has not so many.
+    ///
+    /// # Safety
+    /// Nobody reads or writes either meanwhile.
+    #[allow(unsafe_code)]
+    pub unsafe fn shift(&self, from: Range<usize>, into: &Self) {
+        assert!(from.start <= from.end && from.end <= self.length && from.len() <= into.length);
+        // SAFETY: both ranges are within their memories, and may overlap.
+        unsafe { ptr::copy(self.start().add(from.start), into.start(), from.len()) };
+    }
+}
+
+impl Drop for Memory {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: the memory was a box of just these bytes, and nobody else frees it.
+        drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.start(), self.length)) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes as an event loop does.
+    #[allow(unsafe_code)]
+    fn receive(memory: &Memory, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= memory.len());
+        // SAFETY: within the memory, which nobody reads now.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start().add(at), bytes.len()) };
+    }
+
+    #[allow(unsafe_code)]
+    fn bytes(memory: &Memory) -> Vec<u8> {
+        // SAFETY: nobody writes.
+        unsafe { memory.read(<[u8]>::to_vec) }
+    }
+
+    #[allow(unsafe_code)]
+    fn shift(memory: &Memory, from: Range<usize>, into: &Memory) {
+        // SAFETY: nobody else is at either.
+        unsafe { memory.shift(from, into) }
+    }
+
+    #[test]
+    fn what_is_received_in_turns_is_read_and_moved() {
+        let memory = Memory::new(8);
+        let early = memory.start();
+        assert_eq!(bytes(&memory), [0; 8]);
+        receive(&memory, 0, b"abcdef");
+        assert_eq!(bytes(&memory), b"abcdef\0\0");
+        shift(&memory, 2..6, &memory);
+        receive(&memory, 4, b"ghij");
+        assert_eq!(bytes(&memory), b"cdefghij");
+        shift(&memory, 8..8, &memory);
+        let larger = Memory::new(16);
+        shift(&memory, 1..8, &larger);
+        receive(&larger, 7, b"k");
+        assert_eq!(&bytes(&larger)[..8], b"defghijk");
+        assert_eq!(memory.start(), early);
+        drop(larger);
+        assert_eq!(bytes(&memory), b"cdefghij");
+    }
+
+    #[test]
+    fn no_bytes_are_some_too() {
+        let none = Memory::new(0);
+        assert_eq!(bytes(&none), b"");
+        shift(&none, 0..0, &none);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_moved() {
+        for (from, room) in [(0..5, 8), (3..5, 8), (0..4, 3)] {
+            let moved = std::panic::catch_unwind(|| shift(&Memory::new(4), from.clone(), &Memory::new(room)));
+            assert!(moved.is_err(), "{from:?} into {room}");
+        }
+    }
+}
