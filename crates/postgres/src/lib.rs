@@ -28,3 +28,4 @@ mod write;
 
 pub use driver::Postgres;
 pub use guest::{Answers, Arrival, Inquiry, Knowledge, substitute};
+pub use types::native_name;

@@ -194,6 +194,12 @@ fn lookup(oid: u32) -> Option<&'static Builtin> {
     BUILTINS.binary_search_by_key(&oid, |builtin| builtin.oid).ok().map(|at| &BUILTINS[at])
 }
 
+/// The name of a type of PostgreSQL's own.
+#[must_use]
+pub fn native_name(oid: u32) -> Option<&'static str> {
+    lookup(oid).map(|builtin| builtin.name)
+}
+
 /// Arrays in all but name, and in their text form: blanks part the elements, and nothing braces them.
 const INT2VECTOR: u32 = 22;
 const OIDVECTOR: u32 = 30;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longshore_core::Error;
 use longshore_frames::byte_array;
+use longshore_postgres::native_name;
 use longshore_rows::{Column, Field, Form, Layout, Leaf, Mismatch, Rows, Unit, block, plan};
 use pyo3::prelude::*;
 
@@ -33,7 +34,10 @@ impl Plan {
         fields: Vec<PyField>,
         size: Option<usize>,
     ) -> PyResult<Py<PyAny>> {
-        let columns: Vec<Column> = columns.into_iter().map(|(oid, binary)| Column { oid, binary }).collect();
+        let columns: Vec<Column> = columns
+            .into_iter()
+            .map(|(oid, binary)| Column { native: native_name(oid).unwrap_or_default(), binary })
+            .collect();
         let fields: Vec<Field> = fields.into_iter().map(field).collect();
         if let Some(size) = size.filter(|size| fields.iter().any(|field| field.offset + field.size > *size)) {
             return Err(raise(Error::internal(format!(

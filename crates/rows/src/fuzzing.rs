@@ -38,29 +38,29 @@ pub fn stream(bytes: &[u8]) {
 fn chosen(first: u8, count: usize) -> (Vec<Column>, Vec<Field>, usize) {
     let unit = |name: &str| Unit { name: name.to_owned(), multiple: 1 };
     let pairs = [
-        (16, Form::Bool, 1),
-        (20, Form::Unsigned, 8),
-        (23, Form::Signed, 4),
-        (701, Form::Float, 8),
-        (25, Form::Characters, 12),
-        (25, Form::Bytes, 3),
-        (17, Form::Bytes, 3),
-        (17, Form::Void(Vec::new()), 3),
-        (1562, Form::Bytes, 3),
-        (3802, Form::Characters, 8),
-        (1114, Form::Instant(unit("ns")), 8),
-        (1114, Form::Instant(unit("M")), 8),
-        (1082, Form::Instant(unit("as")), 8),
-        (1083, Form::Duration(unit("h")), 8),
-        (1266, Form::Duration(unit("us")), 8),
-        (1186, Form::Duration(unit("ms")), 8),
-        (600, Form::Void(Vec::new()), 16),
-        (27, Form::Void(Vec::new()), 6),
-        (1700, Form::Object, 8),
+        ("bool", Form::Bool, 1),
+        ("int8", Form::Unsigned, 8),
+        ("int4", Form::Signed, 4),
+        ("float8", Form::Float, 8),
+        ("text", Form::Characters, 12),
+        ("text", Form::Bytes, 3),
+        ("bytea", Form::Bytes, 3),
+        ("bytea", Form::Void(Vec::new()), 3),
+        ("varbit", Form::Bytes, 3),
+        ("jsonb", Form::Characters, 8),
+        ("timestamp", Form::Instant(unit("ns")), 8),
+        ("timestamp", Form::Instant(unit("M")), 8),
+        ("date", Form::Instant(unit("as")), 8),
+        ("time", Form::Duration(unit("h")), 8),
+        ("timetz", Form::Duration(unit("us")), 8),
+        ("interval", Form::Duration(unit("ms")), 8),
+        ("point", Form::Void(Vec::new()), 16),
+        ("tid", Form::Void(Vec::new()), 6),
+        ("numeric", Form::Object, 8),
     ];
     let (mut columns, mut fields, mut offset) = (Vec::new(), Vec::new(), 0);
-    for (oid, form, size) in pairs.iter().cycle().skip(usize::from(first)).take(count) {
-        columns.push(Column { oid: *oid, binary: true });
+    for (native, form, size) in pairs.iter().cycle().skip(usize::from(first)).take(count) {
+        columns.push(Column { native, binary: true });
         fields.push(Field { form: form.clone(), offset, size: *size });
         offset += size;
     }

@@ -3,8 +3,8 @@
 /// One column of a statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// The OID of its type.
-    pub oid: u32,
+    /// PostgreSQL's name of its type, where that is one of its own; else nothing.
+    pub native: &'static str,
     /// Whether its cells come in the type's binary form, and not in its text.
     pub binary: bool,
 }
@@ -45,30 +45,33 @@ impl Column {
         if !self.binary {
             return Class::Text;
         }
-        match self.oid {
-            16 => Class::Bool,
+        match self.native {
+            "bool" => Class::Bool,
             // "char" may hold a byte that is no text.
-            17 | 18 => Class::Bytes,
-            20 => Class::Int8,
-            21 => Class::Int2,
-            23 => Class::Int4,
-            19 | 25 | 114 | 142 | 705 | 1042 | 1043 => Class::Text,
-            24 | 26 | 28 | 29 | 2202..=2206 | 3734 | 3769 | 4089 | 4096 | 4191 => Class::Unsigned4,
-            27 => Class::Tid,
-            600 => Class::Doubles(2),
-            601 | 603 => Class::Doubles(4),
-            628 | 718 => Class::Doubles(3),
-            700 => Class::Float4,
-            701 => Class::Float8,
-            1082 => Class::Date,
-            1083 => Class::Time,
-            1114 | 1184 => Class::Timestamp,
-            1186 => Class::Interval,
-            1266 => Class::TimeTz,
-            1560 | 1562 => Class::Bits,
-            2950 => Class::Uuid,
-            3220 | 5069 => Class::Unsigned8,
-            3802 => Class::Jsonb,
+            "bytea" | "char" => Class::Bytes,
+            "int2" => Class::Int2,
+            "int4" => Class::Int4,
+            "int8" => Class::Int8,
+            "name" | "text" | "json" | "xml" | "unknown" | "bpchar" | "varchar" => Class::Text,
+            "oid" | "xid" | "cid" | "regproc" | "regprocedure" | "regoper" | "regoperator" | "regclass"
+            | "regtype" | "regconfig" | "regdictionary" | "regnamespace" | "regrole" | "regcollation" => {
+                Class::Unsigned4
+            }
+            "pg_lsn" | "xid8" => Class::Unsigned8,
+            "float4" => Class::Float4,
+            "float8" => Class::Float8,
+            "tid" => Class::Tid,
+            "point" => Class::Doubles(2),
+            "line" | "circle" => Class::Doubles(3),
+            "lseg" | "box" => Class::Doubles(4),
+            "date" => Class::Date,
+            "time" => Class::Time,
+            "timetz" => Class::TimeTz,
+            "timestamp" | "timestamptz" => Class::Timestamp,
+            "interval" => Class::Interval,
+            "bit" | "varbit" => Class::Bits,
+            "uuid" => Class::Uuid,
+            "jsonb" => Class::Jsonb,
             _ => Class::Opaque,
         }
     }

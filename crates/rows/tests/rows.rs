@@ -6,8 +6,8 @@ use longshore_rows::{
 
 const NULL: Option<&[u8]> = None;
 
-fn column(oid: u32) -> Column {
-    Column { oid, binary: true }
+fn column(native: &'static str) -> Column {
+    Column { native, binary: true }
 }
 
 /// One field after the other.
@@ -36,15 +36,15 @@ fn message(cells: &[Option<&[u8]>]) -> Vec<u8> {
     [b"D".as_slice(), &length.to_be_bytes(), &body].concat()
 }
 
-fn steps(columns: &[u32], forms: Vec<(Form, usize)>) -> (Vec<Step>, usize) {
-    let columns: Vec<Column> = columns.iter().map(|oid| column(*oid)).collect();
+fn steps(columns: &[&'static str], forms: Vec<(Form, usize)>) -> (Vec<Step>, usize) {
+    let columns: Vec<Column> = columns.iter().map(|native| column(native)).collect();
     let (fields, size) = fields(forms);
     (plan(&columns, &fields).expect("the dtype fits"), size)
 }
 
 /// The memory of one column's cells.
-fn read(oid: u32, form: Form, size: usize, cells: &[Option<&[u8]>]) -> Result<Vec<u8>, Failure> {
-    let (steps, size) = steps(&[oid], vec![(form, size)]);
+fn read(native: &'static str, form: Form, size: usize, cells: &[Option<&[u8]>]) -> Result<Vec<u8>, Failure> {
+    let (steps, size) = steps(&[native], vec![(form, size)]);
     let mut rows = Rows::new(steps, Some(size));
     for cell in cells {
         rows.push(&message(&[*cell]));
@@ -58,9 +58,9 @@ fn read(oid: u32, form: Form, size: usize, cells: &[Option<&[u8]>]) -> Result<Ve
     }
 }
 
-fn fault(oid: u32, form: Form, size: usize, cells: &[&[u8]]) -> Fault {
+fn fault(native: &'static str, form: Form, size: usize, cells: &[&[u8]]) -> Fault {
     let cells: Vec<Option<&[u8]>> = cells.iter().map(|cell| Some(*cell)).collect();
-    read(oid, form, size, &cells).expect_err("it is refused").fault
+    read(native, form, size, &cells).expect_err("it is refused").fault
 }
 
 fn unit(name: &str) -> Unit {
@@ -79,7 +79,7 @@ fn records_and_columns_hold_the_same() {
     let second = [*b"abc", [0; 3], [0xff; 3]];
     let third = [1.5_f64.to_ne_bytes(), f64::NAN.to_ne_bytes(), (-0.0_f64).to_ne_bytes()];
 
-    let (plan, size) = steps(&[23, 25, 701], forms());
+    let (plan, size) = steps(&["int4", "text", "float8"], forms());
     let mut records = Rows::new(plan, Some(size));
     for row in &rows {
         records.push(row);
@@ -90,7 +90,7 @@ fn records_and_columns_hold_the_same() {
         (0..3).flat_map(|row| [&first[row][..], &second[row], &third[row]].concat()).collect();
     assert_eq!((memory, nulls), (expected, vec![3, 5, 7]));
 
-    let mut columns = Rows::new(steps(&[23, 25, 701], forms()).0, None);
+    let mut columns = Rows::new(steps(&["int4", "text", "float8"], forms()).0, None);
     for row in &rows {
         columns.push(row);
     }
@@ -102,7 +102,8 @@ fn records_and_columns_hold_the_same() {
 
 #[test]
 fn asyncpg_gets_the_objects_and_nothing_else() {
-    let (plan, size) = steps(&[23, 1700, 25], vec![(Form::Signed, 4), (Form::Object, 8), (Form::Object, 8)]);
+    let (plan, size) =
+        steps(&["int4", "numeric", "text"], vec![(Form::Signed, 4), (Form::Object, 8), (Form::Object, 8)]);
     let mut rows = Rows::new(plan, Some(size));
     rows.push(&message(&[Some(&7_i32.to_be_bytes()), Some(b"number"), NULL]));
     rows.push(&message(&[NULL, NULL, Some(b"")]));
@@ -118,7 +119,7 @@ fn a_row_that_is_not_as_described_is_a_fault_of_the_row() {
     let mut broken = vec![message(&[]), message(&[NULL, NULL]), [whole.clone(), vec![0]].concat()];
     broken.extend((0..whole.len()).map(|length| whole[..length].to_vec()));
     for row in broken {
-        let mut rows = Rows::new(steps(&[25], vec![(Form::Bytes, 9)]).0, None);
+        let mut rows = Rows::new(steps(&["text"], vec![(Form::Bytes, 9)]).0, None);
         rows.push(&whole);
         rows.push(&row);
         rows.push(&whole);
@@ -129,39 +130,43 @@ fn a_row_that_is_not_as_described_is_a_fault_of_the_row() {
 #[test]
 fn every_type_of_one_width_refuses_another_length() {
     let forms = [
-        (16, Form::Bool, 1),
-        (21, Form::Signed, 2),
-        (23, Form::Signed, 4),
-        (20, Form::Signed, 8),
-        (26, Form::Unsigned, 4),
-        (5069, Form::Unsigned, 8),
-        (700, Form::Float, 4),
-        (701, Form::Float, 8),
-        (1082, Form::Instant(unit("D")), 8),
-        (1083, Form::Duration(unit("us")), 8),
-        (1266, Form::Duration(unit("us")), 8),
-        (1184, Form::Instant(unit("us")), 8),
-        (1186, Form::Duration(unit("us")), 8),
-        (600, Form::Void(Vec::new()), 16),
-        (27, Form::Void(Vec::new()), 6),
+        ("bool", Form::Bool, 1),
+        ("int2", Form::Signed, 2),
+        ("int4", Form::Signed, 4),
+        ("int8", Form::Signed, 8),
+        ("oid", Form::Unsigned, 4),
+        ("xid8", Form::Unsigned, 8),
+        ("float4", Form::Float, 4),
+        ("float8", Form::Float, 8),
+        ("date", Form::Instant(unit("D")), 8),
+        ("time", Form::Duration(unit("us")), 8),
+        ("timetz", Form::Duration(unit("us")), 8),
+        ("timestamptz", Form::Instant(unit("us")), 8),
+        ("interval", Form::Duration(unit("us")), 8),
+        ("point", Form::Void(Vec::new()), 16),
+        ("tid", Form::Void(Vec::new()), 6),
     ];
-    for (oid, form, size) in forms {
+    for (native, form, size) in forms {
         for length in [0_usize, 1, 3, 7, 13, 17] {
-            if (oid, length) == (16, 1) {
+            if (native, length) == ("bool", 1) {
                 continue;
             }
-            assert_eq!(fault(oid, form.clone(), size, &[&vec![1; length]]), Fault::Length(length), "{oid}");
+            assert_eq!(
+                fault(native, form.clone(), size, &[&vec![1; length]]),
+                Fault::Length(length),
+                "{native}"
+            );
         }
     }
 }
 
 #[test]
 fn signs_are_never_reinterpreted() {
-    assert_eq!(fault(23, Form::Unsigned, 4, &[&(-1_i32).to_be_bytes()]), Fault::Sign);
-    assert_eq!(fault(20, Form::Unsigned, 8, &[&i64::MIN.to_be_bytes()]), Fault::Sign);
-    assert_eq!(fault(26, Form::Signed, 4, &[&u32::MAX.to_be_bytes()]), Fault::Sign);
-    assert_eq!(fault(3220, Form::Signed, 8, &[&(1_u64 << 63).to_be_bytes()]), Fault::Sign);
-    let least = read(21, Form::Unsigned, 2, &[Some(&i16::MAX.to_be_bytes()), NULL]).unwrap();
+    assert_eq!(fault("int4", Form::Unsigned, 4, &[&(-1_i32).to_be_bytes()]), Fault::Sign);
+    assert_eq!(fault("int8", Form::Unsigned, 8, &[&i64::MIN.to_be_bytes()]), Fault::Sign);
+    assert_eq!(fault("oid", Form::Signed, 4, &[&u32::MAX.to_be_bytes()]), Fault::Sign);
+    assert_eq!(fault("pg_lsn", Form::Signed, 8, &[&(1_u64 << 63).to_be_bytes()]), Fault::Sign);
+    let least = read("int2", Form::Unsigned, 2, &[Some(&i16::MAX.to_be_bytes()), NULL]).unwrap();
     assert_eq!(least, [i16::MAX.to_ne_bytes(), (1_u16 << 15).to_ne_bytes().map(|byte| byte)].concat());
 }
 
@@ -169,89 +174,92 @@ fn signs_are_never_reinterpreted() {
 fn infinity_and_what_is_out_of_range_are_never_wrapped() {
     let instant = |name: &str| Form::Instant(unit(name));
     for infinite in [i64::MIN, i64::MAX] {
-        assert_eq!(fault(1114, instant("us"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
+        assert_eq!(fault("timestamp", instant("us"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
     }
     for infinite in [i32::MIN, i32::MAX] {
-        assert_eq!(fault(1082, instant("D"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
+        assert_eq!(fault("date", instant("D"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
     }
     let endless =
         [i64::MAX.to_be_bytes().as_slice(), &i32::MAX.to_be_bytes(), &i32::MAX.to_be_bytes()].concat();
-    assert_eq!(fault(1186, Form::Duration(unit("us")), 8, &[&endless]), Fault::Infinite);
+    assert_eq!(fault("interval", Form::Duration(unit("us")), 8, &[&endless]), Fault::Infinite);
     let far = 250_000_000_000_000_000_i64.to_be_bytes();
-    assert_eq!(fault(1114, instant("ns"), 8, &[&far]), Fault::OutOfRange);
+    assert_eq!(fault("timestamp", instant("ns"), 8, &[&far]), Fault::OutOfRange);
     let last = (i64::MAX - 1).to_be_bytes();
-    assert_eq!(fault(1114, instant("us"), 8, &[&last]), Fault::OutOfRange);
-    let seconds = read(1114, instant("s"), 8, &[Some(&last)]).unwrap();
+    assert_eq!(fault("timestamp", instant("us"), 8, &[&last]), Fault::OutOfRange);
+    let seconds = read("timestamp", instant("s"), 8, &[Some(&last)]).unwrap();
     let expected = (i128::from(i64::MAX - 1) + 946_684_800_000_000) / 1_000_000;
     assert_eq!(seconds, i64::try_from(expected).unwrap().to_ne_bytes());
     let long = [0_i64.to_be_bytes().as_slice(), &0_i32.to_be_bytes(), &i32::MAX.to_be_bytes()].concat();
-    assert_eq!(fault(1186, Form::Duration(unit("us")), 8, &[&long]), Fault::OutOfRange);
+    assert_eq!(fault("interval", Form::Duration(unit("us")), 8, &[&long]), Fault::OutOfRange);
 }
 
 #[test]
 fn bytes_that_numpy_would_strip_are_refused_where_lengths_differ() {
-    assert!(read(17, Form::Bytes, 2, &[Some(&[1, 0]), Some(&[0, 0]), NULL]).is_ok());
-    assert!(read(17, Form::Bytes, 2, &[Some(&[1, 1]), Some(&[1]), Some(&[])]).is_ok());
-    assert_eq!(fault(17, Form::Bytes, 2, &[&[0]]), Fault::TrailingZero);
-    assert_eq!(fault(17, Form::Bytes, 2, &[&[1, 0], &[1]]), Fault::TrailingZero);
-    assert_eq!(fault(17, Form::Bytes, 2, &[&[1], &[1, 0]]), Fault::TrailingZero);
-    assert_eq!(fault(17, Form::Bytes, 2, &[&[1, 2, 3]]), Fault::Short(3));
-    assert_eq!(fault(17, Form::Void(Vec::new()), 2, &[&[1]]), Fault::Inexact(1));
+    assert!(read("bytea", Form::Bytes, 2, &[Some(&[1, 0]), Some(&[0, 0]), NULL]).is_ok());
+    assert!(read("bytea", Form::Bytes, 2, &[Some(&[1, 1]), Some(&[1]), Some(&[])]).is_ok());
+    assert_eq!(fault("bytea", Form::Bytes, 2, &[&[0]]), Fault::TrailingZero);
+    assert_eq!(fault("bytea", Form::Bytes, 2, &[&[1, 0], &[1]]), Fault::TrailingZero);
+    assert_eq!(fault("bytea", Form::Bytes, 2, &[&[1], &[1, 0]]), Fault::TrailingZero);
+    assert_eq!(fault("bytea", Form::Bytes, 2, &[&[1, 2, 3]]), Fault::Short(3));
+    assert_eq!(fault("bytea", Form::Void(Vec::new()), 2, &[&[1]]), Fault::Inexact(1));
 }
 
 #[test]
 fn bits_are_of_one_count() {
     let bits = |count: u32, bytes: &[u8]| [&count.to_be_bytes()[..], bytes].concat();
     let (three, four) = (bits(3, &[0xa0]), bits(4, &[0xa0]));
-    assert_eq!(read(1562, Form::Bytes, 1, &[Some(&three), NULL, Some(&three)]).unwrap(), [0xa0, 0xff, 0xa0]);
-    assert_eq!(fault(1562, Form::Bytes, 1, &[&three, &four]), Fault::BitCount(4));
-    assert_eq!(fault(1562, Form::Bytes, 1, &[&bits(9, &[1])]), Fault::Length(5));
-    assert_eq!(fault(1562, Form::Bytes, 1, &[&bits(9, &[1, 0])]), Fault::Short(2));
+    assert_eq!(
+        read("varbit", Form::Bytes, 1, &[Some(&three), NULL, Some(&three)]).unwrap(),
+        [0xa0, 0xff, 0xa0]
+    );
+    assert_eq!(fault("varbit", Form::Bytes, 1, &[&three, &four]), Fault::BitCount(4));
+    assert_eq!(fault("varbit", Form::Bytes, 1, &[&bits(9, &[1])]), Fault::Length(5));
+    assert_eq!(fault("varbit", Form::Bytes, 1, &[&bits(9, &[1, 0])]), Fault::Short(2));
 }
 
 #[test]
 fn json_loses_its_version_and_nothing_else() {
-    assert_eq!(read(3802, Form::Bytes, 2, &[Some(b"\x01{}")]).unwrap(), b"{}");
-    assert_eq!(fault(3802, Form::Bytes, 2, &[b"\x02{}"]), Fault::Version);
-    assert_eq!(fault(3802, Form::Characters, 8, &[b""]), Fault::Version);
+    assert_eq!(read("jsonb", Form::Bytes, 2, &[Some(b"\x01{}")]).unwrap(), b"{}");
+    assert_eq!(fault("jsonb", Form::Bytes, 2, &[b"\x02{}"]), Fault::Version);
+    assert_eq!(fault("jsonb", Form::Characters, 8, &[b""]), Fault::Version);
 }
 
 #[test]
 fn fields_that_do_not_take_their_column_are_told() {
-    let refused = |oid, form, size| {
+    let refused = |native, form, size| {
         let field = Field { form, offset: 0, size };
-        plan(&[column(oid)], &[field]).err()
+        plan(&[column(native)], &[field]).err()
     };
-    for (oid, form, size) in [
-        (23, Form::Signed, 8),
-        (20, Form::Signed, 4),
-        (23, Form::Float, 4),
-        (701, Form::Float, 4),
-        (16, Form::Signed, 1),
-        (1700, Form::Float, 8),
-        (1114, Form::Duration(unit("us")), 8),
-        (1083, Form::Instant(unit("us")), 8),
-        (1114, Form::Instant(unit("generic")), 8),
-        (1186, Form::Duration(unit("M")), 8),
-        (25, Form::Bytes, 0),
-        (25, Form::Characters, 0),
-        (25, Form::Void(Vec::new()), 4),
-        (2950, Form::Bytes, 15),
-        (600, Form::Void(Vec::new()), 24),
-        (600, Form::Void(vec![Leaf { kind: 'f', size: 4, offset: 0 }; 2]), 16),
+    for (native, form, size) in [
+        ("int4", Form::Signed, 8),
+        ("int8", Form::Signed, 4),
+        ("int4", Form::Float, 4),
+        ("float8", Form::Float, 4),
+        ("bool", Form::Signed, 1),
+        ("numeric", Form::Float, 8),
+        ("timestamp", Form::Duration(unit("us")), 8),
+        ("time", Form::Instant(unit("us")), 8),
+        ("timestamp", Form::Instant(unit("generic")), 8),
+        ("interval", Form::Duration(unit("M")), 8),
+        ("text", Form::Bytes, 0),
+        ("text", Form::Characters, 0),
+        ("text", Form::Void(Vec::new()), 4),
+        ("uuid", Form::Bytes, 15),
+        ("point", Form::Void(Vec::new()), 24),
+        ("point", Form::Void(vec![Leaf { kind: 'f', size: 4, offset: 0 }; 2]), 16),
         (
-            27,
+            "tid",
             Form::Void(vec![Leaf { kind: 'u', size: 4, offset: 0 }, Leaf { kind: 'i', size: 2, offset: 4 }]),
             8,
         ),
-        (99_999, Form::Bytes, 9),
-        (25, Form::Other, 9),
+        ("no_such_type", Form::Bytes, 9),
+        ("text", Form::Other, 9),
     ] {
-        assert_eq!(refused(oid, form.clone(), size), Some(Mismatch::Field(0)), "{oid} {form:?}");
+        assert_eq!(refused(native, form.clone(), size), Some(Mismatch::Field(0)), "{native} {form:?}");
     }
-    assert_eq!(plan(&[column(23)], &[]).err(), Some(Mismatch::Count(0, 1)));
+    assert_eq!(plan(&[column("int4")], &[]).err(), Some(Mismatch::Count(0, 1)));
     // What comes in text is text, whatever its type.
-    let text = Column { oid: 1700, binary: false };
+    let text = Column { native: "numeric", binary: false };
     assert!(plan(&[text], &[Field { form: Form::Characters, offset: 0, size: 8 }]).is_ok());
     assert!(plan(&[text], &[Field { form: Form::Float, offset: 0, size: 8 }]).is_err());
 }
