@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-oldest doctest lint bench fuzz docs clean tools
+.PHONY: help demo test test-rust test-python test-oldest doctest lint bench fuzz miri docs clean tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
@@ -64,6 +64,9 @@ fuzz: $(VENV)/bin/cargo-fuzz ## fuzz each wire decoder for FUZZ_SECONDS (60)
 	@set -e; for target in $$($(VENV)/bin/cargo-fuzz fuzz list); do \
 		echo "fuzzing $$target"; \
 		RUSTC_BOOTSTRAP=1 $(VENV)/bin/cargo-fuzz fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
+
+miri: ## run the tests of memory that Python writes too under Miri, which finds undefined behaviour
+	cargo +nightly miri test -p longshore-rows --lib memory
 
 docs: $(VENV)/.longshore $(VENV)/.group-docs ## build the documentation into site/
 	$(VENV)/bin/mkdocs build --strict
