@@ -22,7 +22,7 @@ from tests.conformance import plain, postgresql
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
 from tests.conftest import Place
-from tests.servers import PgBouncer
+from tests.servers import Endpoint, PgBouncer
 
 MIXED = """
     SELECT i AS id, i * 1.5::numeric(12, 3) AS length, i / 3.0 AS third, 'berth ' || i AS name, ARRAY[i, NULL] AS list,
@@ -303,3 +303,20 @@ def test_long_values(run: Run, url: str) -> None:
         await connection.close()
 
     run(fetch())
+
+
+@pytest.mark.parametrize("name", ["questdb", "h2"])
+def test_servers_that_only_speak_the_wire(name: str, request: pytest.FixtureRequest) -> None:
+    server: Endpoint = request.getfixturevalue(name)
+    # A type that only a catalogue knows, too; H2's binary dates are not PostgreSQL's.
+    queries = ["SELECT 'a' AS one, cast(7 AS smallint) AS two", "SELECT timestamp '2026-01-02 03:04:05' AS one"]
+
+    async def fetch() -> None:
+        connection = await asyncpg.connect(server.url(), statement_cache_size=0)
+        for query in queries * 2:
+            assert_same(
+                await connection.fetch_arrow(query), longshore.read_sql(query, server.url(), return_type="arrow")
+            )
+        connection.terminate()
+
+    asyncio.run(fetch())

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from typing import Any
 
 import asyncpg as original
 import pytest
@@ -11,7 +10,6 @@ from longshore import asyncpg
 from longshore.asyncpg import DTypeError, set_query_dtype
 from tests.asyncpg.comparing import DTYPE, assert_rows, rows
 from tests.asyncpg.conftest import Run
-from tests.cutter import Cutter
 from tests.servers import Endpoint
 
 RIGHT = set_query_dtype(rows(3000), DTYPE)
@@ -263,35 +261,3 @@ def test_long_values_pass_through_the_buffer(run: Run, url: str) -> None:
         await connection.close()
 
     run(fetch())
-
-
-SMALL = set_query_dtype(
-    "SELECT i, 'x' || i AS t, i / 2.0 FROM generate_series(1, 4) i", [("i", "i4"), ("t", "S2"), ("n", "O")]
-)
-
-
-@pytest.mark.parametrize("action", ["cut", "reset"])
-def test_a_network_that_fails_at_any_byte_gives_no_shorter_result(
-    action: Any, postgres: Endpoint, cutter: Cutter
-) -> None:
-    way = postgres.url(host=cutter.host, port=cutter.port)
-
-    async def fetch() -> list[Any]:
-        connection = await asyncpg.connect(way, ssl=False, timeout=10)
-        try:
-            array, nulls = await connection.fetch(SMALL, timeout=10)
-            assert nulls == []
-            rows: list[Any] = array.tolist()
-            return rows
-        finally:
-            connection.terminate()
-
-    right = asyncio.run(fetch())
-    assert len(right) == 4
-    whole = cutter.measure(lambda: asyncio.run(fetch()))
-    for byte in range(0, whole.down, 3):
-        with cutter.fault(action, byte):
-            try:
-                assert asyncio.run(fetch()) == right
-            except (original.PostgresConnectionError, original.InterfaceError, OSError):
-                continue
