@@ -83,22 +83,22 @@ class Connection(GivesFrames, asyncpg.Connection):
         return super()._execute(plain(query), args, limit, timeout, **options)
 
     async def _fetch_arrays(self, query: Query, args: Any, timeout: float | None, options: dict[str, Any]) -> Result:
-        async def run(statement: Any, timeout: float | None) -> Any:
+        def run(statement: Any, timeout: float | None) -> Any:
             def execute(protocol: Any, timeout: float | None) -> Any:
                 return protocol.bind_execute(statement, args, "", 0, True, timeout)  # noqa: FBT003
 
-            try:
-                return await fetch(self, self._plan(statement, query), execute, timeout)
-            except DTypeError as error:
-                if error.row is None:
-                    # Perhaps it has just been prepared.
-                    await release(self._protocol)
-                raise
+            return fetch(self, self._plan(statement, query), execute, timeout)
 
         with self._stmt_exclusive_section:
             timeout = self._protocol._get_timeout(timeout)
             with self._logged(query.text, args, timeout):
-                (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
+                try:
+                    (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
+                except DTypeError as error:
+                    if error.row is None:
+                        # Perhaps it has just been prepared.
+                        await release(self._protocol)
+                    raise
         arrays: Result = result
         return arrays
 

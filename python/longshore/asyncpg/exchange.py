@@ -164,7 +164,7 @@ class Exchange:
                 self._port.keep_none()
             if not statement._init_types():
                 statement._init_codecs()
-                if not self._connection._stmt_cache_enabled:
+                if not self._connection._config.statement_cache_size:
                     # As asyncpg does, for poolers: it is parsed once more with its arguments.
                     statement.mark_unprepared()
                 return description.message()

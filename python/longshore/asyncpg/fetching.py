@@ -101,7 +101,8 @@ async def fetch(
     protocol = connection._protocol
     if plan.text is not None and protocol.get_settings().get_text_codec().name != "utf-8":
         raise _foreign_text(plan.layout, plan.text)
-    timeout = await settled(protocol, timeout)
+    if protocol._is_cancelling():
+        timeout = await settled(protocol, timeout)
     rows = plan.core.rows(plan.rows)
     port = connection._port.core
     if not port.keep(rows, plan.bytes):
