@@ -133,7 +133,7 @@ def sql(
     A name that the engine has no table for is looked up among the variables of the caller, of the functions around it
     and of its module, then among the dataframes of those who called it. It may be a pandas or polars frame, a lazy one
     too, a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a NumPy structured array, a dict of arrays or
-    lists, a list of dicts, or anything with ``__arrow_c_stream__``. Only the columns that the query mentions are touched.
+    lists, a list of dicts, or anything with ``__arrow_c_stream__``. Only columns that the query mentions are touched.
 
     Raises the exceptions of ``longshore.errors``. A column that the engine would change is an error where it is needed.
     """
