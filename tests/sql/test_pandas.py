@@ -156,6 +156,27 @@ def test_slices_strides_and_reversals() -> None:
     assert rows("SELECT s FROM masked", masked=masked) == [{"s": letter} for letter in "bdfhj"]
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array([np.inf, -np.inf]), [math.inf, -math.inf]),
+        (np.array([1.7e308, 1.7e308, -0.0]), [1.7e308, 1.7e308, -0.0]),
+        (np.array([np.inf, -np.inf, np.nan]), [math.inf, -math.inf, None]),
+        (np.array([1.0, 2.0, np.nan, 4.0])[::2], [1.0, None]),
+        (np.array([True, False, False, True])[::-1], [True, False, False, True]),
+        (np.array([True] * 7 + [False] * 4)[::3], [True, True, True, False]),
+        (np.array(["2026-01-02", "2026-01-03", "2026-01-02"], "M8[us]")[::2], [NAIVE, NAIVE]),
+        (np.array(["2026-01-02", "NaT", "NaT"], "M8[us]")[::2], [NAIVE, None]),
+        (np.array([-(2**63) + 2], "M8[ns]"), [pd.Timestamp(-(2**63) + 2)]),
+    ],
+)
+def test_nothing_is_missing_but_what_is(values: Any, expected: list[Any]) -> None:
+    """Whether anything is, a sum and a least value tell."""
+    frame = pd.DataFrame({"x": pd.Series(values)}, copy=False)
+    found = [row["x"] for row in rows("SELECT x FROM frame", frame=frame)]
+    assert list(map(repr, found)) == list(map(repr, expected))
+
+
 def test_labels_that_are_no_texts() -> None:
     levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]))
     assert rows("SELECT \"('a', 1)\" AS x FROM levels", levels=levels) == [{"x": 1}]
