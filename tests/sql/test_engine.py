@@ -66,6 +66,15 @@ def test_a_result_larger_than_the_memory_limit_spills_and_leaves_nothing() -> No
     assert not Path(".tmp").exists()
 
 
+def test_a_stream_that_spills_leaves_nothing_when_it_is_closed() -> None:
+    before = _spills()
+    query = "SELECT hash(i)::VARCHAR || 'padding' AS s FROM range(3_000_000) t(i) ORDER BY s"
+    with longshore.sql(query, return_type="arrow_stream", options={"memory_limit": "80MB", "threads": 2}) as stream:
+        assert next(stream).num_rows > 0
+        assert _spills() != before
+    assert _spills() == before
+
+
 def test_what_cannot_spill_is_an_error() -> None:
     query = "SELECT list(i) AS l FROM range(20_000_000) t(i)"
     with pytest.raises(longshore.MemoryLimitError, match=r"[Mm]emory"):
@@ -217,6 +226,18 @@ def test_a_forked_child_asks_an_engine_of_its_own() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_explain_runs_nothing(tmp_path: Path) -> None:
+    plan = longshore.sql(f"COPY (SELECT 1 AS x) TO '{tmp_path}/x.csv'", explain=True)
+    assert "CSV" in plan
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_wrong_argument_costs_no_query(tmp_path: Path) -> None:
+    with pytest.raises(longshore.InterfaceError, match="unknown return_type"):
+        longshore.sql(f"COPY (SELECT 1 AS x) TO '{tmp_path}/x.csv'", return_type="excel")  # type: ignore[call-overload]
+    assert not (tmp_path / "x.csv").exists()
 
 
 def test_explain_gives_the_plan() -> None:
