@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 import longshore
+from longshore.engine.result import SETTINGS, deliver
 
 __all__ = ["Harbour", "loaded", "same"]
 
@@ -25,7 +26,8 @@ class Harbour:
 
     def expected(self, query: str, params: Any = None) -> pa.Table:
         """Run a query over the loaded tables."""
-        return pa.RecordBatchReader.from_stream(self.engine.sql(query, params=params)).read_all()
+        relation = self.engine.sql(query, params=params)
+        return deliver(relation, return_type="arrow", options=longshore.Options(), cancel=self.engine.interrupt)
 
     def given(self, query: str, params: Any = None, **more: Any) -> pa.Table:
         """Run it over the attached databases."""
@@ -39,7 +41,7 @@ class Harbour:
 @contextmanager
 def loaded(attach: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> Iterator[Harbour]:
     """Load the tables of each database, named ``schema.table``, or ``table`` where there is no schema."""
-    engine = duckdb.connect()
+    engine = duckdb.connect(config={**SETTINGS})
     engine.execute("SET TimeZone = 'UTC'")
     for name, paths in tables.items():
         engine.execute(f"ATTACH ':memory:' AS {name}")

@@ -165,6 +165,13 @@ def test_a_value_that_cannot_be_read_is_the_sources_error(berths: str, query: st
         assert rows("SELECT count(*) AS n FROM pg.piers", {"pg": connection}) == [{"n": 7}]
 
 
+def test_an_error_of_the_engine_is_its_own(berths: str) -> None:
+    with longshore.connect(berths, autocommit=True) as connection:
+        with pytest.raises(longshore.DataError, match="Could not convert string 'ship"):
+            rows("SELECT CAST(ship AS INTEGER) FROM pg.berths", {"pg": connection})
+        assert rows("SELECT count(*) AS n FROM pg.piers", {"pg": connection}) == [{"n": 7}]
+
+
 def test_an_error_of_the_server_is_its_own(berths: str) -> None:
     with longshore.connect(berths, autocommit=True) as connection:
         connection.execute("CREATE TEMPORARY VIEW bad AS SELECT 1 / (id - 5) AS bad FROM piers")

@@ -29,6 +29,7 @@ class Loads:
         self._options = options
         self._streams: list[Stream] = []
         self._loaded = 0
+        self._stopped = False
         #: What ended a stream early. The engine reports it in words of its own.
         self.failure: BaseException | None = None
 
@@ -48,11 +49,13 @@ class Loads:
 
     def close(self) -> None:
         """End what still streams."""
+        self._stopped = True
         for stream in self._streams:
             stream.close()
 
     def cancel(self) -> None:
         """Stop what still streams, from any thread."""
+        self._stopped = True
         for stream in self._streams:
             stream.cancel()
 
@@ -81,7 +84,7 @@ class Loads:
         if types != [column.type for column in columns]:
             stream.close()
             return None
-        schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+        schema = pa.schema([column.field for column in columns])
         batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches(stream))
         return pa.RecordBatchReader.from_batches(schema, batches)
 
@@ -94,7 +97,9 @@ class Loads:
             try:
                 yield from stream
             except Exception as error:
-                self.failure = error
+                # What was stopped from outside has not failed.
+                if not self._stopped:
+                    self.failure = error
                 raise
 
     def _table(self, one: Read, source: Source) -> pa.Table:

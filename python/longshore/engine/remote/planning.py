@@ -12,7 +12,7 @@ from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.filters import conditions
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.pieces import Piece, named_in, pieces, remaining
-from longshore.engine.remote.references import Reference, in_tokens, in_trees, is_table_statement, quoted, read_once
+from longshore.engine.remote.references import Reference, in_tokens, in_trees, is_table_statement, read_once
 from longshore.engine.remote.text import Edit, Tokens, edited, parsed, tokens
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.engine.remote.whole import Result, checked, stub, write
@@ -200,8 +200,7 @@ class _Planner:
 
 def _renamed(read: Read, columns: Sequence[Result]) -> str:
     """Give a source's answer the names that the engine would give."""
-    items = ", ".join(f"{quoted(column.read)} AS {quoted(column.name)}" for column in columns)
-    return f"SELECT {items} FROM {read.name}"
+    return f"SELECT {', '.join(column.sql for column in columns)} FROM {read.name}"
 
 
 def _refuse_twins(reference: Reference, columns: Sequence[Column]) -> None:

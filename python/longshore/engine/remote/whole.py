@@ -49,6 +49,19 @@ class Result:
     type: pa.DataType | None
     #: Whether the source has to be asked for that type, as its own may be another.
     asked: bool = False
+    #: Whether it is an integer of the engine's 128 bits, which Arrow has as decimals.
+    huge: bool = False
+
+    @property
+    def field(self) -> pa.Field:
+        """Its field, as the engine's results have it."""
+        return pa.field(self.name, self.type, metadata={"native_type": "hugeint"} if self.huge else None)
+
+    @property
+    def sql(self) -> str:
+        """Make of the source's column what the engine's would be, in the engine's SQL."""
+        read = quoted(self.read)
+        return f"{f'CAST({read} AS HUGEINT)' if self.huge else read} AS {quoted(self.name)}"
 
 
 def write(tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params) -> Written:
@@ -99,7 +112,7 @@ def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> R
     arrow = pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(described)
     if arrow is None or not _reckoned(of, described, scale=int(number[2]) if number else None):
         raise Unsafe
-    return Result(read, name, arrow, asked=not plain)
+    return Result(read, name, arrow, asked=not plain, huge=described == "HUGEINT")
 
 
 def _reckoned(of: Type, described: str, *, scale: int | None) -> bool:
