@@ -6,7 +6,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The slots of a one-dimensional array of objects, whose memory stays where it is meanwhile.
+/// The slots of a one-dimensional array of objects, whose memory stays where it is meanwhile: NumPy moves it only for
+/// `resize(refcheck=False)`, with which the caller vouches that nobody else knows it.
 pub(crate) struct Slots<'py> {
     py: Python<'py>,
     first: *const u8,
