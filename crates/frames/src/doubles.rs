@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{Decimal128Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -84,6 +84,20 @@ pub(crate) fn integers(decimals: &PrimitiveArray<Decimal128Type>) -> Result<Arra
     Ok(Arc::new(PrimitiveArray::<Int64Type>::new(values.into(), decimals.nulls().cloned())))
 }
 
+/// The doubles nearest to `decimals`.
+pub(crate) fn doubles(decimals: &PrimitiveArray<Decimal128Type>, scale: i8) -> PrimitiveArray<Float64Type> {
+    if !(0..=EXACT_POWERS).contains(&scale) {
+        return decimals.unary(|value| nearest(value, scale));
+    }
+    let power = 10_f64.powi(i32::from(scale));
+    decimals.unary(|value| match i64::try_from(value) {
+        // By way of 64 bits, which the processor converts itself.
+        #[allow(clippy::cast_precision_loss, reason = "it has a double of its own")]
+        Ok(small) if u128::from(small.unsigned_abs()) <= EXACT_INTEGERS => small as f64 / power,
+        _ => parsed(&value, scale),
+    })
+}
+
 /// The double nearest to `value` / 10 ^ `scale`.
 pub(crate) fn nearest(value: i128, scale: i8) -> f64 {
     if value.unsigned_abs() <= EXACT_INTEGERS && (0..=EXACT_POWERS).contains(&scale) {
@@ -108,7 +122,6 @@ mod tests {
     use std::collections::HashMap;
 
     use arrow_array::cast::AsArray;
-    use arrow_array::types::Float64Type;
     use arrow_array::{ArrayRef, Decimal128Array};
     use longshore_core::Kind;
 
@@ -128,6 +141,8 @@ mod tests {
         ] {
             assert_eq!(nearest(value, scale).to_bits(), f64::to_bits(expected), "{value} {scale}");
             assert_eq!(nearest_of_wide(i256::from_i128(value), scale).to_bits(), f64::to_bits(expected));
+            let many = doubles(&PrimitiveArray::from_iter_values([value]), scale);
+            assert_eq!(many.value(0).to_bits(), f64::to_bits(expected), "{value} {scale}");
         }
         let wide = i256::from_string("123456789012345678901234567890123456789012345").unwrap();
         assert_eq!(nearest_of_wide(wide, 2).to_bits(), 1.234_567_890_123_456_8e42_f64.to_bits());

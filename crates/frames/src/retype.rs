@@ -65,10 +65,7 @@ fn retyped(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, Fault> {
         (DataType::Map(entries, sorted), _) => map(array.as_map(), entries, *sorted),
         (DataType::Int64, DataType::Decimal128(_, 0)) => doubles::integers(array.as_primitive()),
         (DataType::Float64, DataType::Decimal128(_, scale)) => {
-            let decimals = array.as_primitive::<Decimal128Type>();
-            let doubles: PrimitiveArray<Float64Type> =
-                decimals.unary(|value| doubles::nearest(value, *scale));
-            Ok(Arc::new(doubles))
+            Ok(Arc::new(doubles::doubles(array.as_primitive::<Decimal128Type>(), *scale)))
         }
         (DataType::Float64, DataType::Decimal256(_, scale)) => {
             let decimals = array.as_primitive::<Decimal256Type>();
