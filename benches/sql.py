@@ -1,0 +1,123 @@
+"""SQL over Parquet files and DataFrames beside the peers: `python -m benches.sql`.
+
+Each engine runs a section in a process of its own; the medians of its rounds are printed and kept in benches/results.
+The limit of an export is DuckDB's own into Arrow; every other figure is compared with DuckDB into pandas.
+
+    python -m benches.sql --sections exports --engines "longshore, pandas" chDB
+"""
+
+import argparse
+import datetime as dt
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+from benches.markdown import Goal, cell, table
+from benches.read import RESULTS, machine
+from benches.sql_measure import SECTIONS
+from benches.sql_peers import ENGINES
+
+OURS, DUCKDB, ARROW, CHDB = "longshore, pandas", "DuckDB .df()", "DuckDB .to_arrow_table()", "chDB"
+#: Which engines a section has: those that make a DataFrame, and what limits them.
+ENGINES_OF = {
+    "exports": [engine.name for engine in ENGINES],
+    "queries": [OURS, DUCKDB, CHDB, "Polars"],
+    "operations": [OURS, DUCKDB, CHDB, "Polars", "pandas"],
+    "fixed": [OURS, DUCKDB],
+}
+ROWS = {"exports": [5_000_000], "queries": [1_000_000], "operations": [100_000, 1_000_000, 10_000_000], "fixed": [10]}
+
+Figures = dict[str, dict[str, float | None]]
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sections", nargs="*", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--engines", nargs="*", help="engines by name; all by default")
+    parser.add_argument("--rows", nargs="*", type=int, help="rows of hits or of the frames")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    file = RESULTS / "sql.json"
+    # Sections are measured apart; what was not asked for stays as it was.
+    report: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    for section in arguments.sections:
+        for rows in arguments.rows or ROWS[section]:
+            names = [name for name in ENGINES_OF[section] if not arguments.engines or name in arguments.engines]
+            report[f"{section}, {rows:,} rows"] = {
+                "date": dt.datetime.now(dt.UTC).date().isoformat(),
+                "machine": machine(),
+                "command": f"python -m benches.sql --sections {section} --rows {rows} --rounds {arguments.rounds}",
+                "seconds": {name: measured(section, name, rows, arguments.rounds) for name in names},
+            }
+    RESULTS.mkdir(exist_ok=True)
+    file.write_text(json.dumps(report, indent=2) + "\n")
+    print("\n".join(line for title, part in report.items() for line in shown(title, part)))
+
+
+def measured(section: str, engine: str, rows: int, rounds: int) -> dict[str, float | None]:
+    """Run one engine's section; one that ends its process has no figures."""
+    sys.stderr.write(f"{section}, {rows:,} rows: {engine}\n")
+    command = [sys.executable, "-W", "ignore", "-m", "benches.sql_measure", section, engine, str(rows), str(rounds)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if run.returncode:
+        return {}
+    figures: dict[str, float | None] = json.loads(run.stdout.splitlines()[-1])
+    return figures
+
+
+def shown(title: str, part: dict[str, Any]) -> list[str]:
+    """Return one section's table, with what was to be reached below it."""
+    seconds: Figures = part["seconds"]
+    engines = list(seconds)
+    tasks = list(dict.fromkeys(task for figures in seconds.values() for task in figures))
+    lines = [[task, *(cell(seconds[engine].get(task), digits=4) for engine in engines)] for task in tasks]
+    heads = [f"{title}: seconds", *engines]
+    return [
+        f"{part['date']}, {part['machine']}: `{part['command']}`",
+        "",
+        *table(heads, lines, texts=1),
+        *map(str, goals(title, seconds)),
+        "",
+    ]
+
+
+def goals(title: str, seconds: Figures) -> list[Goal]:
+    """Return what a section was to reach, where both sides were measured."""
+    ours, duckdb, arrow, chdb = (seconds.get(name, {}) for name in (OURS, DUCKDB, ARROW, CHDB))
+    match title.partition(",")[0]:
+        case "exports":
+            limits = [Goal(f"{task} over DuckDB to Arrow", ratio(ours, arrow, task), at_most=1.25) for task in ours]
+            return limits + [Goal(f"{task} over chDB", ratio(ours, chdb, task), at_most=1) for task in ours]
+        case "queries":
+            return [
+                Goal("geometric mean over DuckDB", mean_ratio(ours, duckdb), at_most=1.03),
+                Goal("geometric mean over chDB", mean_ratio(ours, chdb), at_most=1),
+            ]
+        case "operations":
+            pandas = seconds.get("pandas", {})
+            ahead = [all((ratio(ours, other, task) or 2) < 1 for other in (chdb, pandas)) for task in ours]
+            return [Goal("operations ahead of chDB and pandas", sum(ahead), at_least=11)]
+        case _:
+            task = next(iter(ours), "")
+            mine, theirs = ours.get(task), duckdb.get(task)
+            above = (mine - theirs) * 10 if mine is not None and theirs is not None else None
+            return [Goal("milliseconds of one query above DuckDB's own", above, at_most=1)]
+
+
+def ratio(ours: dict[str, float | None], theirs: dict[str, float | None], task: str) -> float | None:
+    """Return a figure over another's."""
+    mine, other = ours.get(task), theirs.get(task)
+    return mine / other if mine is not None and other else None
+
+
+def mean_ratio(ours: dict[str, float | None], theirs: dict[str, float | None]) -> float | None:
+    """Return the geometric mean over the tasks that both can do."""
+    ratios = [value for task in ours if (value := ratio(ours, theirs, task)) is not None]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+if __name__ == "__main__":
+    main()
