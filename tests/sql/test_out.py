@@ -109,6 +109,31 @@ def test_streams(case: Case, nulls: str) -> None:
     assert values(column) == expected(case.in_pandas or case.held, nulls)
 
 
+def test_texts_beside_what_else_has_offsets() -> None:
+    query = """
+        SELECT 'a' AS text, ['x', NULL] AS texts, [true, NULL] AS flags, '01'::BIT AS bits, 'x'::BLOB AS bytes,
+               MAP {'k': [1]} AS map, {'s': 'y'} AS struct, union_value(t := 'z') AS either, 12::BIGNUM AS number,
+               '{}'::JSON AS json, ['b']::ENUM('b')[] AS labels, [5::HUGEINT] AS wide
+    """
+    (row,) = sql(query).astype(object).to_dict("records")
+    assert row == {
+        "text": "a",
+        "texts": ["x", None],
+        "flags": [True, None],
+        "bits": "01",
+        "bytes": b"x",
+        "map": {"k": [1]},
+        "struct": {"s": "y"},
+        "either": "z",
+        "number": "12",
+        "json": "{}",
+        "labels": ["b"],
+        "wide": [5],
+    }
+    # What is asked for in Arrow has the engine's own offsets.
+    assert str(sql(query, return_type="arrow").schema.field("text").type) == "string"
+
+
 def test_nanoseconds_stay() -> None:
     query = "SELECT '2200-12-31 23:59:59.123456789'::TIMESTAMP_NS AS c"
     (moment,) = sql(query)["c"]

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from longshore import _core
+from longshore.frames import ColumnsTarget, Target
 from longshore.options import Options
 from longshore.reading import frame_for, policy, whole
 from longshore.stream import Stream
 
-__all__ = ["SETTINGS", "ArrowStreamable", "deliver"]
+__all__ = ["SETTINGS", "ArrowStreamable", "deliver", "keeps_texts"]
 
 #: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
 #: and JSON cannot be told from bytes and text.
@@ -21,6 +22,11 @@ class ArrowStreamable(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Have the query run, and hand its rows over."""
+
+
+def keeps_texts(frame: Target | None) -> bool:
+    """Tell whether a frame takes texts as they lie, if they have offsets of 64 bits."""
+    return isinstance(frame, ColumnsTarget) and frame.arrow_strings and frame.backend != "pyarrow"
 
 
 def deliver(

@@ -9,7 +9,7 @@ from longshore.engine.connections import with_connections
 from longshore.engine.failures import with_columns
 from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
-from longshore.engine.result import deliver
+from longshore.engine.result import deliver, keeps_texts
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.errors import InterfaceError, ProgrammingError
@@ -93,6 +93,8 @@ def _local(
     if result is None or isinstance(result, str):
         session.close()
         return result
+    if keeps_texts(frame_for(way["return_type"], way["dtype_backend"])) and "VARCHAR" in result.types:
+        session.widen_texts()
 
     def cancel() -> None:
         session.cancel()

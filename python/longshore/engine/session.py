@@ -1,5 +1,6 @@
 """One query's connection to DuckDB, and the tables that it sees."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -90,6 +91,12 @@ class Session:
         self._connection = shared.connection()
         for name, data in self._tables.items():
             self._connection.register(name, data)
+
+    def widen_texts(self) -> None:
+        """Have texts exported with offsets of 64 bits, as pandas keeps them."""
+        # An older engine has this setting for all its sessions at once: there, the offsets are widened on the way out.
+        with contextlib.suppress(duckdb.Error):
+            self._connection.execute("SET SESSION arrow_large_buffer_size = true")
 
     def cancel(self) -> None:
         """Stop what runs, from any thread."""
