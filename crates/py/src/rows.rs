@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use longshore_core::Error;
 use longshore_frames::byte_array;
 use longshore_postgres::native_name;
-use longshore_rows::{Column, Field, Form, Layout, Leaf, Mismatch, Rows, Unit, block, plan};
+use longshore_rows::{Column, Field, Form, Layout, Leaf, Mismatch, Rows, Step, Unit, block, plan};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -16,8 +16,7 @@ type PyField = (char, usize, usize, Option<(String, i64)>, Vec<(char, usize, usi
 /// Which column of a statement goes into which field of a dtype, and how.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Plan {
-    columns: Vec<Column>,
-    fields: Vec<Field>,
+    steps: Vec<Step>,
     /// The bytes of a record; `None` where each column is an array of its own.
     size: Option<usize>,
 }
@@ -45,7 +44,7 @@ impl Plan {
             ))));
         }
         match plan(&columns, &fields) {
-            Ok(_) => Ok(Py::new(py, Self { columns, fields, size })?.into_any()),
+            Ok(steps) => Ok(Py::new(py, Self { steps, size })?.into_any()),
             Err(Mismatch::Field(index)) => Ok(index.into_pyobject(py)?.into_any().unbind()),
             Err(Mismatch::Count(fields, columns)) => {
                 Err(raise(Error::internal(format!("{fields} fields for {columns} columns"))))
@@ -54,12 +53,10 @@ impl Plan {
     }
 
     /// No rows yet, but room for as many as may come.
-    fn rows(&self, expected: u64) -> PyResult<PyRows> {
-        let steps = plan(&self.columns, &self.fields)
-            .map_err(|_| raise(Error::internal("a plan has been made that does not fit")))?;
-        let mut rows = Rows::new(steps, self.size);
+    fn rows(&self, expected: u64) -> PyRows {
+        let mut rows = Rows::new(self.steps.clone(), self.size);
         rows.expect(expected);
-        Ok(PyRows(Arc::new(Mutex::new(rows))))
+        PyRows(Arc::new(Mutex::new(rows)))
     }
 }
 

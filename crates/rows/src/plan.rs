@@ -1,5 +1,7 @@
 //! Which field takes which column, and how.
 
+use std::sync::Arc;
+
 use crate::native::Class;
 use crate::scale::{Rest, Scale};
 use crate::step::{Action, Step};
@@ -128,7 +130,7 @@ fn void(class: Class, field: &Field) -> Option<Action> {
 }
 
 /// What a field holds for NULL: asyncpg-rkt's values.
-fn null(action: Action, field: &Field) -> Box<[u8]> {
+fn null(action: Action, field: &Field) -> Arc<[u8]> {
     let least = |size: usize| {
         let mut bytes = vec![0; size];
         if cfg!(target_endian = "little") {

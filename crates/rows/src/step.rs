@@ -1,5 +1,7 @@
 //! One cell -> one field.
 
+use std::sync::Arc;
+
 use crate::Fault;
 use crate::scale::{Rest, Scale};
 use crate::text::characters;
@@ -50,13 +52,13 @@ pub(crate) enum Action {
 }
 
 /// One column on its way into one field.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Step {
     pub(crate) action: Action,
     pub(crate) offset: usize,
     pub(crate) size: usize,
     /// What the field holds for NULL.
-    pub(crate) null: Box<[u8]>,
+    pub(crate) null: Arc<[u8]>,
     /// A value was shorter than the field.
     shorter: bool,
     /// A value filled the field and ended in a zero byte.
@@ -65,7 +67,7 @@ pub struct Step {
 }
 
 impl Step {
-    pub(crate) fn new(action: Action, offset: usize, size: usize, null: Box<[u8]>) -> Self {
+    pub(crate) fn new(action: Action, offset: usize, size: usize, null: Arc<[u8]>) -> Self {
         Self { action, offset, size, null, shorter: false, zero_ended: false, bits: None }
     }
 
