@@ -23,11 +23,17 @@ const ROOM: usize = 64 << 10;
 /// A result that has brought this much is long.
 const LONG: usize = 1 << 20;
 
-/// The same where it is expected to be: as the one before it was.
-const EXPECTED_LONG: usize = 64 << 10;
+/// The same where it is expected to be, as the one before it was: the first piece has come.
+const EXPECTED_LONG: usize = 8 << 10;
 
-/// The last bytes of an expected result, which come piece by piece: more than what patience waits for.
-const LAST: usize = 160 << 10;
+/// From here on, an expected result is worth it.
+const WORTH: usize = 96 << 10;
+
+/// What patience waits for at most.
+const MOST: usize = 128 << 10;
+
+/// What it waits for at least: a server sends half of it at a time.
+const LEAST: usize = 16 << 10;
 
 /// The buffer between a transport and asyncpg's protocol.
 #[pyclass(frozen, module = "longshore._core")]
@@ -48,9 +54,10 @@ struct State {
     description: Option<Py<PyDescription>>,
     /// asyncpg's `data_received`; `None` once the connection is lost.
     receive: Option<Py<PyAny>>,
-    /// Told true where much is still to come, and false when no more is.
+    /// Told how much to wait for at once where much is still to come, and 0 when no more is.
     patience: Option<Py<PyAny>>,
-    patient: bool,
+    /// What it has been told.
+    patient: usize,
     /// Bytes of this exchange.
     received: usize,
     /// Bytes that it may have in all; 0 where nobody knows.
@@ -81,7 +88,7 @@ impl Port {
             description: None,
             receive: Some(receive),
             patience: Some(patience),
-            patient: false,
+            patient: 0,
             received: 0,
             expected: 0,
             threshold: 0,
@@ -133,7 +140,7 @@ impl Port {
         state.rows = Some(rows.shared());
         state.received = 0;
         state.expected = expected;
-        state.threshold = if expected > LAST { EXPECTED_LONG } else { LONG };
+        state.threshold = if expected > WORTH { EXPECTED_LONG } else { LONG };
         true
     }
 
@@ -146,7 +153,7 @@ impl Port {
     /// Patience has brought too little: it is over until as much has come again as makes a result long.
     fn hurry(&self) {
         let mut state = self.state();
-        state.patient = false;
+        state.patient = 0;
         state.expected = 0;
         state.threshold = state.received + LONG;
     }
@@ -213,20 +220,31 @@ impl State {
         Ok(())
     }
 
-    /// Whether the transport should wait for more at once, where that has changed, and who is to be told.
-    fn patience(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, bool)> {
-        let is_last = self.expected > 0 && self.received + LAST >= self.expected;
-        let patient = self.rows.is_some() && self.received >= self.threshold && !is_last;
+    /// How much the transport should wait for at once, where that has changed, and who is to be told.
+    fn patience(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, usize)> {
+        let patient = self.worth_waiting_for();
         if patient == self.patient {
             return None;
         }
         self.patient = patient;
-        if is_last {
+        if patient == 0 {
             // If more comes than was expected, it is long anew.
             self.expected = 0;
             self.threshold = self.received + LONG;
         }
         self.patience.as_ref().map(|patience| (patience.clone_ref(py), patient))
+    }
+
+    /// Half of what is expected, so that an end which was foreseen waits for nothing; 0 where that is little.
+    fn worth_waiting_for(&self) -> usize {
+        if self.rows.is_none() || self.received < self.threshold {
+            return 0;
+        }
+        if self.expected == 0 {
+            return MOST;
+        }
+        let half = self.expected.saturating_sub(self.received) / 2;
+        if half < LEAST { 0 } else { half.min(MOST) }
     }
 
     /// Keeps the rows among what has come; gives the other bytes.

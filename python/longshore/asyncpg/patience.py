@@ -9,9 +9,6 @@ from longshore import _core
 
 __all__ = ["Patience"]
 
-# What the loop is woken for. A server sends 8 KB at a time.
-_BYTES = 128 << 10
-
 # How long less may lie there. Loops count in milliseconds.
 _SECONDS = 0.001
 
@@ -21,7 +18,8 @@ _TCP = {socket.AF_INET, socket.AF_INET6}
 class Patience:
     """Has the loop woken for a good amount at once (``SO_RCVLOWAT``), and never for longer than a millisecond.
 
-    Every tick in which nothing has come ends it; the kernel then tells of what lies there at once.
+    A server sends 8 KB at a time. Every tick in which nothing has come ends it; the kernel then tells of what lies
+    there at once.
     """
 
     __slots__ = ("_loop", "_seen", "_socket", "_timer", "_transport", "core")
@@ -39,15 +37,11 @@ class Patience:
         self._timer: asyncio.TimerHandle | None = None
         self._seen = 0
 
-    def change(self, patient: bool) -> None:  # noqa: FBT001  the core calls it
-        """Begin or end."""
-        if patient:
-            self._begin()
-        else:
+    def change(self, size: int) -> None:
+        """Wait for so many bytes; with 0, for any."""
+        if size == 0:
             self._end()
-
-    def _begin(self) -> None:
-        if self._timer is None and self._set(_BYTES):
+        elif self._set(size) and self._timer is None:
             self._watch()
 
     def _watch(self) -> None:
