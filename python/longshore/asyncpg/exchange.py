@@ -164,8 +164,8 @@ class Exchange:
                 self._port.keep_none()
             if not statement._init_types():
                 statement._init_codecs()
-                if not self._connection._config.statement_cache_size:
-                    # As asyncpg does, for poolers: it is parsed once more with its arguments.
+                if not self._connection._config.statement_cache_size and hasattr(statement, "mark_unprepared"):
+                    # As asyncpg does, for poolers, in its later versions: it is parsed once more with its arguments.
                     statement.mark_unprepared()
                 return description.message()
             # asyncpg looks up the types of arguments.
