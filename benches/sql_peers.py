@@ -46,10 +46,10 @@ def _duckdb(method: str) -> Engine:
     def run(query: str, tables: dict[str, Any]) -> Any:
         import duckdb
 
-        with duckdb.connect() as connection:
-            for name, table in tables.items():
-                connection.register(name, table)
-            return getattr(connection.sql(query), method)()
+        # The connection that the module keeps: a new one would cost more than a small query.
+        for name, table in tables.items():
+            duckdb.register(name, table)
+        return getattr(duckdb.sql(query), method)()
 
     def export(file: Path, columns: str, rows: int | None) -> Any:
         return run(_select(columns, f"'{file}'", rows), {})
@@ -60,7 +60,7 @@ def _duckdb(method: str) -> Engine:
 def _chdb(query: str, tables: dict[str, Any]) -> Any:
     chdb = importlib.import_module("chdb")
     for name in tables:
-        query = re.sub(rf"\b(FROM|JOIN) {name}\b", rf"\1 Python({name})", query)
+        query = re.sub(rf"\b(FROM|JOIN) {name}\b", rf"\1 Python({name}) AS {name}", query)
     # It looks for variables of its callers.
     locals_ = dict(tables)
     return eval("query_of(text, 'DataFrame')", {"query_of": chdb.query, "text": query, **locals_})  # noqa: S307
