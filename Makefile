@@ -54,11 +54,12 @@ lint: $(VENV)/.longshore ## check format, lints, types and stubs
 	MYPYPATH=python $(VENV)/bin/mypy --strict -p longshore -p tests -p benches
 	cd $(VENV) && bin/python -m mypy.stubtest longshore._core
 
-bench: $(VENV)/.longshore $(VENV)/.group-bench ## measure reading beside its peers
+bench: $(VENV)/.longshore $(VENV)/.group-bench ## measure reading and SQL beside their peers
 	$(VENV)/bin/python -m benches.read
 	$(VENV)/bin/python -m benches.read --source mariadb
 	$(VENV)/bin/python -m benches.read --source sqlite
 	$(VENV)/bin/python -m benches.parallel
+	$(VENV)/bin/python -m benches.sql
 
 fuzz: $(VENV)/bin/cargo-fuzz ## fuzz each wire decoder for FUZZ_SECONDS (60)
 	@set -e; for target in $$($(VENV)/bin/cargo-fuzz fuzz list); do \
