@@ -34,10 +34,11 @@ test-python: $(VENV)/.longshore
 	$(VENV)/bin/python $(PYTEST) tests
 
 # MySQL's results reach the same frames as PostgreSQL's, which are tested here, and SQLite's writes come from the same.
+# asyncpg 0.27 waits without end for its ROLLBACK on a connection that a garbled message has ended.
 test-oldest: $(OLDEST)/.longshore
 	$(OLDEST)/bin/python $(PYTEST) tests --ignore=tests/mysql --ignore=tests/sqlite/test_writing.py \
 		--ignore=tests/sqlite/test_batches.py \
-		--deselect=tests/test_cuts.py --deselect=tests/writing/test_faults.py
+		--deselect=tests/test_cuts.py --deselect=tests/writing/test_faults.py --deselect=tests/asyncpg/test_cuts.py
 
 # The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
 doctest: $(VENV)/.longshore
