@@ -245,7 +245,18 @@ def scheme_of(conn: object) -> str:
         source(conn)
         return "sqlite"
     parts = target(conn)
-    return (parts.scheme if parts.url is None else parts.url.partition("://")[0]).lower()
+    scheme = parts.scheme if parts.url is None else _scheme(parts.url)
+    if not scheme:
+        hint = "write it as postgresql://user@host:5432/database"
+        message = f'the connection is not a URL: it has no "://"\nHint: {hint}'
+        raise InterfaceError(message, hint=hint)
+    return scheme.lower()
+
+
+def _scheme(url: str) -> str:
+    """Give a URL's scheme; none for another text, all of which may be a secret."""
+    scheme, separator, _ = url.partition("://")
+    return scheme if separator else ""
 
 
 class Target(NamedTuple):
@@ -280,7 +291,7 @@ def target(conn: object) -> Target:
     asked at each connect.
     """
     if isinstance(conn, str):
-        return Target(_utf8(conn, "the URL"), conn.partition("://")[0], {}, None)
+        return Target(_utf8(conn, "the URL"), _scheme(conn), {}, None)
     if not isinstance(conn, Mapping):
         message = f"conn is a URL or a dict of keywords, not {type(conn).__name__}"
         raise InterfaceError(message)

@@ -3,6 +3,7 @@
 import itertools
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -76,3 +77,8 @@ def test_a_query_reads_the_same_of_all_columns_and_of_those_it_mentions() -> Non
         assert sorted(map(repr, rows(query, t=pruned))) == sorted(map(repr, expected))
         same += 1
     assert same > len(selects)
+
+
+def test_a_sample_is_no_obstacle() -> None:
+    frame = pd.DataFrame({"a": range(20_000), "s": ["x"] * 20_000})
+    assert rows("SELECT count(a) AS n FROM t USING SAMPLE 10 ROWS", t=frame) == [{"n": 10}]

@@ -233,3 +233,23 @@ def test_wrong_arguments_are_refused(url: str, harbour: str, arguments: dict[str
         longshore.write_sql(TABLE, f"{harbour}.t", url, **arguments)
     with pytest.raises(longshore.ProgrammingError):
         rows(url, f"{harbour}.t")
+
+
+def test_texts_of_numpy_keep_zeros_within() -> None:
+    from longshore.frames.from_numpy import table
+
+    given = {"s": np.array(["a\0b", "c"]), "b": np.array([b"\0x", b"y"])}
+    assert table(given, longshore.Options()).to_pydict() == {"s": ["a\0b", "c"], "b": [b"\0x", b"y"]}
+
+
+@pytest.mark.parametrize(
+    ("moments", "told"),
+    [
+        (np.array(["1970-01-01T00:00:25"], "M8[25s]"), "Arrow has no type for"),
+        (np.array([50], "m8[10ms]"), "Arrow has no type for"),
+        (np.array(["NaT", "23520412-02-10"], "M8[D]"), "row 1: the day 23520412-02-10"),
+    ],
+)
+def test_moments_of_numpy_that_arrow_would_change_are_refused(moments: Any, told: str) -> None:
+    with pytest.raises(longshore.DataError, match=told):
+        longshore.write_sql({"d": moments}, "moments", "sqlite:///:memory:")

@@ -47,7 +47,9 @@ def mentions(serialized: str) -> frozenset[str] | None:
 
 
 def _is_open(node: Mapping[str, Any]) -> bool:
-    if {node.get("class"), node.get("type"), node.get("ref_type")} & _OPEN:
+    # The type of a sample's size is an object.
+    kinds = (node.get("class"), node.get("type"), node.get("ref_type"))
+    if any(isinstance(kind, str) and kind in _OPEN for kind in kinds):
         return True
     # Names of a table's columns from the first on.
     return node.get("function_name") in _BY_TEXT or bool(node.get("column_name_alias"))

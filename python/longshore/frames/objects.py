@@ -65,6 +65,9 @@ class Column:
 def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
     """Give the field and the array of a NumPy array, masked or not; a NaN stays one."""
     plain, mask = native(np.ma.getdata(values)), np.ma.getmaskarray(values)
+    if plain.dtype.kind in "SU":
+        # pyarrow ends such a text at its first zero.
+        plain = plain.astype(object)
     if plain.dtype == object:
         plain = plain.copy()
         plain[mask] = None
@@ -73,7 +76,19 @@ def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
     kind = _data_type(plain, name)
     if plain.dtype.kind in "mM":
         mask = mask | np.isnat(plain)
+    if pa.types.is_date32(kind):
+        _refuse_far_days(plain, mask, name)
     return pa.field(name, kind), pa.array(plain, type=kind, mask=mask)
+
+
+def _refuse_far_days(days: Any, mask: Any, name: str) -> None:
+    """Refuse days that Arrow's 32 bits do not hold; pyarrow would wrap them."""
+    numbers = np.where(mask, 0, days.view("i8"))
+    strange = np.flatnonzero(numbers != numbers.astype(np.int32))
+    if len(strange):
+        row = int(strange[0])
+        message = f"column {name!r}, row {row}: the day {days[row]} is beyond what Arrow's dates hold"
+        raise DataError(message, column=name, row=row)
 
 
 def _of_numpy(values: Any, kind: Any, *, nan_is_null: bool) -> Any:
@@ -100,6 +115,9 @@ def native(values: Any) -> Any:
 
 
 def _data_type(values: Any, name: str) -> Any:
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "mM" and np.datetime_data(values.dtype)[1] != 1:
+        # A multiple of a unit, whose numbers pyarrow takes for the unit's.
+        raise _no_type(values, name)
     try:
         if getattr(values.dtype, "kind", "") in "biufmM" and isinstance(values.dtype, np.dtype):
             return pa.from_numpy_dtype(values.dtype)

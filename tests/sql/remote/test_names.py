@@ -180,3 +180,10 @@ def test_sqlite_names(tmp_path: Path) -> None:
             assert one('SELECT id FROM lite.MAIN."odd table" WHERE id = 1', attach) == 1
         assert one("SELECT id FROM lite.aux.t", {"lite": connection}) == 5
     connection.close()
+
+
+@pytest.mark.parametrize("url", ["host=127.0.0.1 user=me password=hidden", "me:hidden@127.0.0.1/db"])
+def test_what_is_no_url_is_not_shown(url: str) -> None:
+    with pytest.raises(longshore.InterfaceError, match="not a URL") as caught:
+        longshore.sql("SELECT * FROM pg.t", attach={"pg": url})
+    assert "hidden" not in str(caught.value)

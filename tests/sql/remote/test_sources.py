@@ -230,3 +230,12 @@ def test_a_connection_in_a_variable(berths: str) -> None:
         table = pa.table({"a": [1], "b": [2]})
         named = longshore.sql("SELECT a, harbour.b FROM berth AS harbour", return_type="arrow", berth=table)
         assert named.to_pylist() == [{"a": 1, "b": 2}]
+
+
+@pytest.mark.parametrize("query", ["SELECT id FROM lite.o", "SELECT id // 1 AS id FROM lite.o"])
+def test_a_connection_of_sqlite3_is_read_by_its_own_thread(query: str) -> None:
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE o (id INTEGER) STRICT")
+        connection.execute("INSERT INTO o VALUES (1), (2)")
+    assert rows(query, {"lite": connection}) == [{"id": 1}, {"id": 2}]
+    connection.close()

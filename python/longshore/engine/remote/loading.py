@@ -37,7 +37,10 @@ class Loads:
         """Give each read's name and its rows, as what the engine scans."""
         # Streams last: a table that cannot be loaded then leaves none behind.
         users = Counter(sources[one.source].identity for one in reads)
-        alone = {one.name: one.once and users[sources[one.source].identity] == 1 for one in reads}
+        alone = {
+            one.name: one.once and users[sources[one.source].identity] == 1 and not sources[one.source].stays
+            for one in reads
+        }
         for one in sorted(reads, key=lambda one: alone[one.name]):
             source = sources[one.source]
             if not one.typed:
@@ -85,7 +88,9 @@ class Loads:
             stream.close()
             return None
         schema = pa.schema([column.field for column in columns])
-        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches(stream))
+        # The engine's threads ask for what is streamed.
+        rows = list(self._batches(stream)) if source.stays else self._batches(stream)
+        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def _stream(self, one: Read, source: Source) -> pa.RecordBatchReader:

@@ -1,6 +1,7 @@
 """An attached database: how it is asked, and what it is found to have."""
 
 import contextlib
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -60,6 +61,11 @@ class Source:
     def opens(self) -> bool:
         """Whether a read may open further connections: of a URL, where it is alone."""
         return isinstance(self._given, str | Mapping) and not self.one_moment
+
+    @property
+    def stays(self) -> bool:
+        """Whether it answers this thread alone, as Python's own connections to SQLite do."""
+        return isinstance(self._given, sqlite3.Connection)
 
     def table(self, parts: tuple[str, ...]) -> Table:
         """Look a table up; raises ``ProgrammingError`` where there is none."""
