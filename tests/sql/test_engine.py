@@ -264,3 +264,18 @@ def test_nothing_of_the_engine_is_imported_before_it_is_asked_for() -> None:
     code = "import sys, longshore; print({'duckdb', 'sqlglot', 'pyarrow', 'pandas'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("options", [None, {"threads": 1}])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) AS n FROM a LEFT JOIN b ON a.id = b.id AND b.closed IS NULL WHERE b.id IS NULL",
+        "SELECT count(*) AS n FROM b RIGHT JOIN a ON a.id = b.id AND b.closed IS NULL WHERE b.id IS NULL",
+        "SELECT count(*) AS n FROM a LEFT JOIN (FROM b WHERE closed IS NULL) AS b ON a.id = b.id WHERE b.id IS NULL",
+    ],
+)
+def test_an_anti_join_loses_no_condition(query: str, options: Any) -> None:
+    a = pa.table({"id": range(2000)})
+    b = pa.table({"id": range(2000), "closed": [None if number % 2 else 1.0 for number in range(2000)]})
+    assert rows(query, a=a, b=b, options=options) == [{"n": 1000}]
