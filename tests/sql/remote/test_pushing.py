@@ -120,6 +120,13 @@ def test_queries_that_stay_with_the_engine(held: Harbour, query: str) -> None:
     assert WHOLE not in asked(held, query)
 
 
+@pytest.mark.parametrize("test", ["num > 1", "NUM > 1", '"num" > 1 AND count(*) > 0'])
+def test_having_prefers_an_outputs_name(held: Harbour, lite: Harbour, test: str) -> None:
+    query = f"SELECT word, count(*) AS num FROM {{}} GROUP BY word, {{}}.num HAVING {test}"
+    assert WHOLE not in asked(held, query.format("pg.docks.hostile", "hostile"))
+    assert WHOLE not in asked(lite, query.format("lite.hostile", "hostile"))
+
+
 def test_only_columns_that_are_named_are_read(held: Harbour) -> None:
     plan = asked(held, "SELECT md5(word) FROM pg.docks.hostile AS h WHERE num + 1 > 2")
     assert plan.startswith('-- pg: longshore_1\nSELECT "num", "word" FROM "docks"."hostile"\n')

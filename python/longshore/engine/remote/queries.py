@@ -230,6 +230,10 @@ class _Select:
             return ""
         if self._node.args.get("group") is None:
             raise Unsafe
+        # The engine takes an output's name for the output, even where a column has it too.
+        aliases = {item.alias.lower() for item in self._node.expressions if isinstance(item, exp.Alias)}
+        if any(len(one.parts) == 1 and one.name.lower() in aliases for one in having.find_all(exp.Column)):
+            raise Unsafe
         return f"HAVING {self._test(having.this)}"
 
     def _test(self, node: exp.Expression) -> str:
