@@ -127,6 +127,19 @@ def test_having_prefers_an_outputs_name(held: Harbour, lite: Harbour, test: str)
     assert WHOLE not in asked(lite, query.format("lite.hostile", "hostile"))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM (SELECT id FROM my.hostile ORDER BY id DESC) AS d LIMIT 3",
+        "WITH d AS (SELECT id FROM my.hostile ORDER BY id DESC) SELECT id FROM d LIMIT 3",
+        "SELECT * FROM (SELECT id FROM (SELECT id FROM my.hostile ORDER BY id DESC LIMIT 9) AS d) AS e LIMIT 3",
+        "SELECT e.id + 0 FROM (SELECT * FROM (SELECT id FROM my.hostile ORDER BY id DESC) AS d LIMIT 3) AS e",
+    ],
+)
+def test_mysql_forgets_the_order_of_a_subquery(my: Harbour, query: str) -> None:
+    assert WHOLE not in asked(my, query)
+
+
 def test_only_columns_that_are_named_are_read(held: Harbour) -> None:
     plan = asked(held, "SELECT md5(word) FROM pg.docks.hostile AS h WHERE num + 1 > 2")
     assert plan.startswith('-- pg: longshore_1\nSELECT "num", "word" FROM "docks"."hostile"\n')

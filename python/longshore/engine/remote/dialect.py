@@ -25,6 +25,8 @@ class Dialect(abc.ABC):
     one_moment: ClassVar[Sequence[str]]
     #: Whether NULLS FIRST and NULLS LAST are known.
     places_nulls: ClassVar[bool] = True
+    #: Whether the rows of a subquery are taken in its own order.
+    keeps_order: ClassVar[bool] = True
     #: Whether whole numbers and decimals are added and multiplied as the engine does, or with an error.
     calculates: ClassVar[bool] = False
     #: Whether LIKE without a backslash is the engine's.

@@ -47,6 +47,7 @@ class MySQL(Dialect):
         "START TRANSACTION WITH CONSISTENT SNAPSHOT",
     )
     places_nulls: ClassVar[bool] = False
+    keeps_order: ClassVar[bool] = False
     calculates: ClassVar[bool] = True
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:

@@ -90,8 +90,14 @@ class Queries:
         for one in with_.expressions:
             only(one, "this", "alias", "materialized")
             only(one.args["alias"], "this")
-            known[one.alias.lower()] = self.query(one.this, known)
+            known[one.alias.lower()] = self._inner(one.this, known)
         return known
+
+    def _inner(self, node: exp.Expression, common: Mapping[str, Written]) -> Written:
+        """Write a query that is a table of another."""
+        if node.find(exp.Order) and not self._dialect.keeps_order:
+            raise Unsafe
+        return self.query(node, common)
 
     def alias(self) -> str:
         """Give a name that the query has not had."""
@@ -104,7 +110,7 @@ class Queries:
         if isinstance(node, exp.Subquery):
             only(node, "this", "alias")
             _plain_alias(node)
-            return self._derived(self.query(node.this, common), alias, node.alias)
+            return self._derived(self._inner(node.this, common), alias, node.alias)
         if not isinstance(node, exp.Table):
             raise Unsafe
         only(node, "this", "db", "catalog", "alias")
