@@ -213,6 +213,19 @@ def test_parameters_by_place_and_by_name(held: Harbour, query: str, params: Any)
     same(held, query, params)
 
 
+@pytest.mark.parametrize(
+    ("query", "params"),
+    [
+        ("SELECT id, word FROM pg.docks.hostile WHERE id >= $1 AND id < ?", [5, 9]),
+        ("SELECT md5(word) FROM pg.docks.hostile WHERE id >= $2 AND id < ? AND num <> $1", [3, 5, 9]),
+        ("SELECT d.n, $1 AS w FROM (SELECT count(*) AS n FROM pg.docks.hostile WHERE id < ?) AS d", [7, 9]),
+    ],
+)
+def test_numbered_parameters_beside_others(held: Harbour, query: str, params: Any) -> None:
+    plan = asked(held, query, params)
+    assert " WHERE " not in plan.partition("-- engine")[0]
+
+
 def test_names_with_a_colon(held: Harbour) -> None:
     query = "SELECT count(*) FROM pg.docks.hostile WHERE num > {}n AND word = ':n'"
     assert held.given(query.format(":"), {"n": 0}).equals(held.expected(query.format("$"), {"n": 0}))

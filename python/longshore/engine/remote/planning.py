@@ -13,7 +13,7 @@ from longshore.engine.remote.filters import conditions
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.pieces import Piece, named_in, pieces, remaining
 from longshore.engine.remote.references import Reference, in_tokens, in_trees, is_table_statement, read_once
-from longshore.engine.remote.text import Edit, Tokens, edited, parsed, tokens
+from longshore.engine.remote.text import Edit, Tokens, edited, mixes_parameters, parsed, tokens
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.engine.remote.whole import Result, checked, stub, write
 from longshore.errors import NotSupportedError
@@ -109,11 +109,13 @@ class _Planner:
         self._tables = tables
         self._params = params
         self._describe = describe
+        #: Whether a source may be asked for more than columns.
+        self._pushes = not mixes_parameters(words)
         self._reads: dict[tuple[str, str], Read] = {}
 
     def whole(self) -> Plan | None:
         """Give the whole query to one source, or None."""
-        if self._trees is None or len(self._trees) != 1:
+        if not self._pushes or self._trees is None or len(self._trees) != 1:
             return None
         answered = self._answered(self._trees[0], self._query, self._tables)
         if answered is None:
@@ -140,7 +142,7 @@ class _Planner:
         """Give the subqueries that a source answers, and what takes their places."""
         edits: list[Edit] = []
         gone: list[Piece] = []
-        if self._trees is None:
+        if not self._pushes or self._trees is None:
             return edits, gone
         by_place = isinstance(self._params, list)
         for piece in pieces(self._query, self._words, self._trees, self._tables, by_place=by_place):
@@ -179,7 +181,8 @@ class _Planner:
         dialect = self._sources[reference.source].dialect
         columns = needs.columns(reference, table)
         _refuse_twins(reference, columns)
-        tests = conditions(reference, table, dialect, self._tables, self._params) if table.typed else []
+        pushes = self._pushes and table.typed
+        tests = conditions(reference, table, dialect, self._tables, self._params) if pushes else []
         sql = f"SELECT {', '.join(column.quoted for column in columns)} FROM {table.sql}"
         if tests:
             sql += f" WHERE {' AND '.join(tests)}"

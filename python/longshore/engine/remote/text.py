@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-__all__ = ["Edit", "Tokens", "edited", "parenthesized", "parsed", "tokens"]
+__all__ = ["Edit", "Tokens", "edited", "mixes_parameters", "parenthesized", "parsed", "tokens"]
 
 Tokens = Sequence[Token]
 
@@ -82,6 +82,12 @@ def _numbered(words: Tokens) -> list[Token]:
         for kind, text in ((TokenType.PARAMETER, "$"), (TokenType.NUMBER, str(count))):
             numbered.append(Token(kind, text, line=word.line, col=word.col, start=word.start, end=word.end))
     return numbered
+
+
+def mixes_parameters(words: Tokens) -> bool:
+    """Whether parameters without a number stand beside others: the engine counts them on from the highest before."""
+    kinds = {word.token_type for word in words}
+    return TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds
 
 
 def edited(query: str, edits: Sequence[Edit]) -> str:
