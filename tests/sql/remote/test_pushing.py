@@ -1,8 +1,11 @@
 """What each source is asked for, and what never goes there."""
 
+import contextlib
 import datetime as dt
 import decimal
+import sqlite3
 import uuid
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -11,6 +14,7 @@ import pytest
 
 import longshore
 from tests.sql.remote.comparing import Harbour, same
+from tests.sql.remote.conftest import url
 
 WHOLE = "nothing to do"
 
@@ -224,6 +228,32 @@ def test_parameters_by_place_and_by_name(held: Harbour, query: str, params: Any)
 def test_numbered_parameters_beside_others(held: Harbour, query: str, params: Any) -> None:
     plan = asked(held, query, params)
     assert " WHERE " not in plan.partition("-- engine")[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "query", "value"),
+    [
+        ("SET default_collation = 'NOCASE'", "SELECT id FROM lite.cranes WHERE word = 'a' ORDER BY id DESC LIMIT 1", 2),
+        ("PRAGMA default_collation = 'NOCASE'", "SELECT max(id) FROM lite.cranes WHERE word = 'a'", 2),
+        ("SET default_order = 'DESC'", "SELECT d.id + 0 FROM (SELECT id FROM lite.cranes ORDER BY id LIMIT 1) AS d", 2),
+        ("CREATE MACRO max(a) AS 5", "SELECT DISTINCT d.n + 0 FROM (SELECT max(id) AS n FROM lite.cranes) AS d", 5),
+        ("RESET default_order", "SELECT id FROM lite.cranes WHERE word = 'a'", 1),
+    ],
+)
+def test_what_statements_before_it_settle(tmp_path: Path, before: str, query: str, value: int) -> None:
+    path = tmp_path / "cranes.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE cranes (id int, word text) STRICT")
+        connection.executescript("INSERT INTO cranes VALUES (1, 'a'), (2, 'A')")
+    harbour = Harbour({"lite": url(path)}, None)
+    assert [list(row.values()) for row in harbour.given(f"{before}; {query}").to_pylist()] == [[value]]
+    plan = harbour.plan(f"{before}; {query}")
+    assert plan.partition("\n\n")[0].endswith('FROM "main"."cranes"')
+
+
+def test_statements_before_it_that_settle_nothing(held: Harbour) -> None:
+    before = "SELECT 1; CREATE TEMP TABLE crane AS SELECT 5 AS num"
+    assert '"num" = 5)' in held.plan(f"{before}; SELECT md5(word) FROM pg.docks.hostile WHERE num = 5")
 
 
 def test_names_with_a_colon(held: Harbour) -> None:

@@ -13,7 +13,7 @@ from longshore.engine.remote.filters import conditions
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.pieces import Piece, named_in, pieces, remaining
 from longshore.engine.remote.references import Reference, in_tokens, in_trees, is_table_statement, read_once
-from longshore.engine.remote.text import Edit, Tokens, edited, mixes_parameters, parsed, tokens
+from longshore.engine.remote.text import Edit, Tokens, edited, keeps_meanings, mixes_parameters, parsed, tokens
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.engine.remote.whole import Result, checked, stub, write
 from longshore.errors import NotSupportedError
@@ -110,7 +110,7 @@ class _Planner:
         self._params = params
         self._describe = describe
         #: Whether a source may be asked for more than columns.
-        self._pushes = not mixes_parameters(words)
+        self._pushes = not mixes_parameters(words) and keeps_meanings(trees or [])
         self._reads: dict[tuple[str, str], Read] = {}
 
     def whole(self) -> Plan | None:

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-__all__ = ["Edit", "Tokens", "edited", "mixes_parameters", "parenthesized", "parsed", "tokens"]
+__all__ = ["Edit", "Tokens", "edited", "keeps_meanings", "mixes_parameters", "parenthesized", "parsed", "tokens"]
 
 Tokens = Sequence[Token]
 
@@ -88,6 +88,13 @@ def mixes_parameters(words: Tokens) -> bool:
     """Whether parameters without a number stand beside others: the engine counts them on from the highest before."""
     kinds = {word.token_type for word in words}
     return TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds
+
+
+def keeps_meanings(trees: Sequence[exp.Expression]) -> bool:
+    """Whether the statements before the last are none that settle what it means, as settings and macros do."""
+    return all(
+        isinstance(tree, exp.Query) or (isinstance(tree, exp.Create) and tree.kind == "TABLE") for tree in trees[:-1]
+    )
 
 
 def edited(query: str, edits: Sequence[Edit]) -> str:
