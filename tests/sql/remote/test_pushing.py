@@ -211,6 +211,9 @@ def test_parameters(held: Harbour, column: str, value: Any) -> None:
             {"n": 0, "m": 1, "w": "a"},
         ),
         ("SELECT d.n, ? AS w FROM (SELECT count(*) AS n FROM pg.docks.hostile WHERE num > ?) AS d", ["w", 0]),
+        ("SELECT id FROM pg.docks.hostile WHERE num IN ($1,$2) AND word <> $3||$4", [1, 5, "a", "b"]),
+        ("SELECT $$o'$a,$b$$ AS t, md5(word) FROM pg.docks.hostile WHERE num IN ($a,$b)", {"a": 1, "b": 5}),
+        ("SELECT id, '$a,$b' AS t, /* $a,$b */ FROM pg.docks.hostile WHERE num IN($a,$b)--$a", {"a": 1, "b": 5}),
     ],
 )
 def test_parameters_by_place_and_by_name(held: Harbour, query: str, params: Any) -> None:
@@ -259,6 +262,18 @@ def test_statements_before_it_that_settle_nothing(held: Harbour) -> None:
 def test_names_with_a_colon(held: Harbour) -> None:
     query = "SELECT count(*) FROM pg.docks.hostile WHERE num > {}n AND word = ':n'"
     assert held.given(query.format(":"), {"n": 0}).equals(held.expected(query.format("$"), {"n": 0}))
+
+
+@pytest.mark.parametrize(
+    ("condition", "params"),
+    [("num IN ($1,$2)", [1, 5]), ("num IN ($a,$b)", {"a": 1, "b": 5}), ("num IN (:a,:b)", {"a": 1, "b": 5})],
+)
+def test_parameters_without_a_space_between(held: Harbour, condition: str, params: Any) -> None:
+    query = "SELECT count(*) FROM pg.docks.hostile WHERE {}"
+    assert held.given(query.format(condition), params).equals(held.expected(query.format("num IN (1, 5)")))
+    assert "IN (1, 5)" in held.plan(query.format(condition), params)
+    explained = f"EXPLAIN {query.format(condition)}"
+    assert held.given(explained, params).num_rows > 0
 
 
 @pytest.mark.parametrize(("params", "message"), [([], "parameter"), ([1, 2], "parameter"), (None, "parameter")])

@@ -1,5 +1,6 @@
 """The text of a query, as tokens and as a tree whose names know their places."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,13 @@ from sqlglot.tokens import Token, TokenType
 __all__ = ["Edit", "Tokens", "edited", "keeps_meanings", "mixes_parameters", "parenthesized", "parsed", "tokens"]
 
 Tokens = Sequence[Token]
+
+#: What a dollar can stand in that is no parameter's, and a parameter's name.
+_DOLLARS = re.compile(
+    r"""(?<!\w)[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$((?:[^\W\d]\w*)?)\$.*?\$\1\$"""
+    r"""|--[^\n]*|/\*.*?\*/|(?<![\w$])\$(\w+)""",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -29,10 +37,10 @@ class Edit:
 def tokens(query: str) -> Tokens:
     """Give the tokens; none where the text has no end to a quotation."""
     try:
-        words = sqlglot.tokenize(query, read="duckdb")
+        words = _tokenized(query)
         if words and words[0].token_type is TokenType.COMMAND:
             # EXPLAIN, and what else the tokenizer takes for one word and a text.
-            rest = sqlglot.tokenize(query[words[0].end + 1 :], read="duckdb")
+            rest = _tokenized(query[words[0].end + 1 :])
             return [words[0], *(_moved(word, words[0].end + 1) for word in rest)]
     except SqlglotError:
         return []
@@ -53,6 +61,31 @@ def parsed(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
         return None
     known = [tree for tree in trees if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command)]
     return known if len(known) == sum(tree is not None for tree in trees) else None
+
+
+def _tokenized(query: str) -> list[Token]:
+    """Give the tokens, where the tokenizer itself would take ``$1,$`` for the beginning of a quotation."""
+    dollars = {found.start(2) - 1 for found in _DOLLARS.finditer(query) if found[2]}
+    letters = list(query)
+    for at in dollars:
+        letters[at] = "_"
+    found = []
+    for word in sqlglot.tokenize("".join(letters), read="duckdb"):
+        found += _parameter(word) if word.start in dollars else [word]
+        dollars.discard(word.start)
+    if dollars and found[0].token_type is not TokenType.COMMAND:
+        # One within another token is a part of its text.
+        return sqlglot.tokenize(query, read="duckdb")
+    return found
+
+
+def _parameter(word: Token) -> list[Token]:
+    name = word.text[1:]
+    kind = TokenType.NUMBER if name.isdecimal() else TokenType.VAR
+    return [
+        Token(TokenType.PARAMETER, "$", line=word.line, col=word.col, start=word.start, end=word.start),
+        Token(kind, name, line=word.line, col=word.col, start=word.start + 1, end=word.end),
+    ]
 
 
 def _moved(word: Token, by: int) -> Token:
