@@ -168,6 +168,20 @@ def test_mysql_names(mariadb: MySQLEndpoint) -> None:
         mariadb.sql("DROP TABLE `Mixed Case`")
 
 
+def test_names_that_a_collation_finds_are_others(mariadb: MySQLEndpoint) -> None:
+    mariadb.sql("CREATE DATABASE `caféine`; CREATE TABLE `caféine`.`café` (id int)")
+    mariadb.sql("INSERT INTO `caféine`.`café` VALUES (1)")
+    try:
+        attach = {"my": mariadb.url(database="caféine")}
+        for table in ("cafe", "caféine.cafe", "cafeine.café", '"café "'):
+            with pytest.raises(longshore.ProgrammingError, match="is not there"):
+                one(f"SELECT id FROM my.{table}", attach)
+        for table in ("café", "CAFÉ", "Caféine.Café"):
+            assert one(f"SELECT id FROM my.{table}", attach) == 1
+    finally:
+        mariadb.sql("DROP DATABASE `caféine`")
+
+
 def test_sqlite_names(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with sqlite3.connect(path) as connection:

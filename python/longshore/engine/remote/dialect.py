@@ -69,7 +69,11 @@ class Dialect(abc.ABC):
 
 
 def chosen(found: Sequence[tuple[str, ...]], parts: Sequence[str]) -> tuple[str, ...] | None:
-    """Choose between tables whose names differ in the case of letters; raises where that is not clear."""
+    """Choose between tables whose names differ in the case of letters; raises where that is not clear.
+
+    A catalogue's own comparison may be a collation's, which finds more: what is an é to the engine, and no e.
+    """
+    found = [names for names in found if _folded(names[-len(parts) :]) == _folded(parts)]
     exact = [names for names in found if names[-len(parts) :] == tuple(parts)]
     if exact:
         return exact[0]
@@ -78,6 +82,10 @@ def chosen(found: Sequence[tuple[str, ...]], parts: Sequence[str]) -> tuple[str,
         message = f"{'.'.join(parts)} is not clear: there are {names}; write one of them in its own letters"
         raise ProgrammingError(message)
     return found[0] if found else None
+
+
+def _folded(names: Sequence[str]) -> list[str]:
+    return [name.lower() for name in names]
 
 
 def moment(value: dt.datetime) -> str:

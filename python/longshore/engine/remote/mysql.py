@@ -57,7 +57,6 @@ class MySQL(Dialect):
             rows = [
                 tuple(map(_text, row)) for row in ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
             ]
-            # The catalogue's own comparisons may be those of a collation.
             names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
             if names is not None:
                 return self._table(names, [row[2:] for row in rows if row[:2] == names], untrusted)
