@@ -282,6 +282,24 @@ def test_parameters_that_do_not_fit_are_an_error(held: Harbour, params: Any, mes
         held.given("SELECT id FROM pg.docks.hostile WHERE num > ?", params)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) FROM {} WHERE num > $a",
+        "SELECT md5(word) FROM {} WHERE num > $a",
+        "SELECT d.n + 0, $a FROM (SELECT count(*) AS n FROM {} WHERE num > $a) AS d",
+        "SELECT d.n + 0 FROM (SELECT count(*) AS n FROM {} WHERE num > $a) AS d",
+    ],
+)
+def test_a_named_parameter_too_many_is_the_engines_error(held: Harbour, query: str) -> None:
+    params = {"a": 1, "zz": 2}
+    with pytest.raises(longshore.Error) as expected:
+        longshore.sql(query.format("frame"), frame=pd.DataFrame({"num": [5], "word": ["a"]}), params=params)
+    with pytest.raises(type(expected.value), match="zz") as raised:
+        held.given(query.format("pg.docks.hostile"), params)
+    assert str(raised.value) == str(expected.value)
+
+
 def test_values_that_options_change_are_not_asked_for(held: Harbour) -> None:
     query = "SELECT count(*) FROM pg.docks.hostile WHERE {}"
     for options, condition in [

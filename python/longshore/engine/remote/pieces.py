@@ -11,7 +11,7 @@ from longshore.engine.remote.references import Reference
 from longshore.engine.remote.text import Tokens, parenthesized, parsed
 from longshore.engine.remote.types import Table
 
-__all__ = ["Piece", "named_in", "pieces", "remaining"]
+__all__ = ["Piece", "named_in", "names_all", "pieces", "remaining"]
 
 #: What makes less of the rows than the conditions of their table do.
 _WORTH = (exp.AggFunc, exp.Group, exp.Join, exp.Limit, exp.Distinct, exp.Union)
@@ -58,6 +58,13 @@ def named_in(tree: exp.Expression, params: Params) -> Params:
         return params if tree.parent is None else None
     names = {one.name for one in tree.find_all(exp.Placeholder)}
     return {name: value for name, value in params.items() if name in names} or None
+
+
+def names_all(trees: Sequence[exp.Expression], params: Params) -> bool:
+    """Whether there is no parameter by name that the query does not have, which is the engine's error."""
+    if not isinstance(params, dict):
+        return True
+    return params.keys() <= {one.name for tree in trees for one in tree.find_all(exp.Placeholder)}
 
 
 def remaining(

@@ -11,7 +11,7 @@ from longshore.engine.remote.columns import Needs
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.filters import conditions
 from longshore.engine.remote.literals import Params
-from longshore.engine.remote.pieces import Piece, named_in, pieces, remaining
+from longshore.engine.remote.pieces import Piece, named_in, names_all, pieces, remaining
 from longshore.engine.remote.references import Reference, in_tokens, in_trees, is_table_statement, read_once
 from longshore.engine.remote.text import Edit, Tokens, edited, keeps_meanings, mixes_parameters, parsed, tokens
 from longshore.engine.remote.types import Column, Table, Unsafe
@@ -110,7 +110,8 @@ class _Planner:
         self._params = params
         self._describe = describe
         #: Whether a source may be asked for more than columns.
-        self._pushes = not mixes_parameters(words) and keeps_meanings(trees or [])
+        known = trees or []
+        self._pushes = not mixes_parameters(words) and keeps_meanings(known) and names_all(known, params)
         self._reads: dict[tuple[str, str], Read] = {}
 
     def whole(self) -> Plan | None:
