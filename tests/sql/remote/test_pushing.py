@@ -131,6 +131,13 @@ def test_having_prefers_an_outputs_name(held: Harbour, lite: Harbour, test: str)
     assert WHOLE not in asked(lite, query.format("lite.hostile", "hostile"))
 
 
+@pytest.mark.parametrize("key", ["num", "(num)", "((NUM))", "hostile.num, 1", "(hostile.num), 1"])
+def test_sorting_prefers_an_outputs_name(held: Harbour, key: str) -> None:
+    query = f"SELECT id AS num, num AS other FROM pg.docks.hostile ORDER BY {key}"
+    assert held.given(query).to_pylist() == held.expected(query).to_pylist()
+    assert WHOLE in held.plan(query)
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -299,8 +299,9 @@ class _Select:
         if isinstance(node, exp.Literal):
             return self._numbered(node)
         names = {(output.name or "").lower() for output in self._outputs}
-        if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() in names:
-            return self._named(node)
+        bare = node.unnest()
+        if isinstance(bare, exp.Column) and len(bare.parts) == 1 and bare.name.lower() in names:
+            return self._named(bare)
         return self._write.value(node)
 
     def _numbered(self, node: exp.Expression) -> Value:
