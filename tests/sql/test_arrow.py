@@ -103,6 +103,20 @@ def test_a_readers_failure_is_raised() -> None:
         rows("FROM reader", reader=reader)
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.list_(pa.int64())], ids=str)
+def test_a_batch_of_another_type_than_its_readers_is_an_error(kind: Any) -> None:
+    batches = [pa.record_batch({"n": pa.array([1, 2], pa.int32())})]
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"n": kind}), batches)
+    with pytest.raises(longshore.Error, match="column 'n' is int32 in batch 0"):
+        rows("FROM reader", reader=reader)
+
+
+def test_a_batch_of_fewer_columns_than_its_readers_is_an_error() -> None:
+    reader = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.select([0]).to_batches())
+    with pytest.raises(longshore.Error, match="has 1 columns"):
+        rows("FROM reader", reader=reader)
+
+
 def test_nan_is_a_value_and_greater_than_every_other() -> None:
     data = pa.table({"x": [float("nan"), 1.0, None]})
     for each in (data, pa.dataset.dataset(data)):

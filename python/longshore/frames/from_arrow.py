@@ -57,11 +57,13 @@ def dataset(data: Any, name: str, wanted: Wanted) -> Any:
 
 def reader(data: Any, name: str) -> Any:
     """Give a reader that the engine reads once, of a reader or of anything with ``__arrow_c_stream__``."""
+    from longshore.frames.checked import checked
+
     stream = data if isinstance(data, pa.RecordBatchReader) else _imported(pa.RecordBatchReader.from_stream, data, name)
     selected([column_name(each) for each in stream.schema.names], None, name)
     for field in stream.schema:
         _refuse_unfit(field, name)
-    return stream
+    return checked(stream)
 
 
 def whole(data: Any, name: str) -> Any:

@@ -58,8 +58,16 @@ def _frames(data: Any, *, index: bool, options: Options) -> Iterable[object] | N
     if _is(data, "pyarrow.dataset", "Dataset"):
         return [data.scanner().to_reader()]
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return [data]
+        return [_stream(data)]
     return None
+
+
+def _stream(data: Any) -> object:
+    if not _is(data, "pyarrow", "RecordBatchReader"):
+        return data
+    from longshore.frames.checked import checked
+
+    return checked(data)
 
 
 def _is(data: object, module: str, name: str) -> bool:
