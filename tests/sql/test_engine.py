@@ -56,6 +56,20 @@ def test_settings_and_tables_of_one_call_are_gone_in_the_next() -> None:
             rows(query)
 
 
+@pytest.mark.parametrize(
+    ("query", "explain"),
+    [
+        ("EXPLAIN ANALYZE CREATE TABLE explained AS SELECT 1 AS x", False),
+        ("EXPLAIN CREATE TABLE explained AS SELECT 1 AS x", False),
+        ("CREATE TABLE explained AS SELECT 1 AS x", True),
+    ],
+)
+def test_what_is_explained_is_gone_in_the_next_call(query: str, *, explain: bool) -> None:
+    assert longshore.sql(query, explain=explain) is not None  # type: ignore[call-overload]
+    with pytest.raises(longshore.ProgrammingError, match="explained"):
+        rows("FROM explained")
+
+
 def test_a_result_larger_than_the_memory_limit_spills_and_leaves_nothing() -> None:
     before = _spills()
     ordered = "SELECT i FROM range(3_000_000) t(i) ORDER BY hash(i)::VARCHAR || 'padding' LIMIT 2_999_999"
