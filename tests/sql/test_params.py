@@ -119,6 +119,9 @@ def test_places_and_names() -> None:
         ('SELECT ":a" AS x FROM (SELECT 5 AS ":a") WHERE :b', 5),
         ("SELECT $$:a$$ AS x WHERE :b", ":a"),
         ("SELECT 'it''s :a' AS x WHERE :b", "it's :a"),
+        (r"SELECT E'it\'s :a' AS x WHERE :b", "it's :a"),
+        (r"SELECT e'it''s\\' || ':a' AS x WHERE :b", "it's\\:a"),
+        (r"SELECT 'no escape\' || ':a' AS x WHERE :b", r"no escape\:a"),
     ],
 )
 def test_a_colon_that_is_no_parameters_stays(query: str, expected: Any) -> None:

@@ -19,6 +19,7 @@ _MOST_DIGITS = 38
 #: What a colon can stand in that is no parameter's, and a parameter's own colon: not after a name, a literal or a
 #: bracket, where it is a slice's or a struct's, nor beside another one, where it is a cast's.
 _COLONS = re.compile(
+    r"""(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|"""
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|(?<![\w"'\]):}$]):(\w+)""",
     re.DOTALL,
 )
