@@ -5,6 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
@@ -214,6 +217,49 @@ def test_what_has_no_columns_is_no_table() -> None:
         rows("FROM data", data=pa.array([1, 2]))
     with pytest.raises(longshore.InterfaceError, match="'data'"):
         rows("FROM data", data=pa.chunked_array([[1]]))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(index=range(3)),
+        pl.DataFrame(),
+        pl.LazyFrame(),
+        pa.table({}),
+        pa.record_batch([], schema=pa.schema([])),
+        pa.table({}).to_reader(),
+        pa.dataset.dataset(pa.table({})),
+        np.zeros(3, dtype=[]),
+        {},
+        [{}, {}],
+    ],
+    ids=lambda frame: type(frame).__name__,
+)
+def test_a_frame_without_columns_is_an_error_where_its_columns_are_asked_for(frame: Any) -> None:
+    with pytest.raises(longshore.InterfaceError, match="'frame' "):
+        rows("SELECT * FROM frame", frame=frame)
+
+
+def test_a_name_of_the_engines_own_is_no_column() -> None:
+    for frame in (TABLE, pa.table({}), pa.table({"": [1], "b": [2]}), pa.dataset.dataset(pa.table({"": [1]}))):
+        with pytest.raises(longshore.Error):
+            rows("SELECT v0 FROM frame", frame=frame)
+
+
+@pytest.mark.parametrize(
+    "make", [pa.table, pd.DataFrame, pl.DataFrame, dict, lambda data: pa.dataset.dataset(pa.table(data))]
+)
+def test_a_column_without_a_name_is_an_error_where_it_is_needed(make: Callable[[Any], Any]) -> None:
+    frame = make({"": [1], "b": [2]})
+    assert rows("SELECT b FROM frame", frame=frame) == [{"b": 2}]
+    assert rows("SELECT count(*) AS n FROM frame", frame=frame) == [{"n": 1}]
+    with pytest.raises(longshore.InterfaceError, match="column 0 of 'frame', counted from 0, has no name"):
+        rows("FROM frame", frame=frame)
+
+
+def test_a_field_without_a_name_is_an_error() -> None:
+    with pytest.raises(longshore.DataError, match="one of its fields has no name"):
+        rows("FROM frame", frame=pa.table({"x": [{"": 1, "b": 2}]}))
 
 
 def test_a_stream_of_this_library_is_read_as_it_comes(postgres: Any) -> None:

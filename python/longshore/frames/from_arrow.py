@@ -7,7 +7,7 @@ import numpy as np
 
 from longshore.errors import DataError, InterfaceError
 from longshore.frames.libraries import missing
-from longshore.frames.selected import Wanted, folded, selected
+from longshore.frames.selected import Wanted, are_clear, folded, selected
 from longshore.schema import column_name
 
 try:
@@ -18,6 +18,9 @@ except ImportError as error:
 
 #: Rows of a batch: the engine's threads take one each.
 _ROWS = 122_880
+
+#: What a column is called that no query reads.
+_PLACEHOLDER = "(no column is read)"
 
 #: The widest decimal of the engine.
 _MOST_DIGITS = 38
@@ -37,7 +40,7 @@ def table(data: Any, name: str, wanted: Wanted) -> Any:
 def of_columns(fields: Sequence[Any], columns: Sequence[Any], rows: Any, name: str) -> Any:
     """Make a table of chosen columns, and of a placeholder where a query reads none: its rows may be counted."""
     if not fields:
-        return _sliced(pa.table({"": pa.nulls(len(rows), pa.int8())}))
+        return _sliced(pa.table({_PLACEHOLDER: pa.nulls(len(rows), pa.int8())}))
     fitted = [_fitted(column, field, name) for field, column in zip(fields, columns, strict=True)]
     kinds = [field.with_type(column.type) for field, column in zip(fields, fitted, strict=True)]
     return _sliced(pa.Table.from_arrays(fitted, schema=pa.schema(kinds)))
@@ -51,7 +54,10 @@ def dataset(data: Any, name: str, wanted: Wanted) -> Any:
     places = selected(names, wanted(), name)
     for at in places:
         _refuse_unfit(data.schema.field(at), name)
-    fit = places or [at for at, field in enumerate(data.schema) if not _is_unfit(field.type)][:1]
+    fit = places or [at for at, field in enumerate(data.schema) if field.name and not _is_unfit(field.type)][:1]
+    if not fit:
+        message = f"{name!r} has no column that the engine could read"
+        raise InterfaceError(message)
     return data.replace_schema(pa.schema([data.schema.field(at) for at in fit]))
 
 
@@ -83,8 +89,7 @@ def _imported(make: Callable[[Any], Any], data: Any, name: str) -> Any:
 
 def _is_plain(schema: Any) -> bool:
     """Whether no column can be at fault, needed or not."""
-    names = {folded(name) for name in schema.names}
-    return len(names) == len(schema.names) and not any(_is_unfit(field.type) for field in schema)
+    return are_clear(schema.names) and not any(_is_unfit(field.type) for field in schema)
 
 
 def _is_unfit(kind: Any) -> bool:
@@ -147,11 +152,16 @@ def _fault(kind: Any) -> str | None:
         return _fault(kind.storage_type)
     if pa.types.is_dictionary(kind):
         return _fault(kind.value_type)
-    if pa.types.is_struct(kind):
-        names = [folded(kind.field(at).name) for at in range(kind.num_fields)]
-        if len(set(names)) < len(names):
-            return "two of its fields have names that SQL does not tell apart"
+    if pa.types.is_struct(kind) and (fault := _fault_of_names(kind)) is not None:
+        return fault
     return next((fault for at in range(kind.num_fields) if (fault := _fault(kind.field(at).type))), None)
+
+
+def _fault_of_names(kind: Any) -> str | None:
+    names = [folded(kind.field(at).name) for at in range(kind.num_fields)]
+    if "" in names:
+        return "one of its fields has no name"
+    return "two of its fields have names that SQL does not tell apart" if len(set(names)) < len(names) else None
 
 
 def _check(kind: Any) -> Callable[[Any], Any] | None:

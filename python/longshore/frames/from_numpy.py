@@ -31,7 +31,8 @@ def scanned(data: "np.ndarray[Any, Any] | Mapping[Any, Any]", name: str, wanted:
     columns = _columns(data)
     chosen = [list(columns)[at] for at in selected(list(columns), wanted(), name)]
     fields, arrays = _converted({each: columns[each] for each in chosen}, options)
-    return of_columns(fields, arrays, next(iter(columns.values()), ()), name)
+    rows = data if isinstance(data, np.ndarray) else next(iter(columns.values()), ())
+    return of_columns(fields, arrays, rows, name)
 
 
 def records(rows: "list[Mapping[Any, Any]]", name: str, wanted: Wanted, options: Options) -> Any:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from longshore.frames.libraries import missing
 from longshore.frames.objects import Column
-from longshore.frames.selected import Wanted, folded, selected
+from longshore.frames.selected import Wanted, are_clear, selected
 from longshore.options import Options
 from longshore.schema import column_name
 
@@ -39,7 +39,7 @@ def table(frame: pd.DataFrame, name: str, wanted: Wanted, options: Options) -> A
     from longshore.frames.from_arrow import of_columns
 
     names = [column_name(label) for label in frame.columns]
-    is_plain = _is_plain(frame) and len(set(map(folded, names))) == len(names)
+    is_plain = _is_plain(frame) and are_clear(names)
     places = selected(names, None if is_plain else wanted(), name)
     columns = [_column(names[at], _dense(frame.iloc[:, at]), options) for at in places]
     return of_columns([column.field for column in columns], [column.whole() for column in columns], frame, name)
