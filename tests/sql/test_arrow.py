@@ -19,6 +19,7 @@ from tests.sql.rows import rows
 D = decimal.Decimal
 TABLE = pa.table({"n": [1, 2, 3], "s": ["a", None, "c"]})
 ROWS = TABLE.to_pylist()
+STRUCT = pa.struct({"p": pa.int64(), "q": pa.int64()})
 
 
 class Sized:
@@ -260,6 +261,21 @@ def test_a_column_without_a_name_is_an_error_where_it_is_needed(make: Callable[[
 def test_a_field_without_a_name_is_an_error() -> None:
     with pytest.raises(longshore.DataError, match="one of its fields has no name"):
         rows("FROM frame", frame=pa.table({"x": [{"": 1, "b": 2}]}))
+
+
+def test_slices_of_structs_within_structs() -> None:
+    held = [{"p": {"p": at, "q": None}, "q": [{"r": at}]} if at % 3 else None for at in range(130_000)]
+    table = pa.table({"x": pa.array(held, pa.struct({"p": STRUCT, "q": pa.list_(pa.struct({"r": pa.int64()}))}))})
+    for start in (0, 1, 122_890):
+        part = table.slice(start)
+        for data in (part, part.to_reader(max_chunksize=1000)):
+            assert [row["x"] for row in rows("FROM data", data=data)] == held[start:]
+
+
+def test_a_slice_of_a_struct_within_a_struct() -> None:
+    inner = pa.array([{"p": at, "q": 1} for at in range(5)], STRUCT)[1:]
+    for array in (pa.StructArray.from_arrays([inner], ["x"]), pa.StructArray.from_arrays([inner], ["x"])[2:]):
+        assert rows("FROM data", data=pa.table({"s": array})) == [{"s": each} for each in array.to_pylist()]
 
 
 def test_a_stream_of_this_library_is_read_as_it_comes(postgres: Any) -> None:

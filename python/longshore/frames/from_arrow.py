@@ -64,12 +64,16 @@ def dataset(data: Any, name: str, wanted: Wanted) -> Any:
 def reader(data: Any, name: str) -> Any:
     """Give a reader that the engine reads once, of a reader or of anything with ``__arrow_c_stream__``."""
     from longshore.frames.checked import checked
+    from longshore.frames.unsliced import is_deep, unsliced
 
     stream = data if isinstance(data, pa.RecordBatchReader) else _imported(pa.RecordBatchReader.from_stream, data, name)
     selected([column_name(each) for each in stream.schema.names], None, name)
     for field in stream.schema:
         _refuse_unfit(field, name)
-    return checked(stream)
+    batches = checked(stream)
+    if not any(map(is_deep, stream.schema.types)):
+        return batches
+    return pa.RecordBatchReader.from_batches(stream.schema, map(unsliced, batches))
 
 
 def whole(data: Any, name: str) -> Any:
@@ -97,9 +101,15 @@ def _is_unfit(kind: Any) -> bool:
 
 
 def _sliced(made: Any) -> Any:
-    if len(made) <= _ROWS:
+    from longshore.frames.unsliced import is_deep, unsliced
+
+    if any(map(is_deep, made.schema.types)):
+        batches = [unsliced(batch) for batch in made.to_batches(max_chunksize=_ROWS)]
+    elif len(made) > _ROWS:
+        batches = made.to_batches(max_chunksize=_ROWS)
+    else:
         return made
-    return pa.Table.from_batches(made.to_batches(max_chunksize=_ROWS), schema=made.schema)
+    return pa.Table.from_batches(batches, schema=made.schema)
 
 
 def _fitted(column: Any, field: Any, table: str) -> Any:
