@@ -126,6 +126,22 @@ def test_a_dtype_that_the_engine_lacks_is_an_error_only_where_it_is_needed(dtype
     assert rows("SELECT count(*) AS n FROM frame", frame=frame) == [{"n": 2}]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(
+            np.array([1.5, 2], np.longdouble),
+            marks=pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="a long double is a double here"),
+        ),
+        pd.array(["\ud800", "b"], pd.StringDtype("python")),
+    ],
+    ids=["longdouble", "surrogate"],
+)
+def test_a_value_that_arrow_lacks_is_no_error_where_it_is_not_needed(values: Any) -> None:
+    frame = pd.DataFrame({"x": values, "y": [1, 2]})
+    assert rows("SELECT y FROM frame WHERE y > 1", frame=frame) == [{"y": 2}]
+
+
 def test_mixed_objects_are_an_error_or_text() -> None:
     frame = pd.DataFrame({"x": pd.Series([1, "a"], dtype=object)})
     with pytest.raises(longshore.DataError, match='"x", row 1'):

@@ -22,6 +22,9 @@ _ROWS = 1 << 17
 #: A frame of so many is converted sooner than a query is taken apart.
 _FEW_CELLS = 1 << 14
 
+#: Bytes of the widest number that Arrow has.
+_WIDEST = 8
+
 
 def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[Any]:
     """Give the frame as record batches, one at least; raises ``DataError`` for a column of objects without one type."""
@@ -47,9 +50,15 @@ def table(frame: pd.DataFrame, name: str, wanted: Wanted, options: Options) -> A
 
 def _is_plain(frame: pd.DataFrame) -> bool:
     """Whether it costs next to nothing to take every column, and no value of them can be at fault."""
-    return frame.size <= _FEW_CELLS and all(
-        isinstance(kind, pd.StringDtype) or getattr(kind, "kind", "O") in "biuf" for kind in frame.dtypes
-    )
+    return frame.size <= _FEW_CELLS and all(map(_is_harmless, frame.dtypes))
+
+
+def _is_harmless(kind: Any) -> bool:
+    """Whether Arrow has every value of a dtype: it has no wider floats than C's double, and no text of surrogates."""
+    if isinstance(kind, pd.StringDtype):
+        return kind.storage.startswith("pyarrow")
+    inner = kind.subtype if isinstance(kind, pd.SparseDtype) else kind
+    return getattr(inner, "kind", "O") in "biuf" and getattr(inner, "itemsize", 0) <= _WIDEST
 
 
 def _dense(values: "pd.Series[Any]") -> "pd.Series[Any]":
