@@ -67,6 +67,12 @@ def test_a_lazy_frame_reads_only_what_is_needed(tmp_path: Path) -> None:
         rows("SELECT * FROM lazy", lazy=lazy)
 
 
+def test_a_lazy_frame_that_cannot_be_computed_is_an_error_of_this_librarys(tmp_path: Path) -> None:
+    for lazy in (pl.LazyFrame({"a": [1]}).select("b"), pl.scan_parquet(tmp_path / "boats.parquet")):
+        with pytest.raises(longshore.OperationalError, match="polars could not compute 'lazy'"):
+            rows("FROM lazy", lazy=lazy)
+
+
 def test_polars_names_that_look_like_patterns() -> None:
     frame = pl.DataFrame({"^a.*$": [1], "*": [2], "ab": [3]})
     assert rows('SELECT "^a.*$" AS x, "*" AS y FROM frame', frame=frame) == [{"x": 1, "y": 2}]
@@ -83,6 +89,14 @@ def test_a_structured_array() -> None:
 def test_an_array_without_fields_is_refused() -> None:
     with pytest.raises(longshore.InterfaceError, match="no columns"):
         rows("FROM data", data=np.array([1, 2]))
+
+
+@pytest.mark.parametrize("code", [0xD800, 0x7FFFFFFF, 0x110000])
+def test_characters_that_are_none_name_their_column(code: int) -> None:
+    data = {"x": np.array([code], "u4").view("U1")}
+    with pytest.raises(longshore.DataError, match=r"column .x.") as caught:
+        rows("FROM data", data=data)
+    assert caught.value.column == "x"
 
 
 def test_a_dict_of_arrays_and_lists() -> None:

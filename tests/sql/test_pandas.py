@@ -140,6 +140,8 @@ def test_a_dtype_that_the_engine_lacks_is_an_error_only_where_it_is_needed(dtype
 def test_a_value_that_arrow_lacks_is_no_error_where_it_is_not_needed(values: Any) -> None:
     frame = pd.DataFrame({"x": values, "y": [1, 2]})
     assert rows("SELECT y FROM frame WHERE y > 1", frame=frame) == [{"y": 2}]
+    with pytest.raises(longshore.DataError, match="column 'x'"):
+        rows("FROM frame", frame=frame)
 
 
 def test_mixed_objects_are_an_error_or_text() -> None:

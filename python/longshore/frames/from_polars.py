@@ -1,6 +1,7 @@
 """polars: eager frames as they are, lazy ones collected piece by piece where polars can."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
@@ -31,19 +32,27 @@ def table(data: pl.DataFrame | pl.LazyFrame, name: str, wanted: Wanted) -> objec
     """Give the columns that a query reads; a lazy frame computes no others. Raises as ``frames`` does."""
     from longshore.frames.from_arrow import of_columns
 
-    names = [column_name(each) for each in data.collect_schema().names()]
-    places = selected(names, wanted(), name)
+    with _translated(name):
+        schema = data.collect_schema()
+    places = selected([column_name(each) for each in schema.names()], wanted(), name)
     # By place: polars takes a name such as ^a$ for a pattern. A frame without columns has no rows to count.
     chosen = data.select(pl.nth(places)) if places else data.select(pl.len())
-    try:
+    with _translated(name):
         frame = chosen.collect() if isinstance(chosen, pl.LazyFrame) else chosen
-    except pl.exceptions.PolarsError as error:
-        message = f"polars could not compute {name!r}: {error}"
-        raise OperationalError(message) from error
     if not places:
         return of_columns([], [], range(frame.item()), name)
     made = _fit(frame).to_arrow()
     return of_columns(list(made.schema), made.columns, frame, name)
+
+
+@contextlib.contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """Raise ``OperationalError`` where a lazy frame fails, or a file that it reads is not there."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        message = f"polars could not compute {name!r}: {error}"
+        raise OperationalError(message) from error
 
 
 def _fit(frame: pl.DataFrame) -> pl.DataFrame:

@@ -59,7 +59,10 @@ class Column:
         if isinstance(values.dtype, np.dtype):
             return _of_numpy(np.asarray(values), self.field.type, nan_is_null=self._nan_is_null)
         nan_is_null = self._nan_is_null or getattr(values.dtype, "kind", "") != "f"
-        return pa.array(values, type=self.field.type, from_pandas=nan_is_null)
+        try:
+            return pa.array(values, type=self.field.type, from_pandas=nan_is_null)
+        except UnicodeError as error:
+            raise _no_text(self.field.name) from error
 
 
 def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
@@ -67,7 +70,10 @@ def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
     plain, mask = native(np.ma.getdata(values)), np.ma.getmaskarray(values)
     if plain.dtype.kind in "SU":
         # pyarrow ends such a text at its first zero.
-        plain = plain.astype(object)
+        try:
+            plain = plain.astype(object)
+        except (ValueError, SystemError) as error:
+            raise _no_text(name) from error
     if plain.dtype == object:
         plain = plain.copy()
         plain[mask] = None
@@ -129,6 +135,12 @@ def _data_type(values: Any, name: str) -> Any:
     if getattr(inner, "extension_name", "").startswith("pandas."):
         raise _no_type(values, name)
     return found
+
+
+def _no_text(name: str) -> DataError:
+    hint = "look for lone surrogates, and for bytes that were read as characters"
+    message = f"column {name!r} has a value that is no text, which UTF-8 has no form of\nHint: {hint}"
+    return DataError(message, column=name, hint=hint)
 
 
 def _no_type(values: Any, name: str) -> DataError:
