@@ -254,6 +254,12 @@ def test_a_wrong_argument_costs_no_query(tmp_path: Path) -> None:
     assert not (tmp_path / "x.csv").exists()
 
 
+def test_a_url_in_the_place_of_a_return_type_is_not_shown() -> None:
+    with pytest.raises(longshore.InterfaceError, match="unknown return_type that is a URL") as caught:
+        longshore.sql("SELECT 1", return_type="postgresql://me:secret@pier/db")  # type: ignore[call-overload]
+    assert "secret" not in str(caught.value)
+
+
 def test_explain_gives_the_plan() -> None:
     data = pa.table({"x": [1], "y": [2]})
     plan = longshore.sql("SELECT x FROM data WHERE x > 1", explain=True, data=data)

@@ -86,7 +86,9 @@ def _known(return_type: str) -> FrameName:
     for name in FRAMES:
         if name == return_type:
             return name
-    message = f"unknown return_type {return_type!r}; choose one of {', '.join(FRAMES)}, arrow_stream"
+    # An argument in another's place may be a URL, with a password in it.
+    shown = "that is a URL" if "://" in str(return_type) else repr(return_type)
+    message = f"unknown return_type {shown}; choose one of {', '.join(FRAMES)}, arrow_stream"
     raise InterfaceError(message)
 
 
