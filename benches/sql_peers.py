@@ -16,9 +16,10 @@ class Engine:
 
     name: str
     modules: tuple[str, ...]
-    run: Run
     export: Callable[[Path, str, int | None], Any]
     """Columns of a Parquet file, and the first rows of it or all."""
+    run: Run | None = None
+    """None for a library without SQL."""
 
     def prepare(self) -> None:
         """Import what the engine needs, so that it belongs to no measurement."""
@@ -39,7 +40,7 @@ def _longshore(frame: str) -> Engine:
     def export(file: Path, columns: str, rows: int | None) -> Any:
         return run(_select(columns, f"'{file}'", rows), {})
 
-    return Engine(f"longshore, {frame}", ("longshore", "duckdb", "pandas", "pyarrow"), run, export)
+    return Engine(f"longshore, {frame}", ("longshore", "duckdb", "pandas", "pyarrow"), export, run)
 
 
 def _duckdb(method: str) -> Engine:
@@ -54,7 +55,7 @@ def _duckdb(method: str) -> Engine:
     def export(file: Path, columns: str, rows: int | None) -> Any:
         return run(_select(columns, f"'{file}'", rows), {})
 
-    return Engine(f"DuckDB .{method}()", ("duckdb", "pandas", "pyarrow"), run, export)
+    return Engine(f"DuckDB .{method}()", ("duckdb", "pandas", "pyarrow"), export, run)
 
 
 def _chdb(query: str, tables: dict[str, Any]) -> Any:
@@ -92,16 +93,12 @@ def _pandas_export(file: Path, columns: str, rows: int | None) -> Any:
     return frame.head(rows) if rows else frame
 
 
-def _none(query: str, tables: dict[str, Any]) -> Any:
-    raise NotImplementedError((query, tables))
-
-
 ENGINES = [
     _duckdb("to_arrow_table"),
     _longshore("pandas"),
     _longshore("arrow"),
     _duckdb("df"),
-    Engine("chDB", ("chdb", "pandas"), _chdb, _chdb_export),
-    Engine("Polars", ("polars", "pandas", "pyarrow"), _polars, _polars_export),
-    Engine("pandas", ("pandas", "pyarrow"), _none, _pandas_export),
+    Engine("chDB", ("chdb", "pandas"), _chdb_export, _chdb),
+    Engine("Polars", ("polars", "pandas", "pyarrow"), _polars_export, _polars),
+    Engine("pandas", ("pandas", "pyarrow"), _pandas_export),
 ]
