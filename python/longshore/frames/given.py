@@ -55,19 +55,20 @@ def _frames(data: Any, *, index: bool, options: Options) -> Iterable[object] | N
         return [table(data, options)]
     for name in getattr(getattr(data, "schema", None), "names", ()):
         column_name(name)
+    return _streams(data)
+
+
+def _streams(data: Any) -> Iterable[object] | None:
+    """Give the streams of what is Arrow's already; None for what is not."""
     if _is(data, "pyarrow.dataset", "Dataset"):
         return [data.scanner().to_reader()]
+    if _is(data, "pyarrow", "RecordBatchReader"):
+        from longshore.frames.checked import checked_batches
+
+        return checked_batches(data)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return [_stream(data)]
+        return [data]
     return None
-
-
-def _stream(data: Any) -> object:
-    if not _is(data, "pyarrow", "RecordBatchReader"):
-        return data
-    from longshore.frames.checked import checked
-
-    return checked(data)
 
 
 def _is(data: object, module: str, name: str) -> bool:
