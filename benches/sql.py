@@ -1,7 +1,8 @@
-"""SQL over Parquet files and DataFrames beside the peers: `python -m benches.sql`.
+"""SQL over Parquet files, DataFrames and a remote table beside the peers: `python -m benches.sql`.
 
 Each engine runs a section in a process of its own; the medians of its rounds are printed and kept in benches/results.
-The limit of an export is DuckDB's own into Arrow; every other figure is compared with DuckDB into pandas.
+The limit of an export is DuckDB's own into Arrow; every other figure is compared with DuckDB into pandas,
+and a remote table's with the same query sent by hand.
 
     python -m benches.sql --sections exports --engines "longshore, pandas" chDB
 """
@@ -12,14 +13,16 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from benches.markdown import Goal, cell, table
 from benches.read import RESULTS, machine
-from benches.sql_measure import SECTIONS
 from benches.sql_peers import ENGINES
+from benches.sql_remote import BY_HAND, SQL
 
 OURS, DUCKDB, ARROW, CHDB = "longshore, pandas", "DuckDB .df()", "DuckDB .to_arrow_table()", "chDB"
+REMOTE = "remote"
 #: Which engines a section has: those that make a DataFrame, and what limits them.
 ENGINES_OF = {
     "exports": [engine.name for engine in ENGINES],
@@ -27,7 +30,13 @@ ENGINES_OF = {
     "operations": [OURS, DUCKDB, CHDB, "Polars", "pandas"],
     "fixed": [OURS, DUCKDB],
 }
-ROWS = {"exports": [5_000_000], "queries": [1_000_000], "operations": [100_000, 1_000_000, 10_000_000], "fixed": [10]}
+ROWS = {
+    "exports": [5_000_000],
+    "queries": [1_000_000],
+    "operations": [100_000, 1_000_000, 10_000_000],
+    "fixed": [10],
+    REMOTE: [6_001_215],
+}
 
 Figures = dict[str, dict[str, float | None]]
 
@@ -35,7 +44,7 @@ Figures = dict[str, dict[str, float | None]]
 def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sections", nargs="*", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--sections", nargs="*", choices=ROWS, default=list(ROWS))
     parser.add_argument("--engines", nargs="*", help="engines by name; all by default")
     parser.add_argument("--rows", nargs="*", type=int, help="rows of hits or of the frames")
     parser.add_argument("--rounds", type=int, default=3)
@@ -44,28 +53,36 @@ def main() -> None:
     # Sections are measured apart; what was not asked for stays as it was.
     report: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     for section in arguments.sections:
-        for rows in arguments.rows or ROWS[section]:
-            names = [name for name in ENGINES_OF[section] if not arguments.engines or name in arguments.engines]
+        for rows in (section != REMOTE and arguments.rows) or ROWS[section]:
             report[f"{section}, {rows:,} rows"] = {
                 "date": dt.datetime.now(dt.UTC).date().isoformat(),
                 "machine": machine(),
                 "command": f"python -m benches.sql --sections {section} --rows {rows} --rounds {arguments.rounds}",
-                "seconds": {name: measured(section, name, rows, arguments.rounds) for name in names},
+                "seconds": figures(section, rows, arguments.rounds, arguments.engines),
             }
     RESULTS.mkdir(exist_ok=True)
     file.write_text(json.dumps(report, indent=2) + "\n")
     print("\n".join(line for title, part in report.items() for line in shown(title, part)))
 
 
-def measured(section: str, engine: str, rows: int, rounds: int) -> dict[str, float | None]:
-    """Run one engine's section; one that ends its process has no figures."""
-    sys.stderr.write(f"{section}, {rows:,} rows: {engine}\n")
-    command = [sys.executable, "-W", "ignore", "-m", "benches.sql_measure", section, engine, str(rows), str(rounds)]
+def figures(section: str, rows: int, rounds: int, engines: Sequence[str] | None) -> Figures:
+    """Run a section, each engine in a process of its own; a remote table's clients have one together."""
+    if section == REMOTE:
+        found: Figures = printed(section, rows, "benches.sql_remote", str(rounds))
+        return found
+    return {
+        name: printed(f"{section}: {name}", rows, "benches.sql_measure", section, name, str(rows), str(rounds))
+        for name in ENGINES_OF[section]
+        if not engines or name in engines
+    }
+
+
+def printed(title: str, rows: int, module: str, *arguments: str) -> dict[str, Any]:
+    """Give what a process of its own prints; one that fails has no figures."""
+    sys.stderr.write(f"{title}, {rows:,} rows\n")
+    command = [sys.executable, "-W", "ignore", "-m", module, *arguments]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if run.returncode:
-        return {}
-    figures: dict[str, float | None] = json.loads(run.stdout.splitlines()[-1])
-    return figures
+    return {} if run.returncode else dict(json.loads(run.stdout.splitlines()[-1]))
 
 
 def shown(title: str, part: dict[str, Any]) -> list[str]:
@@ -100,17 +117,25 @@ def goals(title: str, seconds: Figures) -> list[Goal]:
             pandas = seconds.get("pandas", {})
             ahead = [all((ratio(ours, other, task) or 2) < 1 for other in (chdb, pandas)) for task in ours]
             return [Goal("operations ahead of chDB and pandas", sum(ahead), at_least=11)]
+        case "remote":
+            mine, theirs = seconds.get(SQL, {}), seconds.get(BY_HAND, {})
+            return [Goal(f"milliseconds above by hand, {task}", above(mine, theirs, task), at_most=10) for task in mine]
         case _:
             task = next(iter(ours), "")
-            mine, theirs = ours.get(task), duckdb.get(task)
-            above = (mine - theirs) * 10 if mine is not None and theirs is not None else None
-            return [Goal("milliseconds of one query above DuckDB's own", above, at_most=1)]
+            each = above(ours, duckdb, task, queries=100)
+            return [Goal("milliseconds of one query above DuckDB's own", each, at_most=1)]
 
 
 def ratio(ours: dict[str, float | None], theirs: dict[str, float | None], task: str) -> float | None:
     """Return a figure over another's."""
     mine, other = ours.get(task), theirs.get(task)
     return mine / other if mine is not None and other else None
+
+
+def above(ours: dict[str, float | None], theirs: dict[str, float | None], task: str, queries: int = 1) -> float | None:
+    """Return by how many milliseconds a query's figure is above another's."""
+    mine, other = ours.get(task), theirs.get(task)
+    return (mine - other) * 1000 / queries if mine is not None and other is not None else None
 
 
 def mean_ratio(ours: dict[str, float | None], theirs: dict[str, float | None]) -> float | None:

@@ -10,10 +10,11 @@ from sqlglot import exp
 from longshore.engine.remote.columns import Needs
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.filters import conditions
+from longshore.engine.remote.kept import Understood, understood
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.pieces import Piece, named_in, names_all, pieces, remaining
-from longshore.engine.remote.references import Reference, in_tokens, in_trees, is_table_statement, read_once
-from longshore.engine.remote.text import Edit, Tokens, edited, keeps_meanings, mixes_parameters, parsed, tokens
+from longshore.engine.remote.references import Reference, read_once
+from longshore.engine.remote.text import Edit, edited, keeps_meanings, mixes_parameters
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.engine.remote.whole import Result, checked, stub, write
 from longshore.errors import NotSupportedError
@@ -73,20 +74,21 @@ def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: D
 
     ``whole`` is whether one source may answer all of it.
     """
-    words = tokens(query)
-    trees = parsed(query, words)
-    if trees is not None and is_table_statement(words):
-        # Not every version of the parser knows it, and says so.
-        trees = None
-    references = in_tokens(words, sources) if trees is None else in_trees(trees, sources)
-    if not references:
+    text = understood(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
+    if not text.references:
         return Plan(query, params)
     for name, source in sources.items():
         # Set before the first look into a catalogue: names and rows are then of one moment, too.
-        source.one_moment = sum(reference.source == name for reference in references) > 1
-    tables = [(one, sources[one.source].table(one.parts)) for one in references]
-    planner = _Planner(query, words, trees, sources, tables, params, describe)
-    return (planner.whole() if whole else None) or planner.parts()
+        source.one_moment = sum(reference.source == name for reference in text.references) > 1
+    tables = [sources[one.source].table(one.parts) for one in text.references]
+
+    def made() -> Plan:
+        described = list(zip(text.references, tables, strict=True))
+        planner = _Planner(query, text, sources, described, params, describe)
+        return (planner.whole() if whole else None) or planner.parts()
+
+    # Values that are equal, as 1 and True are, are not the same constants.
+    return text.planned(tables, made, whole=whole) if params is None else made()
 
 
 class _Planner:
@@ -95,23 +97,22 @@ class _Planner:
     def __init__(
         self,
         query: str,
-        words: Tokens,
-        trees: Sequence[exp.Expression] | None,
+        text: Understood,
         sources: Mapping[str, Catalog],
         tables: Tables,
         params: Params,
         describe: Describe,
     ) -> None:
         self._query = query
-        self._words = words
-        self._trees = trees
+        self._words = text.words
+        self._trees = text.trees
         self._sources = sources
         self._tables = tables
         self._params = params
         self._describe = describe
         #: Whether a source may be asked for more than columns.
-        known = trees or []
-        self._pushes = not mixes_parameters(words) and keeps_meanings(known) and names_all(known, params)
+        known = text.trees or []
+        self._pushes = not mixes_parameters(text.words) and keeps_meanings(known) and names_all(known, params)
         self._reads: dict[tuple[str, str], Read] = {}
 
     def whole(self) -> Plan | None:

@@ -11,9 +11,11 @@ from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, deci
 
 __all__ = ["PostgreSQL"]
 
+#: No column as it is: whether it may be NULL would be asked for, too, each time.
 _COLUMNS = """
-SELECT n.nspname, c.relname, a.attname, CAST(a.atttypid AS int8), t.typtype, a.atttypmod,
-    co.collisdeterministic, CAST(a.attcollation AS int8), current_setting('server_encoding'), version()
+SELECT n.nspname || '', c.relname || '', a.attname || '', CAST(a.atttypid AS int8), CAST(t.typtype AS text),
+    a.atttypmod + 0, co.collisdeterministic IS TRUE, CAST(a.attcollation AS int8),
+    current_setting('server_encoding'), version()
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
