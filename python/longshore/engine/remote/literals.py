@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from longshore.engine.parameters import Params
-from longshore.engine.remote.types import Kind, Type, Unsafe
+from longshore.engine.remote.types import BASIC_PLANE, Kind, Type, Unsafe
 
 __all__ = ["Params", "Spelled", "constant", "fitting", "whole_number"]
 
@@ -185,12 +185,18 @@ def _uuid(value: Any, _wanted: Type) -> uuid.UUID:
     raise Unsafe
 
 
-def _text(value: Any, _wanted: Type) -> str:
+def _text(value: Any, wanted: Type) -> str:
     text = value.text if isinstance(value, Spelled) else value
     if type(text) is not str or "\0" in text:
         raise Unsafe
     # A lone surrogate is no text: the engine says so.
     text.encode()
+    if wanted.charset == BASIC_PLANE:
+        if any(letter > "\uffff" for letter in text):
+            raise Unsafe
+    else:
+        # The source would refuse the whole query for a letter that none of its values can have.
+        text.encode(wanted.charset)
     return text
 
 

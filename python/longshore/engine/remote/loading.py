@@ -13,7 +13,7 @@ from longshore import _core
 from longshore.engine.remote.planning import Read
 from longshore.engine.remote.source import Source
 from longshore.engine.remote.whole import Result
-from longshore.errors import MemoryLimitError, SerialReadWarning
+from longshore.errors import DataError, MemoryLimitError, SerialReadWarning
 from longshore.options import Options
 from longshore.reading import read
 from longshore.stream import Stream
@@ -100,7 +100,7 @@ class Loads:
     def _batches(self, stream: Stream) -> Iterator[pa.RecordBatch]:
         with contextlib.closing(stream):
             try:
-                yield from stream
+                yield from _rows(stream)
             except Exception as error:
                 # What was stopped from outside has not failed.
                 if not self._stopped:
@@ -111,7 +111,7 @@ class Loads:
         limit = self._options.memory_limit_bytes
         with contextlib.closing(self.open(dataclasses.replace(one, parts=False), source)) as stream:
             batches = []
-            for batch in stream:
+            for batch in _rows(stream):
                 batches.append(batch)
                 self._loaded += batch.nbytes
                 if limit is not None and self._loaded > limit:
@@ -122,3 +122,18 @@ class Loads:
     def _whole(self, one: Read, source: Source) -> pa.Table:
         """Load what tells its types with its last row, as columns that follow their values do."""
         return read(one.sql, source.conn, _core.Switch(), return_type="arrow", options=self._options)
+
+
+def _rows(stream: Stream) -> Iterator[pa.RecordBatch]:
+    """Give the batches; an error whose remedy is an argument of ``read_sql`` has one of ``sql``'s instead."""
+    try:
+        yield from stream
+    except DataError as error:
+        if "schema=" not in (error.hint or ""):
+            raise
+        hint = (
+            f'read the table with read_sql(..., schema={{"{error.column}": "string"}}), and query that frame; '
+            "or have a view of the database give the column a scale"
+        )
+        message = f"{str(error).partition(chr(10))[0]}\nHint: {hint}"
+        raise DataError(message, hint=hint, column=error.column, row=error.row, native_type=error.native_type) from None

@@ -1,17 +1,18 @@
 """MySQL and MariaDB: their catalogue, and what they mean by their types."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from longshore.engine.remote.dialect import Ask, Dialect, chosen, moment, plain
-from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
+from longshore.engine.remote.types import BASIC_PLANE, Column, Kind, Table, Trust, Type, decimal, scalar
 
 __all__ = ["MySQL"]
 
 _COLUMNS = """
 SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale,
-    collation_name, extra
+    collation_name, extra, character_set_name
 FROM information_schema.columns WHERE {table} AND {schema} ORDER BY table_schema, table_name, ordinal_position
 """
 
@@ -36,6 +37,8 @@ _TYPES = {
 _TEXT = Type(Kind.TEXT, "VARCHAR", equal=Trust.SUPERSET, nulls=True)
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _OTHER = Type(Kind.OTHER)
+#: What Python calls a column's character set; of others, ASCII is in all but swe7.
+_CHARSETS = {"utf8mb4": "utf-8", "utf8mb3": BASIC_PLANE, "utf8": BASIC_PLANE, "latin1": "cp1252", "swe7": "undefined"}
 
 
 class MySQL(Dialect):
@@ -64,10 +67,12 @@ class MySQL(Dialect):
 
     def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
         columns = []
-        for name, data_type, column_type, precision, scale, collation, extra in rows:
+        for name, data_type, column_type, precision, scale, collation, extra, charset in rows:
             if "INVISIBLE" in extra.upper():
                 continue
             of = _type(data_type.lower(), column_type.lower(), precision, scale)
+            if of.kind is Kind.TEXT:
+                of = dataclasses.replace(of, charset=_CHARSETS.get(charset, "ascii"))
             if data_type.lower() == "longtext" and collation == "utf8mb4_bin":
                 # MariaDB's JSON.
                 of = _OTHER

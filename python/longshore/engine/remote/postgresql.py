@@ -50,6 +50,8 @@ _TEXTS = (25, 1043)
 #: Spaces at its end mean nothing in a comparison, and are there when it is read.
 _PADDED = 1042
 _OTHER = Type(Kind.OTHER)
+#: What Python calls a server's encoding; of others, ASCII is in all.
+_CHARSETS = {"UTF8": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "WIN1252": "cp1252"}
 
 
 class PostgreSQL(Dialect):
@@ -76,6 +78,8 @@ class PostgreSQL(Dialect):
                 continue
             known = _known(version)
             of = _type(oid, modifier, collation, deterministic=bool(deterministic) and encoding == "UTF8")
+            if of.kind is Kind.TEXT:
+                of = dataclasses.replace(of, charset=_CHARSETS.get(encoding, "ascii"))
             form = "{}"
             if category == "e" and encoding == "UTF8":
                 # An enumeration is a text to the engine, and its order is that of texts.

@@ -24,6 +24,8 @@ _WRITES = (
 )
 _NAMES = {TokenType.VAR, TokenType.IDENTIFIER}
 _BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN, TokenType.TABLE}
+#: What a table follows that takes no alias.
+_BARE = {"TABLE", "PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER", "SUMMARIZE", "DESCRIBE", "DESC", "SHOW"}
 #: An attached name, a schema and a table.
 _MOST_PARTS = 3
 
@@ -138,13 +140,14 @@ def in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Referenc
     for at, word in enumerate(words):
         if word.token_type not in _NAMES or word.text.lower() not in sources:
             continue
-        if at and words[at - 1].token_type not in _BEFORE:
+        bare = at > 0 and words[at - 1].text.upper() in _BARE
+        if at and not bare and words[at - 1].token_type not in _BEFORE:
             continue
         parts = _dotted(words, at)
         if len(parts) > 1:
             names = tuple(part.text for part in parts[1:])
-            alias = _has_alias(words, at + 2 * len(parts) - 1) or is_table_statement(words[at - 1 : at])
-            found.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], alias))
+            named = bare or _has_alias(words, at + 2 * len(parts) - 1)
+            found.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], named))
     return found
 
 

@@ -53,7 +53,7 @@ def parsed(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
     A parameter without a name has its number, from 1.
     """
     # What the parser passes over, it complains of in the log.
-    if any(word.token_type is TokenType.COMMAND for word in words):
+    if any(word.token_type is TokenType.COMMAND for word in words) or (words and words[0].token_type is TokenType.SHOW):
         return None
     try:
         trees = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(_numbered(words), query)

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = ["Column", "Kind", "Table", "Trust", "Type", "Unsafe", "decimal", "scalar"]
+__all__ = ["BASIC_PLANE", "Column", "Kind", "Table", "Trust", "Type", "Unsafe", "decimal", "scalar"]
+
+
+#: MySQL's UTF-8 of three bytes, for which Python has no name.
+BASIC_PLANE = "utf8mb3"
 
 
 class Unsafe(Exception):  # noqa: N818  it ends an attempt, and no caller ever sees it
@@ -55,6 +59,8 @@ class Type:
     scale: int = 0
     #: Texts are compared with each other where this is the same.
     collation: str | None = None
+    #: What the source can write texts of the column in, as Python calls it.
+    charset: str = "utf-8"
 
 
 @dataclass(frozen=True)

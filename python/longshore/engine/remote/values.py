@@ -40,6 +40,9 @@ class Values(Expressions):
         if not self.dialect.calculates:
             raise Unsafe
         left, right = self._operand(node.this), self._operand(node.expression)
+        # In MySQL, what becomes of unsigned numbers may not be negative; in the engine it may.
+        if any((side.type.engine or "").startswith("U") for side in (left, right)):
+            raise Unsafe
         of = _result(left.type, right.type, multiplied=isinstance(node, exp.Mul))
         return Value(f"({left.sql} {_SIGNS[type(node)]} {right.sql})", of)
 
