@@ -28,7 +28,8 @@ class Asker:
     def query(self) -> str:
         """Give a query."""
         forms = [self._rows, self._rows, self._groups, self._total, self._distinct, self._derived]
-        return self.dice.choice([*forms, self._joined, self._joined, self._pieces, self._united])()
+        more = [self._joined, self._joined, self._pieces, self._united, self._using, self._nested, self._chosen]
+        return self.dice.choice([*forms, *more])()
 
     def condition(self, depth: int = 2) -> str:
         """Give a condition."""
@@ -50,6 +51,71 @@ class Asker:
             return f"SELECT h.id, h.{key} {query} WHERE {self._qualified(sides[0])}"
         where = self.dice.choice(["", *(f" WHERE {self._qualified(side)}" for side in sides)])
         return f"SELECT h.id, o.id AS other, o.{key} {query}{where}"
+
+    def _using(self) -> str:
+        """Join by columns that become one."""
+        keys = [self._pick(_GROUPED) for _ in range(2)]
+        using = self.dice.choice(["id", f"id, {keys[0]}", keys[0]])
+        join = self.dice.choice(["JOIN", "LEFT JOIN", "INNER JOIN", "RIGHT JOIN", "FULL JOIN"])
+        third = self.dice.choice(
+            ["", f" JOIN {self.table} AS q USING (id)", f" LEFT JOIN {self.table} AS q USING (id)"]
+        )
+        picked = self.dice.choice(["*", "o.*", f"{using}, o.{keys[1]}", f"h.id, {using}, o.{keys[0]}"])
+        few = f"(SELECT id, {', '.join(dict.fromkeys(keys))} FROM {self.table} WHERE id < 90)"
+        query = f"SELECT {picked} FROM {few} AS h {join} {few} AS o USING ({using}){third}"
+        return query + self.dice.choice(["", f" WHERE h.{keys[0]} IS NOT NULL", f" WHERE {using.split(',')[0]} <> id"])
+
+    def _nested(self) -> str:
+        """Put a query into a condition."""
+        one, other, key = (self._pick(_GROUPED) for _ in range(3))
+        no, few = self.dice.choice(["", "NOT "]), f"{self.table} AS o WHERE o.id < {self.dice.choice([0, 9, 90, 900])}"
+        tests = [
+            f"h.{one} {no}IN (SELECT o.{one} FROM {few})",
+            f"h.{one} {no}IN (SELECT o.{other} FROM {few})",
+            f"h.{one} {no}IN (SELECT o.{one} FROM {few} AND o.{one} IS NOT NULL)",
+            f"h.{one} {no}IN (SELECT o.{one} FROM {few} AND o.{key} = h.{key})",
+            f"h.{one} {no}IN (SELECT max(o.{one}) FROM {few} GROUP BY o.{key})",
+            f"{no}EXISTS (SELECT 1 FROM {few} AND o.{one} = h.{one} AND o.id > h.id)",
+            f"{no}EXISTS (SELECT * FROM {few} AND {self._qualified(self.condition(1)).replace('h.', 'o.')})",
+            f"h.{one} {self.dice.choice(_COMPARISONS)} (SELECT min(o.{one}) FROM {few})",
+            f"h.id > (SELECT count(o.{one}) FROM {few})",
+        ]
+        tests = [*self.dice.sample(tests, 2), self._qualified(self.condition(1))]
+        test = f" {self.dice.choice(['AND', 'OR'])} ".join(tests[: self.dice.randint(1, 3)])
+        return f"SELECT h.id, h.{key} FROM {self.table} AS h WHERE {test}"
+
+    def _chosen(self) -> str:
+        """Choose between values."""
+        values = [self._choice() for _ in range(3)]
+        where = self.dice.choice(["", self._where(), f" WHERE {self._choice()} = {self._choice()}"])
+        grouped = f"SELECT {values[0]} AS k, count(*) AS n FROM {self.table} AS h{where} GROUP BY k ORDER BY k"
+        return self.dice.choice(
+            [
+                f"SELECT id, {', '.join(values)} FROM {self.table} AS h{where}",
+                f"SELECT count({values[0]}), max({values[1]}), sum({values[2]}) FROM {self.table} AS h{where}",
+                f"SELECT DISTINCT {values[0]} AS k FROM {self.table} AS h{where}",
+                grouped,
+            ]
+        )
+
+    def _choice(self) -> str:
+        name, other = self._pick(_GROUPED), self._pick(_SUMMED)
+        value, literal = f"h.{name}", self._literal(name) or "NULL"
+        numbers = self.dice.choice(["0", "-1", "1.5", "5000000000", f"h.{self._pick(_SUMMED)}"])
+        condition = self._qualified(self.condition(1))
+        return self.dice.choice(
+            [
+                f"CASE WHEN {condition} THEN {value} ELSE {literal} END",
+                f"CASE WHEN {condition} THEN {value} END",
+                f"CASE WHEN {condition} THEN 1 ELSE 0 END",
+                f"CASE WHEN {condition} THEN 'many' WHEN {value} IS NULL THEN 'none' ELSE 'few' END",
+                f"CASE {value} WHEN {literal} THEN h.{other} ELSE {numbers} END",
+                f"coalesce({value}, {literal})",
+                f"coalesce(h.{other}, {numbers})",
+                f"nullif({value}, {literal})",
+                f"nullif(h.{other}, {numbers})",
+            ]
+        )
 
     def _qualified(self, condition: str) -> str:
         """Say of each column without a table that it is one of h."""

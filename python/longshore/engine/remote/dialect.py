@@ -29,6 +29,10 @@ class Dialect(abc.ABC):
     keeps_order: ClassVar[bool] = True
     #: Whether whole numbers and decimals are added and multiplied as the engine does, or with an error.
     calculates: ClassVar[bool] = False
+    #: Whether a subquery of a condition may name the query around it, and have other types beside an IN than that.
+    nests: ClassVar[bool] = True
+    #: What a text is that stands in a query alone, and not beside a column.
+    spelled: ClassVar[Type] = Type(Kind.TEXT, "VARCHAR", nulls=True, charset="ascii")
     #: Whether LIKE without a backslash is the engine's.
     matches: ClassVar[bool] = False
 

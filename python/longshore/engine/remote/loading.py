@@ -125,11 +125,12 @@ class Loads:
 
 
 def _rows(stream: Stream) -> Iterator[pa.RecordBatch]:
-    """Give the batches; an error whose remedy is an argument of ``read_sql`` has one of ``sql``'s instead."""
+    """Give the batches; an error whose only remedy is an argument of ``read_sql`` has another."""
     try:
         yield from stream
     except DataError as error:
-        if "schema=" not in (error.hint or ""):
+        remedy = error.hint or ""
+        if "schema=" not in remedy or "options" in remedy:
             raise
         hint = (
             f'read the table with read_sql(..., schema={{"{error.column}": "string"}}), and query that frame; '

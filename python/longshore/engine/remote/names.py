@@ -36,9 +36,22 @@ class Relation:
 class Names:
     """The relations of one FROM."""
 
-    def __init__(self, relations: Sequence[Relation]) -> None:
-        """Keep the relations in their order."""
+    def __init__(
+        self,
+        relations: Sequence[Relation],
+        merged: Mapping[str, Value] | None = None,
+        outer: "Names | None" = None,
+        aliases: AbstractSet[str] = frozenset(),
+    ) -> None:
+        """Keep the relations in their order.
+
+        ``merged`` are the columns of a USING, ``outer`` is the query around this one, if its columns may be named here,
+        and ``aliases`` are the names that this one gives to what it selects.
+        """
         self.relations = relations
+        self.merged = merged or {}
+        self._outer = outer
+        self._aliases = aliases
 
     def find(self, column: exp.Column) -> Value:
         """Give what a column stands for; raises ``Unsafe`` for what is not clear."""
@@ -47,14 +60,25 @@ class Names:
             raise Unsafe
         only(column, "this", "table", "db", "catalog")
         *table, name = (part.name.lower() for part in parts)
-        found = [
-            relation.columns[name]
-            for relation in self.relations
-            if name in relation.columns and (not table or tuple(table) in relation.names)
-        ]
+        return self.named(name, tuple(table))
+
+    def named(self, name: str, table: tuple[str, ...] = ()) -> Value:
+        """Give the column of a name in lower case, of one table or of any; raises ``Unsafe`` as ``find`` does."""
+        if not table and name in self.merged:
+            return self.merged[name]
+        near = [relation for relation in self.relations if not table or table in relation.names]
+        found = [relation.columns[name] for relation in near if name in relation.columns]
+        if not found and self._outer is not None and not self._is_taken(name, table):
+            return self._outer.named(name, table)
         if len(found) != 1 or found[0] is None:
             raise Unsafe
         return found[0]
+
+    def _is_taken(self, name: str, table: tuple[str, ...]) -> bool:
+        """Whether the engine may find something here that is no column: an alias, a table, or a struct's field."""
+        if not table:
+            return name in self._aliases
+        return any(table in one.names or table[0] in one.columns for one in self.relations)
 
 
 def known(reference: Reference, table: Table, alias: str) -> Relation:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from longshore.engine.remote.dialect import Ask, Dialect
-from longshore.engine.remote.types import Column, Kind, Table, Trust, Type
+from longshore.engine.remote.types import ASCII, Column, Kind, Table, Trust, Type
 
 __all__ = ["SQLite"]
 
@@ -35,6 +35,7 @@ class SQLite(Dialect):
     """SQLite's SQL."""
 
     one_moment: ClassVar[Sequence[str]] = ("BEGIN",)
+    spelled: ClassVar[Type] = ASCII
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue. SQLite's own names differ by more than the case of letters."""

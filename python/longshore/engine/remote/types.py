@@ -4,11 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = ["BASIC_PLANE", "Column", "Kind", "Table", "Trust", "Type", "Unsafe", "decimal", "scalar"]
+__all__ = [
+    "ASCII",
+    "BASIC_PLANE",
+    "Column",
+    "Kind",
+    "Table",
+    "Trust",
+    "Type",
+    "Unsafe",
+    "decimal",
+    "same_meaning",
+    "scalar",
+]
 
 
 #: MySQL's UTF-8 of three bytes, for which Python has no name.
 BASIC_PLANE = "utf8mb3"
+
+
+_MOST_DIGITS = 38
 
 
 class Unsafe(Exception):  # noqa: N818  it ends an attempt, and no caller ever sees it
@@ -63,6 +78,12 @@ class Type:
     charset: str = "utf-8"
 
 
+#: Texts of letters that have one order and one form everywhere.
+ASCII = Type(
+    Kind.TEXT, "VARCHAR", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, collation="", charset="ascii"
+)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table: its name, its name in the source's SQL, and its type."""
@@ -95,7 +116,7 @@ def scalar(kind: Kind, engine: str) -> Type:
 
 def decimal(precision: int, scale: int) -> Type:
     """Give the type of decimals; one that the engine's 128 bits do not hold is trusted with nothing."""
-    if not 0 <= scale <= precision <= 38:  # noqa: PLR2004  the digits of 128 bits
+    if not 0 <= scale <= precision <= _MOST_DIGITS:
         return Type(Kind.OTHER)
     return Type(
         Kind.DECIMAL,
@@ -108,3 +129,14 @@ def decimal(precision: int, scale: int) -> Type:
         precision=precision,
         scale=scale,
     )
+
+
+def same_meaning(left: Type, right: Type) -> None:
+    """Raise ``Unsafe`` where two columns are not compared as their values are."""
+    if left.kind is not right.kind or left.kind is Kind.OTHER:
+        raise Unsafe
+    if left.kind is Kind.TEXT and (left.collation is None or left.collation != right.collation):
+        raise Unsafe
+    before = max(left.precision - left.scale, right.precision - right.scale)
+    if before + max(left.scale, right.scale) > _MOST_DIGITS:
+        raise Unsafe

@@ -35,7 +35,7 @@ class Values(Expressions):
         if isinstance(node, exp.Paren):
             return self.computed(node.this)
         if type(node) not in _SIGNS:
-            return self.value(node)
+            return self.choices(self.computed).written(node) or self.value(node)
         only(node, "this", "expression")
         if not self.dialect.calculates:
             raise Unsafe
@@ -105,7 +105,21 @@ class Values(Expressions):
         # Of values that are equal and not the same, such as 0 and -0, either may be the least.
         if not (value.type.groups or value.type.sums) or value.type.order is not Trust.EXACT:
             raise Unsafe
-        return Value(f"{name}({self.dialect.ordered(value.sql, value.type)})", value.type)
+        ordered = self.dialect.ordered(value.sql, value.type)
+        # A text that was given a collation is compared with no column's that has another.
+        of = value.type if ordered == value.sql else dataclasses.replace(value.type, collation=None)
+        return Value(f"{name}({ordered})", of)
+
+    def _filtered(self, node: exp.Expression) -> Value:
+        """Write FILTER as every source has it: an aggregate passes over NULLs."""
+        only(node, "this", "expression")
+        aggregate, condition = node.this.copy(), node.expression.this
+        place = aggregate.this if isinstance(aggregate.this, exp.Distinct) else aggregate
+        argument = place.expressions[0] if place is not aggregate else place.this
+        one = exp.Literal.number(1) if isinstance(argument, exp.Star) or argument is None else argument
+        case = exp.Case(ifs=[exp.If(this=condition.copy(), true=one)])
+        place.set(*(("this", case) if place is aggregate else ("expressions", [case, *place.expressions[1:]])))
+        return self.value(aggregate)
 
     def _argument(self, node: exp.Expression) -> Value:
         """Write the argument of an aggregate, which has none in it."""
@@ -118,6 +132,7 @@ class Values(Expressions):
         exp.Sum: _sum,
         exp.Min: _least,
         exp.Max: _greatest,
+        exp.Filter: _filtered,
     }
 
 

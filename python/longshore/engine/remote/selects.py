@@ -1,0 +1,295 @@
+"""One SELECT in a source's SQL."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from longshore.engine.remote.expressions import Test
+from longshore.engine.remote.literals import constant, whole_number
+from longshore.engine.remote.names import Names, Value, only
+from longshore.engine.remote.types import Trust, Type, Unsafe, same_meaning
+from longshore.engine.remote.values import Values
+
+if TYPE_CHECKING:
+    from longshore.engine.remote.queries import Queries
+
+__all__ = ["Output", "Select", "Written"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a query: the names that other parts of the query know it by, and what is written for it."""
+
+    name: str | None
+    value: Value
+    node: exp.Expression
+
+
+@dataclass(frozen=True)
+class Written:
+    """A query in the source's SQL."""
+
+    #: Writes it with names for its columns, quoted.
+    write: Callable[[Sequence[str]], str]
+    outputs: Sequence[Output]
+
+    @property
+    def sql(self) -> str:
+        """The query with the columns c1, c2, ..."""
+        return self.write([f"c{at}" for at in range(1, len(self.outputs) + 1)])
+
+
+class Select:
+    """One SELECT on its way; whatever is not known to be safe raises ``Unsafe``."""
+
+    def __init__(
+        self,
+        queries: "Queries",
+        node: exp.Select,
+        common: Mapping[str, Written],
+        outer: Names | None = None,
+        items: Sequence[exp.Expression] | None = None,
+    ) -> None:
+        """Write its FROM and its columns; ``outer`` are the names of a query around it, ``items`` other columns."""
+        self._queries = queries
+        self._node = node
+        self._common = common
+        self._dialect = queries.dialect
+        self._params = queries.params
+        self._outer = outer
+        #: For each table by its place in the FROM, its columns that a USING made one with another's.
+        self._merged: list[set[str]] = [set()]
+        self._from, self._names = self._relations()
+        self._write = Values(self._dialect, self._names, self._params)
+        chosen = node.expressions if items is None else items
+        self._outputs = [output for item in chosen for output in self._output(item)]
+
+    def written(self) -> Written:
+        """Put the parts together."""
+        distinct, rest = self._distinct(), self.rest
+
+        def write(names: Sequence[str]) -> str:
+            named = zip(self._outputs, names, strict=True)
+            return f"SELECT {distinct}{', '.join(f'{output.value.sql} AS {name}' for output, name in named)} {rest}"
+
+        return Written(write, self._outputs)
+
+    @property
+    def rest(self) -> str:
+        """What follows the columns."""
+        parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
+        return " ".join(part for part in [f"FROM {self._from}", *parts] if part)
+
+    def column(self, node: exp.Expression, names: Names) -> tuple[str, Type]:
+        """Write a query of one column in a condition."""
+        return self._queries.column(node, self._common, names)
+
+    def single(self, node: exp.Expression) -> Value:
+        """Write a query of one value in a condition."""
+        return self._queries.single(node, self._common)
+
+    def rows(self, node: exp.Expression, names: Names) -> str:
+        """Write a query in a condition that asks for rows."""
+        return self._queries.rows(node, self._common, names)
+
+    def _relations(self) -> tuple[str, Names]:
+        place = self._node.args.get("from_")
+        if place is None:
+            raise Unsafe
+        only(place, "this")
+        sql, first = self._queries.relation(place.this, self._common)
+        names = Names([first])
+        for join in self._node.args.get("joins") or []:
+            only(join, "this", "on", "using", "side", "kind")
+            if join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
+                raise Unsafe
+            right, relation = self._queries.relation(join.this, self._common)
+            using = {one.name.lower() for one in join.args.get("using") or []}
+            if (names.merged.keys() - using) & relation.columns.keys():
+                raise Unsafe
+            self._merged.append(using)
+            tests = [_paired(names.named(name), relation.columns.get(name)) for name in sorted(using)]
+            merged = {**names.merged, **{name: names.named(name) for name in using}}
+            names = Names([*names.relations, relation], merged)
+            sql += self._join(join, right, names, tests)
+        return sql, names
+
+    def _join(self, join: exp.Join, right: str, names: Names, tests: Sequence[str]) -> str:
+        on = join.args.get("on")
+        if tests:
+            if on is not None or join.kind == "CROSS":
+                raise Unsafe
+            return f" {join.side or 'INNER'} JOIN {right} ON {' AND '.join(tests)}"
+        if on is None:
+            if join.side:
+                raise Unsafe
+            return f" CROSS JOIN {right}"
+        if join.kind == "CROSS":
+            raise Unsafe
+        test, trust = Values(self._dialect, names, self._params).test(on)
+        if trust is not Trust.EXACT or on.find(exp.AggFunc):
+            raise Unsafe
+        return f" {join.side or 'INNER'} JOIN {right} ON {test}"
+
+    def _output(self, item: exp.Expression) -> list[Output]:
+        if isinstance(item, exp.Star):
+            only(item)
+            return self._star(None)
+        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            only(item.this)
+            return self._star(tuple(part.name.lower() for part in item.parts[:-1]))
+        node, name = item, item.name if isinstance(item, exp.Column) else None
+        if isinstance(item, exp.Alias):
+            only(item, "this", "alias")
+            node, name = item.this, item.alias
+        return [Output(name, self._write.computed(node), node)]
+
+    def _star(self, table: tuple[str, ...] | None) -> list[Output]:
+        every = zip(self._names.relations, self._merged, strict=True)
+        found = [(one, merged) for one, merged in every if table is None or table in one.names]
+        if not found or (table is not None and len(found) > 1):
+            raise Unsafe
+        outputs = []
+        for relation, merged in found:
+            for name in relation.spelled:
+                if table is None and name.lower() in merged:
+                    continue
+                value = relation.columns[name.lower()]
+                if value is None:
+                    raise Unsafe
+                outputs.append(Output(name, value, exp.Star()))
+        return outputs
+
+    def _distinct(self) -> str:
+        distinct = self._node.args.get("distinct")
+        if distinct is None:
+            return ""
+        only(distinct)
+        if not all(output.value.type.groups for output in self._outputs):
+            raise Unsafe
+        return "DISTINCT "
+
+    def _where(self) -> str:
+        where = self._node.args.get("where")
+        if where is None:
+            return ""
+        if any(one.parent_select is self._node for one in where.find_all(exp.AggFunc)):
+            raise Unsafe
+        aliases = {item.alias.lower() for item in self._node.expressions if isinstance(item, exp.Alias)}
+        outer = self._outer if self._dialect.nests else None
+        names = Names(self._names.relations, self._names.merged, outer, aliases)
+        return f"WHERE {_exact(Values(self._dialect, names, self._params, self).test(where.this))}"
+
+    def _having(self) -> str:
+        having = self._node.args.get("having")
+        if having is None:
+            return ""
+        if self._node.args.get("group") is None:
+            raise Unsafe
+        # The engine takes an output's name for the output, even where a column has it too.
+        aliases = {item.alias.lower() for item in self._node.expressions if isinstance(item, exp.Alias)}
+        if any(len(one.parts) == 1 and one.name.lower() in aliases for one in having.find_all(exp.Column)):
+            raise Unsafe
+        return f"HAVING {_exact(self._write.test(having.this))}"
+
+    def _group(self) -> str:
+        group = self._node.args.get("group")
+        if group is None:
+            return ""
+        only(group, "expressions", "all")
+        if group.args.get("all"):
+            # Quoted, it would be a column's name.
+            if any("all" in relation.columns for relation in self._names.relations):
+                raise Unsafe
+            keys = [output.value for output in self._outputs if not output.node.find(exp.AggFunc)]
+        else:
+            keys = [self._key(node) for node in group.expressions]
+        if not keys or not all(key.type.groups for key in keys):
+            raise Unsafe
+        return f"GROUP BY {', '.join(key.sql for key in keys)}"
+
+    def _key(self, node: exp.Expression) -> Value:
+        """Find what is grouped by: an output's number, a column, or else an output's name."""
+        if isinstance(node, exp.Literal):
+            return self._numbered(node)
+        try:
+            return self._write.value(node)
+        except Unsafe:
+            return self._named(node)
+
+    def _order(self) -> str:
+        order = self._node.args.get("order")
+        if order is None:
+            return ""
+        only(order, "expressions")
+        return f"ORDER BY {', '.join(self._ordered(one) for one in order.expressions)}"
+
+    def _ordered(self, one: exp.Expression) -> str:
+        only(one, "this", "desc", "nulls_first")
+        key = self._sort_key(one.this)
+        if key.type.order is not Trust.EXACT:
+            raise Unsafe
+        descending, first = bool(one.args.get("desc")), bool(one.args.get("nulls_first"))
+        sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
+        # Rows that stand for several are ordered by what they have, and by nothing that is made of it.
+        if self._node.args.get("distinct") and not any(
+            sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self._outputs
+        ):
+            raise Unsafe
+        return sql
+
+    def _sort_key(self, node: exp.Expression) -> Value:
+        """Find what is sorted by: an output's number or name, or else a value."""
+        if isinstance(node, exp.Literal):
+            return self._numbered(node)
+        names = {(output.name or "").lower() for output in self._outputs}
+        bare = node.unnest()
+        if isinstance(bare, exp.Column) and len(bare.parts) == 1 and bare.name.lower() in names:
+            return self._named(bare)
+        return self._write.value(node)
+
+    def _numbered(self, node: exp.Expression) -> Value:
+        at = constant(node, None)
+        if type(at) is not int or not 1 <= at <= len(self._outputs):
+            raise Unsafe
+        return self._outputs[at - 1].value
+
+    def _named(self, node: exp.Expression) -> Value:
+        if not isinstance(node, exp.Column) or len(node.parts) != 1:
+            raise Unsafe
+        found = [output.value for output in self._outputs if (output.name or "").lower() == node.name.lower()]
+        if len(found) != 1:
+            raise Unsafe
+        return found[0]
+
+    def _limit(self) -> str:
+        limit, offset = self._node.args.get("limit"), self._node.args.get("offset")
+        sql = ""
+        if limit is not None:
+            only(limit, "expression")
+            sql = f"LIMIT {whole_number(limit.expression, self._params)}"
+        if offset is not None:
+            only(offset, "expression")
+            if limit is None:
+                raise Unsafe
+            sql += f" OFFSET {whole_number(offset.expression, self._params)}"
+        return sql
+
+
+def _exact(test: Test) -> str:
+    sql, trust = test
+    if trust is not Trust.EXACT:
+        raise Unsafe
+    return sql
+
+
+def _paired(left: Value, right: Value | None) -> str:
+    """Compare the columns of a USING, of which the left one stands for both."""
+    if right is None or not (left.type.groups and right.type.groups):
+        raise Unsafe
+    same_meaning(left.type, right.type)
+    if min(left.type.equal, right.type.equal) is not Trust.EXACT:
+        raise Unsafe
+    return f"({left.sql} = {right.sql})"
