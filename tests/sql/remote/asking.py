@@ -22,7 +22,7 @@ class Asker:
     def __init__(self, source: str, seed: int) -> None:
         """Start the dice."""
         self.dice = random.Random(seed)  # noqa: S311  no secret
-        self.table = {"pg": "pg.docks.hostile", "my": "my.hostile", "lite": "lite.hostile"}[source]
+        self.table = {"pg": "pg.docks.hostile", "my": "my.hostile", "my8": "my.hostile", "lite": "lite.hostile"}[source]
         self.columns: Columns = COLUMNS[source]
 
     def query(self) -> str:

@@ -46,16 +46,29 @@ def held(pg: Harbour) -> Iterator[Harbour]:
 @pytest.fixture(scope="session")
 def my(mariadb: MySQLEndpoint) -> Iterator[Harbour]:
     """Give a MariaDB as `my`, with `my.hostile`."""
+    with _mysql(mariadb) as harbour:
+        yield harbour
+
+
+@pytest.fixture(scope="session")
+def my8(mysql: MySQLEndpoint) -> Iterator[Harbour]:
+    """Give a MySQL as `my`, with the same."""
+    with _mysql(mysql) as harbour:
+        yield harbour
+
+
+@contextlib.contextmanager
+def _mysql(server: MySQLEndpoint) -> Iterator[Harbour]:
     name = f"docks_{uuid.uuid4().hex[:8]}"
-    mariadb.sql(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+    server.sql(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
     try:
-        mariadb.sql(hostile.mysql("hostile"), database=name)
+        server.sql(hostile.mysql("hostile"), database=name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", longshore.DataWarning)
-            with loaded({"my": mariadb.url(database=name)}, {"my": ["hostile"]}) as harbour:
+            with loaded({"my": server.url(database=name)}, {"my": ["hostile"]}) as harbour:
                 yield harbour
     finally:
-        mariadb.sql(f"DROP DATABASE {name}")
+        server.sql(f"DROP DATABASE {name}")
 
 
 @pytest.fixture(scope="session")

@@ -73,7 +73,7 @@ SQLITE: Columns = {
     "other": ("TEXT COLLATE NOCASE", _TEXTS),
     "bytes": ("BLOB", ["x'00'", "x'ff'", "x''"]),
 }
-COLUMNS: dict[str, Columns] = {"pg": POSTGRESQL, "my": MYSQL, "lite": SQLITE}
+COLUMNS: dict[str, Columns] = {"pg": POSTGRESQL, "my": MYSQL, "my8": MYSQL, "lite": SQLITE}
 
 
 def postgresql(table: str) -> str:

@@ -14,7 +14,7 @@ COUNT = int(os.environ.get("LONGSHORE_RANDOM_QUERIES", "120"))
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("source", ["pg", "my", "lite"])
+@pytest.mark.parametrize("source", ["pg", "my", "my8", "lite"])
 def test_queries_at_random(source: str, seed: int, request: pytest.FixtureRequest) -> None:
     harbour: Harbour = request.getfixturevalue(source)
     asker, pushed, whole = Asker(source, seed), 0, 0

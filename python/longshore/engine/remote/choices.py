@@ -2,8 +2,8 @@
 
 import dataclasses
 import decimal as numbers
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
@@ -47,11 +47,12 @@ class Choices:
 
     def written(self, node: exp.Expression) -> Value | None:
         """Write one of the three; None for what is none of them."""
-        if isinstance(node, exp.Case):
-            return self._case(node)
-        if isinstance(node, exp.Coalesce):
-            return self._coalesce(node)
-        return self._nullif(node) if isinstance(node, exp.Nullif) else None
+        write = self._KINDS.get(type(node))
+        if write is None:
+            return None
+        value = write(self, node)
+        groups = value.type.groups and self._dialect.groups_values
+        return dataclasses.replace(value, type=dataclasses.replace(value.type, groups=groups))
 
     def _case(self, node: exp.Case) -> Value:
         only(node, "this", "ifs", "default")
@@ -114,6 +115,12 @@ class Choices:
         if constants and all(type(one) is Spelled for one in constants):
             return self._dialect.spelled
         raise Unsafe
+
+    _KINDS: ClassVar[Mapping[type[exp.Expression], Callable[["Choices", Any], Value]]] = {
+        exp.Case: _case,
+        exp.Coalesce: _coalesce,
+        exp.Nullif: _nullif,
+    }
 
 
 def _common(types: Sequence[Type], constants: Sequence[Any]) -> Type:

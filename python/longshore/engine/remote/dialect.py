@@ -29,6 +29,8 @@ class Dialect(abc.ABC):
     keeps_order: ClassVar[bool] = True
     #: Whether whole numbers and decimals are added and multiplied as the engine does, or with an error.
     calculates: ClassVar[bool] = False
+    #: Whether what is grouped by may be more than a column, and is known again in an ORDER BY.
+    groups_values: ClassVar[bool] = True
     #: Whether a subquery of a condition may name the query around it, and have other types beside an IN than that.
     nests: ClassVar[bool] = True
     #: What a text is that stands in a query alone, and not beside a column.
