@@ -16,9 +16,11 @@ mod memory;
 mod names;
 mod numbers;
 mod objects;
+mod pages;
 mod polars;
 mod retype;
 mod shape;
+mod texts;
 
 pub use chunks::Chunk;
 pub use column::Column;

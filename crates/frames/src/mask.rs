@@ -2,6 +2,8 @@
 
 use arrow_buffer::NullBuffer;
 
+use crate::pages::make_room;
+
 /// True (1) where a row is NULL. Holds nothing until there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Mask {
@@ -17,10 +19,13 @@ impl Mask {
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
         let Some(nulls) = nulls else {
             if !self.bytes.is_empty() {
+                make_room(&mut self.bytes, rows);
                 self.bytes.resize(self.rows, 0);
             }
             return;
         };
+        let missing = self.rows - self.bytes.len();
+        make_room(&mut self.bytes, missing);
         self.bytes.resize(before, 0);
         self.bytes.extend(nulls.iter().map(|valid| u8::from(!valid)));
     }

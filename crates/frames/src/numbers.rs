@@ -20,6 +20,7 @@ use crate::columns::Accumulator;
 use crate::fault::Fault;
 use crate::mask::Mask;
 use crate::memory::{Element, number_array};
+use crate::pages::make_room;
 use crate::shape::{DateUnit, Nulls};
 
 /// NumPy's NaT.
@@ -138,6 +139,7 @@ where
         let Some(array) = array.as_primitive_opt::<T>() else { return Err(no_array_of(type_name::<T>())) };
         self.check(array)?;
         let start = self.values.len();
+        make_room(&mut self.values, array.len());
         self.values.extend(array.values().iter().map(|value| (self.map)(*value)));
         note_nulls(array.nulls(), array.len(), self.nulls, &mut self.mask)?;
         fill_nulls(&mut self.values[start..], array.nulls(), self.filler);
@@ -170,6 +172,7 @@ impl Accumulator for Booleans {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         let Some(array) = array.as_boolean_opt() else { return Err(no_array_of("booleans")) };
         let start = self.values.len();
+        make_room(&mut self.values, array.len());
         self.values.extend(array.values().iter().map(u8::from));
         note_nulls(array.nulls(), array.len(), self.nulls, &mut self.mask)?;
         fill_nulls(&mut self.values[start..], array.nulls(), 0);

@@ -32,6 +32,8 @@ pub(crate) struct Reading {
     #[pyo3(get)]
     serial: Option<String>,
     memory_limit: Option<usize>,
+    /// Gives back what batches leave behind; an engine sees to its own.
+    trim: Option<Trim>,
     watch: Watch,
     switch: Switch,
     progress: Arc<Progress>,
@@ -106,7 +108,8 @@ pub(crate) fn open_read(
         raise(error)
     })?;
     let batches = Mutex::new(Some(opened.batches));
-    Ok(Reading { batches, serial: opened.serial, memory_limit, watch, switch, progress, warnings })
+    let trim = Some(Trim::default());
+    Ok(Reading { batches, serial: opened.serial, memory_limit, trim, watch, switch, progress, warnings })
 }
 
 fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
@@ -151,7 +154,7 @@ impl Reading {
         progress: Arc<Progress>,
     ) -> Self {
         let (batches, warnings) = (Mutex::new(Some(batches)), Arc::default());
-        Self { batches, serial: None, memory_limit, watch, switch, progress, warnings }
+        Self { batches, serial: None, memory_limit, trim: None, watch, switch, progress, warnings }
     }
 
     /// A result that has been received already.
@@ -196,7 +199,8 @@ impl Reading {
     ) -> PyResult<(Vec<Column>, u64)> {
         let batches = self.take()?;
         let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
-        let filled = py.detach(|| fill(batches, choices, self.memory_limit, &self.progress));
+        let filled =
+            py.detach(|| fill(batches, choices, self.memory_limit, self.trim.clone(), &self.progress));
         self.progress.end();
         let columns = filled.map_err(raise)?;
         warn(&self.warnings, WHOLE).map_err(raise)?;
@@ -265,9 +269,9 @@ fn fill(
     mut batches: Box<dyn Batches>,
     choices: Choices,
     limit: Option<usize>,
+    mut trim: Option<Trim>,
     progress: &Progress,
 ) -> Result<Columns> {
-    let mut trim = Trim::default();
     if batches.settler().is_some() {
         let (schema, batches) = collect(batches, limit, progress)?;
         let mut columns = Columns::new(schema, &choices)?;
@@ -285,10 +289,12 @@ fn fill(
 }
 
 /// Adds a batch's rows, and frees it.
-fn pour(batch: RecordBatch, columns: &mut Columns, trim: &mut Trim) -> Result<()> {
+fn pour(batch: RecordBatch, columns: &mut Columns, trim: &mut Option<Trim>) -> Result<()> {
     columns.push(&batch)?;
     let bytes = batch.get_array_memory_size();
     drop(batch);
-    trim.freed(bytes);
+    if let Some(trim) = trim {
+        trim.freed(bytes);
+    }
     Ok(())
 }

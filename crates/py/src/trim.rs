@@ -5,7 +5,7 @@
 const WORTH_IT: usize = 128 << 20;
 
 /// Counts what is freed, and gives it back when it is worth it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Trim {
     freed: usize,
 }
