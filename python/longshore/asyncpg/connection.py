@@ -27,6 +27,8 @@ __all__ = ["Connection", "connect"]
 # Plans that a connection keeps; a statement has one for each dtype.
 _PLANS = 256
 
+_UNLOGGED = contextlib.nullcontext()
+
 
 class Connection(GivesFrames, asyncpg.Connection):
     """A connection of asyncpg's; ``fetch`` of a query from ``set_query_dtype`` gives arrays."""
@@ -84,9 +86,7 @@ class Connection(GivesFrames, asyncpg.Connection):
 
     async def _fetch_arrays(self, query: Query, args: Any, timeout: float | None, options: dict[str, Any]) -> Result:
         def run(statement: Any, timeout: float | None) -> Any:
-            def execute(protocol: Any, timeout: float | None) -> Any:
-                return protocol.bind_execute(statement, args, "", 0, True, timeout)  # noqa: FBT003
-
+            execute = partial(self._protocol.bind_execute, statement, args, "", 0, True)  # noqa: FBT003
             return fetch(self, self._plan(statement, query), execute, timeout)
 
         with self._stmt_exclusive_section:
@@ -105,7 +105,7 @@ class Connection(GivesFrames, asyncpg.Connection):
     def _logged(self, text: str, args: Any, timeout: float | None) -> contextlib.AbstractContextManager[Any]:
         # asyncpg has query loggers from 0.29 on.
         if not getattr(self, "_query_loggers", None):
-            return contextlib.nullcontext()
+            return _UNLOGGED
         logged: contextlib.AbstractContextManager[Any] = self._time_and_log(text, args, timeout)
         return logged
 

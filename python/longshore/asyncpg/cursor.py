@@ -1,6 +1,7 @@
 """asyncpg's cursors, whose ``fetch`` knows dtypes."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -50,10 +51,7 @@ class Cursor(theirs.Cursor):
         plan = self._connection._plan(self._state, query)
         if self._exhausted:
             return result(plan.layout, plan.core.rows(0), [])
-
-        def execute(protocol: Any, timeout: float | None) -> Any:
-            return protocol.execute(self._state, self._portal_name, n, True, timeout)  # noqa: FBT003
-
+        execute = partial(self._connection._protocol.execute, self._state, self._portal_name, n, True)  # noqa: FBT003
         arrays, _, count = await fetch(self._connection, plan, execute, timeout)
         self._exhausted = count < n  # type: ignore[misc]  # a slot of asyncpg's
         return arrays

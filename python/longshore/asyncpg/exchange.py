@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
 from longshore import _core
-from longshore.asyncpg.fetching import is_binary, release, settled
+from longshore.asyncpg.fetching import Execute, is_binary, release, settled
 from longshore.asyncpg.frames import Terms
 from longshore.errors import DataError, InterfaceError, OperationalError
 
@@ -31,9 +32,6 @@ _VIOLATION = "08P01"
 # Classes of SQLSTATEs that say nothing of whether a statement is understood: the transaction has failed or has to be
 # begun anew, resources or locks cannot be had, somebody has stopped it.
 _OF_THE_MOMENT = {"25", "40", "53", "55", "57"}
-
-# What runs a prepared statement: rows, status, and whether all have come.
-_Run = Callable[[float | None], Awaitable[tuple[Any, bytes | None, bool]]]
 
 
 class Exchange:
@@ -84,13 +82,10 @@ class Exchange:
         """Take a further page."""
         async with self._orderly():
             rows = pages.arrival.page_rows()
-
-            def run(timeout: float | None) -> Any:
-                return self._protocol.execute(pages.statement, pages.portal, rows, True, timeout)  # noqa: FBT003
-
+            run = partial(self._protocol.execute, pages.statement, pages.portal, rows, True)  # noqa: FBT003
             await self._page(pages, run)
 
-    async def _page(self, pages: "Pages", run: _Run) -> None:
+    async def _page(self, pages: "Pages", run: Execute) -> None:
         asked = pages.arrival.page_rows()
         tag, pages.done = await self.run(pages.arrival, run)
         pages.batches = pages.arrival.page(asked, tag if pages.done else None)
@@ -173,15 +168,10 @@ class Exchange:
         message = "the types of the statement's arguments cannot be looked up"
         raise OperationalError(message, hint="name builtin types with casts, as in $1::text")
 
-    def _bound(self, args: Sequence[Any], portal: str, limit: int) -> _Run:
-        statement = self._statement
+    def _bound(self, args: Sequence[Any], portal: str, limit: int) -> Execute:
+        return partial(self._protocol.bind_execute, self._statement, args, portal, limit, True)  # noqa: FBT003
 
-        def run(timeout: float | None) -> Any:
-            return self._protocol.bind_execute(statement, args, portal, limit, True, timeout)  # noqa: FBT003
-
-        return run
-
-    async def run(self, rows: _core.Arrival | _core.Answers, run: _Run) -> tuple[str, bool]:
+    async def run(self, rows: _core.Arrival | _core.Answers, run: Execute) -> tuple[str, bool]:
         """Execute a statement; give what the server tells at its end, and whether it is the end."""
         await settled(self._protocol, self._left())
         if not self._port.keep(rows, 0):

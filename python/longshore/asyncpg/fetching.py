@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Execute", "Plan", "fetch", "is_binary", "plan", "release", "settled"]
 
-# What runs a statement, given a protocol of asyncpg's and a time-out: rows, status, and whether all have come.
-Execute = Callable[[Any, float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]
+# What runs a statement, given a time-out: rows, status, and whether all have come.
+Execute = Callable[[float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]
 
 # How long a server may take to end an exchange without a statement.
 _RELEASE_SECONDS = 5
@@ -109,7 +109,7 @@ async def fetch(
         message = "cannot perform operation: another operation is in progress"
         raise asyncpg.InterfaceError(message)
     try:
-        records, status, _ = await execute(protocol, timeout)
+        records, status, _ = await execute(timeout)
     finally:
         port.keep_none()
     count = rows.count

@@ -1,5 +1,6 @@
 """asyncpg's prepared statement, whose ``fetch`` knows dtypes."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import asyncpg
@@ -39,9 +40,7 @@ class PreparedStatement(theirs.PreparedStatement):
         if not isinstance(query, Query):
             return await super().fetch(*args, timeout=timeout)
 
-        def execute(protocol: Any, timeout: float | None) -> Any:
-            return protocol.bind_execute(self._state, args, "", 0, True, timeout)  # noqa: FBT003
-
+        execute = partial(self._connection._protocol.bind_execute, self._state, args, "", 0, True)  # noqa: FBT003
         try:
             plan = self._connection._plan(self._state, query)
             arrays, status, _ = await fetch(self._connection, plan, execute, timeout)
