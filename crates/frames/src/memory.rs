@@ -54,11 +54,6 @@ pub(crate) fn number_array<'py, T: Element>(
     array(py, values, dtype)
 }
 
-/// The NumPy array of single bytes over `values`, whose memory it takes; for NumPy to view as what they are.
-pub fn byte_array(py: Python<'_>, values: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
-    lend(&py.import("numpy")?, values, "|u1".to_owned())
-}
-
 /// The NumPy array of dtype `object` over `objects`, whose memory it takes.
 pub(crate) fn object_array(py: Python<'_>, objects: Vec<Py<PyAny>>) -> PyResult<Bound<'_, PyAny>> {
     const { assert!(size_of::<Option<Py<PyAny>>>() == size_of::<usize>()) };
@@ -69,27 +64,18 @@ pub(crate) fn object_array(py: Python<'_>, objects: Vec<Py<PyAny>>) -> PyResult<
 
 fn array<'py, T: Send + Sync + 'static>(
     py: Python<'py>,
-    values: Vec<T>,
+    mut values: Vec<T>,
     dtype: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
-    let typestr = numpy.call_method1("dtype", (dtype,))?.getattr("str")?.extract()?;
-    lend(&numpy, values, typestr)
-}
-
-fn lend<'py, T: Send + Sync + 'static>(
-    numpy: &Bound<'py, PyModule>,
-    mut values: Vec<T>,
-    typestr: String,
-) -> PyResult<Bound<'py, PyAny>> {
     if values.is_empty() {
-        return numpy.call_method1("empty", (0, typestr));
+        return numpy.call_method1("empty", (0, dtype));
     }
     values.shrink_to_fit();
     let memory = Memory {
         address: values.as_mut_ptr().expose_provenance(),
         items: values.len(),
-        typestr,
+        typestr: numpy.call_method1("dtype", (dtype,))?.getattr("str")?.extract()?,
         _values: Box::new(values),
     };
     numpy.call_method1("asarray", (memory,))

@@ -1,4 +1,4 @@
-//! Memory that an event loop receives into.
+//! Memory that Python reads and writes in place.
 
 use std::ffi::c_int;
 
@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 /// A block of memory that neither moves nor changes its size while Python has a view of it: a longer one is another block.
 ///
-/// It is read and written by those alone who hold the interpreter's lock: Rust, which runs no Python code meanwhile, and
-/// Python through a view.
+/// What an event loop receives into is read and written by those alone who hold the interpreter's lock: Rust, which runs no
+/// Python code meanwhile, and Python through a view. What a result has been made in is Python's alone from then on.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Block(Memory);
 
@@ -18,6 +18,11 @@ impl Block {
     /// `size` zeros.
     pub(crate) fn new(size: usize) -> Self {
         Self(Memory::new(size))
+    }
+
+    /// The bytes of a vector.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
     }
 
     /// The bytes. `use_` runs no Python code.

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longshore_core::Error;
-use longshore_frames::byte_array;
 use longshore_postgres::native_name;
 use longshore_rows::{Column, Field, Form, Layout, Leaf, Mismatch, Rows, Step, Unit, block, plan};
 use pyo3::prelude::*;
 
+use crate::block::Block;
 use crate::error::raise;
 
 /// A field of a dtype: NumPy's kind, offset and size, the unit of a time, and the numbers that a void is made of.
@@ -107,13 +107,9 @@ impl PyRows {
         Some((failure.column, failure.row, what, hint))
     }
 
-    /// The memory of the records in one array of bytes, or that of each group of columns in one, and the indexes of the
-    /// NULLs. `groups` names the columns of each.
-    fn finish<'py>(
-        &self,
-        py: Python<'py>,
-        groups: Vec<Vec<usize>>,
-    ) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<u64>)> {
+    /// The memory of the records, or that of each group of columns, and the indexes of the NULLs. `groups` names the
+    /// columns of each.
+    fn finish(&self, groups: Vec<Vec<usize>>) -> (Vec<Block>, Vec<u64>) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = std::mem::replace(&mut *held, Rows::new(Vec::new(), None));
         drop(held);
@@ -127,7 +123,6 @@ impl PyRows {
                 })
                 .collect(),
         };
-        let arrays = memories.into_iter().map(|memory| byte_array(py, memory)).collect::<PyResult<_>>()?;
-        Ok((arrays, nulls))
+        (memories.into_iter().map(Block::of).collect(), nulls)
     }
 }

@@ -24,8 +24,7 @@ impl Memory {
     /// `length` zeros.
     #[must_use]
     pub fn new(length: usize) -> Self {
-        let bytes: &mut [u8] = Box::leak(vec![0; length].into_boxed_slice());
-        Self { start: NonNull::from(bytes).cast(), length }
+        vec![0; length].into()
     }
 
     /// Where the bytes begin, for as long as the memory lives.
@@ -63,6 +62,15 @@ impl Memory {
         assert!(from.start <= from.end && from.end <= self.length && from.len() <= into.length);
         // SAFETY: both ranges are within their memories, and may overlap.
         unsafe { ptr::copy(self.start().add(from.start), into.start(), from.len()) };
+    }
+}
+
+impl From<Vec<u8>> for Memory {
+    /// The bytes of a vector, in its own memory without what it has to spare.
+    fn from(bytes: Vec<u8>) -> Self {
+        let length = bytes.len();
+        let bytes: &mut [u8] = Box::leak(bytes.into_boxed_slice());
+        Self { start: NonNull::from(bytes).cast(), length }
     }
 }
 
@@ -116,6 +124,16 @@ mod tests {
         assert_eq!(memory.start(), early);
         drop(larger);
         assert_eq!(bytes(&memory), b"cdefghij");
+    }
+
+    #[test]
+    fn a_vectors_bytes_are_taken_over() {
+        let mut vector = Vec::with_capacity(1 << 10);
+        vector.extend_from_slice(b"abc");
+        let memory = Memory::from(vector);
+        receive(&memory, 1, b"x");
+        assert_eq!((memory.len(), bytes(&memory)), (3, b"axc".to_vec()));
+        assert_eq!(bytes(&Memory::from(Vec::new())), b"");
     }
 
     #[test]

@@ -29,11 +29,10 @@ def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
 
 
 def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) -> Any:
-    if count == 0:
-        return np.empty(0, layout.dtype)
+    # Not a view: NumPy would ask itself whether the memory has objects, for longer than all else here takes.
     if not layout.objects:
-        return memory.view(layout.dtype)
-    image = memory.view(layout.image)
+        return np.ndarray(count, layout.dtype, memory)
+    image = np.ndarray(count, layout.image, memory)
     array = np.empty(count, layout.dtype)
     for index, name in enumerate(layout.names):
         array[name] = _objects(records, index) if index in layout.objects else image[name]
@@ -51,10 +50,7 @@ def _block(layout: Layout, group: Sequence[int], memory: Any, count: int, record
         for row, index in enumerate(group):
             block[row] = _objects(records, index)
         return block
-    # As a field, for a view of memory cannot be of a dtype with a shape.
-    if count == 0:
-        return np.empty((len(group), 0), dtype)
-    return memory.view(np.dtype([("column", dtype)]))["column"].reshape(len(group), count, *dtype.shape)
+    return np.ndarray((len(group), count), dtype, memory)
 
 
 def _void(names: Sequence[str], columns: Sequence[Any]) -> Any:
