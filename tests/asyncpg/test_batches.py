@@ -163,12 +163,15 @@ def test_prepared_statements_give_frames(run: Run, url: str) -> None:
         expected: Any = longshore.read_sql(query, url, return_type="arrow", params=[5])
         for _ in range(2):
             assert (await statement.fetch_arrow(5)).equals(expected)
-            assert len(await statement.fetch(5)) == 5
+            assert statement.get_statusmsg() == "SELECT 5"
+            assert len(await statement.fetch(4)) == 4
+            assert statement.get_statusmsg() == "SELECT 4"
         frame = await statement.fetch_df(5, dtype_backend="pyarrow", index_col="id")
         pd.testing.assert_frame_equal(
             frame, longshore.read_sql(query, url, params=[5], dtype_backend="pyarrow", index_col="id")
         )
         assert (await statement.fetch_polars(2, schema={"id": "int64"})).rows() == [(1, 0.5), (2, 1.0)]
+        assert statement.get_statusmsg() == "SELECT 2"
         async with connection.transaction():
             assert [len(batch) async for batch in statement.fetch_batches(5, batch_size=2)] == [2, 2, 1]
         await connection.close()

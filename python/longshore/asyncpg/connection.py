@@ -110,14 +110,20 @@ class Connection(GivesFrames, asyncpg.Connection):
         return logged
 
     async def _fetch_frame(self, query: str, args: Any, timeout: float | None, wanted: FrameTerms) -> Any:
+        frame, _ = await self._frame_and_status(query, args, timeout, wanted)
+        return frame
+
+    async def _frame_and_status(
+        self, query: str, args: Any, timeout: float | None, wanted: FrameTerms
+    ) -> tuple[Any, str]:
         self._check_open()
         text = plain(query)
         with self._stmt_exclusive_section:
             timeout = self._protocol._get_timeout(timeout)
             with self._logged(text, args, timeout):
-                reading = await Exchange(self, timeout).result(text, args, wanted.rows)
+                reading, status = await Exchange(self, timeout).result(text, args, wanted.rows)
         # Frames take their time, and other tasks need theirs.
-        return await on_a_thread(partial(wanted.build, reading), reading.close)
+        return await on_a_thread(partial(wanted.build, reading), reading.close), status
 
     async def _fetch_batches(
         self, query: str, args: Any, timeout: float | None, wanted: Terms

@@ -62,13 +62,13 @@ class Exchange:
     def _left(self) -> float | None:
         return None if self._end is None else max(self._end - self._loop.time(), 0)
 
-    async def result(self, text: str, args: Sequence[Any], terms: Terms) -> _core.Reading:
-        """Give the whole result of a statement."""
+    async def result(self, text: str, args: Sequence[Any], terms: Terms) -> tuple[_core.Reading, str]:
+        """Give the whole result of a statement, and its status."""
         async with self._orderly():
             arrival = await self._ready(text, terms)
             run = self._bound(args, "", 0)
             tag, _ = await self.run(arrival, run)
-            return arrival.finish(tag)
+            return arrival.finish(tag), tag
 
     async def first_page(self, text: str, args: Sequence[Any], terms: Terms, portal: str) -> "Pages":
         """Give the first page of a statement's rows; further ones come from the portal."""

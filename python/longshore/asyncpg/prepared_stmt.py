@@ -1,5 +1,6 @@
 """asyncpg's prepared statement, whose ``fetch`` knows dtypes."""
 
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -9,7 +10,8 @@ from asyncpg.connresource import guarded
 
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.fetching import fetch
-from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas
+from longshore.asyncpg.frames import FrameTerms, Terms
+from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas, GivesFrames
 from longshore.asyncpg.query import Query
 
 if TYPE_CHECKING:
@@ -20,6 +22,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["PreparedStatement"]
+
+
+class _Frames(GivesFrames):
+    """What runs a statement's query for frames, and lets the statement know the status."""
+
+    __slots__ = ("_statement",)
+
+    def __init__(self, statement: "PreparedStatement") -> None:
+        self._statement = statement
+
+    async def _fetch_frame(self, query: str, args: Any, timeout: float | None, wanted: FrameTerms) -> Any:
+        connection = self._statement._connection
+        frame, status = await connection._frame_and_status(query, args, timeout, wanted)
+        self._statement._last_status = status.encode()
+        return frame
+
+    def _fetch_batches(self, query: str, args: Any, timeout: float | None, wanted: Terms) -> AsyncGenerator[Any, None]:
+        batches: AsyncGenerator[Any, None] = self._statement._connection._fetch_batches(query, args, timeout, wanted)
+        return batches
 
 
 class PreparedStatement(theirs.PreparedStatement):
@@ -55,23 +76,23 @@ class PreparedStatement(theirs.PreparedStatement):
     @guarded
     async def fetch_arrow(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pa.Table":
         """Run the statement's query as ``Connection.fetch_arrow`` does."""
-        table: pa.Table = await self._connection.fetch_arrow(self._query, *args, **wanted)
+        table: pa.Table = await _Frames(self).fetch_arrow(self._query, *args, **wanted)
         return table
 
     @guarded
     async def fetch_df(self, *args: Any, **wanted: Unpack[ForPandas]) -> "pd.DataFrame":
         """Run the statement's query as ``Connection.fetch_df`` does."""
-        frame: pd.DataFrame = await self._connection.fetch_df(self._query, *args, **wanted)
+        frame: pd.DataFrame = await _Frames(self).fetch_df(self._query, *args, **wanted)
         return frame
 
     @guarded
     async def fetch_polars(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pl.DataFrame":
         """Run the statement's query as ``Connection.fetch_polars`` does."""
-        frame: pl.DataFrame = await self._connection.fetch_polars(self._query, *args, **wanted)
+        frame: pl.DataFrame = await _Frames(self).fetch_polars(self._query, *args, **wanted)
         return frame
 
     @guarded
     def fetch_batches(self, *args: Any, **wanted: Unpack[ForBatches]) -> "AsyncIterator[pa.RecordBatch]":
         """Run the statement's query as ``Connection.fetch_batches`` does."""
-        batches: AsyncIterator[pa.RecordBatch] = self._connection.fetch_batches(self._query, *args, **wanted)
+        batches: AsyncIterator[pa.RecordBatch] = _Frames(self).fetch_batches(self._query, *args, **wanted)
         return batches
