@@ -72,12 +72,12 @@ class Connection(GivesFrames, asyncpg.Connection):
 
     # asyncpg's methods come together in these.
 
-    def _get_statement(self, query: str, *arguments: Any, **options: Any) -> Any:
-        return super()._get_statement(plain(query), *arguments, **options)
-
     async def _prepare(self, query: str, **options: Any) -> PreparedStatement:
-        prepared = await super()._prepare(query, **options)
+        prepared = await super()._prepare(plain(query), **options)
         return PreparedStatement(self, query, prepared._state)
+
+    def _executemany(self, query: str, *arguments: Any, **options: Any) -> Any:
+        return super()._executemany(plain(query), *arguments, **options)
 
     def _execute(self, query: str, args: Any, limit: int, timeout: float | None, **options: Any) -> Any:
         if limit == 0 and isinstance(query, Query) and not options.get("return_status"):

@@ -9,7 +9,7 @@ from asyncpg import cursor as theirs
 from asyncpg.connresource import guarded
 
 from longshore.asyncpg.fetching import fetch
-from longshore.asyncpg.query import Query
+from longshore.asyncpg.query import Query, plain
 from longshore.asyncpg.result import result
 
 __all__ = ["Cursor", "CursorFactory"]
@@ -18,7 +18,12 @@ __all__ = ["Cursor", "CursorFactory"]
 class CursorFactory(theirs.CursorFactory):
     """What ``cursor`` gives: awaited a ``Cursor``, iterated over asyncpg's records."""
 
-    __slots__ = ()
+    __slots__ = ("_wanted",)
+
+    def __init__(self, connection: Any, query: str, *arguments: Any) -> None:
+        """Keep the query beside its text, which is all that asyncpg takes."""
+        super().__init__(connection, plain(query), *arguments)
+        self._wanted = query
 
     @guarded
     def __await__(self) -> Generator[Any, Any, "Cursor"]:
@@ -27,6 +32,7 @@ class CursorFactory(theirs.CursorFactory):
             message = "prefetch argument can only be specified for iterable cursor"
             raise asyncpg.InterfaceError(message)
         cursor = Cursor(self._connection, self._query, self._state, self._args, self._record_class)
+        cursor._wanted = self._wanted
         opening: Generator[Any, Any, Cursor] = cursor._init(self._timeout).__await__()
         return opening
 
@@ -34,14 +40,15 @@ class CursorFactory(theirs.CursorFactory):
 class Cursor(theirs.Cursor):
     """A cursor of asyncpg's; ``fetch`` gives arrays where the query is from ``set_query_dtype``."""
 
-    __slots__ = ()
+    __slots__ = ("_wanted",)
 
     _exhausted: bool
+    _wanted: str
 
     @guarded
     async def fetch(self, n: int, *, timeout: float | None = None) -> Any:
         """Give the next ``n`` rows: records as asyncpg does, or arrays where the query has a dtype."""
-        query = self._query
+        query = self._wanted
         if not isinstance(query, Query):
             return await super().fetch(n, timeout=timeout)
         self._check_ready()

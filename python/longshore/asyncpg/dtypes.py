@@ -36,6 +36,8 @@ class Layout:
     """The same records with plain memory instead of objects."""
     groups: tuple[tuple[int, ...], ...] | None
     """The fields of each block; None for records."""
+    columns: np.dtype[Any]
+    """A record of one array for each field."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -67,6 +69,7 @@ def layout(dtype: np.dtype[Any], *, block: bool) -> Layout:
         objects=objects,
         image=image,
         groups=_groups(dtypes) if block else None,
+        columns=np.dtype([(name, object) for name in dtype.names]),
     )
 
 

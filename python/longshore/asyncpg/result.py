@@ -25,7 +25,7 @@ def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
         block = _block(layout, group, memory, count, records)
         for index, column in zip(group, block, strict=True):
             columns[index] = column
-    return _void(layout.names, columns), nulls
+    return _void(layout, columns), nulls
 
 
 def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) -> Any:
@@ -53,7 +53,7 @@ def _block(layout: Layout, group: Sequence[int], memory: Any, count: int, record
     return np.ndarray((len(group), count), dtype, memory)
 
 
-def _void(names: Sequence[str], columns: Sequence[Any]) -> Any:
-    holder = np.empty(1, np.dtype([(name, object) for name in names]))
+def _void(layout: Layout, columns: Sequence[Any]) -> Any:
+    holder = np.empty(1, layout.columns)
     holder[0] = tuple(columns)
     return holder[0]
