@@ -1,15 +1,22 @@
-"""asyncpg's records beside arrays of NumPy: python -m pytest benches/asyncpg.py, with pytest-benchmark.
+"""One library's fetches of the published query: `longshore.asyncpg`, or asyncpg-rkt where that is installed instead.
 
-With ``--benchmark-timer=time.process_time`` it measures the client's processor time. LONGSHORE_POSTGRESQL_URL names
-the server. Where asyncpg-rkt 0.27.3 is installed, with NumPy 1.26, and Longshore is not, it measures asyncpg-rkt.
+`python -m benches.drop_in` sets one beside the other. Its processes are `python -m benches.asyncpg WAY ROWS SECONDS`,
+with the server in LONGSHORE_POSTGRESQL_URL, and print their figures as JSON. pytest-benchmark makes a table of them:
 
-``min`` is the server alone: no row is sent. ``dummy`` receives the rows and throws them away. ``record``, ``numpy`` and
-``block`` give them.
+    LONGSHORE_POSTGRESQL_URL=postgresql://... python -m pytest benches/asyncpg.py --benchmark-timer=time.process_time
+
+`min` is the server alone: no row is sent. `dummy` receives the rows and throws them away. `record`, `numpy` and `block`
+give them.
 """
 
 import asyncio
+import json
 import os
+import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,8 +43,12 @@ FROM generate_series(1::int8, $1) AS i"""
 
 KINDS = ["?"] * 2 + ["i8"] * 5 + ["f4"] + ["M8[us]"] * 4 + ["m8[us]"] * 2 + ["S16"] * 2 + ["S5", "S10"]
 FIELDS: Any = [(f"f{number}", kind) for number, kind in enumerate(KINDS)]
-RECORDS = set_query_dtype("SELECT * FROM published", np.dtype(FIELDS))
-BLOCKS = set_query_dtype("SELECT * FROM published", np.dtype(FIELDS, metadata={"blocks": True}))
+RECORDS, BLOCKS = np.dtype(FIELDS), np.dtype(FIELDS, metadata={"blocks": True})
+ALL, ONE = "SELECT * FROM published", "SELECT * FROM published LIMIT 1"
+
+#: How many groups of fetches are measured at least; the least time of them counts.
+GROUPS = 5
+GROUP_SECONDS = 0.02
 
 
 class Client:
@@ -61,6 +72,70 @@ class Client:
         self.loop.close()
 
 
+Fetch = Callable[[], Coroutine[Any, Any, Any]]
+
+#: What gives, for a query, what fetches it: the query's dtype is set once.
+WAYS: dict[str, Callable[[Client, str], Fetch]] = {
+    "min": lambda client, query: partial(client.connection.fetchval, f"SELECT count(rows) FROM ({query}) AS rows"),
+    "dummy": lambda client, query: partial(client.connection.executemany, query, [()]),
+    "record": lambda client, query: partial(client.connection.fetch, query),
+    "numpy": lambda client, query: partial(client.connection.fetch, set_query_dtype(query, RECORDS)),
+    "block": lambda client, query: partial(client.connection.fetch, set_query_dtype(query, BLOCKS)),
+}
+
+
+def main(way: str, rows: int, seconds: float) -> None:
+    """Print the memory of the first fetch, and the least wall and processor seconds of one."""
+    client = Client(rows)
+    print(json.dumps(client.run(figures(WAYS[way](client, ONE), WAYS[way](client, ALL), seconds))))
+    client.close()
+
+
+async def figures(one: Fetch, fetch: Fetch, seconds: float) -> dict[str, int | float | None]:
+    """Measure fetch after fetch on one loop."""
+    # What a first fetch needs for ever is not the result's.
+    await one()
+    before = memory("VmRSS")
+    forget_peak()
+    size = held(await fetch())
+    peak = memory("VmHWM") - before
+
+    async def group(times: int) -> tuple[float, float]:
+        wall, processor = time.perf_counter(), time.process_time()
+        for _ in range(times):
+            await fetch()
+        return (time.perf_counter() - wall) / times, (time.process_time() - processor) / times
+
+    first, _ = await group(1)
+    times, end = max(1, round(GROUP_SECONDS / first)), time.perf_counter() + seconds
+    groups = [await group(times) for _ in range(GROUPS)]
+    while time.perf_counter() < end:
+        groups.append(await group(times))
+    walls, processors = zip(*groups, strict=True)
+    return {"wall": min(walls), "cpu": min(processors), "peak": peak, "size": size}
+
+
+def forget_peak() -> None:
+    """Have the highest memory of this process counted from now on. Linux alone can."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def memory(name: str) -> int:
+    """Return a figure of this process's memory, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    kibibytes = next(line.split()[1] for line in lines if line.startswith(name))
+    return int(kibibytes) << 10
+
+
+def held(result: Any) -> int | None:
+    """Return the bytes of a result's arrays; None where it has none."""
+    if not isinstance(result, tuple):
+        return None
+    array = result[0]
+    columns = [array] if isinstance(array, np.ndarray) else array
+    return sum(column.nbytes for column in columns)
+
+
 @pytest.fixture(params=ROWS)
 def client(request: pytest.FixtureRequest) -> Iterator[Client]:
     """Give a client of a table of so many rows."""
@@ -69,17 +144,13 @@ def client(request: pytest.FixtureRequest) -> Iterator[Client]:
     client.close()
 
 
-MODES: dict[str, Callable[[Client], Coroutine[Any, Any, Any]]] = {
-    "min": lambda client: client.connection.fetchval("SELECT count(published) FROM published"),
-    "dummy": lambda client: client.connection.executemany("SELECT * FROM published", [()]),
-    "record": lambda client: client.connection.fetch("SELECT * FROM published"),
-    "numpy": lambda client: client.connection.fetch(RECORDS),
-    "block": lambda client: client.connection.fetch(BLOCKS),
-}
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_fetch(mode: str, client: Client, benchmark: Any) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_fetch(way: str, client: Client, benchmark: Any) -> None:
     """Measure one fetch after the other."""
-    benchmark.group = f"{len(client.run(client.connection.fetch('SELECT FROM published'))):,} rows"
-    benchmark(lambda: client.run(MODES[mode](client)))
+    benchmark.group = f"{client.run(client.connection.fetchval('SELECT count(*) FROM published')):,} rows"
+    fetch = WAYS[way](client, ALL)
+    benchmark(lambda: client.run(fetch()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
