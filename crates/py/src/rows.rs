@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longshore_core::Error;
 use longshore_postgres::native_name;
-use longshore_rows::{Column, Field, Form, Layout, Leaf, Mismatch, Rows, Step, Unit, block, plan};
+use longshore_rows::{Column, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
 use pyo3::prelude::*;
 
 use crate::block::Block;
@@ -13,38 +13,54 @@ use crate::error::raise;
 /// A field of a dtype: NumPy's kind, offset and size, the unit of a time, and the numbers that a void is made of.
 type PyField = (char, usize, usize, Option<(String, i64)>, Vec<(char, usize, usize)>);
 
+#[derive(FromPyObject)]
+enum PyShape {
+    Records(usize),
+    Blocks(Vec<Vec<usize>>),
+}
+
+impl From<PyShape> for Shape {
+    fn from(shape: PyShape) -> Self {
+        match shape {
+            PyShape::Records(size) => Self::Records(size),
+            PyShape::Blocks(groups) => Self::Blocks(groups),
+        }
+    }
+}
+
 /// Which column of a statement goes into which field of a dtype, and how.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Plan {
     steps: Vec<Step>,
-    /// The bytes of a record; `None` where each column is an array of its own.
-    size: Option<usize>,
+    shape: Shape,
 }
 
 #[pymethods]
 impl Plan {
     /// The plan; or the index of the first field that does not take its column.
     ///
-    /// `columns` are the OIDs of the types, and whether their cells come in binary.
+    /// `columns` are the OIDs of the types, and whether their cells come in binary; `shape` is the bytes of a record, or the
+    /// columns of each block.
     #[staticmethod]
     fn of(
         py: Python<'_>,
         columns: Vec<(u32, bool)>,
         fields: Vec<PyField>,
-        size: Option<usize>,
+        shape: PyShape,
     ) -> PyResult<Py<PyAny>> {
         let columns: Vec<Column> = columns
             .into_iter()
             .map(|(oid, binary)| Column { native: native_name(oid).unwrap_or_default(), binary })
             .collect();
         let fields: Vec<Field> = fields.into_iter().map(field).collect();
-        if let Some(size) = size.filter(|size| fields.iter().any(|field| field.offset + field.size > *size)) {
-            return Err(raise(Error::internal(format!(
-                "a field lies beyond the {size} bytes of its record"
-            ))));
-        }
         match plan(&columns, &fields) {
-            Ok(steps) => Ok(Py::new(py, Self { steps, size })?.into_any()),
+            Ok(steps) => {
+                let shape = shape.into();
+                if !Shape::holds(&shape, &steps) {
+                    return Err(raise(Error::internal("a field has no place in its array")));
+                }
+                Ok(Py::new(py, Self { steps, shape })?.into_any())
+            }
             Err(Mismatch::Field(index)) => Ok(index.into_pyobject(py)?.into_any().unbind()),
             Err(Mismatch::Count(fields, columns)) => {
                 Err(raise(Error::internal(format!("{fields} fields for {columns} columns"))))
@@ -54,7 +70,7 @@ impl Plan {
 
     /// No rows yet, but room for as many as may come.
     fn rows(&self, expected: u64) -> PyRows {
-        let mut rows = Rows::new(self.steps.clone(), self.size);
+        let mut rows = Rows::new(self.steps.clone(), &self.shape);
         rows.expect(expected);
         PyRows(Arc::new(Mutex::new(rows)))
     }
@@ -107,22 +123,12 @@ impl PyRows {
         Some((failure.column, failure.row, what, hint))
     }
 
-    /// The memory of the records, or that of each group of columns, and the indexes of the NULLs. `groups` names the
-    /// columns of each.
-    fn finish(&self, groups: Vec<Vec<usize>>) -> (Vec<Block>, Vec<u64>) {
+    /// The memory of the records, or that of each block, and the indexes of the NULLs.
+    fn finish(&self) -> (Vec<Block>, Vec<u64>) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = std::mem::replace(&mut *held, Rows::new(Vec::new(), None));
+        let rows = std::mem::replace(&mut *held, Rows::new(Vec::new(), &Shape::Records(0)));
         drop(held);
-        let (layout, nulls) = rows.finish();
-        let memories = match layout {
-            Layout::Records { memory, .. } => vec![memory],
-            Layout::Columns(mut columns) => groups
-                .into_iter()
-                .map(|group| {
-                    block(group.into_iter().map(|index| std::mem::take(&mut columns[index])).collect())
-                })
-                .collect(),
-        };
+        let (memories, nulls) = rows.finish();
         (memories.into_iter().map(Block::of).collect(), nulls)
     }
 }

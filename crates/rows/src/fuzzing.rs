@@ -1,6 +1,6 @@
 //! What the fuzz target calls: every reader of bytes that a server sends. There is none in an ordinary build.
 
-use crate::{Column, Field, Form, Piece, Rows, Splitter, Unit, Wanted, plan};
+use crate::{Column, Field, Form, Piece, Rows, Shape, Splitter, Unit, Wanted, plan};
 
 /// Takes `bytes` for what a server sends, in two parts, while rows are kept. Its first bytes choose the columns and the parts.
 ///
@@ -10,7 +10,9 @@ pub fn stream(bytes: &[u8]) {
     let Some((&[which, how, cut], stream)) = bytes.split_first_chunk::<3>() else { return };
     let (columns, fields, size) = chosen(which, usize::from(how >> 1) % 4 + 1);
     let Ok(steps) = plan(&columns, &fields) else { return };
-    let mut rows = Rows::new(steps, (how & 1 == 0).then_some(size));
+    let blocks = || Shape::Blocks((0..columns.len()).map(|index| vec![index]).collect());
+    let shape = if how & 1 == 0 { Shape::Records(size) } else { blocks() };
+    let mut rows = Rows::new(steps, &shape);
     let wanted = Wanted { rows: true, descriptions: true };
     let (mut splitter, mut at, mut others) = (Splitter::default(), 0, 0);
     for end in [stream.len().min(usize::from(cut)), stream.len()] {

@@ -1,5 +1,6 @@
-//! Rows -> the memory of one array of records, or of one array for each column.
+//! Rows -> the memory of one array of records, or of one block for the columns of each dtype.
 
+use crate::block::Block;
 use crate::splitter::HEADER;
 use crate::step::Step;
 use crate::{Failure, Fault};
@@ -10,18 +11,62 @@ const NULL: u32 = u32::MAX;
 /// What is asked of the system at most for rows that may not come.
 const MOST_EXPECTED: usize = 256 << 20;
 
-/// Where the values go.
+/// What the values go into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Records of so many bytes.
+    Records(usize),
+    /// Blocks of these columns each. Every column is in one, and the fields of a block have one size.
+    Blocks(Vec<Vec<usize>>),
+}
+
+impl Shape {
+    /// Whether every one of `steps` has its place in it.
+    #[must_use]
+    pub fn holds(&self, steps: &[Step]) -> bool {
+        match self {
+            Self::Records(size) => steps.iter().all(|step| step.offset + step.size <= *size),
+            Self::Blocks(groups) => {
+                let mut indexes: Vec<usize> = groups.iter().flatten().copied().collect();
+                indexes.sort_unstable();
+                indexes.into_iter().eq(0..steps.len())
+                    && groups
+                        .iter()
+                        .all(|group| group.windows(2).all(|pair| steps[pair[0]].size == steps[pair[1]].size))
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
-pub enum Layout {
-    /// Record after record, each of so many bytes.
-    Records {
-        /// The records.
-        memory: Vec<u8>,
-        /// The bytes of one.
-        size: usize,
-    },
-    /// Column by column.
-    Columns(Vec<Vec<u8>>),
+enum Layout {
+    Records { memory: Vec<u8>, size: usize },
+    Blocks { blocks: Vec<Block>, places: Vec<Place> },
+}
+
+/// Where a column is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    block: usize,
+    column: usize,
+}
+
+impl Layout {
+    fn new(steps: &[Step], shape: &Shape) -> Self {
+        let groups = match shape {
+            Shape::Records(size) => return Self::Records { memory: Vec::new(), size: *size },
+            Shape::Blocks(groups) => groups,
+        };
+        let mut places = vec![Place::default(); steps.len()];
+        for (block, group) in groups.iter().enumerate() {
+            for (column, index) in group.iter().enumerate() {
+                places[*index] = Place { block, column };
+            }
+        }
+        let size = |group: &[usize]| group.first().map_or(0, |index| steps[*index].size);
+        let blocks = groups.iter().map(|group| Block::new(group.len(), size(group))).collect();
+        Self::Blocks { blocks, places }
+    }
 }
 
 /// A result on its way into NumPy's memory.
@@ -37,13 +82,13 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet, of records of `size` bytes or of columns.
+    /// No rows yet.
+    ///
+    /// # Panics
+    /// Where `shape` does not hold `steps`.
     #[must_use]
-    pub fn new(steps: Vec<Step>, size: Option<usize>) -> Self {
-        let layout = match size {
-            Some(size) => Layout::Records { memory: Vec::new(), size },
-            None => Layout::Columns(steps.iter().map(|_| Vec::new()).collect()),
-        };
+    pub fn new(steps: Vec<Step>, shape: &Shape) -> Self {
+        let layout = Layout::new(&steps, shape);
         let objects = steps.iter().any(Step::is_object).then(Vec::new);
         Self { steps, layout, count: 0, nulls: Vec::new(), failure: None, objects }
     }
@@ -51,18 +96,20 @@ impl Rows {
     /// Makes room for so many rows, of which none may come: memory is held once it is written. Without it, what grows is
     /// copied now and then.
     pub fn expect(&mut self, rows: u64) {
-        let room = |size: usize| usize::try_from(rows).unwrap_or(0).saturating_mul(size).min(MOST_EXPECTED);
-        // Where there is no room, growing will tell.
-        let _ = match &mut self.layout {
-            Layout::Records { memory, size } => memory.try_reserve_exact(room(*size)),
-            Layout::Columns(columns) => {
-                let sizes = self.steps.iter().map(|step| step.size);
-                columns
-                    .iter_mut()
-                    .zip(sizes)
-                    .try_for_each(|(column, size)| column.try_reserve_exact(room(size)))
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        match &mut self.layout {
+            Layout::Records { memory, size } => {
+                // Where there is no room, growing will tell.
+                let _ = memory.try_reserve_exact(rows.saturating_mul(*size).min(MOST_EXPECTED));
             }
-        };
+            Layout::Blocks { blocks, .. } => {
+                let width: usize = self.steps.iter().map(|step| step.size).sum();
+                let rows = rows.min(MOST_EXPECTED / width.max(1));
+                for block in blocks {
+                    block.grow(rows);
+                }
+            }
+        }
     }
 
     /// The rows so far.
@@ -90,8 +137,19 @@ impl Rows {
                 memory.resize(start + *size, 0);
                 write(&mut self.steps, &mut Record(&mut memory[start..]), body, &mut self.nulls, self.count)
             }
-            Layout::Columns(columns) => {
-                write(&mut self.steps, &mut Columns(columns), body, &mut self.nulls, self.count)
+            Layout::Blocks { blocks, places } => {
+                // More rows than memory has addresses do not come.
+                let row = usize::try_from(self.count).unwrap_or(usize::MAX);
+                for block in &mut *blocks {
+                    block.reach(row);
+                }
+                write(
+                    &mut self.steps,
+                    &mut Row { blocks, places, number: row },
+                    body,
+                    &mut self.nulls,
+                    self.count,
+                )
             }
         };
         if let Err((column, fault)) = written {
@@ -109,10 +167,15 @@ impl Rows {
         self.objects.as_mut().map(std::mem::take).filter(|messages| !messages.is_empty())
     }
 
-    /// The memory, and the indexes of the NULLs: row times columns plus column.
+    /// The memory of the records or of each block, and the indexes of the NULLs: row times columns plus column.
     #[must_use]
-    pub fn finish(self) -> (Layout, Vec<u64>) {
-        (self.layout, self.nulls)
+    pub fn finish(self) -> (Vec<Vec<u8>>, Vec<u64>) {
+        let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
+        let memories = match self.layout {
+            Layout::Records { memory, .. } => vec![memory],
+            Layout::Blocks { blocks, .. } => blocks.into_iter().map(|block| block.finish(rows)).collect(),
+        };
+        (memories, self.nulls)
     }
 }
 
@@ -130,15 +193,18 @@ impl Fields for Record<'_> {
     }
 }
 
-struct Columns<'a>(&'a mut [Vec<u8>]);
+/// A row of blocks.
+struct Row<'a> {
+    blocks: &'a mut [Block],
+    places: &'a [Place],
+    number: usize,
+}
 
-impl Fields for Columns<'_> {
+impl Fields for Row<'_> {
     #[inline]
-    fn field(&mut self, index: usize, step: &Step) -> &mut [u8] {
-        let column = &mut self.0[index];
-        let start = column.len();
-        column.resize(start + step.size, 0);
-        &mut column[start..]
+    fn field(&mut self, index: usize, _: &Step) -> &mut [u8] {
+        let Place { block, column } = self.places[index];
+        self.blocks[block].field(column, self.number)
     }
 }
 

@@ -1,8 +1,6 @@
-//! Rows as a server sends them, into records and into columns.
+//! Rows as a server sends them, into records and into blocks.
 
-use longshore_rows::{
-    Column, Failure, Fault, Field, Form, Layout, Leaf, Mismatch, Rows, Step, Unit, block, plan,
-};
+use longshore_rows::{Column, Failure, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
 
 const NULL: Option<&[u8]> = None;
 
@@ -45,17 +43,14 @@ fn steps(columns: &[&'static str], forms: Vec<(Form, usize)>) -> (Vec<Step>, usi
 /// The memory of one column's cells.
 fn read(native: &'static str, form: Form, size: usize, cells: &[Option<&[u8]>]) -> Result<Vec<u8>, Failure> {
     let (steps, size) = steps(&[native], vec![(form, size)]);
-    let mut rows = Rows::new(steps, Some(size));
+    let mut rows = Rows::new(steps, &Shape::Records(size));
     for cell in cells {
         rows.push(&message(&[*cell]));
     }
     if let Some(failure) = rows.failure() {
         return Err(failure);
     }
-    match rows.finish() {
-        (Layout::Records { memory, .. }, _) => Ok(memory),
-        (Layout::Columns(_), _) => panic!("records were asked for"),
-    }
+    Ok(rows.finish().0.concat())
 }
 
 fn fault(native: &'static str, form: Form, size: usize, cells: &[&[u8]]) -> Fault {
@@ -68,7 +63,7 @@ fn unit(name: &str) -> Unit {
 }
 
 #[test]
-fn records_and_columns_hold_the_same() {
+fn records_and_blocks_hold_the_same() {
     let forms = || vec![(Form::Signed, 4), (Form::Bytes, 3), (Form::Float, 8)];
     let rows = [
         message(&[Some(&7_i32.to_be_bytes()), Some(b"abc"), Some(&1.5_f64.to_be_bytes())]),
@@ -80,31 +75,59 @@ fn records_and_columns_hold_the_same() {
     let third = [1.5_f64.to_ne_bytes(), f64::NAN.to_ne_bytes(), (-0.0_f64).to_ne_bytes()];
 
     let (plan, size) = steps(&["int4", "text", "float8"], forms());
-    let mut records = Rows::new(plan, Some(size));
+    let mut records = Rows::new(plan, &Shape::Records(size));
     for row in &rows {
         records.push(row);
     }
     assert_eq!((records.count(), records.failure()), (3, None));
-    let (Layout::Records { memory, size: 15 }, nulls) = records.finish() else { panic!("no records") };
+    let (memories, nulls) = records.finish();
     let expected: Vec<u8> =
         (0..3).flat_map(|row| [&first[row][..], &second[row], &third[row]].concat()).collect();
-    assert_eq!((memory, nulls), (expected, vec![3, 5, 7]));
+    assert_eq!((memories, nulls), (vec![expected], vec![3, 5, 7]));
 
-    let mut columns = Rows::new(steps(&["int4", "text", "float8"], forms()).0, None);
+    let shape = Shape::Blocks(vec![vec![1], vec![0], vec![2]]);
+    let mut blocks = Rows::new(steps(&["int4", "text", "float8"], forms()).0, &shape);
     for row in &rows {
-        columns.push(row);
+        blocks.push(row);
     }
-    let (Layout::Columns(columns), nulls) = columns.finish() else { panic!("no columns") };
-    assert_eq!(columns, [first.concat(), second.concat(), third.concat()]);
-    assert_eq!(nulls, [3, 5, 7]);
-    assert_eq!(block(columns).len(), 45);
+    let expected = vec![second.concat(), first.concat(), third.concat()];
+    assert_eq!(blocks.finish(), (expected, vec![3, 5, 7]));
+}
+
+#[test]
+fn fields_of_one_size_share_a_block() {
+    let plan =
+        || steps(&["int4", "text", "int4"], vec![(Form::Signed, 4), (Form::Bytes, 3), (Form::Signed, 4)]).0;
+    let mut blocks = Rows::new(plan(), &Shape::Blocks(vec![vec![0, 2], vec![1]]));
+    blocks.expect(1);
+    for row in 0..100_i32 {
+        blocks.push(&message(&[Some(&row.to_be_bytes()), Some(b"abc"), Some(&(-row).to_be_bytes())]));
+    }
+    let numbers: Vec<u8> = (0..100).chain((0..100).map(|row: i32| -row)).flat_map(i32::to_ne_bytes).collect();
+    assert_eq!(blocks.finish(), (vec![numbers, b"abc".repeat(100)], vec![]));
+}
+
+#[test]
+fn every_field_has_one_place() {
+    let (plan, size) =
+        steps(&["int4", "text", "int4"], vec![(Form::Signed, 4), (Form::Bytes, 3), (Form::Signed, 4)]);
+    assert!(Shape::Records(size).holds(&plan));
+    assert!(!Shape::Records(size - 1).holds(&plan));
+    let blocks =
+        |groups: &[&[usize]]| Shape::Blocks(groups.iter().map(|group| group.to_vec()).collect()).holds(&plan);
+    assert!(blocks(&[&[0, 2], &[1]]) && blocks(&[&[2], &[1], &[0]]));
+    for wrong in
+        [&[&[0_usize, 1][..], &[2]][..], &[&[0, 2]], &[&[0, 2], &[1, 1]], &[&[0, 2], &[1], &[3]], &[]]
+    {
+        assert!(!blocks(wrong), "{wrong:?}");
+    }
 }
 
 #[test]
 fn asyncpg_gets_the_objects_and_nothing_else() {
     let (plan, size) =
         steps(&["int4", "numeric", "text"], vec![(Form::Signed, 4), (Form::Object, 8), (Form::Object, 8)]);
-    let mut rows = Rows::new(plan, Some(size));
+    let mut rows = Rows::new(plan, &Shape::Records(size));
     rows.push(&message(&[Some(&7_i32.to_be_bytes()), Some(b"number"), NULL]));
     rows.push(&message(&[NULL, NULL, Some(b"")]));
     let expected = [message(&[NULL, Some(b"number"), NULL]), message(&[NULL, NULL, Some(b"")])].concat();
@@ -119,7 +142,7 @@ fn a_row_that_is_not_as_described_is_a_fault_of_the_row() {
     let mut broken = vec![message(&[]), message(&[NULL, NULL]), [whole.clone(), vec![0]].concat()];
     broken.extend((0..whole.len()).map(|length| whole[..length].to_vec()));
     for row in broken {
-        let mut rows = Rows::new(steps(&["text"], vec![(Form::Bytes, 9)]).0, None);
+        let mut rows = Rows::new(steps(&["text"], vec![(Form::Bytes, 9)]).0, &Shape::Blocks(vec![vec![0]]));
         rows.push(&whole);
         rows.push(&row);
         rows.push(&whole);

@@ -70,8 +70,7 @@ def plan(settings: Any, statement: Any, query: Query) -> Plan:
         message = f"the dtype has {len(layout.names)} fields, and the query {len(types)} columns: name one for each"
         raise DTypeError(message)
     columns = [(attribute.type.oid, is_binary(settings, attribute.type.oid)) for attribute in attributes]
-    size = layout.dtype.itemsize if layout.groups is None else None
-    core = _core.Plan.of(columns, layout.fields, size)
+    core = _core.Plan.of(columns, layout.fields, layout.groups or layout.dtype.itemsize)
     if isinstance(core, int):
         name, native = layout.names[core], types[core]
         hint = "see the guide for the dtypes of each type, or ask for a field of dtype O"

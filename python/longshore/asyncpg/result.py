@@ -16,15 +16,14 @@ Result = tuple[Any, list[int]]
 def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
     """Give the array and the NULLs of what ``rows`` hold; ``records`` have what asyncpg decoded."""
     count = rows.count
+    memories, nulls = rows.finish()
     if layout.groups is None:
-        (memory,), nulls = rows.finish([])
-        return _records(layout, memory, count, records), nulls
-    memories, nulls = rows.finish(layout.groups)
+        return _records(layout, memories[0], count, records), nulls
     columns: list[Any] = [None] * len(layout.names)
     for group, memory in zip(layout.groups, memories, strict=True):
         block = _block(layout, group, memory, count, records)
-        for index, column in zip(group, block, strict=True):
-            columns[index] = column
+        for row, index in enumerate(group):
+            columns[index] = block[row]
     return _void(layout, columns), nulls
 
 
