@@ -29,12 +29,14 @@ ENGINES_OF = {
     "queries": [OURS, DUCKDB, CHDB, "Polars"],
     "operations": [OURS, DUCKDB, CHDB, "Polars", "pandas"],
     "fixed": [OURS, DUCKDB],
+    "objects": [OURS, DUCKDB],
 }
 ROWS = {
     "exports": [5_000_000],
     "queries": [1_000_000],
     "operations": [100_000, 1_000_000, 10_000_000],
     "fixed": [10],
+    "objects": [2_000_000],
     REMOTE: [6_001_215],
 }
 
@@ -120,6 +122,16 @@ def goals(title: str, seconds: Figures) -> list[Goal]:
         case "remote":
             mine, theirs = seconds.get(SQL, {}), seconds.get(BY_HAND, {})
             return [Goal(f"milliseconds above by hand, {task}", above(mine, theirs, task), at_most=10) for task in mine]
+        case "objects":
+            dicts = ratio(duckdb, ours, "uniform: dicts")
+            return [
+                *(
+                    Goal(f"{task} over DuckDB", ratio(ours, duckdb, task), at_most=1)
+                    for task in ours
+                    if "dicts" not in task
+                ),
+                Goal("uniform dicts, times as fast as DuckDB", dicts, at_least=3),
+            ]
         case _:
             task = next(iter(ours), "")
             each = above(ours, duckdb, task, queries=100)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from benches import clickbench, operations
+from benches import clickbench, operations, sql_objects
 from benches.hits import hits
 from benches.sql_peers import ENGINES, Engine
 from benches.sql_tables import EXPORTS, lineitem
@@ -82,11 +82,20 @@ def _fixed(engine: Engine, rows: int) -> Iterable[Task]:
     yield "a hundred queries", many
 
 
+def _objects(engine: Engine, rows: int) -> Iterable[Task]:
+    if (run := engine.run) is None:
+        return
+    for title, frame, queries in sql_objects.cases(rows):
+        for name, query in queries.items():
+            yield f"{title}: {name}", lambda query=query, frame=frame: run(query, {"frame": frame})  # type: ignore[misc]
+
+
 SECTIONS: dict[str, Section] = {
     "exports": _exports,
     "queries": _queries,
     "operations": _operations,
     "fixed": _fixed,
+    "objects": _objects,
 }
 
 if __name__ == "__main__":
