@@ -119,6 +119,11 @@ class Objects:
     def __arrow_c_schema__(self) -> object: ...
     def array(self, start: int, end: int) -> ObjectArray: ...
 
+def texts(
+    values: Any, name: str, *, nan_is_null: bool, chunk: int, threads: int | None = None
+) -> list[ObjectArray] | None:
+    """Give a column of texts and what is missing as views, in arrays of ``chunk`` rows; None for every other column."""
+
 @final
 class ObjectArray:
     """Some rows of a column of objects, under the Arrow PyCapsule interface."""

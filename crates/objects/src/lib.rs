@@ -15,6 +15,8 @@ mod read;
 mod seen;
 mod settle;
 mod slots;
+mod texts;
 mod walk;
 
 pub use objects::{Choices, Objects};
+pub use texts::texts;

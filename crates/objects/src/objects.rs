@@ -124,15 +124,25 @@ fn item<'py>(
 ) -> Result<Option<(Bound<'py, PyAny>, Class)>, Fault> {
     reader.row = row;
     let Some(item) = slots.get(row) else { return Ok(None) };
-    let class = reader.class(&item)?;
+    Ok(class(reader, &item, choices)?.map(|class| (item, class)))
+}
+
+/// The class of an object among the rows; `None` if it says that there is nothing.
+#[inline]
+pub(crate) fn class<'py>(
+    reader: &mut Reader<'py>,
+    item: &Bound<'py, PyAny>,
+    choices: Choices,
+) -> Result<Option<Class>, Fault> {
+    let class = reader.class(item)?;
     let is_nan = match class {
         Class::Null => return Ok(None),
-        Class::Float | Class::NumpyFloat if choices.nan_is_null => float(&item, class).map(f64::is_nan),
-        Class::Decimal if choices.nan_is_null => decimal_text(&item, class).map(|text| text.ends_with("NaN")),
-        _ => return Ok(Some((item, class))),
+        Class::Float | Class::NumpyFloat if choices.nan_is_null => float(item, class).map(f64::is_nan),
+        Class::Decimal if choices.nan_is_null => decimal_text(item, class).map(|text| text.ends_with("NaN")),
+        _ => return Ok(Some(class)),
     };
     let is_nan = is_nan.map_err(|misread| reader.fault(misread))?;
-    Ok((!is_nan).then_some((item, class)))
+    Ok((!is_nan).then_some(class))
 }
 
 /// The text of a row; `None` if it is missing.

@@ -1,19 +1,28 @@
 //! The objects of a NumPy array, where they lie.
 
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
 use longshore_core::{Error, Result};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The slots of a one-dimensional array of objects, whose memory stays where it is meanwhile: NumPy moves it only for
-/// `resize(refcheck=False)`, with which the caller vouches that nobody else knows it.
-pub(crate) struct Slots<'py> {
-    py: Python<'py>,
+/// Where the slots of an array are.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
     first: *const u8,
     length: usize,
     /// Bytes from one slot to the next, which may come before it.
     stride: isize,
+}
+
+/// The slots of a one-dimensional array of objects, whose memory stays where it is meanwhile: NumPy moves it only for
+/// `resize(refcheck=False)`, with which the caller vouches that nobody else knows it.
+pub(crate) struct Slots<'py> {
+    py: Python<'py>,
+    memory: Memory,
     /// Keeps the memory.
     _buffer: PyUntypedBuffer,
     /// The address of the type `str`.
@@ -27,9 +36,11 @@ impl<'py> Slots<'py> {
         match PyUntypedBuffer::get(values) {
             Ok(buffer) if is_objects(&buffer) => Ok(Self {
                 py,
-                first: buffer.buf_ptr().cast(),
-                length: buffer.shape()[0],
-                stride: buffer.strides()[0],
+                memory: Memory {
+                    first: buffer.buf_ptr().cast(),
+                    length: buffer.shape()[0],
+                    stride: buffer.strides()[0],
+                },
                 _buffer: buffer,
                 text,
             }),
@@ -37,9 +48,13 @@ impl<'py> Slots<'py> {
         }
     }
 
+    pub(crate) fn py(&self) -> Python<'py> {
+        self.py
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.length
+        self.memory.length
     }
 
     /// The object of `row`, which is below the length; `None` where there never was one.
@@ -48,7 +63,7 @@ impl<'py> Slots<'py> {
     pub(crate) fn get(&self, row: usize) -> Option<Bound<'py, PyAny>> {
         // SAFETY: a slot holds a reference to an object, or nothing. Only who has the interpreter's lock changes it, which
         // `py` says is this thread; the reference that is taken here keeps the object alive from now on.
-        unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.slot(row)) }
+        unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.memory.slot(row)) }
     }
 
     /// The object of `row`, if it is a `str` and of no class that inherits from it.
@@ -67,7 +82,7 @@ impl<'py> Slots<'py> {
     #[inline]
     #[allow(unsafe_code)]
     pub(crate) fn text_length(&self, row: usize) -> Option<usize> {
-        let object = self.slot(row);
+        let object = self.memory.slot(row);
         if object.is_null() {
             return None;
         }
@@ -79,6 +94,13 @@ impl<'py> Slots<'py> {
         }
     }
 
+    /// The slots, for threads that work while this one waits for them.
+    pub(crate) fn lent(&self) -> Lent<'_> {
+        Lent { memory: self.memory, _slots: PhantomData }
+    }
+}
+
+impl Memory {
     #[inline]
     #[allow(unsafe_code)]
     fn slot(&self, row: usize) -> *mut ffi::PyObject {
@@ -90,6 +112,29 @@ impl<'py> Slots<'py> {
             let slot = self.first.byte_offset(row.cast_signed() * self.stride);
             slot.cast::<*mut ffi::PyObject>().read_unaligned()
         }
+    }
+}
+
+/// The slots of an array, for threads that read them while the one that has the interpreter's lock waits and runs no Python code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lent<'a> {
+    memory: Memory,
+    _slots: PhantomData<&'a Slots<'a>>,
+}
+
+// SAFETY: it reads the slots, and no more. Nobody writes to them as long as nobody else gets the interpreter's lock.
+#[allow(unsafe_code)]
+unsafe impl Send for Lent<'_> {}
+
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for Lent<'_> {}
+
+impl Lent<'_> {
+    /// The object of `row`, which is below the length, or a null pointer where there never was one.
+    #[inline]
+    pub(crate) fn object(&self, row: usize) -> *const c_void {
+        self.memory.slot(row).cast_const().cast()
     }
 }
 

@@ -33,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(result::open_result, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(objects::texts, module)?)?;
     module.add_class::<read::Reading>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<borrowed::PySqliteConnection>()?;

@@ -2,8 +2,8 @@
 
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::FieldRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::Error;
 use longshore_objects::{Choices, Objects};
 use pyo3::prelude::*;
@@ -33,6 +33,23 @@ impl PyObjects {
         let array = self.0.array(py, start, end).map_err(raise)?;
         Ok(ObjectArray { field: self.0.field().clone(), array })
     }
+}
+
+/// A column of texts and what is missing as views, in arrays of `chunk` rows by so many threads; `None` for every other column.
+#[pyfunction]
+#[pyo3(signature = (values, name, *, nan_is_null, chunk, threads=None))]
+pub(crate) fn texts(
+    values: &Bound<'_, PyAny>,
+    name: &str,
+    nan_is_null: bool,
+    chunk: usize,
+    threads: Option<usize>,
+) -> PyResult<Option<Vec<ObjectArray>>> {
+    let choices = Choices { nan_is_null, as_text: false };
+    let arrays = longshore_objects::texts(values, name, choices, chunk, threads).map_err(raise)?;
+    let field = FieldRef::new(Field::new(name, DataType::Utf8View, true));
+    let part = |array| ObjectArray { field: field.clone(), array };
+    Ok(arrays.map(|arrays| arrays.into_iter().map(part).collect()))
 }
 
 /// Some rows of a column of objects.

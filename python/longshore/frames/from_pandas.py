@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from longshore.frames.libraries import missing
-from longshore.frames.objects import Column
+from longshore.frames.objects import Column, texts
 from longshore.frames.selected import Wanted, are_clear, selected
 from longshore.options import Options
 from longshore.schema import column_name
@@ -44,8 +44,15 @@ def table(frame: pd.DataFrame, name: str, wanted: Wanted, options: Options) -> A
     names = [column_name(label) for label in frame.columns]
     is_plain = _is_plain(frame) and are_clear(names)
     places = selected(names, None if is_plain else wanted(), name)
-    columns = [_column(names[at], _dense(frame.iloc[:, at]), options) for at in places]
-    return of_columns([column.field for column in columns], [column.whole() for column in columns], frame, name)
+    columns = [_whole(names[at], _dense(frame.iloc[:, at]), options) for at in places]
+    return of_columns([field for field, _ in columns], [array for _, array in columns], frame, name)
+
+
+def _whole(name: str, values: "pd.Series[Any]", options: Options) -> tuple[Any, Any]:
+    if (views := texts(name, values, nan_is_null=True, threads=options.threads)) is not None:
+        return pa.field(name, views.type), views
+    column = _column(name, values, options)
+    return column.field, column.whole()
 
 
 def _is_plain(frame: pd.DataFrame) -> bool:
