@@ -28,6 +28,7 @@ __all__ = [
     "copy",
     "open_read",
     "open_result",
+    "texts",
     "write",
 ]
 
