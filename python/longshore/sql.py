@@ -135,7 +135,8 @@ def sql(
     too, a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a NumPy structured array, a dict of arrays or
     lists, a list of dicts, or anything with ``__arrow_c_stream__``. Only columns that the query mentions are touched.
 
-    Raises the exceptions of ``longshore.errors``. A column that the engine would change is an error where it is needed.
+    Raises the exceptions of ``longshore.errors``, and a reader's own as they are. A column that the engine would change
+    is an error where it is needed.
     """
     # DuckDB is imported with it.
     from longshore.engine.running import run

@@ -96,17 +96,6 @@ def test_a_reader_that_has_been_read_is_an_error_and_not_empty() -> None:
         rows("FROM reader", reader=reader)
 
 
-def test_a_readers_failure_is_raised() -> None:
-    def batches() -> Any:
-        yield TABLE.to_batches()[0]
-        message = "the pier is closed"
-        raise OSError(message)
-
-    reader = pa.RecordBatchReader.from_batches(TABLE.schema, batches())
-    with pytest.raises(longshore.Error, match="the pier is closed"):
-        rows("FROM reader", reader=reader)
-
-
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.list_(pa.int64())], ids=str)
 def test_a_batch_of_another_type_than_its_readers_is_an_error(kind: Any) -> None:
     batches = [pa.record_batch({"n": pa.array([1, 2], pa.int32())})]

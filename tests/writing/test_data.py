@@ -123,6 +123,35 @@ def test_an_exception_of_the_iterator_is_raised_as_it_is(url: str, harbour: str)
         rows(url, f"{harbour}.t")
 
 
+class Foreign:
+    """A stream of another library, of whose exceptions no more than a text arrives."""
+
+    def __init__(self, error: Exception) -> None:
+        """Keep what ends it."""
+        self._error = error
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Hand over what fails."""
+
+        def failing() -> Iterator[pa.RecordBatch]:
+            raise self._error
+            yield
+
+        reader = pa.RecordBatchReader.from_batches(pa.schema({"n": pa.int64()}), failing())
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"), [(ValueError("the pump"), "Invalid: the pump"), (ZeroDivisionError(), "ZeroDivisionError")]
+)
+def test_a_foreign_stream_tells_its_reason_without_a_traceback(
+    url: str, harbour: str, error: Exception, text: str
+) -> None:
+    with pytest.raises(longshore.OperationalError) as caught:
+        longshore.write_sql(Foreign(error), f"{harbour}.t", url)
+    assert str(caught.value) == f"the data stopped: {text}"
+
+
 @pytest.mark.parametrize(
     "data", [1, "text", b"bytes", None, [1], [], np.array([1, 2]), {"a": np.zeros((2, 2))}, {"a": [1], "b": []}]
 )

@@ -14,6 +14,12 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 use crate::error::wrap;
 
+/// What stands before a producer's own message, and, where pyarrow is the producer, before an exception's text and before
+/// its traceback.
+const PRODUCER: &str = "Producer error: ";
+const UNKNOWN: &str = "Unknown error: ";
+const TRACE: &str = ". Detail: Python exception: ";
+
 /// The batches of all frames that a Python iterator gives, one after another. All have the first one's columns.
 pub(crate) struct Incoming {
     frames: Py<PyAny>,
@@ -109,7 +115,12 @@ fn stopped(reason: &str) -> Error {
     if reason.trim_end().ends_with("KeyboardInterrupt") {
         return wrap(Kind::Interrupted, PyKeyboardInterrupt::new_err(()));
     }
-    Error::operational(format!("the data stopped: {reason}"))
+    let (_, reason) = reason.split_once(PRODUCER).unwrap_or(("", reason));
+    let (text, trace) = reason.split_once(TRACE).unwrap_or((reason, ""));
+    let text = text.strip_prefix(UNKNOWN).unwrap_or(text);
+    // An exception without a text has its class's name at the traceback's end.
+    let last = trace.trim_end().rsplit('\n').next().unwrap_or_default();
+    Error::operational(format!("the data stopped: {}", if text.is_empty() { last } else { text }))
 }
 
 fn next_frame(frames: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn RecordBatchReader + Send>>> {

@@ -8,14 +8,14 @@ use std::thread;
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_schema::SchemaRef;
-use longshore_core::{Batches, Error, OnOdd, Relay, Result, Session, Watch};
+use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Watch};
 use longshore_engine::{Exported, Odds, error_of};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::error::raise;
+use crate::error::{raise, wrap};
 use crate::incoming;
 use crate::progress::Progress;
 use crate::read::Reading;
@@ -25,8 +25,9 @@ use crate::switch::{Switch, reading_watch};
 ///
 /// `stream` has `__arrow_c_stream__`. `cancel` stops the engine, from any thread; `close` is called once, when the engine
 /// is not needed any more. `policy` holds the words of the type policy; `longshore.engine.result` has checked them.
+/// `failure` gives the exception that made the engine fail, where there is one.
 #[pyfunction]
-#[pyo3(signature = (stream, *, policy, cancel, close, switch))]
+#[pyo3(signature = (stream, *, policy, cancel, close, failure, switch))]
 // The interpreter gives values.
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn open_result(
@@ -35,16 +36,18 @@ pub(crate) fn open_result(
     policy: BTreeMap<String, String>,
     cancel: Py<PyAny>,
     close: Option<Py<PyAny>>,
+    failure: Option<Py<PyAny>>,
     switch: Switch,
 ) -> PyResult<Reading> {
     let engine = Engine { cancel: Arc::new(Cancel(cancel)), close };
+    let failure = Failure(failure);
     let progress = Arc::new(Progress::new(None, Arc::default()));
     let watch = reading_watch(py, None, switch.clone(), progress.clone())?;
     let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
     let odd = |key: &str| if is(key, "null") { OnOdd::Null } else { OnOdd::Error };
     let odds = Odds { infinity: odd("infinity"), time_24: odd("time_24"), uuid_text: is("uuid", "text") };
     let opened = py.detach(|| {
-        let exported = Exported::new(begun(stream, &engine.cancel, &watch)?, odds);
+        let exported = Exported::new(begun(stream, &engine.cancel, &failure, &watch)?, odds);
         let schema = exported.schema();
         if is("frame", "polars") {
             polars_refusal(&schema).map_or(Ok(()), Err)?;
@@ -54,7 +57,8 @@ pub(crate) fn open_result(
             Some("numpy") => integer_schema(&schema),
             _ => schema,
         };
-        Running::start(under(Box::new(exported), schema), engine, &watch)
+        let batches = Box::new(Blaming { batches: under(Box::new(exported), schema), failure });
+        Running::start(batches, engine, &watch)
     });
     Ok(Reading::of(Box::new(opened.map_err(raise)?), None, watch, switch, progress))
 }
@@ -66,6 +70,24 @@ impl Cancel {
     fn call(&self) {
         // An engine that cannot be stopped any more has ended. Without an interpreter there is none.
         let _ = Python::try_attach(|py| self.0.call0(py).map(drop));
+    }
+}
+
+/// What gives the exception that made the engine fail.
+struct Failure(Option<Py<PyAny>>);
+
+impl Failure {
+    /// The exception behind `error`, or the error itself.
+    fn behind(&self, error: Error) -> Error {
+        let Some(failure) = &self.0 else { return error };
+        let noted = Python::try_attach(|py| {
+            let noted = failure.bind(py).call0()?;
+            PyResult::Ok((!noted.is_none()).then(|| PyErr::from_value(noted)))
+        });
+        match noted {
+            Some(Ok(Some(noted)) | Err(noted)) => wrap(Kind::Operational, noted),
+            Some(Ok(None)) | None => error,
+        }
     }
 }
 
@@ -88,7 +110,12 @@ impl Drop for Engine {
 }
 
 /// Has the engine begin, on a thread of its own: it answers when it has its first rows, and this one hears Ctrl-C.
-fn begun(stream: Py<PyAny>, cancel: &Cancel, watch: &Watch) -> Result<RecordBatchStreamReader> {
+fn begun(
+    stream: Py<PyAny>,
+    cancel: &Cancel,
+    failure: &Failure,
+    watch: &Watch,
+) -> Result<RecordBatchStreamReader> {
     let (sender, receiver) = sync_channel(1);
     let run = move || {
         let begun = Python::try_attach(|py| {
@@ -100,17 +127,22 @@ fn begun(stream: Py<PyAny>, cancel: &Cancel, watch: &Watch) -> Result<RecordBatc
     };
     let thread = thread::Builder::new().name("longshore-engine".into()).spawn(run);
     let thread = thread.map_err(|error| Error::operational("no thread can be started").with_source(error))?;
-    let begun = awaited(&receiver, cancel, watch);
+    let begun = awaited(&receiver, cancel, failure, watch);
     // It has sent its answer, or has panicked and is told of below.
     let _ = thread.join();
     begun
 }
 
-fn awaited<T>(receiver: &Receiver<PyResult<T>>, cancel: &Cancel, watch: &Watch) -> Result<T> {
+fn awaited<T>(
+    receiver: &Receiver<PyResult<T>>,
+    cancel: &Cancel,
+    failure: &Failure,
+    watch: &Watch,
+) -> Result<T> {
     let mut wanted = Ok(());
     loop {
         match receiver.recv_timeout(watch.slice()) {
-            Ok(begun) => return wanted.and(begun.map_err(refused)),
+            Ok(begun) => return wanted.and(begun.map_err(|error| failure.behind(refused(error)))),
             Err(RecvTimeoutError::Timeout) => {
                 wanted = wanted.and_then(|()| watch.check());
                 if wanted.is_err() {
@@ -134,9 +166,33 @@ fn refused(error: PyErr) -> Error {
         let is_plain = error.is_instance_of::<PyException>(py);
         match error.value(py).str() {
             Ok(text) if is_engines && is_plain => error_of(&text.to_string_lossy()),
-            _ => crate::error::wrap(longshore_core::Kind::Interrupted, error),
+            _ => wrap(Kind::Interrupted, error),
         }
     })
+}
+
+/// The same batches, whose errors are those behind the engine's.
+struct Blaming {
+    batches: Box<dyn Batches>,
+    failure: Failure,
+}
+
+impl Iterator for Blaming {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.batches.next()?.map_err(|error| self.failure.behind(error)))
+    }
+}
+
+impl Batches for Blaming {
+    fn schema(&self) -> SchemaRef {
+        self.batches.schema()
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        None
+    }
 }
 
 /// A result that is read ahead on a thread of its own.

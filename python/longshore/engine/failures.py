@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from longshore import errors
 from longshore.engine.duckdb import duckdb
 
-__all__ = ["is_ruined", "missing_table", "translated", "with_columns"]
+__all__ = ["Failure", "is_ruined", "missing_table", "translated", "with_columns"]
 
 #: From the particular to the general: the first that fits is taken.
 _KINDS: list[tuple[str, type[errors.Error]]] = [
@@ -36,6 +36,33 @@ _COLUMN = re.compile(r'Binder Error: Referenced column "(.+?)" (?:was )?not foun
 #: Columns that a hint names.
 _FEW = 10
 _CANDIDATES = re.compile(r"\nCandidate bindings: .*")
+
+
+class Failure:
+    """The exception that ended what the engine was reading, of which it hands on no more than a text."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._error: BaseException | None = None
+
+    def note(self, error: BaseException) -> None:
+        """Keep the first, from any thread: others may follow from it."""
+        if self._error is None:
+            self._error = error
+
+    def noted(self) -> BaseException | None:
+        """Give what has been kept."""
+        return self._error
+
+    @contextlib.contextmanager
+    def raised(self) -> Iterator[None]:
+        """Raise what has been kept in the place of an error that follows from it."""
+        try:
+            yield
+        except errors.Error:
+            if self._error is None:
+                raise
+            raise self._error from None
 
 
 @contextlib.contextmanager

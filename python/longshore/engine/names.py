@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from longshore.engine.failures import Failure
 from longshore.engine.files import arrow_files
 from longshore.engine.mentions import mentions
 from longshore.engine.scope import Scope
@@ -27,12 +28,13 @@ _OWN = ("params", "return_type", "dtype_backend", "attach", "explain", "options"
 class Names:
     """Registers variables as tables, by and by as the binder misses them."""
 
-    def __init__(self, session: Session, scope: Scope, text: str, options: Options) -> None:
-        """Keep where to look, and where to register."""
+    def __init__(self, session: Session, scope: Scope, text: str, options: Options, failure: Failure) -> None:
+        """Keep where to look, where to register, and where a reader's failure is noted."""
         self._session = session
         self._scope = scope
         self._text = text
         self._options = options
+        self._failure = failure
         self._values: list[object] = []
         self._mentions: frozenset[str] | None = None
         self._is_taken_apart = False
@@ -72,7 +74,8 @@ class Names:
 
     def _register(self, name: str, value: object) -> None:
         self._values.append(value)
-        self._session.register(name, scanned(value, name, self._wanted, self._options))
+        data = scanned(value, name, self._wanted, self._options, self._failure.note)
+        self._session.register(name, data)
 
     def _wanted(self) -> frozenset[str] | None:
         # A table is registered once for all statements: what one reads of it says nothing of the next.

@@ -37,11 +37,13 @@ def deliver(
     options: Options,
     cancel: Callable[[], object],
     close: Callable[[], object] | None = None,
+    failure: Callable[[], BaseException | None] | None = None,
 ) -> Any:
     """Run the query behind ``stream``, whose engine has the ``SETTINGS``, and make the frame or the ``Stream``.
 
     ``cancel`` stops the engine from any thread: Ctrl-C calls it, and a stream that is dropped before its end. ``close``
-    is called once, when nothing of the result is needed any more, whatever became of it.
+    is called once, when nothing of the result is needed any more, whatever became of it. ``failure`` gives the
+    exception that made the engine fail, where there is one.
 
     Raises the exceptions of ``longshore.errors``, those of the engine among them.
     """
@@ -54,7 +56,12 @@ def deliver(
         # From here on it is the core that closes.
         stack.pop_all()
         reading = _core.open_result(
-            stream, policy=policy(return_type, dtype_backend, options), cancel=cancel, close=close, switch=switch
+            stream,
+            policy=policy(return_type, dtype_backend, options),
+            cancel=cancel,
+            close=close,
+            failure=failure,
+            switch=switch,
         )
     if frame is None:
         return Stream(reading.stream(), exact=(), json_objects=json_objects)

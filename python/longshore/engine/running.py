@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from longshore.connection import is_connection
 from longshore.engine.connections import with_connections
-from longshore.engine.failures import with_columns
+from longshore.engine.failures import Failure, with_columns
 from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
 from longshore.engine.result import deliver, keeps_texts
@@ -62,7 +62,7 @@ def run(
         if explain:
             return str(remote)
         if (rows := remote.whole()) is not None:
-            return deliver(rows, **way, cancel=remote.cancel)
+            return deliver(rows, **way, cancel=remote.cancel, failure=remote.failure.noted)
         return _local(remote.sql, remote.params, scope, tables, way, remote=remote)
 
 
@@ -78,12 +78,14 @@ def _local(
 ) -> Any:
     """Have the engine run a query, beside what attached databases send."""
     session = Session(text, way["options"])
-    names = Names(session, scope, text, way["options"])
+    failure = remote.failure if remote else Failure()
+    names = Names(session, scope, text, way["options"], failure)
     try:
         for name, rows in remote.tables() if remote else []:
             session.register(name, rows)
         names.keywords(tables)
-        result = _run(session, names, params, explain=explain)
+        with failure.raised():
+            result = _run(session, names, params, explain=explain)
     except ProgrammingError as error:
         session.close()
         raise with_columns(error, names.columns) from error.__cause__
@@ -101,7 +103,7 @@ def _local(
         if remote is not None:
             remote.cancel()
 
-    return deliver(result, **way, cancel=cancel, close=session.close)
+    return deliver(result, **way, cancel=cancel, close=session.close, failure=failure.noted)
 
 
 def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:

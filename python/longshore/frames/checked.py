@@ -1,26 +1,30 @@
-"""pyarrow: readers whose batches have to be of the types that their schema says."""
+"""pyarrow: readers whose batches have to be of the types that their schema says, and whose failures are told."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakSet
 
-import pyarrow as pa
-
-from longshore.errors import DataError, InterfaceError
+from longshore.errors import DataError, Error, InterfaceError, OperationalError
 
 #: Readers that have been begun here: their end is not to be taken for a table without rows.
 _begun: "WeakSet[Any]" = WeakSet()
 
+#: What pyarrow writes before the text of an exception in a stream, and between it and its traceback.
+_UNKNOWN = "Unknown error: "
+_DETAIL = ". Detail: Python exception: "
 
-def checked(reader: Any) -> Any:
-    """Give a reader of the same batches, which raises ``DataError`` for one of other types than the schema's.
+
+def checked(reader: Any) -> Iterator[Any]:
+    """Give the batches of a reader; one of other types than the schema's is a ``DataError``.
 
     pyarrow looks at neither, and whoever took such a batch by the schema would read memory that is not the batch's.
     Raises ``InterfaceError`` for a reader that was begun before.
     """
-    _refuse_begun(reader)
-    return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader))
+    if reader in _begun:
+        message = "this RecordBatchReader has already been consumed: read it into a table with read_all() first"
+        raise InterfaceError(message)
+    return _batches(reader)
 
 
 def checked_batches(reader: Any) -> Iterator[Any]:
@@ -28,14 +32,40 @@ def checked_batches(reader: Any) -> Iterator[Any]:
 
     Such a stream hands on no more of an exception than its text.
     """
-    _refuse_begun(reader)
-    return itertools.chain([reader.schema.empty_table()], _batches(reader))
+    return itertools.chain([reader.schema.empty_table()], checked(reader))
 
 
-def _refuse_begun(reader: Any) -> None:
-    if reader in _begun:
-        message = "this RecordBatchReader has already been consumed: read it into a table with read_all() first"
-        raise InterfaceError(message)
+def translated(batches: Iterator[Any], name: str) -> Iterator[Any]:
+    """Give the batches of a foreign stream; where it stops, the error has the reason that it left pyarrow."""
+    try:
+        yield from batches
+    except Error:
+        raise
+    except Exception as error:
+        raise stopped(error, name) from error
+
+
+def told(batches: Iterator[Any], failed: Callable[[BaseException], None]) -> Iterator[Any]:
+    """Give the batches; ``failed`` is told of an exception, of which Arrow's stream hands on no more than the text."""
+    try:
+        yield from batches
+    except GeneratorExit:
+        # Nobody wants the rest.
+        raise
+    except BaseException as error:
+        failed(error)
+        raise
+
+
+def stopped(error: Exception, name: str) -> BaseException:
+    """Make the exception for a foreign stream that stopped, of the text that pyarrow has of its own."""
+    text, _, trace = str(error).removeprefix(_UNKNOWN).partition(_DETAIL)
+    last = trace.strip().rpartition("\n")[-1]
+    return (
+        KeyboardInterrupt()
+        if last == "KeyboardInterrupt"
+        else OperationalError(f"reading {name!r} stopped: {text or last}")
+    )
 
 
 def _batches(reader: Any) -> Iterator[Any]:

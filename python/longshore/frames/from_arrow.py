@@ -61,25 +61,35 @@ def dataset(data: Any, name: str, wanted: Wanted) -> Any:
     return data.replace_schema(pa.schema([data.schema.field(at) for at in fit]))
 
 
-def reader(data: Any, name: str) -> Any:
-    """Give a reader that the engine reads once, of a reader or of anything with ``__arrow_c_stream__``."""
-    from longshore.frames.checked import checked
+def reader(data: Any, name: str, failed: Callable[[BaseException], None]) -> Any:
+    """Give a reader that the engine reads once, of a reader or of anything with ``__arrow_c_stream__``.
+
+    ``failed`` is told what ends it early, for the engine only learns the text of it.
+    """
+    from longshore.frames.checked import checked, told, translated
     from longshore.frames.unsliced import is_deep, unsliced
 
-    stream = data if isinstance(data, pa.RecordBatchReader) else _imported(pa.RecordBatchReader.from_stream, data, name)
+    is_own = isinstance(data, pa.RecordBatchReader)
+    stream = data if is_own else _imported(pa.RecordBatchReader.from_stream, data, name)
     selected([column_name(each) for each in stream.schema.names], None, name)
     for field in stream.schema:
         _refuse_unfit(field, name)
-    batches = checked(stream)
-    if not any(map(is_deep, stream.schema.types)):
-        return batches
-    return pa.RecordBatchReader.from_batches(stream.schema, map(unsliced, batches))
+    batches = checked(stream) if is_own else translated(checked(stream), name)
+    if any(map(is_deep, stream.schema.types)):
+        batches = map(unsliced, batches)
+    return pa.RecordBatchReader.from_batches(stream.schema, told(batches, failed))
 
 
 def whole(data: Any, name: str) -> Any:
     """Read everything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` into a table."""
     if hasattr(data, "__arrow_c_stream__"):
-        return _imported(pa.table, data, name)
+        from longshore.frames.checked import stopped
+
+        stream = _imported(pa.RecordBatchReader.from_stream, data, name)
+        try:
+            return stream.read_all()
+        except (pa.ArrowException, OSError) as error:
+            raise stopped(error, name) from error
     return pa.Table.from_batches([_imported(pa.record_batch, data, name)])
 
 

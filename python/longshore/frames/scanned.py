@@ -1,7 +1,7 @@
 """Objects that a query names: what each kind of data is to an engine that scans Arrow."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from longshore.errors import InterfaceError
@@ -29,11 +29,12 @@ def is_frame(value: object) -> bool:
     return any(_is(value, module, name) for module, name in _FRAMES)
 
 
-def scanned(data: Any, name: str, wanted: Wanted, options: Options) -> Any:
+def scanned(data: Any, name: str, wanted: Wanted, options: Options, failed: Callable[[BaseException], None]) -> Any:
     """Give what the engine scans for the variable ``name``: an Arrow table, dataset or reader.
 
-    ``wanted`` tells the columns that matter, where finding out costs less than taking all. Raises ``InterfaceError``
-    for what is no table, and ``DataError`` for a column that cannot be had exactly.
+    ``wanted`` tells the columns that matter, where finding out costs less than taking all. ``failed`` is told what ends
+    a reader while the engine reads it. Raises ``InterfaceError`` for what is no table, and ``DataError`` for a column
+    that cannot be had exactly.
     """
     if _is(data, "pandas", "DataFrame"):
         from longshore.frames import from_pandas
@@ -51,7 +52,7 @@ def scanned(data: Any, name: str, wanted: Wanted, options: Options) -> Any:
         from longshore.frames import from_numpy
 
         return from_numpy.records(data, name, wanted, options)
-    return _arrow(data, name, wanted)
+    return _arrow(data, name, wanted, failed)
 
 
 def column_names(data: Any) -> list[str]:
@@ -64,7 +65,7 @@ def column_names(data: Any) -> list[str]:
     return []
 
 
-def _arrow(data: Any, name: str, wanted: Wanted) -> Any:
+def _arrow(data: Any, name: str, wanted: Wanted, failed: Callable[[BaseException], None]) -> Any:
     if not (
         _is(data, "pyarrow.dataset", "Dataset")
         or hasattr(data, "__arrow_c_stream__")
@@ -80,7 +81,7 @@ def _arrow(data: Any, name: str, wanted: Wanted) -> Any:
         return from_arrow.dataset(data, name, wanted)
     # What knows its length lies in memory, and may be read as often as the query asks.
     if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__"):
-        return from_arrow.reader(data, name)
+        return from_arrow.reader(data, name, failed)
     return from_arrow.table(from_arrow.whole(data, name), name, wanted)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from longshore.engine.duckdb import duckdb, shared
+from longshore.engine.failures import Failure
 from longshore.engine.remote.explain import explained
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.loading import Loads
@@ -57,6 +58,11 @@ class Attached:
             self._plan = plan(self._query, self._sources, self._params, _described, whole=False)
         return rows
 
+    @property
+    def failure(self) -> Failure:
+        """A source's own error, where the engine only passes its text on."""
+        return self._loads.failure
+
     def cancel(self) -> None:
         """Stop what the sources still run, from any thread."""
         self._loads.cancel()
@@ -65,16 +71,6 @@ class Attached:
         """End what the sources still run."""
         self._loads.close()
 
-    @contextlib.contextmanager
-    def failing(self) -> Iterator[None]:
-        """Raise a source's own error where the engine only passes its text on."""
-        try:
-            yield
-        except Exception as error:
-            if self._loads.failure is None or error is self._loads.failure:
-                raise
-            raise self._loads.failure from None
-
 
 @contextlib.contextmanager
 def attaching(query: str, params: Params, attach: Mapping[str, Any], options: Options) -> Iterator[Attached]:
@@ -82,8 +78,7 @@ def attaching(query: str, params: Params, attach: Mapping[str, Any], options: Op
     with attached(attach, options) as sources:
         one = Attached(query, params, sources, options)
         try:
-            with one.failing():
-                yield one
+            yield one
         except BaseException:
             one.close()
             raise

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from longshore import _core
+from longshore.engine.failures import Failure
 from longshore.engine.remote.planning import Read
 from longshore.engine.remote.source import Source
 from longshore.engine.remote.whole import Result
@@ -30,8 +31,8 @@ class Loads:
         self._streams: list[Stream] = []
         self._loaded = 0
         self._stopped = False
-        #: What ended a stream early. The engine reports it in words of its own.
-        self.failure: BaseException | None = None
+        #: What ended a stream early.
+        self.failure = Failure()
 
     def load(self, reads: Sequence[Read], sources: Mapping[str, Source]) -> Iterator[tuple[str, Any]]:
         """Give each read's name and its rows, as what the engine scans."""
@@ -104,7 +105,7 @@ class Loads:
             except Exception as error:
                 # What was stopped from outside has not failed.
                 if not self._stopped:
-                    self.failure = error
+                    self.failure.note(error)
                 raise
 
     def _table(self, one: Read, source: Source) -> pa.Table:
