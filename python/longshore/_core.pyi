@@ -290,7 +290,7 @@ def open_result(
     policy: Mapping[str, str],
     cancel: Callable[[], object],
     close: Callable[[], object] | None,
-    failure: Callable[[], BaseException | None] | None,
+    failed: Callable[[], BaseException | None] | None,
     switch: Switch,
 ) -> Reading: ...
 def write(

@@ -128,6 +128,18 @@ def test_an_internal_error_does_not_end_the_next_query() -> None:
     assert rows("SELECT 1 AS x") == [{"x": 1}]
 
 
+@pytest.mark.parametrize("return_type", ["arrow", "pandas", "arrow_stream"])
+@pytest.mark.parametrize("query", ["SELECT upper(s) FROM data", "COPY (SELECT upper(s) FROM data) TO '/dev/null'"])
+def test_an_internal_error_while_a_query_runs_does_not_end_the_next(query: str, return_type: Any) -> None:
+    """Texts that are none are such an error in functions of texts."""
+    data = pa.table(
+        {"s": pa.Array.from_buffers(pa.string(), 1, [None, *map(pa.py_buffer, (b"\0\0\0\0\1\0\0\0", b"\xff"))])}
+    )
+    with pytest.raises(longshore.InternalError):
+        list(longshore.sql(query, return_type=return_type, data=data))
+    assert rows("SELECT 1 AS x") == [{"x": 1}]
+
+
 def test_an_instance_that_has_ended_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     import duckdb
 

@@ -25,9 +25,9 @@ use crate::switch::{Switch, reading_watch};
 ///
 /// `stream` has `__arrow_c_stream__`. `cancel` stops the engine, from any thread; `close` is called once, when the engine
 /// is not needed any more. `policy` holds the words of the type policy; `longshore.engine.result` has checked them.
-/// `failure` gives the exception that made the engine fail, where there is one.
+/// `failed` is called after a failure of the engine's, and gives the exception that made it fail, where there is one.
 #[pyfunction]
-#[pyo3(signature = (stream, *, policy, cancel, close, failure, switch))]
+#[pyo3(signature = (stream, *, policy, cancel, close, failed, switch))]
 // The interpreter gives values.
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn open_result(
@@ -36,11 +36,11 @@ pub(crate) fn open_result(
     policy: BTreeMap<String, String>,
     cancel: Py<PyAny>,
     close: Option<Py<PyAny>>,
-    failure: Option<Py<PyAny>>,
+    failed: Option<Py<PyAny>>,
     switch: Switch,
 ) -> PyResult<Reading> {
     let engine = Engine { cancel: Arc::new(Cancel(cancel)), close };
-    let failure = Failure(failure);
+    let failure = Failure(failed);
     let progress = Arc::new(Progress::new(None, Arc::default()));
     let watch = reading_watch(py, None, switch.clone(), progress.clone())?;
     let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);

@@ -77,9 +77,8 @@ class _Shared:
                 self._instance = Instance(Options())
             return self._instance.connection()
 
-    def forget(self, connection: Any) -> None:
-        """Close a connection that an error of the instance's has ended, and the instance if it has ended too."""
-        connection.close()
+    def examine(self) -> None:
+        """End the instance if an error has: the next query starts another."""
         with self._lock:
             if self._instance is not None and not self._instance.is_usable():
                 self._end()

@@ -37,13 +37,13 @@ def deliver(
     options: Options,
     cancel: Callable[[], object],
     close: Callable[[], object] | None = None,
-    failure: Callable[[], BaseException | None] | None = None,
+    failed: Callable[[], BaseException | None] | None = None,
 ) -> Any:
     """Run the query behind ``stream``, whose engine has the ``SETTINGS``, and make the frame or the ``Stream``.
 
     ``cancel`` stops the engine from any thread: Ctrl-C calls it, and a stream that is dropped before its end. ``close``
-    is called once, when nothing of the result is needed any more, whatever became of it. ``failure`` gives the
-    exception that made the engine fail, where there is one.
+    is called once, when nothing of the result is needed any more, whatever became of it. ``failed`` is
+    called after a failure of the engine's, and gives the exception that made it fail, where there is one.
 
     Raises the exceptions of ``longshore.errors``, those of the engine among them.
     """
@@ -60,7 +60,7 @@ def deliver(
             policy=policy(return_type, dtype_backend, options),
             cancel=cancel,
             close=close,
-            failure=failure,
+            failed=failed,
             switch=switch,
         )
     if frame is None:

@@ -62,7 +62,7 @@ def run(
         if explain:
             return str(remote)
         if (rows := remote.whole()) is not None:
-            return deliver(rows, **way, cancel=remote.cancel, failure=remote.failure.noted)
+            return deliver(rows, **way, cancel=remote.cancel, failed=remote.failure.noted)
         return _local(remote.sql, remote.params, scope, tables, way, remote=remote)
 
 
@@ -90,6 +90,7 @@ def _local(
         session.close()
         raise with_columns(error, names.columns) from error.__cause__
     except BaseException:
+        session.examine()
         session.close()
         raise
     if result is None or isinstance(result, str):
@@ -103,7 +104,11 @@ def _local(
         if remote is not None:
             remote.cancel()
 
-    return deliver(result, **way, cancel=cancel, close=session.close, failure=failure.noted)
+    def failed() -> BaseException | None:
+        session.examine()
+        return failure.noted()
+
+    return deliver(result, **way, cancel=cancel, close=session.close, failed=failed)
 
 
 def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:

@@ -87,7 +87,8 @@ class Session:
 
     def _renew(self) -> None:
         """Go on in a new instance: an internal error of another query has ended the one that all share."""
-        shared.forget(self._connection)
+        self._connection.close()
+        shared.examine()
         self._connection = shared.connection()
         for name, data in self._tables.items():
             self._connection.register(name, data)
@@ -101,6 +102,11 @@ class Session:
     def cancel(self) -> None:
         """Stop what runs, from any thread."""
         self._connection.interrupt()
+
+    def examine(self) -> None:
+        """See to it that an error which ends an engine for good does not end the queries after this one."""
+        if self._own is None:
+            shared.examine()
 
     def close(self) -> None:
         """End the connection, and the instance where it served this query alone. Closing twice is no error."""
