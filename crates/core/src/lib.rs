@@ -21,6 +21,7 @@ mod session;
 mod source;
 mod split;
 mod target;
+mod texts;
 mod typename;
 mod warnings;
 mod watch;
@@ -42,6 +43,7 @@ pub use session::{Batches, Column, Driver, Failed, Session, Settled, Settler, Tr
 pub use source::{Direct, Home, Reserved, Sessions, Source};
 pub use split::{Division, Parts, Split};
 pub use target::{Target, percent_decode};
+pub use texts::misencoded;
 pub use typename::parse_type;
 pub use warnings::Warnings;
 pub use watch::{Interrupt, Never, Watch};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_empty_array};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
-use longshore_core::{Batches, Error, NATIVE_TYPE, OnOdd, Place, Result, Session};
+use longshore_core::{Batches, Error, NATIVE_TYPE, OnOdd, Place, Result, Session, misencoded};
 
 use crate::error::error_of;
+use crate::fault::NO_TEXT;
 use crate::plan::Plan;
 use crate::table::plan;
 
@@ -63,7 +64,8 @@ impl<R: RecordBatchReader + Send> Exported<R> {
 
     fn translated(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns = batch.columns().iter().zip(&self.plans).map(|(array, plan)| {
-            plan.apply(array, self.odds).map_err(|fault| {
+            let misencoded = misencoded(array).map(|row| NO_TEXT.at_row(row));
+            misencoded.map_or_else(|| plan.apply(array, self.odds), Err).map_err(|fault| {
                 let row = self.rows + fault.row as u64;
                 fault.into_error(place(&plan.field, row))
             })

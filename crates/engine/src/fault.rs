@@ -28,6 +28,12 @@ const TIME_24: What = What::Data {
     hint: "read it as NULL with options={\"time_24\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
 };
 
+/// The engine takes the texts of Arrow data as they are.
+pub(crate) const NO_TEXT: What = What::Data {
+    message: "a text is not UTF-8",
+    hint: "decode the bytes before the query, or read them with encode(\"<column>\")",
+};
+
 impl What {
     pub(crate) fn internal(message: &(impl ToString + ?Sized)) -> Self {
         Self::Internal(message.to_string())

@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Kind, Place, Result, misencoded};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -27,6 +27,8 @@ pub(crate) struct Incoming {
     /// The frame whose batches come now, and its number.
     current: Option<Box<dyn RecordBatchReader + Send>>,
     number: usize,
+    /// Rows that went before.
+    rows: u64,
 }
 
 impl Incoming {
@@ -39,11 +41,29 @@ impl Incoming {
             ));
         };
         let schema = first.schema();
-        Ok(Self { frames: frames.clone().unbind(), schema, current: Some(first), number: 1 })
+        Ok(Self { frames: frames.clone().unbind(), schema, current: Some(first), number: 1, rows: 0 })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    /// The batch, whose texts have to be texts: Arrow's interfaces hand on what they are given.
+    fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        for (column, field) in batch.columns().iter().zip(self.schema.fields()) {
+            if let Some(row) = misencoded(column) {
+                let place = Place {
+                    column: Some(field.name().clone()),
+                    row: Some(self.rows + row as u64),
+                    native_type: None,
+                };
+                return Err(Error::data("a text is not UTF-8")
+                    .with_hint("decode the bytes before the write, or give them as binary")
+                    .at(place));
+            }
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(batch)
     }
 
     /// The next frame, if there is one.
@@ -71,7 +91,7 @@ impl Iterator for Incoming {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.current.as_mut()?.next() {
-                Some(Ok(batch)) => return Some(Ok(batch)),
+                Some(Ok(batch)) => return Some(self.counted(batch)),
                 Some(Err(error)) => return Some(Err(failed(error))),
                 None => {}
             }
