@@ -164,8 +164,10 @@ def test_views() -> None:
         (pa.array([(1, 2, 3_000), None, (1, 1, 1)], pa.month_day_nano_interval()), "no nanoseconds"),
         (pa.array([[1]], pa.list_(pa.duration("ns"))), "no nanoseconds"),
         (pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "A"]), "does not tell apart"),
+        (pa.array([[D("1" * 45)]], pa.list_(pa.decimal256(50, 2))), "does not fit"),
+        (pa.DictionaryArray.from_arrays([0], pa.array([D(1)], pa.decimal256(50, 0))), "does not have the type"),
     ],
-    ids=["decimal", "duration", "interval", "nested", "fields"],
+    ids=["decimal", "duration", "interval", "nested", "fields", "decimals", "dictionary"],
 )
 def test_what_the_engine_would_change_is_refused_where_it_is_needed(array: Any, fault: str) -> None:
     data = pa.table({"x": array, "y": pa.array([7] * len(array))})

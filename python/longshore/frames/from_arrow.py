@@ -25,6 +25,8 @@ _PLACEHOLDER = "(no column is read)"
 #: The widest decimal of the engine.
 _MOST_DIGITS = 38
 
+_LACKING = "the engine does not have the type"
+
 _NANOSECONDS = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
 
 
@@ -32,8 +34,11 @@ def table(data: Any, name: str, wanted: Wanted) -> Any:
     """Give the columns of a Table or a RecordBatch that a query reads."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
+    from longshore.frames.within import is_loose
+
     names = [column_name(each) for each in data.column_names]
-    places = selected(names, None if _is_plain(data.schema) else wanted(), name)
+    is_safe = _is_plain(data.schema) and not any(map(is_loose, data.schema.types))
+    places = selected(names, None if is_safe else wanted(), name)
     return of_columns([data.schema.field(at) for at in places], [data.column(at) for at in places], data, name)
 
 
@@ -49,11 +54,17 @@ def of_columns(fields: Sequence[Any], columns: Sequence[Any], rows: Any, name: s
 def dataset(data: Any, name: str, wanted: Wanted) -> Any:
     """Give a Dataset, whose columns and rows the engine asks for as it needs them."""
     names = [column_name(each) for each in data.schema.names]
-    if _is_plain(data.schema):
+    is_parquet = getattr(getattr(data, "format", None), "default_extname", None) == "parquet"
+    # Parquet has no dates with a time of day.
+    is_cut = not is_parquet and any(map(pa.types.is_date64, data.schema.types))
+    if _is_plain(data.schema) and not is_cut:
         return data
     places = selected(names, wanted(), name)
     for at in places:
-        _refuse_unfit(data.schema.field(at), name)
+        field = data.schema.field(at)
+        _refuse_unfit(field, name)
+        if is_cut and pa.types.is_date64(field.type):
+            raise _unfit(field, name, "a date with a time of day would be cut")
     fit = places or [at for at, field in enumerate(data.schema) if field.name and not _is_unfit(field.type)][:1]
     if not fit:
         message = f"{name!r} has no column that the engine could read"
@@ -68,6 +79,7 @@ def reader(data: Any, name: str, failed: Callable[[BaseException], None]) -> Any
     """
     from longshore.frames.checked import checked, told, translated
     from longshore.frames.unsliced import is_deep, unsliced
+    from longshore.frames.within import is_loose, refused
 
     is_own = isinstance(data, pa.RecordBatchReader)
     stream = data if is_own else _imported(pa.RecordBatchReader.from_stream, data, name)
@@ -75,6 +87,8 @@ def reader(data: Any, name: str, failed: Callable[[BaseException], None]) -> Any
     for field in stream.schema:
         _refuse_unfit(field, name)
     batches = checked(stream) if is_own else translated(checked(stream), name)
+    if any(map(is_loose, stream.schema.types)):
+        batches = refused(batches, name)
     if any(map(is_deep, stream.schema.types)):
         batches = map(unsliced, batches)
     return pa.RecordBatchReader.from_batches(stream.schema, told(batches, failed))
@@ -124,9 +138,13 @@ def _sliced(made: Any) -> Any:
 
 def _fitted(column: Any, field: Any, table: str) -> Any:
     """Give a column in a type of the engine's; raises ``DataError`` for a value that it does not have."""
+    from longshore.frames.within import is_loose, refuse_loose
+
     fault = _fault(field.type)
     if fault is not None and not (_check(field.type) and _is_exact(column)):
         raise _unfit(field, table, fault)
+    if is_loose(field.type):
+        refuse_loose(column, field.name, table)
     target = _cast(field.type)
     if target is None:
         return column
@@ -140,7 +158,7 @@ def _refuse_unfit(field: Any, table: str) -> None:
     """Raise ``DataError`` for a type whose values would have to be looked at before the engine reads them."""
     fault = _fault(field.type)
     if fault is None and _cast(field.type) is not None:
-        fault = "the engine does not have the type"
+        fault = _LACKING
     if fault is not None:
         raise _unfit(field, table, fault)
 
@@ -159,7 +177,23 @@ def _cast(kind: Any) -> Any:
         return pa.decimal128(min(kind.precision, _MOST_DIGITS), kind.scale)
     if pa.types.is_decimal128(kind) and kind.scale < 0:
         return pa.decimal128(min(kind.precision - kind.scale, _MOST_DIGITS), 0)
-    return None
+    return _cast_inside(kind)
+
+
+def _cast_inside(kind: Any) -> Any:
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    casts = [_cast(field.type) for field in fields]
+    if not any(casts):
+        return None
+    fitted = [field if to is None else field.with_type(to) for field, to in zip(fields, casts, strict=True)]
+    if pa.types.is_struct(kind):
+        return pa.struct(fitted)
+    if pa.types.is_map(kind):
+        entries = fitted[0].type
+        return pa.map_(entries.field(0), entries.field(1), keys_sorted=kind.keys_sorted)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(fitted[0], kind.list_size)
+    return pa.large_list(fitted[0]) if pa.types.is_large_list(kind) else pa.list_(fitted[0])
 
 
 def _fault(kind: Any) -> str | None:
@@ -171,7 +205,7 @@ def _fault(kind: Any) -> str | None:
             return "a pandas period or interval, which the engine does not have"
         return _fault(kind.storage_type)
     if pa.types.is_dictionary(kind):
-        return _fault(kind.value_type)
+        return _LACKING if _cast(kind.value_type) is not None else _fault(kind.value_type)
     if pa.types.is_struct(kind) and (fault := _fault_of_names(kind)) is not None:
         return fault
     return next((fault for at in range(kind.num_fields) if (fault := _fault(kind.field(at).type))), None)
