@@ -153,6 +153,19 @@ def test_a_foreign_stream_tells_its_reason_without_a_traceback(
 
 
 @pytest.mark.parametrize(
+    "lazy",
+    [pl.LazyFrame({"n": [1]}).select("no column"), pl.scan_parquet("/no/such/file.parquet")],
+    ids=["column", "file"],
+)
+def test_a_lazy_frame_that_polars_cannot_compute_is_an_error_of_this_librarys(
+    url: str, harbour: str, lazy: pl.LazyFrame
+) -> None:
+    with pytest.raises(longshore.OperationalError, match="polars could not compute the lazy frame: ") as caught:
+        longshore.write_sql(lazy, f"{harbour}.t", url)
+    assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize(
     "data", [1, "text", b"bytes", None, [1], [], np.array([1, 2]), {"a": np.zeros((2, 2))}, {"a": [1], "b": []}]
 )
 def test_what_is_no_data_is_refused(url: str, harbour: str, data: Any) -> None:

@@ -16,28 +16,31 @@ _FOREIGN = {"Object", "Int128", "UInt128"}
 def frames(data: pl.DataFrame | pl.LazyFrame) -> Iterable[object]:
     """Give frames for Arrow's interface, a lazy one's as they are computed; before polars 1.34 all at once.
 
-    Raises ``DataError`` for a type, and ``InterfaceError`` for a name, that Arrow does not have.
+    Raises ``DataError`` for a type, and ``InterfaceError`` for a name, that Arrow does not have, and
+    ``OperationalError`` for a lazy frame that polars cannot compute.
     """
     if isinstance(data, pl.DataFrame):
         yield _fit(data)
-    elif hasattr(data, "collect_batches"):
-        # A frame without rows gives no batch, and its columns with it.
-        yield _fit(data.clear().collect())
-        yield from map(_fit, data.collect_batches(maintain_order=True))
-    else:
-        yield _fit(data.collect())
+        return
+    with _translated("the lazy frame"):
+        if hasattr(data, "collect_batches"):
+            # A frame without rows gives no batch, and its columns with it.
+            yield _fit(data.clear().collect())
+            yield from map(_fit, data.collect_batches(maintain_order=True))
+        else:
+            yield _fit(data.collect())
 
 
 def table(data: pl.DataFrame | pl.LazyFrame, name: str, wanted: Wanted) -> object:
     """Give the columns that a query reads; a lazy frame computes no others. Raises as ``frames`` does."""
     from longshore.frames.from_arrow import of_columns
 
-    with _translated(name):
+    with _translated(repr(name)):
         schema = data.collect_schema()
     places = selected([column_name(each) for each in schema.names()], wanted(), name)
     # By place: polars takes a name such as ^a$ for a pattern. A frame without columns has no rows to count.
     chosen = data.select(pl.nth(places)) if places else data.select(pl.len())
-    with _translated(name):
+    with _translated(repr(name)):
         frame = chosen.collect() if isinstance(chosen, pl.LazyFrame) else chosen
     if not places:
         return of_columns([], [], range(frame.item()), name)
@@ -46,12 +49,12 @@ def table(data: pl.DataFrame | pl.LazyFrame, name: str, wanted: Wanted) -> objec
 
 
 @contextlib.contextmanager
-def _translated(name: str) -> Iterator[None]:
+def _translated(what: str) -> Iterator[None]:
     """Raise ``OperationalError`` where a lazy frame fails, or a file that it reads is not there."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        message = f"polars could not compute {name!r}: {error}"
+        message = f"polars could not compute {what}: {error}"
         raise OperationalError(message) from error
 
 
