@@ -35,6 +35,8 @@ class Dialect(abc.ABC):
     nests: ClassVar[bool] = True
     #: What a text is that stands in a query alone, and not beside a column.
     spelled: ClassVar[Type] = Type(Kind.TEXT, "VARCHAR", nulls=True, charset="ascii")
+    #: Whether whole numbers are added and multiplied in 64 bits, whatever their types.
+    widens: ClassVar[bool] = False
     #: Whether LIKE without a backslash is the engine's.
     matches: ClassVar[bool] = False
 

@@ -57,6 +57,7 @@ class MySQL(Dialect):
     # MariaDB keeps a subquery's rows in a table of its types: a number that does not fit them is in no row, and the
     # NULLs beside it are forgotten.
     nests: ClassVar[bool] = False
+    widens: ClassVar[bool] = True
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a database, in the session's."""

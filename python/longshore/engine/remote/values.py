@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+from longshore.engine.remote.arithmetic import MOST_DIGITS, of_constant, result
 from longshore.engine.remote.expressions import Expressions
 from longshore.engine.remote.literals import constant
 from longshore.engine.remote.names import Value, only
@@ -13,12 +14,10 @@ from longshore.engine.remote.types import Kind, Trust, Type, Unsafe, decimal
 
 __all__ = ["Values"]
 
-_COUNT = Type(
-    Kind.INTEGER, "BIGINT", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, sums=True, precision=19
-)
+_COUNT = Type(Kind.INTEGER, "BIGINT", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, sums=True)
 _SUM = Type(Kind.INTEGER, "HUGEINT", equal=Trust.EXACT, order=Trust.EXACT, nulls=True)
-_DIGITS = {"TINYINT": 3, "UTINYINT": 3, "SMALLINT": 5, "USMALLINT": 5, "INTEGER": 10, "UINTEGER": 10}
-_MOST_DIGITS = 38
+#: Of a decimal whose sums the engine's 128 bits hold, however many rows there are.
+_SUMMED_DIGITS = 19
 _SIGNS: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
@@ -43,7 +42,8 @@ class Values(Expressions):
         # In MySQL, what becomes of unsigned numbers may not be negative; in the engine it may.
         if any((side.type.engine or "").startswith("U") for side in (left, right)):
             raise Unsafe
-        of = _result(left.type, right.type, multiplied=isinstance(node, exp.Mul))
+        multiplied, always_wide = isinstance(node, exp.Mul), self.dialect.widens
+        of = result(left.type, right.type, multiplied=multiplied, always_wide=always_wide)
         return Value(f"({left.sql} {_SIGNS[type(node)]} {right.sql})", of)
 
     def _operand(self, node: exp.Expression) -> Value:
@@ -58,8 +58,7 @@ class Values(Expressions):
 
     def _number(self, literal: Any) -> Value:
         if type(literal) is int and abs(literal) < 1 << 31:
-            of = Type(Kind.INTEGER, "INTEGER", sums=True, precision=len(str(abs(literal))))
-            return Value(f"({literal})" if literal < 0 else str(literal), of)
+            return Value(f"({literal})" if literal < 0 else str(literal), of_constant(literal))
         if type(literal).__name__ == "Decimal" and literal.is_finite():
             _, digits, exponent = literal.as_tuple()
             of = decimal(max(len(digits), -int(exponent)), max(-int(exponent), 0))
@@ -90,7 +89,10 @@ class Values(Expressions):
             raise Unsafe
         of = _SUM
         if value.type.kind is Kind.DECIMAL:
-            of = dataclasses.replace(decimal(_MOST_DIGITS, value.type.scale), sums=False, groups=False)
+            is_held = value.type.precision <= _SUMMED_DIGITS
+            trust = Trust.EXACT if is_held else Trust.NONE
+            of = decimal(MOST_DIGITS, value.type.scale)
+            of = dataclasses.replace(of, equal=trust, order=trust, nulls=is_held, sums=False, groups=False)
         return Value(f"sum({value.sql})", of)
 
     def _least(self, node: exp.Expression) -> Value:
@@ -134,23 +136,3 @@ class Values(Expressions):
         exp.Max: _greatest,
         exp.Filter: _filtered,
     }
-
-
-def _result(left: Type, right: Type, *, multiplied: bool) -> Type:
-    """Give the type of a sum or a product; raises ``Unsafe`` where the engine may turn to floating point."""
-    if left.kind is right.kind is Kind.INTEGER:
-        return Type(Kind.INTEGER, nulls=True, sums=True, order=Trust.EXACT, precision=19)
-    left_digits, right_digits = _precision(left), _precision(right)
-    if multiplied:
-        digits, scale = left_digits + right_digits, left.scale + right.scale
-    else:
-        scale = max(left.scale, right.scale)
-        digits = max(left_digits - left.scale, right_digits - right.scale) + scale + 1
-    if digits > _MOST_DIGITS:
-        raise Unsafe
-    # The engine's precision depends on more than the two types.
-    return dataclasses.replace(decimal(digits, scale), engine=None, equal=Trust.NONE, groups=False)
-
-
-def _precision(of: Type) -> int:
-    return of.precision or _DIGITS.get(of.engine or "", 20)
