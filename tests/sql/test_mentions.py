@@ -30,6 +30,10 @@ def _mentions(query: str) -> frozenset[str] | None:
         ),
         ('SELECT "odd ""name""" FROM t', {'odd "name"'}),
         ("WITH c AS (SELECT a FROM t) SELECT x FROM c", {"a", "x"}),
+        ("SELECT a FROM (SELECT * FROM t WHERE b > 1 ORDER BY c LIMIT 3)", {"a", "b", "c"}),
+        ("WITH d AS (SELECT t.*, x + 1 AS y FROM t JOIN u USING (k)) SELECT y FROM d", {"t", "x", "y", "k"}),
+        ("SELECT a FROM (SELECT * FROM (FROM t)) WHERE EXISTS (SELECT * FROM u)", {"a"}),
+        ("SELECT a FROM (FROM t) UNION ALL SELECT b FROM (FROM u)", {"a", "b"}),
     ],
 )
 def test_names_are_found(query: str, expected: set[str]) -> None:
@@ -52,6 +56,24 @@ def test_names_are_found(query: str, expected: set[str]) -> None:
         "SELECT a FROM query('SELECT b AS a FROM t')",
         "PIVOT t ON a",
         "COPY (SELECT a FROM t) TO 'x'",
+        "SELECT a FROM (SELECT DISTINCT * FROM t)",
+        "SELECT a FROM (SELECT DISTINCT ON (b) * FROM t ORDER BY ALL)",
+        "SELECT a FROM (SELECT *, count(*) FROM t GROUP BY ALL)",
+        "SELECT a FROM (SELECT * EXCLUDE (b) FROM t)",
+        "SELECT a FROM (SELECT * REPLACE (1 AS b) FROM t)",
+        "SELECT a FROM (SELECT * RENAME (b AS a) FROM t)",
+        "SELECT a FROM (SELECT COLUMNS(*) FROM t)",
+        "SELECT a FROM (SELECT s.* FROM t)",
+        "SELECT a FROM (FROM t UNION ALL FROM u)",
+        "SELECT a FROM (FROM t) AS d(a)",
+        "WITH d(a) AS (FROM t) SELECT a FROM d",
+        "WITH RECURSIVE d AS (SELECT * FROM t UNION ALL SELECT a FROM d) SELECT a FROM d",
+        "SELECT a_1 FROM (SELECT * FROM t JOIN u ON t.k = u.k)",
+        "SELECT d FROM (FROM t) AS d",
+        "SELECT a FROM t WHERE b IN (SELECT * FROM u)",
+        "SELECT (SELECT * FROM u) AS a",
+        "SELECT * FROM (FROM t)",
+        "PIVOT (FROM t) ON a",
         "not SQL",
     ],
 )
@@ -63,11 +85,12 @@ def test_a_query_reads_the_same_of_all_columns_and_of_those_it_mentions() -> Non
     """With an interval of nanoseconds beside them, only the mentioned columns are handed over."""
     plain = pa.table({"a": [1, 2, 2], "b": ["x", "y", "y"], "s": [{"a": 5, "q": 1}] * 3})
     pruned = plain.append_column("odd", pa.array([1, 1, 1], pa.duration("ns")))
+    froms = ["t", "(FROM t) AS t", "(SELECT *, a * 2 AS z FROM t) AS t", "t JOIN (SELECT * FROM t) AS u USING (a)"]
     selects = ["a", "b, count(*) AS n", "s.a", "t.s.q", "max(a) OVER (ORDER BY b) AS m", "list(b) AS l"]
     rests = ["", "WHERE a > 1", "GROUP BY ALL", "ORDER BY b, a", "QUALIFY row_number() OVER (ORDER BY a) = 1"]
     same = 0
-    for select, rest in itertools.product(selects, rests):
-        query = f"SELECT {select} FROM t {rest}"
+    for select, table, rest in itertools.product(selects, froms, rests):
+        query = f"SELECT {select} FROM {table} {rest}"
         try:
             expected = rows(query, t=plain)
         except Exception as error:  # noqa: BLE001  whatever it is, it is the same for both

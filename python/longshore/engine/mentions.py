@@ -5,6 +5,7 @@ mention need not be looked at.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,9 @@ _OPEN = {"STAR", "POSITIONAL_REFERENCE", "SHOW_REF", "PIVOT", "NATURAL"}
 _BY_TEXT = {"query", "query_table"}
 
 
+_NUMBERED = re.compile(r"[_:]\d+$")
+
+
 def mentions(serialized: str) -> frozenset[str] | None:
     """Give the folded names in a statement of ``json_serialize_sql``; None where it may read every column.
 
@@ -28,10 +32,14 @@ def mentions(serialized: str) -> frozenset[str] | None:
     tree = json.loads(serialized)
     if tree["error"]:
         return None
+    stars = _inner_stars(tree)
     names: set[str] = set()
     rows: set[str] = set()
+    qualifiers = {folded(star["relation_name"]) for star in stars.values()} - {""}
     tables: set[str] = set()
     for node in _nodes(tree):
+        if id(node) in stars:
+            continue
         if _is_open(node):
             return None
         parts = [folded(part) for part in node.get("column_names", ())]
@@ -42,8 +50,43 @@ def mentions(serialized: str) -> frozenset[str] | None:
         if "class" not in node:
             # An expression has a class, and an alias that is no table's.
             tables.update(folded(node[key]) for key in ("alias", "table_name") if isinstance(node.get(key), str))
-    # A table's name by itself is its whole row.
-    return None if rows & tables else frozenset(names)
+    # A table's name by itself is its whole row, and a star of what is no table a struct's.
+    if rows & tables or not qualifiers <= tables:
+        return None
+    # Where several tables have a column of one name, the engine numbers it.
+    if stars and any(_NUMBERED.search(name) for name in names):
+        return None
+    return frozenset(names | qualifiers)
+
+
+def _inner_stars(tree: object) -> dict[int, Mapping[str, Any]]:
+    """Give the stars of queries whose columns others ask for by name: what nobody asks for need not be there."""
+    found = {}
+    for node in _nodes(tree):
+        inner = _inner_query(node)
+        # DISTINCT is a modifier, and so is ORDER BY ALL.
+        if inner is None or inner.get("type") != "SELECT_NODE" or any(map(_looks_at_all, inner["modifiers"])):
+            continue
+        if inner["aggregate_handling"] == "STANDARD_HANDLING":
+            found.update({id(item): item for item in inner["select_list"] if _is_plain_star(item)})
+    return found
+
+
+def _inner_query(node: Mapping[str, Any]) -> Any:
+    """Give the query of a derived table, of a common table expression, or of an EXISTS."""
+    if node.get("type") == "SUBQUERY" and node.get("subquery_type", "EXISTS") == "EXISTS":
+        return node["subquery"]["node"]
+    is_named = bool(node.get("aliases")) or bool(node.get("key_targets"))
+    return None if is_named else node.get("query_node")
+
+
+def _looks_at_all(modifier: Mapping[str, Any]) -> bool:
+    return modifier["type"] not in {"ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"}
+
+
+def _is_plain_star(node: Mapping[str, Any]) -> bool:
+    extras = ("exclude_list", "qualified_exclude_list", "replace_list", "rename_list", "columns", "expr")
+    return node["type"] == "STAR" and not any(node[extra] for extra in extras)
 
 
 def _is_open(node: Mapping[str, Any]) -> bool:
