@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
@@ -94,6 +96,38 @@ def test_a_datasets_dates_are_parquets_or_an_error(tmp_path: Path) -> None:
 )
 def test_types_that_the_engine_lacks_keep_their_values_within_others(array: Any, name: str) -> None:
     table = pa.table({"x": WITHIN[name](array)})
-    assert rows("FROM data", data=table) == table.to_pylist()
-    with pytest.raises(longshore.DataError, match=r"'x' of 'data'.*does not have the type"):
-        rows("FROM data", data=table.to_reader())
+    for data in (table, table.to_reader()):
+        assert rows("FROM data", data=data) == table.to_pylist()
+
+
+@pytest.mark.parametrize("name", set(WITHIN) - {"dictionary", "map"})
+@pytest.mark.parametrize(
+    "kind", [pa.duration("s"), pa.duration("ms"), pa.timestamp("s", "UTC"), pa.timestamp("ms", "UTC")]
+)
+def test_what_lies_below_a_null_is_not_converted(kind: Any, name: str) -> None:
+    nat = (-(2**63)).to_bytes(8, "little", signed=True)
+    array = pa.Array.from_buffers(kind, 2, [pa.py_buffer(b"\1"), pa.py_buffer(b"\5" + b"\0" * 7 + nat)])
+    data = pa.table({"x": WITHIN[name](array)})
+    for each in (data, data.to_reader()):
+        found = longshore.sql("SELECT count(*) AS n, count(x) AS x, any_value(x)::VARCHAR AS v FROM data", data=each)
+        assert found.n[0] == 2
+        assert "00:00:0" in found.v[0]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_pandas_nat_is_null_in_every_unit(unit: str) -> None:
+    spans = pd.Series(np.array([5_000_000, "NaT"], f"m8[{unit}]"))
+    moments = pd.Series(np.array([0, "NaT"], f"M8[{unit}]")).dt.tz_localize("Asia/Tokyo").dt.tz_convert("UTC")
+    query = "SELECT count(s) AS s, count(m) AS m, max(s) = max(s) AS same FROM data"
+    assert rows(query, data=pd.DataFrame({"s": spans, "m": moments})) == [{"s": 1, "m": 1, "same": True}]
+
+
+def test_a_readers_values_are_looked_at_batch_by_batch() -> None:
+    good, bad = pa.array([1_000, -2_000], pa.duration("ns")), pa.array([1], pa.duration("ns"))
+    reader = pa.table({"x": good}).to_reader(max_chunksize=1)
+    assert [row["x"].nanoseconds for row in rows("FROM data", data=reader)] == [1_000, -2_000]
+    reader = pa.RecordBatchReader.from_batches(
+        pa.schema({"x": good.type}), [pa.record_batch({"x": each}) for each in (good, bad)]
+    )
+    with pytest.raises(longshore.DataError, match="the engine's intervals have no nanoseconds"):
+        rows("FROM data", data=reader)

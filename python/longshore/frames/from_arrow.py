@@ -1,6 +1,6 @@
 """pyarrow: tables in the types that the engine takes, exactly or not at all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,19 +79,35 @@ def reader(data: Any, name: str, failed: Callable[[BaseException], None]) -> Any
     """
     from longshore.frames.checked import checked, told, translated
     from longshore.frames.unsliced import is_deep, unsliced
-    from longshore.frames.within import is_loose, refused
+    from longshore.frames.within import is_loose
 
     is_own = isinstance(data, pa.RecordBatchReader)
     stream = data if is_own else _imported(pa.RecordBatchReader.from_stream, data, name)
     selected([column_name(each) for each in stream.schema.names], None, name)
-    for field in stream.schema:
-        _refuse_unfit(field, name)
+    schema = pa.schema([_fitted_field(field, name) for field in stream.schema])
     batches = checked(stream) if is_own else translated(checked(stream), name)
-    if any(map(is_loose, stream.schema.types)):
-        batches = refused(batches, name)
-    if any(map(is_deep, stream.schema.types)):
+    if schema.types != stream.schema.types or any(_check(kind) or is_loose(kind) for kind in schema.types):
+        batches = _fitted_batches(batches, schema, name)
+    if any(map(is_deep, schema.types)):
         batches = map(unsliced, batches)
-    return pa.RecordBatchReader.from_batches(stream.schema, told(batches, failed))
+    return pa.RecordBatchReader.from_batches(schema, told(batches, failed))
+
+
+def _fitted_field(field: Any, table: str) -> Any:
+    fault = _fault(field.type)
+    if fault is not None and not _check(field.type):
+        raise _unfit(field, table, fault)
+    target = _cast(field.type, _taken)
+    return field if target is None else field.with_type(target)
+
+
+def _fitted_batches(batches: Iterator[Any], schema: Any, table: str) -> Iterator[Any]:
+    before = 0
+    for batch in batches:
+        pairs = zip(batch.columns, batch.schema, strict=True)
+        columns = [_fitted(column, field, table, before=before) for column, field in pairs]
+        before += len(batch)
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def whole(data: Any, name: str) -> Any:
@@ -121,7 +137,7 @@ def _is_plain(schema: Any) -> bool:
 
 
 def _is_unfit(kind: Any) -> bool:
-    return _fault(kind) is not None or _cast(kind) is not None
+    return _fault(kind) is not None or _cast(kind, _lacking) is not None
 
 
 def _sliced(made: Any) -> Any:
@@ -136,7 +152,7 @@ def _sliced(made: Any) -> Any:
     return pa.Table.from_batches(batches, schema=made.schema)
 
 
-def _fitted(column: Any, field: Any, table: str) -> Any:
+def _fitted(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
     """Give a column in a type of the engine's; raises ``DataError`` for a value that it does not have."""
     from longshore.frames.within import is_loose, refuse_loose
 
@@ -144,8 +160,8 @@ def _fitted(column: Any, field: Any, table: str) -> Any:
     if fault is not None and not (_check(field.type) and _is_exact(column)):
         raise _unfit(field, table, fault)
     if is_loose(field.type):
-        refuse_loose(column, field.name, table)
-    target = _cast(field.type)
+        refuse_loose(column, field.name, table, before=before)
+    target = _cast(field.type, _taken)
     if target is None:
         return column
     try:
@@ -157,7 +173,7 @@ def _fitted(column: Any, field: Any, table: str) -> Any:
 def _refuse_unfit(field: Any, table: str) -> None:
     """Raise ``DataError`` for a type whose values would have to be looked at before the engine reads them."""
     fault = _fault(field.type)
-    if fault is None and _cast(field.type) is not None:
+    if fault is None and _cast(field.type, _lacking) is not None:
         fault = _LACKING
     if fault is not None:
         raise _unfit(field, table, fault)
@@ -169,20 +185,39 @@ def _unfit(field: Any, table: str, fault: str) -> DataError:
     return DataError(message, column=field.name, native_type=str(field.type), hint=hint)
 
 
-def _cast(kind: Any) -> Any:
-    """Give the type that holds the values of one that the engine lacks; None where it has it."""
+def _cast(kind: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Give the type that holds the values of another, by what ``leaf`` gives for those within it; None for itself."""
+    return leaf(kind) or _cast_inside(kind, leaf)
+
+
+def _taken(kind: Any) -> Any:
+    """Give the type in which the engine takes all values of another."""
+    return _lacking(kind) or _microseconds(kind)
+
+
+def _lacking(kind: Any) -> Any:
+    """Give the type that holds the values of one that the engine does not have."""
     if pa.types.is_float16(kind):
         return pa.float32()
     if pa.types.is_decimal256(kind):
         return pa.decimal128(min(kind.precision, _MOST_DIGITS), kind.scale)
     if pa.types.is_decimal128(kind) and kind.scale < 0:
         return pa.decimal128(min(kind.precision - kind.scale, _MOST_DIGITS), 0)
-    return _cast_inside(kind)
+    return None
 
 
-def _cast_inside(kind: Any) -> Any:
+def _microseconds(kind: Any) -> Any:
+    """Give the type to which the engine converts one of longer units; it fails on a NaT that lies below a NULL."""
+    if kind in (pa.duration("s"), pa.duration("ms")):
+        return pa.duration("us")
+    if pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in {"s", "ms"}:
+        return pa.timestamp("us", kind.tz)
+    return None
+
+
+def _cast_inside(kind: Any, leaf: Callable[[Any], Any]) -> Any:
     fields = [kind.field(at) for at in range(kind.num_fields)]
-    casts = [_cast(field.type) for field in fields]
+    casts = [_cast(field.type, leaf) for field in fields]
     if not any(casts):
         return None
     fitted = [field if to is None else field.with_type(to) for field, to in zip(fields, casts, strict=True)]
@@ -205,7 +240,7 @@ def _fault(kind: Any) -> str | None:
             return "a pandas period or interval, which the engine does not have"
         return _fault(kind.storage_type)
     if pa.types.is_dictionary(kind):
-        return _LACKING if _cast(kind.value_type) is not None else _fault(kind.value_type)
+        return _LACKING if _cast(kind.value_type, _lacking) is not None else _fault(kind.value_type)
     if pa.types.is_struct(kind) and (fault := _fault_of_names(kind)) is not None:
         return fault
     return next((fault for at in range(kind.num_fields) if (fault := _fault(kind.field(at).type))), None)

@@ -1,6 +1,5 @@
 """pyarrow: values beyond what their types promise, which the engine would cut or take for others."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -36,17 +35,6 @@ def refuse_loose(column: Any, name: str, table: str, *, before: int = 0) -> None
             message = f"column {name!r} of {table!r}, row {before + row}, {column.type}: {fault}\nHint: {hint}"
             raise DataError(message, column=name, row=before + row, native_type=str(column.type), hint=hint)
         before += len(chunk)
-
-
-def refused(batches: Iterator[Any], table: str) -> Iterator[Any]:
-    """Give the batches of a reader; raises as ``refuse_loose`` does."""
-    before = 0
-    for batch in batches:
-        for field, column in zip(batch.schema, batch.columns, strict=True):
-            if is_loose(field.type):
-                refuse_loose(column, field.name, table, before=before)
-        before += len(batch)
-        yield batch
 
 
 def _first(array: Any) -> tuple[int, str] | None:
