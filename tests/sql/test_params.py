@@ -168,3 +168,57 @@ def test_a_filter_by_a_parameter() -> None:
     boats = pd.DataFrame({"name": ["Ada", "Bob"], "day": pd.to_datetime(["2026-01-01", "2026-01-02"])})
     query = "SELECT name FROM boats WHERE day > :day AND name IN (SELECT unnest($names))"
     assert rows(query, boats=boats, params={"day": dt.date(2026, 1, 1), "names": ["Bob", "Ada"]}) == [{"name": "Bob"}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *[[2**53 + 1, 0.5], [2**1200, 0.5], [D("1.10"), 2.5], [True, 2], [1, "a"], [[1], ["a"]], [b"a", "a"]],
+        *[[D("1E-20"), D("1E+20")], [D("1E-30"), 2**62], [D("0.5"), 2**64], [NAIVE.date(), NAIVE]],
+        *[[NAIVE, NAIVE.replace(tzinfo=dt.UTC)], [dt.time(1), dt.time(1, tzinfo=dt.UTC)]],
+        *[
+            [{"a": 1}, {"a": "x"}],
+            [{"a": [1]}, {"A": ["x"]}],
+            {"a": [{"b": True}, {"b": 1}]},
+            np.array([1, "a"], object),
+        ],
+    ],
+    ids=repr,
+)
+def test_a_list_of_values_without_one_type_is_an_error(value: Any) -> None:
+    with pytest.raises(longshore.DataError, match=r"^params\[0\]"):
+        rows("SELECT ? AS x", params=[value])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *[[1, 2.5], [2**53, None, 0.5], [D("1.1"), D("22.25")], [D("1.1"), 2], [D("1E-18"), 2**62], [2**63, -1]],
+        *[[{"a": 1}, {"a": 2.5}], [[1], [], None, [2.5]], [NAIVE, pd.Timestamp(NAIVE)], ["a", None], [D("1E-37")]],
+    ],
+    ids=repr,
+)
+def test_a_list_of_one_type_keeps_its_values(value: Any) -> None:
+    (found,) = rows("SELECT ? AS x", params=[value])
+    assert found["x"] == value
+
+
+@pytest.mark.parametrize("value", [D("1E-38"), D("0.0" + "1" * 37), D("-1E-38")], ids=repr)
+def test_a_decimal_that_the_engine_makes_a_double_is_an_error(value: decimal.Decimal) -> None:
+    with pytest.raises(longshore.DataError, match="more than 38 digits"):
+        rows("SELECT ? AS x", params=[value])
+
+
+def test_a_decimal_of_38_digits_after_its_point_is_exact() -> None:
+    value = D("0." + "9" * 38)
+    assert rows("SELECT ? AS x", params=[value]) == [{"x": value}]
+
+
+@pytest.mark.parametrize("value", [{"a": 1, "A": 2}, {"": 1}])
+def test_a_struct_whose_fields_are_not_told_apart_is_an_error(value: Any) -> None:
+    with pytest.raises(longshore.InterfaceError, match=r"^params\[0\]"):
+        rows("SELECT ? AS x", params=[value])
+
+
+def test_an_array_without_dimensions_is_its_value() -> None:
+    assert rows("SELECT ? AS x", params=[np.array(5)]) == [{"x": 5}]

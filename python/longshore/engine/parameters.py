@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from longshore.engine.uniform import MOST_DIGITS, decimal_size, refuse_mixed
 from longshore.errors import DataError, InterfaceError, ProgrammingError
+from longshore.frames.selected import are_clear
 from longshore.parameters import bound
 
 __all__ = ["for_statement", "given", "with_dollars"]
-
-#: The widest decimal of the engine.
-_MOST_DIGITS = 38
 
 #: What a colon can stand in that is no parameter's, and a parameter's own colon: not after a name, a literal or a
 #: bracket, where it is a slice's or a struct's, nor beside another one, where it is a cast's.
@@ -99,6 +98,8 @@ def _has_nanoseconds(value: Any) -> bool:
 
 def _numpy(value: Any, place: str) -> Any:
     if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return _value(value[()], place)
         return _list([_value(each, place) for each in value], place)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return _moment(value, place)
@@ -122,10 +123,8 @@ def _moment(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
 def _decimal(value: decimal.Decimal, place: str) -> decimal.Decimal:
     if not value.is_finite():
         raise _refused(place, value, "is not a number, which a decimal of the engine always is")
-    _, digits, exponent = value.as_tuple()
-    scale = -int(exponent)
-    if max(len(digits), scale, len(digits) - min(scale, 0)) > _MOST_DIGITS:
-        raise _refused(place, value, f"has more than {_MOST_DIGITS} digits")
+    if sum(decimal_size(value)) > MOST_DIGITS:
+        raise _refused(place, value, f"has more than {MOST_DIGITS} digits, with a zero before its point")
     return value
 
 
@@ -139,16 +138,16 @@ def _text(value: str, place: str) -> str:
 
 def _list(values: Iterable[Any], place: str) -> list[Any]:
     made = [_value(value, f"{place}[{at}]") for at, value in enumerate(values)]
-    texts = {isinstance(value, str) for value in made if value is not None}
-    if len(texts) > 1:
-        message = f"{place} has texts and other values, of which the engine would make texts"
-        raise DataError(message)
+    refuse_mixed(made, place)
     return made
 
 
 def _struct(values: Mapping[Any, Any], place: str) -> dict[str, Any]:
     if strange := [key for key in values if not isinstance(key, str)]:
         message = f"{place} has the key {strange[0]!r}: a struct's fields are named by texts"
+        raise InterfaceError(message)
+    if not are_clear(list(values)) and values:
+        message = f"{place} has keys that SQL does not tell apart, or one without a name: they name a struct's fields"
         raise InterfaceError(message)
     return {key: _value(value, f"{place}[{key!r}]") for key, value in values.items()}
 
