@@ -19,6 +19,9 @@ MOST_DIGITS = 38
 #: Of integers of so many bits.
 _DIGITS = {31: 10, 63: 19}
 
+#: Types of which all values have one of the engine's.
+_PLAIN = {bool, int, float, str, bytes}
+
 #: By the name in an error: a bool is an int, too, and a datetime a date.
 _KINDS = {
     "bool": bool,
@@ -38,6 +41,8 @@ Path = tuple[str, ...]
 
 def refuse_mixed(values: list[Any], place: str) -> None:
     """Raise ``DataError`` for a list whose values, at any depth, are not of one type that holds all of them."""
+    if len(types := {*map(type, values)} - {type(None)}) <= 1 and types <= _PLAIN:
+        return
     kinds: dict[Path, dict[str, list[Any]]] = {}
     for path, value in _leaves(values, ()):
         kinds.setdefault(path, {}).setdefault(_kind(value), []).append(value)
