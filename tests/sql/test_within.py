@@ -122,6 +122,16 @@ def test_pandas_nat_is_null_in_every_unit(unit: str) -> None:
     assert rows(query, data=pd.DataFrame({"s": spans, "m": moments})) == [{"s": 1, "m": 1, "same": True}]
 
 
+@pytest.mark.parametrize("name", set(WITHIN) - {"dictionary"})
+def test_dictionaries_within_lists_of_a_fixed_size_keep_their_values(name: str) -> None:
+    inner = WITHIN[name](pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), ["a", "b"]))
+    table = pa.table({"n": [1, 2], "x": pa.FixedSizeListArray.from_arrays(inner, 1)})
+    for data in (table, table.to_reader()):
+        assert rows("FROM data", data=data) == table.to_pylist()
+    with pytest.raises(longshore.DataError, match="does not have the type"):
+        rows("FROM data", data=pa.dataset.dataset(table))
+
+
 def test_a_readers_values_are_looked_at_batch_by_batch() -> None:
     good, bad = pa.array([1_000, -2_000], pa.duration("ns")), pa.array([1], pa.duration("ns"))
     reader = pa.table({"x": good}).to_reader(max_chunksize=1)

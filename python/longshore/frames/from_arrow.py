@@ -1,6 +1,7 @@
 """pyarrow: tables in the types that the engine takes, exactly or not at all."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -165,9 +166,12 @@ def _fitted(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
     if target is None:
         return column
     try:
-        return column.cast(target)
+        made = column.cast(target)
+        # pyarrow makes broken lists of some that have nothing but NULLs beside others.
+        made.validate()
     except pa.ArrowInvalid as error:
         raise _unfit(field, table, str(error)) from error
+    return made
 
 
 def _refuse_unfit(field: Any, table: str) -> None:
@@ -216,6 +220,10 @@ def _microseconds(kind: Any) -> Any:
 
 
 def _cast_inside(kind: Any, leaf: Callable[[Any], Any]) -> Any:
+    if pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind):
+        return None
+    if pa.types.is_fixed_size_list(kind):
+        leaf = partial(_decoded, leaf)
     fields = [kind.field(at) for at in range(kind.num_fields)]
     casts = [_cast(field.type, leaf) for field in fields]
     if not any(casts):
@@ -229,6 +237,11 @@ def _cast_inside(kind: Any, leaf: Callable[[Any], Any]) -> Any:
     if pa.types.is_fixed_size_list(kind):
         return pa.list_(fitted[0], kind.list_size)
     return pa.large_list(fitted[0]) if pa.types.is_large_list(kind) else pa.list_(fitted[0])
+
+
+def _decoded(leaf: Callable[[Any], Any], kind: Any) -> Any:
+    """Give the type of a dictionary's values: the engine takes its keys for them within lists of a fixed size."""
+    return kind.value_type if pa.types.is_dictionary(kind) else leaf(kind)
 
 
 def _fault(kind: Any) -> str | None:

@@ -27,7 +27,8 @@ def berths(postgres: Endpoint) -> Iterator[str]:
         ANALYZE berths, piers;
     """)
     yield postgres.url()
-    postgres.psql("DROP TABLE berths, piers")
+    # The temporary view of a connection that has just been closed may still be there.
+    postgres.psql("DROP TABLE berths, piers CASCADE")
 
 
 def rows(query: str, attach: Any, **more: Any) -> list[dict[str, Any]]:
