@@ -113,6 +113,9 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "intervals": (
         [longshore.Interval(1, -2, 3)], pa.month_day_nano_interval(), [pa.MonthDayNano([1, -2, 3])],
     ),
+    "NaT among texts": (["a", np.datetime64("NaT"), np.timedelta64("NaT")], pa.string(), ["a", None, None]),
+    "NaT among bytes": ([np.datetime64("NaT"), b"a"], pa.binary(), [None, b"a"]),
+    "NaT among texts in lists": ([["a", np.timedelta64("NaT")]], pa.list_(pa.string()), [["a", None]]),
     "NaT alone": ([np.datetime64("NaT"), np.timedelta64("NaT")], pa.null(), [None, None]),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::{Builder, truth};
 use crate::class::Class;
 use crate::fault::Fault;
-use crate::read::{Misread, Reader, float, integer_text, is_nat, text};
+use crate::read::{Misread, Reader, float, integer_text, text};
 
 /// JSON documents.
 pub(super) struct Documents {
@@ -106,7 +106,6 @@ fn scalar(item: &Bound<'_, PyAny>, class: Class, out: &mut String) -> Result<(),
             let _ = write!(out, "{value:?}");
         }
         Class::Text => push_text(out, text(item)?),
-        _ if is_nat(item, class)? => out.push_str("null"),
         _ => return Err(Misread::Changed),
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::class::{Class, Classes};
 use crate::fault::Fault;
 
 pub(crate) use decimals::{Extent, decimal_text, extent};
-pub(crate) use moments::{Moment, date, delta, interval, is_nat, moment, time, uuid};
+pub(crate) use moments::{Moment, date, delta, interval, moment, time, uuid};
 pub(crate) use numbers::{float, integer, integer_text, is_exact, truth};
 
 /// Lists in lists and dicts in dicts, counted together: Arrow's readers take no more than 64 levels.
@@ -55,9 +55,18 @@ impl<'py> Reader<'py> {
         self.py
     }
 
+    /// The class of an object; NumPy's NaT is nothing, which only its value tells.
     #[inline]
     pub(crate) fn class(&mut self, item: &Bound<'py, PyAny>) -> Result<Class, Fault> {
-        self.classes.of(item).map_err(|error| Fault::python(self.py, self.row, error))
+        let class = self.classes.of(item).map_err(|error| Fault::python(self.py, self.row, error))?;
+        match class {
+            Class::NumpyMoment | Class::NumpyDelta
+                if numpy::is_nat(item).map_err(|misread| self.fault(misread))? =>
+            {
+                Ok(Class::Null)
+            }
+            class => Ok(class),
+        }
     }
 
     /// The failure to read an object of the row.

@@ -95,15 +95,6 @@ pub(crate) fn delta(item: &Bound<'_, PyAny>, class: Class) -> Result<Option<i64>
     }
 }
 
-/// Whether it is NumPy's NaT, which only its value tells.
-pub(crate) fn is_nat(item: &Bound<'_, PyAny>, class: Class) -> Result<bool, Misread> {
-    match class {
-        Class::NumpyMoment => Ok(numpy::moment(item)? == Moment::Null),
-        Class::NumpyDelta => Ok(numpy::delta(item)?.is_none()),
-        _ => Ok(false),
-    }
-}
-
 /// Months, days and nanoseconds.
 pub(crate) fn interval(item: &Bound<'_, PyAny>, class: Class) -> Result<(i32, i32, i64), Misread> {
     if class != Class::Interval {

@@ -62,13 +62,20 @@ pub(super) fn delta(item: &Bound<'_, PyAny>) -> Result<Option<i64>, Misread> {
     }
 }
 
-/// How many of which unit since 1970, or long; `None` for NaT.
-fn counted(item: &Bound<'_, PyAny>) -> Result<Option<(i128, String)>, Misread> {
+/// Whether a `datetime64` or a `timedelta64` is NaT.
+pub(super) fn is_nat(item: &Bound<'_, PyAny>) -> Result<bool, Misread> {
     let py = item.py();
     let numpy = py.import(intern!(py, "numpy"))?;
-    if numpy.call_method1(intern!(py, "isnat"), (item,))?.is_truthy()? {
+    Ok(numpy.call_method1(intern!(py, "isnat"), (item,))?.is_truthy()?)
+}
+
+/// How many of which unit since 1970, or long; `None` for NaT.
+fn counted(item: &Bound<'_, PyAny>) -> Result<Option<(i128, String)>, Misread> {
+    if is_nat(item)? {
         return Ok(None);
     }
+    let py = item.py();
+    let numpy = py.import(intern!(py, "numpy"))?;
     let value: i64 = item.call_method1(intern!(py, "astype"), ("int64",))?.extract()?;
     let dtype = item.getattr(intern!(py, "dtype"))?;
     let (unit, multiple): (String, i64) =
