@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from longshore.engine.mentions import mentions
+from longshore.engine.mentions import Kept, mentions
 from tests.sql.rows import rows
 
 
@@ -105,3 +105,25 @@ def test_a_query_reads_the_same_of_all_columns_and_of_those_it_mentions() -> Non
 def test_a_sample_is_no_obstacle() -> None:
     frame = pd.DataFrame({"a": range(20_000), "s": ["x"] * 20_000})
     assert rows("SELECT count(a) AS n FROM t USING SAMPLE 10 ROWS", t=frame) == [{"n": 10}]
+
+
+def test_what_a_text_mentions_is_found_once() -> None:
+    kept, asked = Kept(), []
+
+    def of(text: str) -> frozenset[str] | None:
+        def serialized() -> str:
+            asked.append(text)
+            return '{"error": false, "column_names": ["' + text + '"]}'
+
+        return kept.of(text, serialized)
+
+    assert [of("a"), of("b"), of("a")] == [{"a"}, {"b"}, {"a"}]
+    assert asked == ["a", "b"]
+    for number in range(63):
+        of(f"c{number}")
+    # There is room for 64.
+    assert (of("b"), of("a")) == ({"b"}, {"a"})
+    assert asked[65:] == ["a"]
+    long = "d" * 5000
+    assert of(long) == of(long) == {long}
+    assert asked[66:] == [long, long]

@@ -11,7 +11,7 @@ from typing import Any
 
 from longshore.engine.failures import Failure
 from longshore.engine.files import arrow_files
-from longshore.engine.mentions import mentions
+from longshore.engine.mentions import Kept
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.errors import InterfaceError, ProgrammingError
@@ -20,6 +20,8 @@ from longshore.frames.selected import folded
 from longshore.options import Options
 
 __all__ = ["Names"]
+
+_KEPT = Kept()
 
 #: The keywords of ``sql`` itself: another one is a table, or one of these mistyped.
 _OWN = ("params", "return_type", "dtype_backend", "attach", "explain", "options")
@@ -80,7 +82,7 @@ class Names:
     def _wanted(self) -> frozenset[str] | None:
         # A table is registered once for all statements: what one reads of it says nothing of the next.
         if not self._is_taken_apart and len(self._session.statements) == 1:
-            self._mentions = mentions(self._session.serialized())
+            self._mentions = _KEPT.of(self._session.statements[0].query, self._session.serialized)
         self._is_taken_apart = True
         return self._mentions
 
