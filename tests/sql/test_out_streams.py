@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from longshore import OperationalError, sql
+from longshore import DataError, OperationalError, sql
 from longshore.engine.result import deliver
 from longshore.options import Options
 
@@ -149,3 +150,19 @@ def test_a_stream_holds_a_few_batches(tmp_path: Path) -> None:
 def test_an_engine_runs_no_query_of_which_nobody_takes_a_frame() -> None:
     with pytest.raises(Exception, match="unknown dtype_backend"):
         sql(BLOCKED, dtype_backend="arrow")  # type: ignore[call-overload]
+
+
+def test_wide_rows_come_in_batches_of_fewer() -> None:
+    columns = ", ".join(f"'{at}' || i AS c{at}" for at in range(500))
+    with sql(f"SELECT {columns} FROM range(10000) t(i)", return_type="arrow_stream") as stream:
+        batches = [pa.record_batch(batch) for batch in stream]
+    assert max(batch.num_rows for batch in batches) == 2048
+    whole = pa.Table.from_batches(batches)
+    assert whole.column("c499").to_pylist() == [f"499{row}" for row in range(10000)]
+
+
+def test_an_error_within_wide_rows_is_told_as_in_others() -> None:
+    columns = ", ".join(f"'{at}' || i AS c{at}" for at in range(500))
+    query = f"SELECT {columns}, CAST(CASE i WHEN 9000 THEN 'x' ELSE '1' END AS INT) AS n FROM range(10000) t(i)"
+    with pytest.raises(DataError, match=r"^Conversion Error: Could not convert string 'x' to INT32"):
+        sql(query)

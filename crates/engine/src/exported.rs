@@ -14,6 +14,9 @@ use crate::table::plan;
 /// What stands before the engine's own message.
 const PRODUCER: &str = "Producer error: ";
 
+/// What pyarrow puts between, where batches come by way of it.
+const RELAYED: &str = "IOError: ";
+
 /// What becomes of values that Arrow cannot hold, and of UUIDs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Odds {
@@ -120,5 +123,6 @@ fn unlike(error: &ArrowError) -> Error {
 /// Arrow's C interface hands on no more than a text, of which the beginning is the reader's own.
 fn stopped(error: &ArrowError) -> Error {
     let text = error.to_string();
-    error_of(text.split_once(PRODUCER).map_or(text.as_str(), |(_, message)| message))
+    let message = text.split_once(PRODUCER).map_or(text.as_str(), |(_, message)| message);
+    error_of(message.strip_prefix(RELAYED).unwrap_or(message))
 }

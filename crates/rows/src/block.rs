@@ -4,11 +4,11 @@
 const FIRST_ROWS: usize = 64;
 const FIRST_BYTES: usize = 16 << 10;
 
-/// A block that has so many bytes grows by a quarter, and a smaller one to its double.
-const LARGE: usize = 256 << 20;
+/// A block that has so many bytes grows by an eighth, and a smaller one to its double.
+const LARGE: usize = 1 << 20;
 
 /// What is moved at once when a block grows: so much is held twice.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 256 << 10;
 
 /// Fields of one size, column by column, each column with room for as many rows.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Block {
 /// A number of rows beyond `room`; one takes `width` bytes.
 fn more_room(room: usize, width: usize) -> usize {
     let least = (FIRST_BYTES / width.max(1)).clamp(1, FIRST_ROWS);
-    let more = if room * width < LARGE { room } else { room / 4 };
+    let more = if room * width < LARGE { room } else { room / 8 };
     room + more.max(least)
 }
 
@@ -119,7 +119,7 @@ mod tests {
     fn room_grows_by_what_it_is_worth() {
         assert_eq!([0, 64, 128].map(|room| more_room(room, 8)), [64, 128, 256]);
         assert_eq!([0, 1, 2].map(|room| more_room(room, LARGE)), [1, 2, 3]);
-        assert_eq!(more_room(4 << 20, LARGE >> 20), 5 << 20);
+        assert_eq!(more_room(8 << 20, LARGE >> 20), 9 << 20);
         assert_eq!(more_room(0, 0), FIRST_ROWS);
     }
 

@@ -10,11 +10,24 @@ from longshore.options import Options
 from longshore.reading import frame_for, policy, whole
 from longshore.stream import Stream
 
-__all__ = ["SETTINGS", "ArrowStreamable", "deliver", "keeps_texts"]
+__all__ = ["SETTINGS", "ArrowStreamable", "bounded", "deliver", "holds_few", "keeps_texts"]
 
 #: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
 #: and JSON cannot be told from bytes and text.
 SETTINGS = {"arrow_lossless_conversion": True}
+
+
+#: What a batch is to hold, about.
+_BATCH_BYTES = 32 << 20
+
+#: The rows of the engine's batches if nobody asks for others, and those that it works on at once.
+_BATCH_ROWS = 122_880
+_VECTOR = 2_048
+
+#: The bytes of values, and what those of texts, lists and the like are taken for.
+_BYTES = {"BOOLEAN": 1, "TINYINT": 1, "UTINYINT": 1, "SMALLINT": 2, "USMALLINT": 2, "INTEGER": 4, "UINTEGER": 4}
+_BYTES |= dict.fromkeys(("FLOAT", "DATE"), 4) | dict.fromkeys(("BIGINT", "UBIGINT", "DOUBLE", "TIME", "TIMESTAMP"), 8)
+_LONG = 32
 
 
 class ArrowStreamable(Protocol):
@@ -22,6 +35,30 @@ class ArrowStreamable(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Have the query run, and hand its rows over."""
+
+
+class _InBatches:
+    """A relation that gives batches of so many rows."""
+
+    def __init__(self, relation: Any, rows: int) -> None:
+        self._relation = relation
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        del requested_schema
+        return self._relation.to_arrow_reader(self._rows).__arrow_c_stream__()
+
+
+def bounded(relation: Any) -> ArrowStreamable:
+    """Give a relation whose batches are not larger for their rows' width."""
+    width = sum(_BYTES.get(str(kind), _LONG) for kind in relation.types)
+    rows = _BATCH_BYTES // width // _VECTOR * _VECTOR
+    return relation if rows >= _BATCH_ROWS else _InBatches(relation, max(rows, _VECTOR))
+
+
+def holds_few(frame: Target | None) -> bool:
+    """Tell whether a frame, or a stream, holds a few batches at a time and not all of them."""
+    return frame is None or (isinstance(frame, ColumnsTarget) and frame.backend != "pyarrow")
 
 
 def keeps_texts(frame: Target | None) -> bool:

@@ -9,7 +9,7 @@ from longshore.engine.connections import with_connections
 from longshore.engine.failures import Failure, with_columns
 from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
-from longshore.engine.result import deliver, keeps_texts
+from longshore.engine.result import bounded, deliver, holds_few, keeps_texts
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.errors import InterfaceError, ProgrammingError
@@ -96,7 +96,8 @@ def _local(
     if result is None or isinstance(result, str):
         session.close()
         return result
-    if keeps_texts(frame_for(way["return_type"], way["dtype_backend"])) and "VARCHAR" in result.types:
+    frame = frame_for(way["return_type"], way["dtype_backend"])
+    if keeps_texts(frame) and "VARCHAR" in result.types:
         session.widen_texts()
 
     def cancel() -> None:
@@ -108,7 +109,8 @@ def _local(
         session.examine()
         return failure.noted()
 
-    return deliver(result, **way, cancel=cancel, close=session.close, failed=failed)
+    rows = bounded(result) if holds_few(frame) else result
+    return deliver(rows, **way, cancel=cancel, close=session.close, failed=failed)
 
 
 def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:
