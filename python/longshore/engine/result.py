@@ -17,12 +17,13 @@ __all__ = ["SETTINGS", "ArrowStreamable", "bounded", "deliver", "holds_few", "ke
 SETTINGS = {"arrow_lossless_conversion": True}
 
 
-#: What a batch is to hold, about.
-_BATCH_BYTES = 32 << 20
-
 #: The rows of the engine's batches if nobody asks for others, and those that it works on at once.
 _BATCH_ROWS = 122_880
 _VECTOR = 2_048
+
+#: Bytes of a batch that is too large, about, and of one that is not.
+_LARGE = 64 << 20
+_FITTING = 32 << 20
 
 #: The bytes of values, and what those of texts, lists and the like are taken for.
 _BYTES = {"BOOLEAN": 1, "TINYINT": 1, "UTINYINT": 1, "SMALLINT": 2, "USMALLINT": 2, "INTEGER": 4, "UINTEGER": 4}
@@ -52,8 +53,10 @@ class _InBatches:
 def bounded(relation: Any) -> ArrowStreamable:
     """Give a relation whose batches are not larger for their rows' width."""
     width = sum(_BYTES.get(str(kind), _LONG) for kind in relation.types)
-    rows = _BATCH_BYTES // width // _VECTOR * _VECTOR
-    return relation if rows >= _BATCH_ROWS else _InBatches(relation, max(rows, _VECTOR))
+    as_it_is: ArrowStreamable = relation
+    if width * _BATCH_ROWS <= _LARGE:
+        return as_it_is
+    return _InBatches(relation, max(_FITTING // width // _VECTOR, 1) * _VECTOR)
 
 
 def holds_few(frame: Target | None) -> bool:
