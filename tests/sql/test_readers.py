@@ -127,5 +127,8 @@ def test_what_a_lazy_frame_calls_raises_its_own_exception() -> None:
         raise ClosedError(message)
 
     data = pl.LazyFrame({"n": [1]}).map_batches(fail, schema={"n": pl.Int64})
-    with pytest.raises(ClosedError, match="the pier is closed"):
+    # The oldest polars hands on no more than its text.
+    is_oldest = pl.__version__.startswith("1.10.")
+    expected = longshore.OperationalError if is_oldest else ClosedError
+    with pytest.raises(expected, match="the pier is closed"):
         rows("FROM data", data=data)
