@@ -1,7 +1,7 @@
 //! Columns of strings in pandas' own memory: one Arrow array with offsets of 64 bits.
 //!
-//! The batches' bytes are copied: into large pages, and out of memory that the next batch then takes again. Kept where they
-//! lie, they would cost a fault for each four kilobytes.
+//! The batches' bytes are copied, out of memory that the next batch then takes again. Kept where they lie, they would keep
+//! their whole batch alive where it came by Arrow's C interface.
 
 use std::sync::Arc;
 
