@@ -164,5 +164,6 @@ def test_wide_rows_come_in_batches_of_fewer() -> None:
 def test_an_error_within_wide_rows_is_told_as_in_others() -> None:
     columns = ", ".join(f"'{at}' || i AS c{at}" for at in range(500))
     query = f"SELECT {columns}, CAST(CASE i WHEN 9000 THEN 'x' ELSE '1' END AS INT) AS n FROM range(10000) t(i)"
-    with pytest.raises(DataError, match=r"^Conversion Error: Could not convert string 'x' to INT32"):
-        sql(query)
+    told = pytest.raises(DataError, match=r"^Conversion Error: Could not convert string 'x' to INT32")
+    with told, sql(query, return_type="arrow_stream") as stream:
+        list(stream)

@@ -11,9 +11,6 @@ use crate::fault::NO_TEXT;
 use crate::plan::Plan;
 use crate::table::plan;
 
-/// What stands before the engine's own message.
-const PRODUCER: &str = "Producer error: ";
-
 /// What pyarrow puts between, where batches come by way of it.
 const RELAYED: &str = "IOError: ";
 
@@ -120,9 +117,10 @@ fn unlike(error: &ArrowError) -> Error {
     Error::internal(format!("a batch does not fit its schema: {error}"))
 }
 
-/// Arrow's C interface hands on no more than a text, of which the beginning is the reader's own.
+/// Arrow's C interface hands on no more than a text.
 fn stopped(error: &ArrowError) -> Error {
-    let text = error.to_string();
-    let message = text.split_once(PRODUCER).map_or(text.as_str(), |(_, message)| message);
-    error_of(message.strip_prefix(RELAYED).unwrap_or(message))
+    match error {
+        ArrowError::CDataInterface(text) => error_of(text.strip_prefix(RELAYED).unwrap_or(text)),
+        other => error_of(&other.to_string()),
+    }
 }

@@ -3,6 +3,7 @@
 //! The engine exports some types as bytes that only it can read, others with values that Arrow's consumers would misread.
 //! [`Exported`] makes each of them exact, or an error with column, row and remedy; the table is in `table.rs`.
 
+mod apart;
 mod error;
 mod exported;
 mod fault;
@@ -10,5 +11,6 @@ mod plan;
 mod table;
 mod values;
 
+pub use apart::Apart;
 pub use error::error_of;
 pub use exported::{Exported, Odds};

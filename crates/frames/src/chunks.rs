@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::{Array, ArrayRef, ffi, new_empty_array};
-use arrow_schema::{Field, FieldRef};
+use arrow_array::{Array, ArrayRef, LargeStringArray, ffi, new_empty_array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::EXTENSION;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -46,39 +48,25 @@ impl Chunk {
     }
 }
 
-impl Chunk {
-    /// A Python list of the chunks of one column.
-    pub(crate) fn list<'py>(
-        py: Python<'py>,
-        field: &FieldRef,
-        arrays: Vec<ArrayRef>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let chunk = |array| Py::new(py, Self { field: field.clone(), array });
-        let chunks = arrays.into_iter().map(chunk).collect::<PyResult<Vec<_>>>()?;
-        Ok(PyList::new(py, chunks)?.into_any())
-    }
-}
-
-/// `field`, and plain text where it is JSON: the string methods of a frame would refuse the extension type.
-pub(crate) fn text_field(field: &Field) -> Field {
-    let mut metadata = field.metadata().clone();
-    if is_json(field) {
-        metadata.remove(EXTENSION);
-    }
-    field.clone().with_metadata(metadata)
-}
-
 /// Keeps the arrays of one column.
 pub(crate) struct Chunks {
     field: FieldRef,
+    wide: bool,
     arrays: Vec<ArrayRef>,
     bytes: usize,
 }
 
 impl Chunks {
-    /// Keeps arrays of `field`.
-    pub(crate) fn new(field: &Field) -> Self {
-        Self { field: Arc::new(text_field(field)), arrays: Vec::new(), bytes: 0 }
+    /// Keeps arrays of `field`, strings with 64-bit offsets if `wide`.
+    pub(crate) fn new(field: &Field, wide: bool) -> Self {
+        let data_type = if wide { DataType::LargeUtf8 } else { field.data_type().clone() };
+        let mut metadata = field.metadata().clone();
+        if is_json(field) {
+            // JSON is read as its text: the string methods of a frame would refuse the extension type.
+            metadata.remove(EXTENSION);
+        }
+        let field = Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata);
+        Self { field: Arc::new(field), wide, arrays: Vec::new(), bytes: 0 }
     }
 }
 
@@ -87,7 +75,7 @@ impl Accumulator for Chunks {
         if array.is_empty() && !self.arrays.is_empty() {
             return Ok(());
         }
-        let array = array.slice(0, array.len());
+        let array = if self.wide { widened(array)? } else { array.slice(0, array.len()) };
         self.bytes += array.get_array_memory_size();
         self.arrays.push(array);
         Ok(())
@@ -101,8 +89,43 @@ impl Accumulator for Chunks {
         if self.arrays.is_empty() {
             self.arrays.push(new_empty_array(self.field.data_type()));
         }
-        let mut parts = Parts::new("chunks", Chunk::list(py, &self.field, self.arrays)?);
+        let field = &self.field;
+        let chunk = |array| Py::new(py, Chunk { field: field.clone(), array });
+        let chunks = self.arrays.into_iter().map(chunk).collect::<PyResult<Vec<_>>>()?;
+        let mut parts = Parts::new("chunks", PyList::new(py, chunks)?.into_any());
         parts.text = is_text(self.field.data_type());
         Ok(parts)
+    }
+}
+
+/// `array` with 64-bit offsets over the same bytes.
+fn widened(array: &dyn Array) -> Result<ArrayRef, Fault> {
+    if let Some(strings) = array.as_string_opt::<i32>() {
+        let offsets: ScalarBuffer<i64> = strings.offsets().iter().map(|offset| i64::from(*offset)).collect();
+        // Widening keeps the order, so the check inside `new` cannot fail.
+        let offsets = OffsetBuffer::new(offsets);
+        return LargeStringArray::try_new(offsets, strings.values().clone(), strings.nulls().cloned())
+            .map(|strings| Arc::new(strings) as ArrayRef)
+            .map_err(|error| Fault::internal(error.to_string()));
+    }
+    if let Some(strings) = array.as_string_view_opt() {
+        return Ok(Arc::new(strings.iter().collect::<LargeStringArray>()));
+    }
+    Ok(array.slice(0, array.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringArray;
+
+    use super::*;
+
+    #[test]
+    fn widening_keeps_the_bytes_where_they_are() {
+        let strings = StringArray::from(vec![Some("a"), None, Some("bcd")]).slice(1, 2);
+        let wide = widened(&strings).unwrap();
+        let wide = wide.as_string::<i64>();
+        assert_eq!(wide.iter().collect::<Vec<_>>(), [None, Some("bcd")]);
+        assert_eq!(wide.values().as_ptr(), strings.values().as_ptr());
     }
 }

@@ -13,7 +13,6 @@ use crate::names::distinct_names;
 use crate::numbers;
 use crate::objects::Objects;
 use crate::shape::{Backend, Choices, Shape};
-use crate::texts::Texts;
 
 /// Takes a column's arrays in without the interpreter.
 pub(crate) trait Accumulator: Send {
@@ -146,8 +145,7 @@ fn slot(field: &Field, choices: Choices) -> Result<Slot> {
             Objects::new(field, masked, json).map(Slot::Bound).map_err(|error| error.at(place(field, None)))
         }
         Shape::Dictionary => free(Box::<Dictionary>::default()),
-        Shape::Chunks => free(Box::new(Chunks::new(field))),
-        Shape::Texts => free(Box::new(Texts::new(field))),
+        Shape::Chunks { wide } => free(Box::new(Chunks::new(field, wide))),
     }
 }
 

@@ -20,7 +20,6 @@ mod pages;
 mod polars;
 mod retype;
 mod shape;
-mod texts;
 
 pub use chunks::Chunk;
 pub use column::Column;

@@ -70,9 +70,10 @@ pub enum Shape {
     /// Codes and their labels.
     Dictionary,
     /// The batches' arrays, kept as they are.
-    Chunks,
-    /// One Arrow array of strings, as pandas' string type wants them.
-    Texts,
+    Chunks {
+        /// Whether strings take 64-bit offsets, as pandas' string type wants them.
+        wide: bool,
+    },
 }
 
 /// The families of types that the table tells apart.
@@ -107,7 +108,7 @@ impl Shape {
         match (backend, Family::of(field)) {
             (_, F::Json) if choices.json_objects => objects,
             (Backend::Arrow, F::Interval) => objects,
-            (Backend::Arrow, _) => Self::Chunks,
+            (Backend::Arrow, _) => Self::Chunks { wide: false },
             (Backend::Masked, F::Integer | F::Float | F::Half | F::Temporal)
             | (Backend::Nullable, F::Integer | F::Float) => numbers(Nulls::Masked),
             (Backend::Pandas, F::Integer) if field.is_nullable() => numbers(Nulls::Masked),
@@ -115,7 +116,9 @@ impl Shape {
             (Backend::Pandas | Backend::Numpy, F::Float | F::Half) | (_, F::Temporal) => {
                 numbers(Nulls::Marked)
             }
-            (Backend::Pandas | Backend::Nullable, F::Text | F::Json) if choices.arrow_strings => Self::Texts,
+            (Backend::Pandas | Backend::Nullable, F::Text | F::Json) if choices.arrow_strings => {
+                Self::Chunks { wide: true }
+            }
             (Backend::Pandas | Backend::Numpy | Backend::Nullable, F::Labels) => Self::Dictionary,
             (_, F::Half | F::Text | F::Json | F::Labels | F::Interval | F::Other) => objects,
         }
@@ -185,12 +188,12 @@ mod tests {
         assert_eq!(shape(DataType::Int64, false, Backend::Pandas), numbers(Nulls::Refused));
         assert_eq!(shape(DataType::Int64, true, Backend::Numpy), numbers(Nulls::Refused));
         assert_eq!(shape(DataType::Int64, false, Backend::Nullable), numbers(Nulls::Masked));
-        assert_eq!(shape(DataType::Int64, false, Backend::Arrow), Shape::Chunks);
+        assert_eq!(shape(DataType::Int64, false, Backend::Arrow), Shape::Chunks { wide: false });
     }
 
     #[test]
     fn strings_take_the_memory_of_the_frame() {
-        assert_eq!(shape(DataType::Utf8, true, Backend::Pandas), Shape::Texts);
+        assert_eq!(shape(DataType::Utf8, true, Backend::Pandas), Shape::Chunks { wide: true });
         assert_eq!(
             shape(DataType::Utf8, true, Backend::Numpy),
             Shape::Objects { masked: false, json: false }

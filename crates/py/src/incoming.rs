@@ -153,7 +153,8 @@ fn next_frame(frames: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn RecordBatchR
 fn reader(frame: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     if frame.hasattr("__arrow_c_stream__")? {
         let capsule = frame.call_method0("__arrow_c_stream__")?;
-        return Ok(Box::new(stream(capsule.cast::<PyCapsule>()?)?));
+        let stream = stream(capsule.cast::<PyCapsule>()?)?;
+        return Ok(Box::new(RecordBatchStreamReader::try_new(stream).map_err(invalid)?));
     }
     let capsules = frame.call_method0("__arrow_c_array__")?;
     let (schema, array) =
@@ -162,7 +163,7 @@ fn reader(frame: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send
 }
 
 /// What is an array and no table, and types that Arrow's C interface has no word for, show as a schema that is none.
-fn invalid(error: ArrowError) -> PyErr {
+pub(crate) fn invalid(error: ArrowError) -> PyErr {
     match error {
         ArrowError::CDataInterface(why) => crate::error::raise(
             Error::interface(format!("the data is no table whose types are Arrow's: {why}"))
@@ -174,11 +175,11 @@ fn invalid(error: ArrowError) -> PyErr {
 
 /// The stream in a capsule, which the capsule then has no more.
 #[allow(unsafe_code)]
-pub(crate) fn stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<RecordBatchStreamReader> {
+pub(crate) fn stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStream> {
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: a capsule of this name holds an `ArrowArrayStream` (Arrow PyCapsule interface), which lives while the capsule
     // is borrowed; `from_raw` moves it out and leaves a released one behind, which the capsule's destructor skips.
-    unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr()) }.map_err(invalid)
+    Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) })
 }
 
 /// The one batch in two capsules, which they then have no more.

@@ -6,10 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 
 use arrow_array::RecordBatch;
-use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_schema::SchemaRef;
 use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Watch};
-use longshore_engine::{Exported, Odds, error_of};
+use longshore_engine::{Apart, Exported, Odds, error_of};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -110,17 +109,15 @@ impl Drop for Engine {
 }
 
 /// Has the engine begin, on a thread of its own: it answers when it has its first rows, and this one hears Ctrl-C.
-fn begun(
-    stream: Py<PyAny>,
-    cancel: &Cancel,
-    failure: &Failure,
-    watch: &Watch,
-) -> Result<RecordBatchStreamReader> {
+#[allow(unsafe_code)]
+fn begun(stream: Py<PyAny>, cancel: &Cancel, failure: &Failure, watch: &Watch) -> Result<Apart> {
     let (sender, receiver) = sync_channel(1);
     let run = move || {
         let begun = Python::try_attach(|py| {
             let capsule = stream.into_bound(py).call_method0("__arrow_c_stream__")?;
-            incoming::stream(capsule.cast::<PyCapsule>()?)
+            let stream = incoming::stream(capsule.cast::<PyCapsule>()?)?;
+            // SAFETY: the engine's own stream, or pyarrow's over it.
+            unsafe { Apart::new(stream) }.map_err(incoming::invalid)
         });
         // Who does not wait any more has been told why.
         let _ = begun.map(|begun| sender.send(begun));

@@ -10,7 +10,7 @@ from longshore.options import Options
 from longshore.reading import frame_for, policy, whole
 from longshore.stream import Stream
 
-__all__ = ["SETTINGS", "ArrowStreamable", "bounded", "deliver", "holds_few", "keeps_texts"]
+__all__ = ["SETTINGS", "ArrowStreamable", "bounded", "deliver", "keeps_texts"]
 
 #: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
 #: and JSON cannot be told from bytes and text.
@@ -57,11 +57,6 @@ def bounded(relation: Any) -> ArrowStreamable:
     if width * _BATCH_ROWS <= _LARGE:
         return as_it_is
     return _InBatches(relation, max(_FITTING // width // _VECTOR, 1) * _VECTOR)
-
-
-def holds_few(frame: Target | None) -> bool:
-    """Tell whether a frame, or a stream, holds a few batches at a time and not all of them."""
-    return frame is None or (isinstance(frame, ColumnsTarget) and frame.backend != "pyarrow")
 
 
 def keeps_texts(frame: Target | None) -> bool:

@@ -9,7 +9,7 @@ from longshore.engine.connections import with_connections
 from longshore.engine.failures import Failure, with_columns
 from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
-from longshore.engine.result import bounded, deliver, holds_few, keeps_texts
+from longshore.engine.result import bounded, deliver, keeps_texts
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.errors import InterfaceError, ProgrammingError
@@ -109,7 +109,8 @@ def _local(
         session.examine()
         return failure.noted()
 
-    rows = bounded(result) if holds_few(frame) else result
+    # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
+    rows = bounded(result) if frame is None else result
     return deliver(rows, **way, cancel=cancel, close=session.close, failed=failed)
 
 
