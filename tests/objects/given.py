@@ -1,7 +1,9 @@
 """How the tests give objects."""
 
+import contextlib
+import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,35 @@ def arrow(*values: Any, nan_is_null: bool = True, as_text: bool = False) -> tupl
 
 def column(values: Sequence[Any], *, nan_is_null: bool = True, as_text: bool = False) -> _core.Objects:
     """Give the objects of a column that is named "v"."""
+    return _core.Objects(slots_of(values), "v", nan_is_null=nan_is_null, as_text=as_text)
+
+
+def slots_of(values: Sequence[Any]) -> Any:
+    """Give a NumPy array of objects."""
     slots = np.empty(len(values), dtype=object)
     # One by one: NumPy would take lists of one length for an array of two dimensions.
     for row, value in enumerate(values):
         slots[row] = value
-    return _core.Objects(slots, "v", nan_is_null=nan_is_null, as_text=as_text)
+    return slots
+
+
+@contextlib.contextmanager
+def replaced(slots: Any) -> Iterator[None]:
+    """Have another thread replace texts by equal ones all the while, each the number of its row and an é."""
+    done = threading.Event()
+
+    def replace() -> None:
+        while not done.is_set():
+            for row in range(0, len(slots), 7):
+                slots[row] = f"{row}é"
+
+    replacer = threading.Thread(target=replace)
+    replacer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        replacer.join()
 
 
 def plain(kind: Any) -> Any:

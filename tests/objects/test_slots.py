@@ -1,6 +1,5 @@
 """Arrays of objects, wherever their slots lie, and whatever becomes of them."""
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import longshore
 from longshore import _core
-from tests.objects.given import column
+from tests.objects.given import column, replaced, slots_of
 
 
 def objects(slots: Any) -> _core.Objects:
@@ -62,24 +61,12 @@ def test_an_array_that_shrinks() -> None:
 
 
 def test_texts_that_others_replace_while_they_are_copied() -> None:
-    rows = 50_000
-    slots = np.array([f"{row}é" for row in range(rows)], dtype=object)
+    expected = [f"{row}é" for row in range(50_000)]
+    slots = slots_of(expected)
     replacing = objects(slots)
-    done = threading.Event()
-
-    def replace() -> None:
-        while not done.is_set():
-            for row in range(0, rows, 7):
-                slots[row] = f"{row}é"
-
-    replacer = threading.Thread(target=replace)
-    replacer.start()
-    try:
+    with replaced(slots):
         for _ in range(10):
-            assert pa.array(replacing.array(0, rows)).to_pylist() == [f"{row}é" for row in range(rows)]
-    finally:
-        done.set()
-        replacer.join()
+            assert pa.array(replacing.array(0, len(slots))).to_pylist() == expected
 
 
 def test_a_slice_begins_before_it_ends() -> None:

@@ -1,6 +1,5 @@
 """Columns of texts alone, which the engine reads as views: they are made in one pass, by several threads."""
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 import longshore
 from longshore import _core
+from tests.objects.given import replaced, slots_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 #: Of every size of characters, shorter and longer than what a view holds, and around what a buffer holds.
@@ -41,13 +41,6 @@ class Text(str):
     """A text whose characters lie elsewhere than those of a plain one."""
 
     __slots__ = ()
-
-
-def slots_of(values: list[Any]) -> Any:
-    slots = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        slots[row] = value
-    return slots
 
 
 def views(slots: Any, *, chunk: int = 1000, threads: int | None = None, nan_is_null: bool = True) -> Any:
@@ -150,23 +143,11 @@ def test_texts_live_on_without_their_objects() -> None:
 
 
 def test_texts_that_others_replace_meanwhile() -> None:
-    rows = 20_000
-    slots = slots_of([f"{row}é" for row in range(rows)])
-    done = threading.Event()
-
-    def replace() -> None:
-        while not done.is_set():
-            for row in range(0, rows, 7):
-                slots[row] = f"{row}é"
-
-    replacer = threading.Thread(target=replace)
-    replacer.start()
-    try:
+    expected = [f"{row}é" for row in range(20_000)]
+    slots = slots_of(expected)
+    with replaced(slots):
         for _ in range(20):
-            assert views(slots, chunk=500, threads=2).to_pylist() == [f"{row}é" for row in range(rows)]
-    finally:
-        done.set()
-        replacer.join()
+            assert views(slots, chunk=500, threads=2).to_pylist() == expected
 
 
 CONDITIONS = [

@@ -109,15 +109,12 @@ impl Drop for Engine {
 }
 
 /// Has the engine begin, on a thread of its own: it answers when it has its first rows, and this one hears Ctrl-C.
-#[allow(unsafe_code)]
 fn begun(stream: Py<PyAny>, cancel: &Cancel, failure: &Failure, watch: &Watch) -> Result<Apart> {
     let (sender, receiver) = sync_channel(1);
     let run = move || {
         let begun = Python::try_attach(|py| {
             let capsule = stream.into_bound(py).call_method0("__arrow_c_stream__")?;
-            let stream = incoming::stream(capsule.cast::<PyCapsule>()?)?;
-            // SAFETY: the engine's own stream, or pyarrow's over it.
-            unsafe { Apart::new(stream) }.map_err(incoming::invalid)
+            taken(capsule.cast::<PyCapsule>()?)
         });
         // Who does not wait any more has been told why.
         let _ = begun.map(|begun| sender.send(begun));
@@ -128,6 +125,14 @@ fn begun(stream: Py<PyAny>, cancel: &Cancel, failure: &Failure, watch: &Watch) -
     // It has sent its answer, or has panicked and is told of below.
     let _ = thread.join();
     begun
+}
+
+/// The engine's stream in a capsule.
+#[allow(unsafe_code)]
+fn taken(capsule: &Bound<'_, PyCapsule>) -> PyResult<Apart> {
+    let stream = incoming::stream(capsule)?;
+    // SAFETY: it is the engine's own, or pyarrow's over it; both keep to the interface.
+    unsafe { Apart::new(stream) }.map_err(incoming::invalid)
 }
 
 fn awaited<T>(
