@@ -96,6 +96,33 @@ def test_one_moment_of_a_table_that_changes(
         assert parallel == reads
 
 
+@pytest.mark.parametrize("parts", [2, 4])
+def test_one_moment_between_quick_changes(
+    parts: int,
+    server: MySQLEndpoint,
+    tables: Tables,
+    together: Options,
+) -> None:
+    # MariaDB shows one session the position of another's snapshot now and then, where both ask at once.
+    values = ", ".join(f"({i}, 0)" for i in range(8))
+    tables(f"CREATE TABLE moving (id int PRIMARY KEY, version int); INSERT INTO moving VALUES {values}")
+    reads = 0
+    with changing(server, ["UPDATE moving SET version = version + 1"]) as more:
+        while more():
+            result = table(
+                "SELECT * FROM moving",
+                server.url(),
+                options=together,
+                partition_num=parts,
+                partition_on="id",
+                partition_range=(0, 8),
+            )
+            assert sorted(result["id"].to_pylist()) == list(range(8))
+            assert len(pc.unique(result["version"])) == 1
+            reads += 1
+    assert reads > 1
+
+
 def test_one_moment_of_a_list(server: MySQLEndpoint, tables: Tables, together: Options) -> None:
     values = ", ".join(f"({i}, 0, 100)" for i in range(ROWS))
     tables(f"""

@@ -16,6 +16,9 @@ use crate::session::MySqlSession;
 /// How often the sessions begin anew before they give up.
 const ROUNDS: usize = 200;
 
+/// How often a position is read before it is believed.
+const READINGS: usize = 8;
+
 /// The longest that a session waits for a change of a table, in seconds: others may wait for it meanwhile.
 const PATIENCE: u8 = 2;
 
@@ -47,6 +50,8 @@ struct Meeting {
     touches: Vec<String>,
     /// The views, each with what has made it: it must be the same when it is touched.
     views: Vec<(String, String)>,
+    /// Held by the one session that confirms where it stands.
+    confirming: Mutex<()>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -83,6 +88,7 @@ pub(super) fn call(
         way,
         touches: names.map(|name| format!("SELECT 1 FROM {name} LIMIT 0")).collect(),
         views: views.iter().map(|view| (view.qualified(), view.definition.clone())).collect(),
+        confirming: Mutex::new(()),
         state: Mutex::new(State { lock, ..State::default() }),
         changed: Condvar::new(),
     });
@@ -173,7 +179,10 @@ pub(crate) fn join(session: &mut MySqlSession, name: &str, sessions: usize) -> R
     for _ in 0..ROUNDS {
         let stand = meeting.attempt(connection)?;
         if meeting.vote(connection, sessions, stand)? {
-            return meeting.unlock();
+            let confirmed = meeting.confirm(connection)?;
+            if meeting.vote(connection, sessions, confirmed)? {
+                return meeting.unlock();
+            }
         }
         connection.run("ROLLBACK")?;
     }
@@ -223,6 +232,22 @@ impl Meeting {
             Way::Binlog => position(connection)?
                 .ok_or_else(|| Error::operational("the server's binary log was turned off in between")),
         }
+    }
+
+    /// Says once more where the session stands, or nothing where that is not sure. MariaDB puts every session's position
+    /// into one variable before it shows it, so that a reading may be of another session's snapshot: each session of the
+    /// meeting reads alone, and so often that strangers cannot have come between every time.
+    fn confirm(&self, connection: &mut Connection) -> Result<Option<String>> {
+        if self.way == Way::Lock {
+            return Ok(Some(String::new()));
+        }
+        let reading = "SELECT group_concat(variable_value ORDER BY variable_name SEPARATOR ':') FROM \
+            information_schema.session_status WHERE variable_name LIKE 'Binlog_snapshot_%'";
+        let alone = self.confirming.lock().unwrap_or_else(PoisonError::into_inner);
+        let readings = connection.rows(&[reading; READINGS].join(" UNION ALL "))?;
+        drop(alone);
+        let is_one = readings.windows(2).all(|pair| pair[0] == pair[1]);
+        Ok(readings.into_iter().next().filter(|_| is_one).and_then(|row| row.into_iter().next()?))
     }
 
     /// Waits until so many `sessions` have said where they stand; tells whether that is one place.
