@@ -2,6 +2,9 @@
 
 use pyo3::prelude::*;
 
+use crate::memory::number_array;
+use crate::pages::zeros;
+
 /// One finished column; `longshore.frames` makes the frame's own column of it.
 #[pyclass(frozen, get_all, module = "longshore._core")]
 #[derive(Debug)]
@@ -24,6 +27,18 @@ pub struct Column {
     pub timezone: Option<String>,
     /// Whether the values are strings.
     pub text: bool,
+}
+
+#[pymethods]
+impl Column {
+    /// A mask for a column that has none: false for every row.
+    fn no_mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = self.data.bind(py).len()?;
+        match zeros(rows) {
+            Some(zeros) => number_array(py, zeros, "bool"),
+            None => py.import("numpy")?.call_method1("zeros", (rows, "bool")),
+        }
+    }
 }
 
 /// What an accumulator knows of its [`Column`].

@@ -3,6 +3,9 @@
 /// From this size on a column has pages of its own.
 const LARGE: usize = 1 << 20;
 
+/// From this size on it has them as soon as it grows.
+const GROWING: usize = 128 << 10;
+
 /// More than glibc ever takes from memory that it keeps: the largest `M_MMAP_THRESHOLD` (mallopt(3)), and one.
 const MAPPED: usize = (32 << 20) + 1;
 
@@ -12,7 +15,7 @@ pub(crate) fn make_room<T>(values: &mut Vec<T>, more: usize) {
         return;
     }
     let wanted = (values.len() + more).max(values.capacity() * 2);
-    if wanted * size_of::<T>() < LARGE {
+    if wanted * size_of::<T>() < LARGE && values.capacity() * size_of::<T>() < GROWING {
         return values.reserve(more);
     }
     // Pages that are never touched are never there, but a system may have promised all that it has.
@@ -22,9 +25,30 @@ pub(crate) fn make_room<T>(values: &mut Vec<T>, more: usize) {
     }
 }
 
+/// So many zeros, which take no memory until something else is written among them; `None` for few.
+pub(crate) fn zeros(count: usize) -> Option<Vec<u8>> {
+    if count < GROWING {
+        return None;
+    }
+    let mut zeros = vec![0; count.max(MAPPED)];
+    zeros.truncate(count);
+    zeros.shrink_to_fit();
+    Some(zeros)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_are_as_many_as_asked_for() {
+        assert_eq!(zeros(GROWING - 1), None);
+        for count in [GROWING, MAPPED + 1] {
+            let zeros = zeros(count).unwrap();
+            assert_eq!((zeros.len(), zeros.capacity()), (count, count));
+            assert!(zeros.iter().all(|zero| *zero == 0));
+        }
+    }
 
     #[test]
     fn a_small_column_takes_no_more_than_a_vector_would() {

@@ -118,7 +118,7 @@ def _text_dtype(backend: Backend) -> Any:
 
 def _masked(column: Column) -> Any:
     values = column.data
-    mask = np.zeros(len(values), dtype=bool) if column.mask is None else column.mask
+    mask = column.no_mask() if column.mask is None else column.mask
     match values.dtype.kind:
         case "b":
             return pd.arrays.BooleanArray(values, mask, copy=False)
