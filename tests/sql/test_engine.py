@@ -184,6 +184,27 @@ def test_ctrl_c_ends_a_copy(tmp_path: Path) -> None:
     _interrupted(code)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+@pytest.mark.parametrize("options", [None, {"threads": 1}])
+def test_ctrl_c_leaves_a_file_that_does_not_open(options: Any, tmp_path: Path) -> None:
+    fifo = tmp_path / "boats.csv"
+    os.mkfifo(fifo)
+    before = threading.active_count()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        longshore.sql(f"SELECT * FROM read_csv('{fifo}')", options=options)
+    assert time.monotonic() - started < 5
+    # The engine goes on with other queries, and the one that was left ends with its file.
+    assert rows("SELECT 1 AS x, 'y' AS y") == [{"x": 1, "y": "y"}]
+    assert threading.active_count() > before
+    fifo.write_text("a\n1\n")
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+
+
 def _interrupted(code: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -1,20 +1,28 @@
 """One query's connection to DuckDB, and the tables that it sees."""
 
 import contextlib
+import re
+import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longshore.engine.duckdb import Instance, duckdb, shared
 from longshore.engine.failures import is_ruined, missing_table, translated
-from longshore.engine.waiting import interruptible
+from longshore.engine.waiting import awaited, begun, interruptible
 from longshore.errors import ProgrammingError
 from longshore.options import Options
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["Session"]
 
 #: What changes nothing that outlives its connection. An EXPLAIN may: with ANALYZE, it runs what it explains.
 _HARMLESS = {"SELECT", "COPY"}
+
+#: A text that may name files, by themselves or as what a function reads: those are opened to bind it.
+_FILES = re.compile(r"""['"][^'"]*[./*\\][^'"]*['"]|(?:read|scan|glob|sniff)\w*\s*\(""", re.IGNORECASE)
 
 
 class Session:
@@ -24,6 +32,7 @@ class Session:
         """Parse the text, and find an instance that may run it; raises ``ProgrammingError`` where it is no SQL."""
         self._own: Instance | None = None
         self._tables: dict[str, object] = {}
+        self._binding: Future[Any] | None = None
         with translated():
             if options.threads is not None or options.memory_limit is not None:
                 self._alone(options)
@@ -78,12 +87,24 @@ class Session:
             table(name)
 
     def _bound(self, statement: Any, params: Any) -> Any:
+        bind = partial(self._connection.sql, statement, params=params)
         if getattr(statement, "type", None) == duckdb.StatementType.SELECT:
-            return self._connection.sql(statement, params=params)
+            return self._opened(bind) if _FILES.search(statement.query) else bind()
         # Every other one runs at once, and DuckDB hears no Ctrl-C meanwhile.
-        relation = interruptible(partial(self._connection.sql, statement, params=params), self.cancel)
+        relation = interruptible(bind, self.cancel)
         has_rows = getattr(statement, "expected_result_type", None) != [duckdb.ExpectedResultType.NOTHING]
         return relation if has_rows else None
+
+    def _opened(self, bind: Callable[[], Any]) -> Any:
+        """Bind what opens files, which DuckDB cannot be made to stop; Ctrl-C leaves it to itself."""
+        if threading.current_thread() is not threading.main_thread():
+            return bind()
+        self._binding = begun(bind)
+        try:
+            return awaited(self._binding)
+        finally:
+            if self._binding.done():
+                self._binding = None
 
     def _renew(self) -> None:
         """Go on in a new instance: an internal error of another query has ended the one that all share."""
@@ -110,6 +131,13 @@ class Session:
 
     def close(self) -> None:
         """End the connection, and the instance where it served this query alone. Closing twice is no error."""
+        if self._binding is None:
+            self._end()
+            return
+        # It would wait for what was left to itself, which ends it instead.
+        self._binding.add_done_callback(lambda _: self._end())
+
+    def _end(self) -> None:
         self._connection.close()
         self._tables.clear()
         if self._own is not None:

@@ -1,11 +1,12 @@
 """Work that does not hear Ctrl-C by itself."""
 
-import concurrent.futures
+import contextlib
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
-__all__ = ["interruptible"]
+__all__ = ["awaited", "begun", "interruptible"]
 
 T = TypeVar("T")
 
@@ -17,23 +18,45 @@ def interruptible(work: Callable[[], T], cancel: Callable[[], None]) -> T:
     """Do the work on a thread, and give what it gives; Ctrl-C calls ``cancel`` until it has ended."""
     if threading.current_thread() is not threading.main_thread():
         return work()
-    outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
+    outcome = begun(work)
+    try:
+        return awaited(outcome)
+    except BaseException:
+        while not outcome.done():
+            cancel()
+            _look(outcome)
+        raise
+    finally:
+        del outcome
 
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is awaited
-            outcome.set_exception(error)
 
-    thread = threading.Thread(target=run, name="longshore-sql")
-    thread.start()
+def begun(work: Callable[[], T]) -> "Future[T]":
+    """Have the work done on a thread."""
+    outcome: Future[T] = Future()
+    threading.Thread(target=_run, args=(work, outcome), name="longshore-sql").start()
+    return outcome
+
+
+def awaited(outcome: "Future[T]") -> T:
+    """Give what the work gives; Ctrl-C is heard, and leaves the work to itself."""
     try:
         while not outcome.done():
-            concurrent.futures.wait([outcome], timeout=_SLICE)
-    except BaseException:
-        while thread.is_alive():
-            cancel()
-            thread.join(_SLICE)
-        raise
-    thread.join()
-    return outcome.result()
+            _look(outcome)
+        return outcome.result()
+    finally:
+        # An exception has this frame, and the outcome has the exception.
+        del outcome
+
+
+def _look(outcome: "Future[T]") -> None:
+    with contextlib.suppress(TimeoutError):
+        outcome.exception(_SLICE)
+
+
+def _run(work: Callable[[], T], outcome: "Future[T]") -> None:
+    try:
+        outcome.set_result(work())
+    except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is awaited
+        outcome.set_exception(error)
+    finally:
+        del work, outcome

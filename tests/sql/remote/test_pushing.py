@@ -326,6 +326,22 @@ def test_mysql_texts_are_only_filtered(my: Harbour) -> None:
     assert "<> 'b'" not in plan.partition("-- engine")[0]
 
 
+@pytest.mark.parametrize(
+    "items",
+    [
+        "count(big), count(*)",
+        "count(*), count(DISTINCT num), count(num)",
+        "count(big), count(id), max(id)",
+        "count(num) FILTER (WHERE id > 9), count(id)",
+    ],
+)
+def test_mysql_counts_values_beside_rows(my8: Harbour, items: str) -> None:
+    # MySQL 8.0.15 by itself gives the number of rows for both.
+    for rest in ("", " WHERE id > 1000", " GROUP BY flag", " HAVING count(big) > 1"):
+        same(my8, f"SELECT {items} FROM my.hostile{rest}")
+    assert WHOLE in asked(my8, f"SELECT {items} FROM my.hostile")
+
+
 def test_sqlite_asks_strict_tables_only(lite: Harbour) -> None:
     query = "SELECT count(*) FROM lite.{} WHERE num = 5 AND word > 'a'"
     assert WHOLE in asked(lite, query.format("hostile"))

@@ -64,6 +64,11 @@ class Dialect(abc.ABC):
             raise Unsafe
         return writer(value)
 
+    def count(self, sql: str, *, is_alone: bool) -> str:
+        """Count the values of ``sql``, or with ``*`` the rows; it is alone if its SELECT counts nothing else."""
+        del is_alone
+        return f"count({sql})"
+
     def ordered(self, sql: str, _type: Type) -> str:
         """Give what the engine's order of a column is the source's order of."""
         return sql

@@ -71,6 +71,15 @@ class MySQL(Dialect):
                 return self._table(names, [row[2:] for row in rows if row[:2] == names], untrusted)
         return None
 
+    def count(self, sql: str, *, is_alone: bool) -> str:
+        """Count what might be NULL, for all that the server knows.
+
+        If one count of a SELECT counts all rows, MySQL 8.0.15 gives their number for every other one, too.
+        """
+        if is_alone:
+            return super().count(sql, is_alone=is_alone)
+        return "count(nullif(1, 2))" if sql == "*" else f"count(nullif({sql}, NULL))"
+
     def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
         columns = []
         for name, data_type, column_type, precision, scale, collation, extra, charset in rows:

@@ -67,14 +67,15 @@ class Values(Expressions):
 
     def _count(self, node: exp.Expression) -> Value:
         only(node, "this", "big_int")
-        argument = node.this
+        argument, select = node.this, node.parent_select
+        is_alone = select is not None and len(list(select.find_all(exp.Count))) == 1
         if argument is None or isinstance(argument, exp.Star):
-            return Value("count(*)", _COUNT)
+            return Value(self.dialect.count("*", is_alone=is_alone), _COUNT)
         if not isinstance(argument, exp.Distinct):
             value = self._argument(argument)
             if not value.type.nulls:
                 raise Unsafe
-            return Value(f"count({value.sql})", _COUNT)
+            return Value(self.dialect.count(value.sql, is_alone=is_alone), _COUNT)
         only(argument, "expressions")
         (one, *more) = argument.expressions
         value = self._argument(one)
