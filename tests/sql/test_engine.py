@@ -179,6 +179,49 @@ def test_ctrl_c_ends_a_query() -> None:
     _interrupted(code)
 
 
+def test_ctrl_c_while_a_result_is_handed_over() -> None:
+    # Python raises it as soon as the call returns, and drops what was returned.
+    code = """if True:
+        import os, signal, longshore, pyarrow as pa
+        schema = pa.schema([("x", pa.int64())])
+        def rows():
+            os.kill(os.getpid(), signal.SIGINT)
+            yield pa.record_batch([pa.array([1])], schema)
+        heard = 0
+        for _ in range(300):
+            data = pa.RecordBatchReader.from_batches(schema, rows())
+            try:
+                assert longshore.sql("SELECT x FROM data", return_type="arrow").to_pylist() == [{"x": 1}]
+            except KeyboardInterrupt:
+                heard += 1
+        assert heard, heard
+        assert longshore.sql("SELECT 1 AS x", return_type="arrow").to_pylist() == [{"x": 1}]
+    """
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_ctrl_c_is_never_another_exception() -> None:
+    # DuckDB makes errors of its own of what Python raises while it looks at a table.
+    code = """if True:
+        import os, random, signal, threading, time, longshore, pyarrow as pa
+        data = pa.table({"x": [1]})
+        heard, end = 0, time.monotonic() + 4
+        while time.monotonic() < end:
+            timer = threading.Timer(random.random() * 0.01, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                timer.start()
+                while True:
+                    assert longshore.sql("SELECT x FROM data", return_type="arrow").to_pylist() == [{"x": 1}]
+            except KeyboardInterrupt:
+                heard += 1
+            timer.join()
+        assert heard > 100, heard
+    """
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def test_ctrl_c_ends_a_copy(tmp_path: Path) -> None:
     code = f"import longshore\nprint('go', flush=True)\nlongshore.sql(\"COPY ({ENDLESS}) TO '{tmp_path}/x.csv'\")"
     _interrupted(code)

@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Watch};
 use longshore_engine::{Apart, Exported, Odds, error_of};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -18,6 +18,7 @@ use crate::error::{raise, wrap};
 use crate::incoming;
 use crate::progress::Progress;
 use crate::read::Reading;
+use crate::signals::once_more;
 use crate::switch::{Switch, reading_watch};
 
 /// Has the engine begin, and returns the result on its way.
@@ -100,8 +101,10 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let Some(close) = self.close.take() else { return };
         let _ = Python::try_attach(|py| {
-            if let Err(error) = close.call0(py) {
-                error.write_unraisable(py, Some(close.bind(py)));
+            match close.call0(py) {
+                Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => once_more(),
+                Err(error) => error.write_unraisable(py, Some(close.bind(py))),
+                Ok(_) => {}
             }
             drop(close);
         });

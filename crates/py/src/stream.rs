@@ -367,7 +367,14 @@ impl Drop for Live {
 pub(crate) fn release(batches: Box<dyn Batches>) {
     let mut held = Some(batches);
     // Without an interpreter there is no lock.
-    let _ = Python::try_attach(|py| py.detach(|| drop(held.take())));
+    let _ = Python::try_attach(|py| {
+        // Python drops results while an exception is on its way, and calls made meanwhile would lose that.
+        let raised = PyErr::take(py);
+        py.detach(|| drop(held.take()));
+        if let Some(raised) = raised {
+            raised.restore(py);
+        }
+    });
 }
 
 impl Iterator for Live {

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from longshore.engine.result import SETTINGS
+from longshore.engine.waiting import undisturbed
 from longshore.frames.libraries import missing, require_version
 from longshore.options import Options
 
 try:
-    import duckdb
+    with undisturbed():
+        import duckdb
 except ImportError as error:
     raise missing(library="duckdb", extra="sql", purpose="longshore.sql") from error
 

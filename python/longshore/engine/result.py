@@ -1,7 +1,7 @@
 """The engine's result as the frame that was asked for."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from longshore import _core
@@ -50,9 +50,9 @@ class _InBatches:
         return self._relation.to_arrow_reader(self._rows).__arrow_c_stream__()
 
 
-def bounded(relation: Any) -> ArrowStreamable:
-    """Give a relation whose batches are not larger for their rows' width."""
-    width = sum(_BYTES.get(str(kind), _LONG) for kind in relation.types)
+def bounded(relation: Any, types: Iterable[object]) -> ArrowStreamable:
+    """Give a relation of columns of these ``types``, whose batches are not larger for their rows' width."""
+    width = sum(_BYTES.get(str(kind), _LONG) for kind in types)
     as_it_is: ArrowStreamable = relation
     if width * _BATCH_ROWS <= _LARGE:
         return as_it_is

@@ -12,6 +12,7 @@ from longshore.engine.parameters import Params, for_statement, given, with_dolla
 from longshore.engine.result import bounded, deliver, keeps_texts
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
+from longshore.engine.waiting import undisturbed
 from longshore.errors import InterfaceError, ProgrammingError
 from longshore.frames.scanned import is_frame
 from longshore.options import Options
@@ -97,7 +98,9 @@ def _local(
         session.close()
         return result
     frame = frame_for(way["return_type"], way["dtype_backend"])
-    if keeps_texts(frame) and "VARCHAR" in result.types:
+    with undisturbed():
+        types = result.types
+    if keeps_texts(frame) and "VARCHAR" in types:
         session.widen_texts()
 
     def cancel() -> None:
@@ -110,7 +113,7 @@ def _local(
         return failure.noted()
 
     # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
-    rows = bounded(result) if frame is None else result
+    rows = bounded(result, types) if frame is None else result
     return deliver(rows, **way, cancel=cancel, close=session.close, failed=failed)
 
 

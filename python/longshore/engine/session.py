@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from longshore.engine.duckdb import Instance, duckdb, shared
 from longshore.engine.failures import is_ruined, missing_table, translated
-from longshore.engine.waiting import awaited, begun, interruptible
+from longshore.engine.waiting import awaited, begun, interruptible, undisturbed
 from longshore.errors import ProgrammingError
 from longshore.options import Options
 
@@ -33,7 +33,7 @@ class Session:
         self._own: Instance | None = None
         self._tables: dict[str, object] = {}
         self._binding: Future[Any] | None = None
-        with translated():
+        with translated(), undisturbed():
             if options.threads is not None or options.memory_limit is not None:
                 self._alone(options)
             else:
@@ -53,13 +53,13 @@ class Session:
 
     def register(self, name: str, data: object) -> None:
         """Make Arrow data a table of this session: a pyarrow Table, Dataset or reader, or a relation of DuckDB's."""
-        with translated():
+        with translated(), undisturbed():
             self._connection.register(name, data)
         self._tables[name] = data
 
     def serialized(self) -> str:
         """Give the syntax of the one statement as JSON, or JSON that says why there is none."""
-        with translated():
+        with translated(), undisturbed():
             found = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [self.statements[0].query])
             ((text,),) = found.fetchall()
         return str(text)
@@ -89,7 +89,7 @@ class Session:
     def _bound(self, statement: Any, params: Any) -> Any:
         bind = partial(self._connection.sql, statement, params=params)
         if getattr(statement, "type", None) == duckdb.StatementType.SELECT:
-            return self._opened(bind) if _FILES.search(statement.query) else bind()
+            return self._opened(bind) if _FILES.search(statement.query) else _now(bind)
         # Every other one runs at once, and DuckDB hears no Ctrl-C meanwhile.
         relation = interruptible(bind, self.cancel)
         has_rows = getattr(statement, "expected_result_type", None) != [duckdb.ExpectedResultType.NOTHING]
@@ -98,7 +98,7 @@ class Session:
     def _opened(self, bind: Callable[[], Any]) -> Any:
         """Bind what opens files, which DuckDB cannot be made to stop; Ctrl-C leaves it to itself."""
         if threading.current_thread() is not threading.main_thread():
-            return bind()
+            return _now(bind)
         self._binding = begun(bind)
         try:
             return awaited(self._binding)
@@ -108,16 +108,17 @@ class Session:
 
     def _renew(self) -> None:
         """Go on in a new instance: an internal error of another query has ended the one that all share."""
-        self._connection.close()
-        shared.examine()
-        self._connection = shared.connection()
-        for name, data in self._tables.items():
-            self._connection.register(name, data)
+        with undisturbed():
+            self._connection.close()
+            shared.examine()
+            self._connection = shared.connection()
+            for name, data in self._tables.items():
+                self._connection.register(name, data)
 
     def widen_texts(self) -> None:
         """Have texts exported with offsets of 64 bits, as pandas keeps them."""
         # An older engine has this setting for all its sessions at once: there, the offsets are widened on the way out.
-        with contextlib.suppress(duckdb.Error):
+        with contextlib.suppress(duckdb.Error), undisturbed():
             self._connection.execute("SET SESSION arrow_large_buffer_size = true")
 
     def cancel(self) -> None:
@@ -127,7 +128,8 @@ class Session:
     def examine(self) -> None:
         """See to it that an error which ends an engine for good does not end the queries after this one."""
         if self._own is None:
-            shared.examine()
+            with undisturbed():
+                shared.examine()
 
     def close(self) -> None:
         """End the connection, and the instance where it served this query alone. Closing twice is no error."""
@@ -138,7 +140,13 @@ class Session:
         self._binding.add_done_callback(lambda _: self._end())
 
     def _end(self) -> None:
-        self._connection.close()
-        self._tables.clear()
-        if self._own is not None:
-            self._own.close()
+        with undisturbed():
+            self._connection.close()
+            self._tables.clear()
+            if self._own is not None:
+                self._own.close()
+
+
+def _now(bind: Callable[[], Any]) -> Any:
+    with undisturbed():
+        return bind()

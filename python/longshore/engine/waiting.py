@@ -1,12 +1,16 @@
-"""Work that does not hear Ctrl-C by itself."""
+"""Work that does not hear Ctrl-C by itself, or badly."""
 
 import contextlib
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["awaited", "begun", "interruptible"]
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["awaited", "begun", "interruptible", "undisturbed"]
 
 T = TypeVar("T")
 
@@ -28,6 +32,23 @@ def interruptible(work: Callable[[], T], cancel: Callable[[], None]) -> T:
         raise
     finally:
         del outcome
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Have Ctrl-C wait for what is done here: within DuckDB its exception is lost, another's, or the process's end."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    heard: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda _number, frame: heard.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            handler(signal.SIGINT, heard[0])
 
 
 def begun(work: Callable[[], T]) -> "Future[T]":

@@ -49,6 +49,9 @@ class Column(Protocol):
     def text(self) -> bool:
         """Whether the values are strings."""
 
+    def no_mask(self) -> Any:
+        """Make a mask for a column that has none: a NumPy array that is false for every row."""
+
 
 class ArrowStream(Protocol):
     """A result under the Arrow PyCapsule interface."""

@@ -14,6 +14,7 @@ from longshore.engine.remote.loading import Loads
 from longshore.engine.remote.planning import Plan, plan
 from longshore.engine.remote.source import Source, attached
 from longshore.engine.remote.types import Unsafe
+from longshore.engine.waiting import undisturbed
 from longshore.options import Options
 
 __all__ = ["Attached", "attaching"]
@@ -88,7 +89,8 @@ def _described(query: str, params: Params) -> list[tuple[str, str]]:
     """Have the engine bind a query."""
     connection = shared.connection()
     try:
-        rows = connection.execute(f"DESCRIBE {query}", params).fetchall()
+        with undisturbed():
+            rows = connection.execute(f"DESCRIBE {query}", params).fetchall()
     except duckdb.Error as error:
         raise Unsafe from error
     finally:
