@@ -23,6 +23,8 @@ pub struct Relay {
     checked: Instant,
     /// Has the reader stop, whatever it waits for.
     stop: Box<dyn Fn() + Send>,
+    /// The process that started the reader: a forked child has no such thread.
+    owner: u32,
 }
 
 impl Relay {
@@ -55,6 +57,7 @@ impl Relay {
             watch: watch.clone(),
             checked: Instant::now(),
             stop: Box::new(stop),
+            owner: std::process::id(),
         })
     }
 
@@ -75,6 +78,11 @@ impl Iterator for Relay {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.owner != std::process::id() {
+            return Some(Err(Error::interface(
+                "the result belongs to the process that this one was forked from",
+            )));
+        }
         if self.checked.elapsed() >= self.watch.slice() {
             self.checked = Instant::now();
             if let Err(error) = self.watch.check() {
@@ -101,6 +109,11 @@ impl Iterator for Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
+        if self.owner != std::process::id() {
+            // Its handle would wait for a thread that is the parent's.
+            std::mem::forget((self.batches.take(), self.reader.take()));
+            return;
+        }
         if self.batches.take().is_some() {
             (self.stop)();
         }

@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import ctypes
 import os
 import secrets
 import shutil
@@ -24,7 +25,7 @@ except ImportError as error:
 # Before, a filter over Arrow data loses NaN, and a reader that is read twice is empty the second time.
 require_version("duckdb", duckdb.__version__, (2, 0))
 
-__all__ = ["Instance", "duckdb", "shared"]
+__all__ = ["Instance", "abandon", "duckdb", "shared"]
 
 
 class Instance:
@@ -59,6 +60,10 @@ class Instance:
             return False
         return True
 
+    def abandon(self) -> None:
+        """Leave it to the process that this one was forked from."""
+        abandon(self._root)
+
     def close(self) -> None:
         """End it, and leave no file behind."""
         self._root.close()
@@ -71,13 +76,22 @@ class _Shared:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._instance: Instance | None = None
+        self._open = 0
 
     def connection(self) -> Any:
-        """Open a connection to it, and start it for the first."""
+        """Open a connection to it, and start it for the first; ``release`` takes it back."""
         with self._lock:
             if self._instance is None:
                 self._instance = Instance(Options())
-            return self._instance.connection()
+            connection = self._instance.connection()
+            self._open += 1
+            return connection
+
+    def release(self, connection: Any) -> None:
+        """Close a connection of this process."""
+        connection.close()
+        with self._lock:
+            self._open -= 1
 
     def examine(self) -> None:
         """End the instance if an error has: the next query starts another."""
@@ -91,21 +105,39 @@ class _Shared:
             self._end()
 
     def before_fork(self) -> None:
-        """End it, for a child has none of its threads; what runs goes on in the parent."""
+        """End it, for a child has none of its threads; while queries run, it goes on in the parent."""
         self._lock.acquire()
-        self._end()
+        if self._open == 0:
+            self._end()
 
-    def after_fork(self) -> None:
-        """Let parent and child start one of their own."""
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Start one of its own when it is needed."""
+        if self._instance is not None:
+            self._instance.abandon()
+            self._instance = None
+        self._open = 0
         self._lock.release()
 
     def _end(self) -> None:
-        if self._instance is not None:
-            self._instance.close()
-            self._instance = None
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            instance.close()
+
+
+def abandon(connection: Any) -> None:
+    """Never free a connection that was open at a fork: the child would wait for threads that it has not."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 shared = _Shared()
 atexit.register(shared.close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=shared.before_fork, after_in_parent=shared.after_fork, after_in_child=shared.after_fork)
+    os.register_at_fork(
+        before=shared.before_fork,
+        after_in_parent=shared.after_fork_in_parent,
+        after_in_child=shared.after_fork_in_child,
+    )

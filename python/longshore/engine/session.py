@@ -1,13 +1,14 @@
 """One query's connection to DuckDB, and the tables that it sees."""
 
 import contextlib
+import os
 import re
 import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from longshore.engine.duckdb import Instance, duckdb, shared
+from longshore.engine.duckdb import Instance, abandon, duckdb, shared
 from longshore.engine.failures import is_ruined, missing_table, translated
 from longshore.engine.waiting import awaited, begun, interruptible, undisturbed
 from longshore.errors import ProgrammingError
@@ -31,6 +32,8 @@ class Session:
     def __init__(self, text: str, options: Options) -> None:
         """Parse the text, and find an instance that may run it; raises ``ProgrammingError`` where it is no SQL."""
         self._own: Instance | None = None
+        self._process = os.getpid()
+        self._is_closed = False
         self._tables: dict[str, object] = {}
         self._binding: Future[Any] | None = None
         with translated(), undisturbed():
@@ -40,7 +43,7 @@ class Session:
                 self._connection = shared.connection()
             self.statements: list[Any] = self._connection.extract_statements(text)
             if self._own is None and not all(each.type.name in _HARMLESS for each in self.statements):
-                self._connection.close()
+                shared.release(self._connection)
                 self._alone(options)
         if not self.statements:
             self.close()
@@ -109,7 +112,7 @@ class Session:
     def _renew(self) -> None:
         """Go on in a new instance: an internal error of another query has ended the one that all share."""
         with undisturbed():
-            self._connection.close()
+            shared.release(self._connection)
             shared.examine()
             self._connection = shared.connection()
             for name, data in self._tables.items():
@@ -140,11 +143,23 @@ class Session:
         self._binding.add_done_callback(lambda _: self._end())
 
     def _end(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
         with undisturbed():
-            self._connection.close()
             self._tables.clear()
-            if self._own is not None:
+            if self._process != os.getpid():
+                self._abandon()
+            elif self._own is None:
+                shared.release(self._connection)
+            else:
+                self._connection.close()
                 self._own.close()
+
+    def _abandon(self) -> None:
+        abandon(self._connection)
+        if self._own is not None:
+            self._own.abandon()
 
 
 def _now(bind: Callable[[], Any]) -> Any:

@@ -94,5 +94,5 @@ def _described(query: str, params: Params) -> list[tuple[str, str]]:
     except duckdb.Error as error:
         raise Unsafe from error
     finally:
-        connection.close()
+        shared.release(connection)
     return [(row[0], row[1]) for row in rows]
