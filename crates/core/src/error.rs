@@ -53,6 +53,7 @@ struct Inner {
     sqlstate: Option<String>,
     position: Option<u32>,
     place: Place,
+    is_passing: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -71,6 +72,7 @@ impl Error {
             sqlstate: None,
             position: None,
             place: Place::default(),
+            is_passing: false,
             source: None,
         }))
     }
@@ -165,6 +167,13 @@ impl Error {
         self
     }
 
+    /// Says that another attempt may succeed at once: somebody was in the way for a moment.
+    #[must_use]
+    pub fn passing(mut self) -> Self {
+        self.0.is_passing = true;
+        self
+    }
+
     /// Puts `context` and a colon before the message.
     #[must_use]
     pub fn within(mut self, context: impl fmt::Display) -> Self {
@@ -212,6 +221,12 @@ impl Error {
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.0.place
+    }
+
+    /// Whether another attempt may succeed at once.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        self.0.is_passing
     }
 
     /// Takes the error below this one out.

@@ -21,6 +21,12 @@ impl Meter {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// What has been counted will be read once more.
+    pub(crate) fn begin_anew(&self) {
+        self.rows.store(0, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
     /// The source estimates `rows` in all.
     pub fn expect(&self, rows: u64) {
         self.expected.store(rows, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -11,9 +12,12 @@ use crate::parallel::{Delivery, read_parts};
 use crate::session::released;
 use crate::source::{Home, Reserved, Sessions, Source};
 use crate::{
-    Batches, Division, Error, Failed, Kind, Query, ReadOptions, Result, Session, Settler, Split, Transaction,
-    Watch,
+    Batches, Division, Error, Failed, Kind, Parts, Query, ReadOptions, Result, Session, Settler, Split,
+    Transaction, Watch,
 };
+
+/// How long parts that could not begin, as somebody was in the way, begin anew.
+const ANEW: Duration = Duration::from_millis(500);
 
 /// What is to be read.
 #[derive(Clone, Debug)]
@@ -74,28 +78,50 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     fn read(&self, mut session: Box<dyn Session>) -> Result<(Box<dyn Batches>, Option<String>), Failed> {
-        let Request { queries, delivery, options, .. } = self.request;
         if let Err(error) = self.set_up(session.as_mut()) {
             return Err(Failed { error, session: Some(session) });
         }
         let was_free = session.transaction() == Transaction::None;
-        match self.divide(session.as_mut()) {
-            Ok(Division::Whole) => Ok((self.with_key(self.read_serially(session)?)?, None)),
-            Ok(Division::Serial(reason)) => {
-                let reason = (!self.is_unasked()).then_some(reason);
-                Ok((self.with_key(self.read_serially(session)?)?, reason))
-            }
-            Ok(Division::Parts(mut parts)) => {
-                parts.sessions = parts.sessions.clamp(1, self.most - 1).min(parts.queries.len());
-                self.further.keep_only(1 + parts.sessions);
-                let begun =
-                    read_parts(session, &self.further, queries, parts, *delivery, options, self.watch);
-                Ok((begun.or_else(|failed| self.instead(failed))?, None))
-            }
-            Err(error) => {
-                Err(Failed { error, session: if was_free { released(session) } else { Some(session) } })
+        let (since, mut most) = (Instant::now(), self.most);
+        loop {
+            let mut parts = match self.divide(session.as_mut()) {
+                Ok(Division::Whole) => return Ok((self.with_key(self.read_serially(session)?)?, None)),
+                Ok(Division::Serial(reason)) => return self.read_instead(session, reason),
+                Ok(Division::Parts(parts)) => parts,
+                Err(error) => {
+                    let session = if was_free { released(session) } else { Some(session) };
+                    return Err(Failed { error, session });
+                }
+            };
+            parts.sessions = parts.sessions.clamp(1, most - 1).min(parts.queries.len());
+            // What is given back to a pool is gone.
+            most = 1 + parts.sessions;
+            self.further.keep_only(most);
+            let begun = self.read_parts(session, parts);
+            let (freed, error) = match begun {
+                Ok(batches) => return Ok((batches, None)),
+                Err(failed) => self.freed(failed)?,
+            };
+            session = freed;
+            if !error.is_passing() || since.elapsed() >= ANEW {
+                return self.read_instead(session, error.message().to_owned());
             }
         }
+    }
+
+    fn read_parts(&self, session: Box<dyn Session>, parts: Parts) -> Result<Box<dyn Batches>, Failed> {
+        let Request { queries, delivery, options, .. } = self.request;
+        read_parts(session, &self.further, queries, parts, *delivery, options, self.watch)
+    }
+
+    /// The whole over one session, with the reason for those who asked for parts.
+    fn read_instead(
+        &self,
+        session: Box<dyn Session>,
+        reason: String,
+    ) -> Result<(Box<dyn Batches>, Option<String>), Failed> {
+        let reason = (!self.is_unasked()).then_some(reason);
+        Ok((self.with_key(self.read_serially(session)?)?, reason))
     }
 
     /// The batches, which have the column that was to part them: a name that is none must not go unnoticed until the
@@ -127,17 +153,21 @@ impl Opening<'_> {
         self.split.is_some_and(|split| split.unasked)
     }
 
-    /// The whole over one session, where parts that nobody asked for could not begin.
-    fn instead(&self, failed: Failed) -> Result<Box<dyn Batches>, Failed> {
+    /// The session and the reason, where parts could not begin and the read may go on otherwise: nobody has asked for them,
+    /// or somebody was in the way.
+    fn freed(&self, failed: Failed) -> Result<(Box<dyn Session>, Error), Failed> {
+        let Failed { error, session } = failed;
         // Python tells of a Ctrl-C only once.
-        let is_stopped = matches!(failed.error.kind(), Kind::Interrupted | Kind::Cancelled);
-        match failed.session {
-            Some(mut session) if self.is_unasked() && !is_stopped && self.watch.check().is_ok() => {
+        let is_stopped = matches!(error.kind(), Kind::Interrupted | Kind::Cancelled);
+        let may_go_on = (self.is_unasked() || error.is_passing()) && !is_stopped;
+        match session {
+            Some(mut session) if may_go_on && self.watch.check().is_ok() => {
                 // The end of its transaction had a deadline of its own.
                 session.attend(self.watch);
-                self.read_serially(session)
+                self.request.options.meter.begin_anew();
+                Ok((session, error))
             }
-            session => Err(Failed { error: failed.error, session }),
+            session => Err(Failed { error, session }),
         }
     }
 

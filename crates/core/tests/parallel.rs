@@ -133,6 +133,40 @@ fn parts_that_nobody_asked_for() {
 }
 
 #[test]
+fn parts_begin_anew_where_somebody_was_in_the_way() {
+    let (server, direct) = database();
+    for source in [&direct as &dyn Source, &Arc::new(Pool::new(direct.clone(), 4))] {
+        server.busy.store(2, Ordering::SeqCst);
+        let request = request("1,2 3 4", 3, Delivery::Ordered);
+        request.options.meter.add_rows(9);
+        let opened = open_read(source, &request, &Watch::never()).unwrap();
+        assert_eq!(opened.serial, None);
+        assert_eq!(numbers(opened.batches).unwrap(), [1, 2, 3, 4]);
+        // What the first attempt has counted counts no more.
+        assert_eq!(request.options.meter.rows(), 0);
+        assert_eq!(server.busy.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[test]
+fn parts_that_never_begin_are_read_serially() {
+    let (server, direct) = database();
+    server.divides_unasked.store(true, Ordering::SeqCst);
+    server.busy.store(usize::MAX, Ordering::SeqCst);
+    let asked = request("7,8", 2, Delivery::Ordered);
+    let split = Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() };
+    let unasked = Request { split: Some(split), ..asked.clone() };
+    for (request, reason) in [(&asked, Some("somebody is in the way")), (&unasked, None)] {
+        let start = Instant::now();
+        let opened = open_read(&direct, request, &Watch::never()).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(3));
+        assert_eq!(opened.serial.as_deref(), reason);
+        assert_eq!(numbers(opened.batches).unwrap(), [7, 8]);
+    }
+    assert_closed(server);
+}
+
+#[test]
 fn what_is_read_instead_of_parts_hears_its_own_caller() {
     let (server, direct) = database();
     server.divides_unasked.store(true, Ordering::SeqCst);

@@ -73,6 +73,9 @@ const NAMES: &[(i32, &str)] = &[
     (8458, "SQLITE_IOERR_CORRUPTFS"),
 ];
 
+/// `SQLITE_ERROR_SNAPSHOT`.
+const SNAPSHOT_GONE: i32 = 769;
+
 /// The name of `code`, or of the primary code that it belongs to.
 fn name(code: i32) -> &'static str {
     let find = |code: i32| NAMES.iter().find(|(known, _)| *known == code).map(|(_, name)| *name);
@@ -84,6 +87,7 @@ fn name(code: i32) -> &'static str {
 #[must_use]
 pub fn error(code: i32, message: &str) -> Error {
     let error = Error::new(kind(code), format!("{message} [{}]", name(code)));
+    let error = if is_passing(code) { error.passing() } else { error };
     let error = match sqlstate(code) {
         Some(sqlstate) => error.with_sqlstate(sqlstate),
         None => error,
@@ -94,8 +98,14 @@ pub fn error(code: i32, message: &str) -> Error {
     }
 }
 
+/// Whether somebody else was in the way: with a lock, or with a checkpoint beyond the snapshot.
+fn is_passing(code: i32) -> bool {
+    code & 0xff == 5 || code == SNAPSHOT_GONE
+}
+
 fn kind(code: i32) -> Kind {
     match code & 0xff {
+        _ if code == SNAPSHOT_GONE => Kind::Operational,
         1 | 17 | 25 => Kind::Programming,
         2 | 21 => Kind::Internal,
         9 => Kind::Cancelled,
@@ -129,6 +139,7 @@ fn hint(code: i32, message: &str) -> Option<&'static str> {
         }
         6 => "another statement of this process has the table locked: end it first",
         8 => "the file or its folder cannot be written, or the connection was opened with mode=ro",
+        _ if code == SNAPSHOT_GONE => "another connection has written over it: begin anew",
         10 => "the disk, or the network that it is on, failed: look into the system's log",
         11 => {
             "the file is damaged or cut short: PRAGMA integrity_check tells more, .recover of the sqlite3 shell saves what is left"
@@ -154,6 +165,10 @@ mod tests {
             "UNIQUE constraint failed: t.a [SQLITE_CONSTRAINT_UNIQUE] [SQLSTATE 23505]"
         );
         assert_eq!(name(5 | 99 << 8), "SQLITE_BUSY");
+        assert!(super::error(5, "database is locked").is_passing());
+        let gone = super::error(769, "SQL logic error");
+        assert_eq!((gone.kind(), gone.is_passing()), (Kind::Operational, true));
+        assert!(!super::error(1, "SQL logic error").is_passing());
         assert_eq!(name(255), "an unknown result code");
         assert!(NAMES.is_sorted_by_key(|(code, _)| *code));
     }

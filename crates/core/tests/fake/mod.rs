@@ -32,6 +32,8 @@ pub(crate) struct Server {
     pub(crate) snapshot: AtomicBool,
     /// Nobody can join the snapshot.
     pub(crate) loses_snapshot: AtomicBool,
+    /// As many sessions find somebody in the way of the snapshot.
+    pub(crate) busy: AtomicUsize,
     /// Connecting takes as long, but for the first.
     pub(crate) slow_connect: Mutex<Duration>,
     /// A part's commit takes as long.
@@ -164,6 +166,10 @@ impl Session for FakeSession {
         assert_eq!(snapshot, "moment");
         if self.server.loses_snapshot.load(Ordering::SeqCst) {
             return Err(Error::operational("the moment is gone"));
+        }
+        let count = |busy: usize| busy.checked_sub(1);
+        if self.server.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count).is_ok() {
+            return Err(Error::operational("somebody is in the way").passing());
         }
         self.transaction = Transaction::Open;
         Ok(())

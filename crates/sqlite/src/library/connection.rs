@@ -84,6 +84,11 @@ impl Connection {
         self.0.watching.attend(watch);
     }
 
+    /// How long to wait for a lock from here on; gives how long it was.
+    pub(crate) fn be_patient(&self, patience: Duration) -> Duration {
+        self.0.watching.be_patient(patience)
+    }
+
     /// Has statements go on where they would be stopped, until it is told otherwise: a change that is stopped takes the whole
     /// transaction with it. [`Connection::look`] tells instead.
     pub(crate) fn hold(&self, is_held: bool) {
@@ -169,8 +174,14 @@ impl Connection {
         self.0.raw
     }
 
-    pub(super) fn error(&self) -> Error {
-        self.0.error()
+    /// The error of a call that gave `code` and leaves the connection's own error as it was.
+    pub(super) fn error_of(&self, code: c_int) -> Error {
+        if let Some(stopped) = self.0.watching.take_stopped() {
+            return stopped;
+        }
+        // SAFETY: SQLite has a text of its own for every code, which is there for ever.
+        let text = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
+        fault::error(code, &text.to_string_lossy())
     }
 }
 

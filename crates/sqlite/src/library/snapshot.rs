@@ -14,13 +14,17 @@ pub(crate) struct Snapshot(pub(crate) [u8; SIZE]);
 pub(crate) const SIZE: usize = size_of::<ffi::sqlite3_snapshot>();
 
 impl Snapshot {
-    /// The moment of `connection`'s open read transaction; `None` where the log is empty, so that there is none.
-    pub(crate) fn of(connection: &Connection) -> Option<Self> {
+    /// The moment of `connection`'s transaction, which begins to read where it has not yet; `None` where there is no log,
+    /// or an empty one.
+    pub(crate) fn of(connection: &Connection) -> Result<Option<Self>> {
         let mut raw = ptr::null_mut();
         // SAFETY: the connection is open; `raw` takes what is allocated.
         let code = unsafe { ffi::sqlite3_snapshot_get(connection.raw(), c"main".as_ptr(), &raw mut raw) };
+        if code == ffi::SQLITE_ERROR {
+            return Ok(None);
+        }
         if code != ffi::SQLITE_OK || raw.is_null() {
-            return None;
+            return Err(connection.error_of(code));
         }
         // SAFETY: SQLite gave a snapshot, whose bytes are copied before it is freed.
         let bytes = unsafe {
@@ -28,7 +32,7 @@ impl Snapshot {
             ffi::sqlite3_snapshot_free(raw);
             bytes
         };
-        Some(Self(bytes))
+        Ok(Some(Self(bytes)))
     }
 
     /// Has the transaction that `connection` has begun, and has not read in, read this moment.
@@ -43,6 +47,68 @@ impl Snapshot {
         let raw = aligned.as_mut_ptr().cast::<ffi::sqlite3_snapshot>();
         // SAFETY: these are the bytes of a snapshot of this process, and SQLite only reads them.
         let code = unsafe { ffi::sqlite3_snapshot_open(connection.raw(), c"main".as_ptr(), raw) };
-        if code == ffi::SQLITE_OK { Ok(()) } else { Err(connection.error()) }
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(connection.error_of(code)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use longshore_core::Watch;
+
+    use super::*;
+    use crate::library::Open;
+
+    fn open(path: &str) -> Connection {
+        let patience = Duration::from_millis(50);
+        let open = Open { name: path.to_owned(), read_only: false, create: true, patience };
+        Connection::open(&open, &Watch::never()).unwrap()
+    }
+
+    fn tell(connection: &Connection, text: &str) {
+        let mut statement = connection.prepare(text).unwrap().0.unwrap();
+        while statement.step().unwrap() {}
+    }
+
+    /// What is said of `snapshot` by a connection that begins with it.
+    fn opened(connection: &Connection, snapshot: &Snapshot) -> Result<()> {
+        tell(connection, "BEGIN");
+        let opened = snapshot.open(connection);
+        tell(connection, "ROLLBACK");
+        opened
+    }
+
+    #[test]
+    fn what_keeps_a_snapshot_from_being_opened_is_told() {
+        let path = std::env::temp_dir().join(format!("longshore-snapshot-{}.db", std::process::id()));
+        let path = path.to_str().unwrap();
+        let (keeper, writer, other) = (open(path), open(path), open(path));
+        for text in ["PRAGMA journal_mode = wal", "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)"] {
+            tell(&writer, text);
+        }
+        for reader in [&keeper, &other] {
+            tell(reader, "SELECT 1 FROM t");
+        }
+        tell(&keeper, "BEGIN");
+        let snapshot = Snapshot::of(&keeper).unwrap().unwrap();
+        tell(&writer, "INSERT INTO t VALUES (2)");
+        opened(&other, &snapshot).unwrap();
+        writer.be_patient(Duration::from_secs(60));
+        let checkpoint = std::thread::spawn(move || tell(&writer, "PRAGMA wal_checkpoint(FULL)"));
+        let until = Instant::now() + Duration::from_secs(10);
+        let busy = loop {
+            match opened(&other, &snapshot) {
+                Err(error) => break error,
+                Ok(()) => assert!(Instant::now() < until, "nobody waits"),
+            }
+        };
+        assert_eq!((busy.message(), busy.is_passing()), ("database is locked [SQLITE_BUSY]", true));
+        tell(&keeper, "COMMIT");
+        checkpoint.join().unwrap();
+        let gone = opened(&other, &snapshot).unwrap_err();
+        assert!(gone.is_passing() && gone.message().contains("SQLITE_ERROR_SNAPSHOT"), "{gone}");
+        drop((keeper, other));
+        std::fs::remove_file(path).unwrap();
     }
 }

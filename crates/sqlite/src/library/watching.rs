@@ -55,6 +55,11 @@ impl Watching {
         state.is_held = false;
     }
 
+    /// How long to wait for a lock from here on; gives how long it was.
+    pub(super) fn be_patient(&self, patience: Duration) -> Duration {
+        std::mem::replace(&mut self.state().patience, patience)
+    }
+
     /// Has statements go on where they would be stopped.
     pub(super) fn hold(&self, is_held: bool) {
         self.state().is_held = is_held;

@@ -1,8 +1,11 @@
 //! One moment of a file for several connections (sqlite.org/isolation.html).
 //!
-//! With a rollback journal, nobody commits while the coordinator has its shared lock. In WAL mode the coordinator's
-//! snapshot is opened by the others. Where the log is empty there is no snapshot to open; but while the coordinator reads,
-//! nothing goes from the log into the file, so that whoever finds the log still empty reads the same.
+//! With a rollback journal, nobody commits while the coordinator has its shared lock. In WAL mode whoever begins before
+//! anybody commits finds the coordinator's moment; the others open its snapshot, for which no checkpoint may be under way.
+//! Where the log is empty there is no snapshot to open; but while the coordinator reads, nothing goes from the log into the
+//! file, so that whoever finds the log still empty reads the same.
+
+use std::time::Duration;
 
 use longshore_core::{Error, Result};
 
@@ -21,9 +24,14 @@ enum Moment {
     Logged(Snapshot),
 }
 
+/// The longest wait for a lock while a session joins: whoever has it may wait for the coordinator.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// Begins a transaction on `session`, and tells in a text what others need to see the same.
 pub(super) fn take(session: &mut SqliteSession) -> Result<String> {
     session.tell("BEGIN")?;
+    // The very first look: it keeps a log that has been copied into the file from being begun anew, and the snapshot lost.
+    Snapshot::of(&session.connection)?;
     session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")?;
     let moment = of(session)?;
     Ok(format!("{} {}", file_of(session)?, written(&moment)))
@@ -33,23 +41,34 @@ pub(super) fn take(session: &mut SqliteSession) -> Result<String> {
 pub(crate) fn join(session: &mut SqliteSession, text: &str) -> Result<()> {
     let (file, moment) = text.split_once(' ').ok_or_else(|| Error::internal("no moment to join"))?;
     let moment = read(moment).ok_or_else(|| Error::internal("no moment to join"))?;
+    let before = session.connection.be_patient(PATIENCE.min(session.settings.open.patience));
+    let found = find(session, &moment);
+    session.connection.be_patient(before);
+    found.map_err(|error| error.within("the parts did not come to one moment"))?;
+    if file_of(session)? == file { Ok(()) } else { Err(changed()) }
+}
+
+/// Begins a transaction on `session` that sees `moment`.
+fn find(session: &mut SqliteSession, moment: &Moment) -> Result<()> {
     session.tell("BEGIN")?;
-    if let Moment::Logged(snapshot) = &moment {
-        snapshot.open(&session.connection)?;
-    }
     session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")?;
-    let is_same = match &moment {
-        Moment::Logged(_) => true,
-        // Locked, and empty: the same is found again.
-        expected => of(session)? == *expected,
-    };
-    if is_same && file_of(session)? == file {
+    // Nobody has committed meanwhile. A snapshot could not be opened while a checkpoint waits, perhaps for the coordinator.
+    if of(session)? == *moment {
         return Ok(());
     }
-    Err(Error::operational(
+    let Moment::Logged(snapshot) = moment else { return Err(changed()) };
+    session.tell("ROLLBACK")?;
+    session.tell("BEGIN")?;
+    snapshot.open(&session.connection)?;
+    session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")
+}
+
+fn changed() -> Error {
+    Error::operational(
         "somebody wrote to the database, or put another file in its place, while the parts began",
     )
-    .with_hint("read again; or without parts, or without one moment: options={\"snapshot\": False}"))
+    .with_hint("read again; or without parts, or without one moment: options={\"snapshot\": False}")
+    .passing()
 }
 
 fn of(session: &SqliteSession) -> Result<Moment> {
@@ -60,7 +79,7 @@ fn of(session: &SqliteSession) -> Result<Moment> {
     if mode.first().map(Vec::as_slice) != Some(b"wal") {
         return Ok(Moment::Locked);
     }
-    Ok(Snapshot::of(&session.connection).map_or(Moment::Empty, Moment::Logged))
+    Ok(Snapshot::of(&session.connection)?.map_or(Moment::Empty, Moment::Logged))
 }
 
 /// Which file is open, whatever its name.
