@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from longshore import errors
 from longshore.engine.duckdb import duckdb
 
-__all__ = ["Failure", "is_ruined", "missing_table", "translated", "with_columns"]
+__all__ = ["Failure", "is_ruined", "missing_table", "retold", "translated", "with_columns"]
 
 #: From the particular to the general: the first that fits is taken.
 _KINDS: list[tuple[str, type[errors.Error]]] = [
@@ -72,6 +72,13 @@ def translated() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise _translation(error) from error
+
+
+def retold(text: str) -> errors.Error:
+    """Give the exception that the engine would have raised with a text."""
+    name = f"{text.partition(' Error:')[0].replace(' ', '')}Exception".lower()
+    found = (getattr(duckdb, each) for each in dir(duckdb) if each.lower() == name)
+    return _translation(next(found, duckdb.OperationalError)(text))
 
 
 def missing_table(error: BaseException) -> str | None:

@@ -70,6 +70,11 @@ class Names:
         self._register(name, files)
 
     @property
+    def found_none(self) -> bool:
+        """Whether the query has named no variable so far."""
+        return not self._values
+
+    @property
     def columns(self) -> set[str]:
         """The names of all columns of the variables that the query has named so far."""
         return {column for value in self._values for column in column_names(value)}

@@ -1,6 +1,7 @@
 """One query of ``sql``, from its arguments to its result."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from longshore.engine.connections import with_connections
 from longshore.engine.failures import Failure, with_columns
 from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
+from longshore.engine.remote.changed import Changed, settled
 from longshore.engine.result import bounded, deliver, keeps_texts
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
@@ -59,12 +61,15 @@ def run(
     # The parser of other databases' SQL is imported with it.
     from longshore.engine.remote.attaching import attaching
 
-    with attaching(text, values, attach, chosen) as remote:
-        if explain:
-            return str(remote)
-        if (rows := remote.whole()) is not None:
-            return deliver(rows, **way, cancel=remote.cancel, failed=remote.failure.noted)
-        return _local(remote.sql, remote.params, scope, tables, way, remote=remote)
+    def once() -> Any:
+        with attaching(text, values, attach, chosen) as remote:
+            if explain:
+                return str(remote)
+            if (rows := remote.whole()) is not None:
+                return deliver(rows, **way, cancel=remote.cancel, failed=remote.failure.noted)
+            return _local(remote.sql, remote.params, scope, tables, way, remote=remote)
+
+    return settled(once)
 
 
 def _local(
@@ -82,11 +87,24 @@ def _local(
     failure = remote.failure if remote else Failure()
     names = Names(session, scope, text, way["options"], failure)
     try:
-        for name, rows in remote.tables() if remote else []:
-            session.register(name, rows)
-        names.keywords(tables)
-        with failure.raised():
-            result = _run(session, names, params, explain=explain)
+        with _ending(session, names):
+            for name, rows in remote.tables() if remote else []:
+                session.register(name, rows)
+            names.keywords(tables)
+            with failure.raised():
+                result = _run(session, names, params, explain=explain)
+        return _delivered(result, session, way, failure, remote)
+    except Changed as error:
+        # What was written would be written twice, and a reader among the variables is empty by now.
+        error.again = session.only_selects and names.found_none
+        raise
+
+
+@contextlib.contextmanager
+def _ending(session: Session, names: Names) -> Iterator[None]:
+    """Close after a failure."""
+    try:
+        yield
     except ProgrammingError as error:
         session.close()
         raise with_columns(error, names.columns) from error.__cause__
@@ -94,8 +112,16 @@ def _local(
         session.examine()
         session.close()
         raise
+
+
+def _delivered(
+    result: Any, session: Session, way: Mapping[str, Any], failure: Failure, remote: "Attached | None"
+) -> Any:
+    """Make the frame, or the stream, and close with its end."""
     if result is None or isinstance(result, str):
         session.close()
+        if remote is not None:
+            remote.settle()
         return result
     frame = frame_for(way["return_type"], way["dtype_backend"])
     with undisturbed():
@@ -114,7 +140,12 @@ def _local(
 
     # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
     rows = bounded(result, types) if frame is None else result
-    return deliver(rows, **way, cancel=cancel, close=session.close, failed=failed)
+    if remote is not None and frame is None:
+        rows = remote.settled(rows)
+    delivered = deliver(rows, **way, cancel=cancel, close=session.close, failed=failed)
+    if remote is not None and frame is not None:
+        remote.settle()
+    return delivered
 
 
 def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:

@@ -54,6 +54,11 @@ class Session:
         self._own = Instance(options)
         self._connection = self._own.connection()
 
+    @property
+    def only_selects(self) -> bool:
+        """Whether running it twice does what running it once does."""
+        return all(each.type.name == "SELECT" for each in self.statements)
+
     def register(self, name: str, data: object) -> None:
         """Make Arrow data a table of this session: a pyarrow Table, Dataset or reader, or a relation of DuckDB's."""
         with translated(), undisturbed():

@@ -12,6 +12,7 @@ from longshore.engine.remote.explain import explained
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.loading import Loads
 from longshore.engine.remote.planning import Plan, plan
+from longshore.engine.remote.settled import Settled
 from longshore.engine.remote.source import Source, attached
 from longshore.engine.remote.types import Unsafe
 from longshore.engine.waiting import undisturbed
@@ -58,6 +59,14 @@ class Attached:
         if rows is None:
             self._plan = plan(self._query, self._sources, self._params, _described, whole=False)
         return rows
+
+    def settle(self) -> None:
+        """Raise ``Changed`` where a table was altered while it was read; for after the engine's last row."""
+        self._loads.settle()
+
+    def settled(self, rows: Any) -> Any:
+        """Give the engine's rows; the last ones when it is known that no table was altered."""
+        return Settled(rows, self.settle, self.failure) if self._loads.streams else rows
 
     @property
     def failure(self) -> Failure:

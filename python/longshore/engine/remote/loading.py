@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from longshore.options import Options
 from longshore.reading import read
 from longshore.stream import Stream
 
-__all__ = ["Loads"]
+__all__ = ["Loads", "checked_last"]
 
 
 class Loads:
@@ -29,6 +29,7 @@ class Loads:
         """Start with none."""
         self._options = options
         self._streams: list[Stream] = []
+        self._streamed: list[tuple[Stream, Source]] = []
         self._loaded = 0
         self._stopped = False
         #: What ended a stream early.
@@ -42,14 +43,26 @@ class Loads:
             one.name: one.once and users[sources[one.source].identity] == 1 and not sources[one.source].stays
             for one in reads
         }
-        for one in sorted(reads, key=lambda one: alone[one.name]):
+        streamed = [one for one in reads if one.typed and alone[one.name]]
+        loaded = [one for one in reads if one not in streamed]
+        for one in loaded:
             source = sources[one.source]
-            if not one.typed:
-                yield one.name, self._whole(one, source)
-            elif alone[one.name]:
-                yield one.name, self._stream(one, source)
-            else:
-                yield one.name, self._table(one, source)
+            yield one.name, self._table(one, source) if one.typed else self._whole(one, source)
+        for name in dict.fromkeys(one.source for one in loaded):
+            sources[name].check()
+        for one in streamed:
+            yield one.name, self._stream(one, sources[one.source])
+
+    @property
+    def streams(self) -> bool:
+        """Whether the engine reads from a source directly."""
+        return bool(self._streamed)
+
+    def settle(self) -> None:
+        """End the streams that the engine has left early, and look whether their tables were altered meanwhile."""
+        for stream, source in self._streamed:
+            stream.close()
+            source.check()
 
     def close(self) -> None:
         """End what still streams."""
@@ -90,18 +103,21 @@ class Loads:
             return None
         schema = pa.schema([column.field for column in columns])
         # The engine's threads ask for what is streamed.
-        rows = list(self._batches(stream)) if source.stays else self._batches(stream)
+        rows = self._batches(stream, source)
+        if source.stays:
+            rows = iter(list(rows))
         batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def _stream(self, one: Read, source: Source) -> pa.RecordBatchReader:
         stream = self.open(one, source)
-        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream))
+        self._streamed.append((stream, source))
+        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream, source))
 
-    def _batches(self, stream: Stream) -> Iterator[pa.RecordBatch]:
+    def _batches(self, stream: Stream, source: Source) -> Iterator[pa.RecordBatch]:
         with contextlib.closing(stream):
             try:
-                yield from _rows(stream)
+                yield from checked_last(_rows(stream), source.check)
             except Exception as error:
                 # What was stopped from outside has not failed.
                 if not self._stopped:
@@ -123,6 +139,18 @@ class Loads:
     def _whole(self, one: Read, source: Source) -> pa.Table:
         """Load what tells its types with its last row, as columns that follow their values do."""
         return read(one.sql, source.conn, _core.Switch(), return_type="arrow", options=self._options)
+
+
+def checked_last(rows: Iterable[pa.RecordBatch], check: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    """Keep the last batch back until the check has passed: who has every row has rows that were planned with."""
+    before = None
+    for batch in rows:
+        if before is not None:
+            yield before
+        before = batch
+    check()
+    if before is not None:
+        yield before
 
 
 def _rows(stream: Stream) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ from typing import Any
 from longshore import _core
 from longshore.connection import Connection, connect, scheme_of
 from longshore.engine.connections import TAKEN
+from longshore.engine.remote.changed import changed
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.mysql import MySQL
 from longshore.engine.remote.postgresql import PostgreSQL
@@ -39,6 +40,7 @@ class Source:
         self._options = options
         self._own: Connection | None = None
         self._tables: dict[tuple[str, ...], Table] = {}
+        self._checked = False
         self.one_moment = False
 
     @property
@@ -70,13 +72,35 @@ class Source:
     def table(self, parts: tuple[str, ...]) -> Table:
         """Look a table up; raises ``ProgrammingError`` where there is none."""
         if parts not in self._tables:
-            found = self.dialect.find(self._ask, parts, untrusted(self._options))
+            found = self._found(parts)
             if found is None or not found.columns:
                 what = "has no columns" if found else "is not there, or this user may not see it"
                 message = f"the table {'.'.join(parts)} of the attached database {self.name} {what}"
                 raise ProgrammingError(message)
             self._tables[parts] = found
         return self._tables[parts]
+
+    def check(self) -> None:
+        """Look at the tables once more after the last read; raises ``Changed`` where they are not what they were.
+
+        Nothing need hold them meanwhile: what is the same before and after the reads was so during them.
+        """
+        if self._checked:
+            return
+        is_open = self._own is not None
+        if self._own is not None and self.one_moment:
+            # Its transaction shows its own moment's catalogue to the last.
+            self._own.rollback()
+        try:
+            if any(self._found(parts) != table for parts, table in self._tables.items()):
+                raise changed(self.name)
+        finally:
+            if not is_open:
+                self.close()
+        self._checked = True
+
+    def _found(self, parts: tuple[str, ...]) -> Table | None:
+        return self.dialect.find(self._ask, parts, untrusted(self._options))
 
     def close(self) -> None:
         """Close what was opened; a stream that still reads from it goes on to its end."""

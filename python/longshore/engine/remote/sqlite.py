@@ -44,11 +44,13 @@ class SQLite(Dialect):
             return None
         schema, table, what, strict = found[0]
         typed = bool(strict) and what == "table"
+        # Before the columns: it is then of no later moment than they.
+        ((version,),) = ask(f"PRAGMA {self.name(schema)}.schema_version", [])
         columns = [
             Column(name, self.name(name), _type(declared, encoding, typed=typed, untrusted=untrusted), _form(declared))
             for name, declared, encoding in ask(_COLUMNS, [table, schema])
         ]
-        return Table(f"{self.name(schema)}.{self.name(table)}", columns, typed=typed)
+        return Table(f"{self.name(schema)}.{self.name(table)}", columns, typed=typed, version=version)
 
     def _text(self, value: str) -> str:
         return "'" + value.replace("'", "''") + "'"

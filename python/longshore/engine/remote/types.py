@@ -107,6 +107,8 @@ class Table:
     columns: Sequence[Column]
     #: Whether the columns have one type each, whatever rows are read.
     typed: bool = True
+    #: Another one after every change of the table, even after one that was taken back; None where nothing tells.
+    version: object = None
 
 
 def scalar(kind: Kind, engine: str) -> Type:
