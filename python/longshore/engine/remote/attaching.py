@@ -48,12 +48,14 @@ class Attached:
 
     def tables(self) -> Iterator[tuple[str, Any]]:
         """Send the reads, and give each one's name and rows for the engine."""
+        self._hold()
         return self._loads.load(self._plan.reads, self._sources)
 
     def whole(self) -> pa.RecordBatchReader | None:
         """Send the one read that is the whole result, as the engine would hand it over; None where there is more."""
         if self._plan.whole is None:
             return None
+        self._hold()
         (one,) = self._plan.reads
         rows = self._loads.whole(one, self._sources[one.source], self._plan.whole)
         if rows is None:
@@ -67,6 +69,10 @@ class Attached:
     def settled(self, rows: Any) -> Any:
         """Give the engine's rows; the last ones when it is known that no table was altered."""
         return Settled(rows, self.settle, self.failure) if self._loads.streams else rows
+
+    def _hold(self) -> None:
+        for source in self._sources.values():
+            source.hold()
 
     @property
     def failure(self) -> Failure:

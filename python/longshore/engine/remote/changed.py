@@ -20,7 +20,7 @@ class Changed(OperationalError):  # noqa: N818  callers see an OperationalError
 
 def changed(source: str) -> Changed:
     """Say what to do, as a server does that could not serialize."""
-    hint = "run the query again"
+    hint = "run the query again; within a transaction that has read before, end that first"
     message = f"a table of the attached database {source} was altered while the query read it [SQLSTATE 40001]"
     return Changed(f"{message}\nHint: {hint}", sqlstate="40001", hint=hint)
 

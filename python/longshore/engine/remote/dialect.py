@@ -23,6 +23,8 @@ class Dialect(abc.ABC):
     quote: ClassVar[str] = '"'
     #: What begins a transaction that sees one moment.
     one_moment: ClassVar[Sequence[str]]
+    #: Whether a transaction keeps the tables that it has read from being altered.
+    locks: ClassVar[bool] = True
     #: Whether NULLS FIRST and NULLS LAST are known.
     places_nulls: ClassVar[bool] = True
     #: Whether the rows of a subquery are taken in its own order.

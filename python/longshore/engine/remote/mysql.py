@@ -12,7 +12,7 @@ __all__ = ["MySQL"]
 
 _COLUMNS = """
 SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale,
-    collation_name, extra, character_set_name
+    collation_name, extra, character_set_name, privileges
 FROM information_schema.columns WHERE {table} AND {schema} ORDER BY table_schema, table_name, ordinal_position
 """
 
@@ -82,7 +82,7 @@ class MySQL(Dialect):
 
     def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
         columns = []
-        for name, data_type, column_type, precision, scale, collation, extra, charset in rows:
+        for name, data_type, column_type, precision, scale, collation, extra, charset, privileges in rows:
             if "INVISIBLE" in extra.upper():
                 continue
             of = _type(data_type.lower(), column_type.lower(), precision, scale)
@@ -94,7 +94,7 @@ class MySQL(Dialect):
             boolean = column_type.lower().startswith("tinyint(1)")
             if of.kind in untrusted or (boolean and Kind.BOOLEAN in untrusted):
                 of = _OTHER
-            columns.append(Column(name, self.name(name), of))
+            columns.append(Column(name, self.name(name), of, readable="select" in privileges.lower()))
         return Table(".".join(map(self.name, names)), columns)
 
     def _text(self, value: str) -> str:

@@ -15,7 +15,8 @@ __all__ = ["PostgreSQL"]
 _COLUMNS = """
 SELECT n.nspname || '', c.relname || '', a.attname || '', CAST(a.atttypid AS int8), CAST(t.typtype AS text),
     a.atttypmod + 0, co.collisdeterministic IS TRUE, CAST(a.attcollation AS int8),
-    current_setting('server_encoding'), version(), concat(c.oid, ' ', c.xmin, ' ', a.xmin)
+    current_setting('server_encoding'), version(), concat(c.oid, ' ', c.xmin, ' ', a.xmin),
+    has_column_privilege(c.oid, a.attnum, 'SELECT') IS TRUE
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -74,7 +75,7 @@ class PostgreSQL(Dialect):
 
     def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
         columns = []
-        for name, oid, category, modifier, deterministic, collation, encoding, version, _ in rows:
+        for name, oid, category, modifier, deterministic, collation, encoding, version, _, readable in rows:
             if name is None:
                 continue
             known = _known(version)
@@ -87,8 +88,8 @@ class PostgreSQL(Dialect):
                 of, form = _text(Trust.EXACT, "enum"), "{}::text"
             if not known or of.kind in untrusted:
                 of = _OTHER
-            columns.append(Column(name, self.name(name), of, form))
-        return Table(".".join(map(self.name, names)), columns, version=[row[-1] for row in rows])
+            columns.append(Column(name, self.name(name), of, form, bool(readable)))
+        return Table(".".join(map(self.name, names)), columns, version=[row[-2] for row in rows])
 
     def ordered(self, sql: str, wanted: Type) -> str:
         """Texts are in the engine's order, that of their bytes, under one collation only."""

@@ -2,14 +2,18 @@
 
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from longshore import _core
 from longshore.connection import Connection, connect, scheme_of
 from longshore.engine.connections import TAKEN
 from longshore.engine.remote.changed import changed
 from longshore.engine.remote.dialect import Dialect
+from longshore.engine.remote.holding import holding, is_current
 from longshore.engine.remote.mysql import MySQL
 from longshore.engine.remote.postgresql import PostgreSQL
 from longshore.engine.remote.sqlite import SQLite
@@ -40,7 +44,11 @@ class Source:
         self._options = options
         self._own: Connection | None = None
         self._tables: dict[tuple[str, ...], Table] = {}
+        #: What the catalogue was asked, and its answers.
+        self._answers: list[tuple[str, Sequence[Any], pa.Table]] = []
         self._checked = False
+        #: A stream ends on another thread than the one that closes.
+        self._lock = threading.Lock()
         self.one_moment = False
 
     @property
@@ -72,7 +80,7 @@ class Source:
     def table(self, parts: tuple[str, ...]) -> Table:
         """Look a table up; raises ``ProgrammingError`` where there is none."""
         if parts not in self._tables:
-            found = self._found(parts)
+            found = self.dialect.find(self._ask, parts, untrusted(self._options))
             if found is None or not found.columns:
                 what = "has no columns" if found else "is not there, or this user may not see it"
                 message = f"the table {'.'.join(parts)} of the attached database {self.name} {what}"
@@ -80,37 +88,62 @@ class Source:
             self._tables[parts] = found
         return self._tables[parts]
 
+    def hold(self) -> None:
+        """Within the caller's transaction, see to it that the tables stay what they are; raises ``Changed``.
+
+        To look at them after the reads would be too late: a read that is stopped early may end the transaction.
+        """
+        given = self._given
+        if self._checked or not (self.dialect.locks and isinstance(given, Connection) and given.in_transaction):
+            return
+        for table in self._tables.values():
+            held = read(holding(table), given, _core.Switch(), return_type="arrow")
+            if not is_current(table, held.schema):
+                raise changed(self.name)
+        self._compare()
+        self._checked = True
+
     def check(self) -> None:
         """Look at the tables once more after the last read; raises ``Changed`` where they are not what they were.
 
         Nothing need hold them meanwhile: what is the same before and after the reads was so during them.
         """
-        if self._checked:
-            return
-        is_open = self._own is not None
-        if self._own is not None and self.one_moment:
-            # Its transaction shows its own moment's catalogue to the last.
-            self._own.rollback()
-        try:
-            if any(self._found(parts) != table for parts, table in self._tables.items()):
-                raise changed(self.name)
-        finally:
-            if not is_open:
-                self.close()
-        self._checked = True
+        with self._lock:
+            if self._checked:
+                return
+            is_open = self._own is not None
+            if self._own is not None and self.one_moment:
+                # Its transaction shows its own moment's catalogue to the last.
+                self._own.rollback()
+            try:
+                self._compare()
+            finally:
+                if not is_open:
+                    self._close()
+            self._checked = True
 
-    def _found(self, parts: tuple[str, ...]) -> Table | None:
-        return self.dialect.find(self._ask, parts, untrusted(self._options))
+    def _compare(self) -> None:
+        """Ask the catalogue again; raises ``Changed`` for another answer."""
+        if not all(self._answer(statement, params).equals(answer) for statement, params, answer in self._answers):
+            raise changed(self.name)
 
     def close(self) -> None:
         """Close what was opened; a stream that still reads from it goes on to its end."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         if self._own is not None:
             self._own.close()
             self._own = None
 
     def _ask(self, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-        table = read(statement, self.conn, _core.Switch(), return_type="arrow", params=list(params))
+        table = self._answer(statement, params)
+        self._answers.append((statement, params, table))
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def _answer(self, statement: str, params: Sequence[Any]) -> pa.Table:
+        return read(statement, self.conn, _core.Switch(), return_type="arrow", params=list(params))
 
 
 @contextlib.contextmanager

@@ -35,6 +35,8 @@ class SQLite(Dialect):
     """SQLite's SQL."""
 
     one_moment: ClassVar[Sequence[str]] = ("BEGIN",)
+    #: Nor is there need: what a transaction sees has its catalogue with it.
+    locks: ClassVar[bool] = False
     spelled: ClassVar[Type] = ASCII
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:

@@ -93,6 +93,8 @@ class Column:
     type: Type
     #: What is made of it before the engine sees it; {} is the column.
     form: str = "{}"
+    #: Whether this user may read it.
+    readable: bool = True
 
     def sql(self, table: str) -> str:
         """Give what stands for its value."""

@@ -14,7 +14,7 @@ from longshore.engine.remote.queries import Queries, Written
 from longshore.engine.remote.references import Reference, quoted
 from longshore.engine.remote.types import Kind, Table, Type, Unsafe
 
-__all__ = ["Result", "checked", "stub", "write"]
+__all__ = ["Result", "arrow_type", "checked", "stub", "write"]
 
 _ARROW = {
     "BOOLEAN": pa.bool_(),
@@ -98,6 +98,12 @@ def checked(written: Written, described: Sequence[tuple[str, str]]) -> list[Resu
     ]
 
 
+def arrow_type(engine: str) -> pa.DataType | None:
+    """Give the Arrow type of a type of the engine's; None where it is not one of the list."""
+    number = _DECIMAL.fullmatch(engine)
+    return pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(engine)
+
+
 def _is_usable(name: str) -> bool:
     """Whether every source gives a column this name, uncut."""
     return 0 < len(name.encode()) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
@@ -109,7 +115,7 @@ def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> R
             raise Unsafe
         return Result(read, name, None)
     number = _DECIMAL.fullmatch(described)
-    arrow = pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(described)
+    arrow = arrow_type(described)
     if arrow is None or not _reckoned(of, described, scale=int(number[2]) if number else None):
         raise Unsafe
     return Result(read, name, arrow, asked=not plain, huge=described == "HUGEINT")
