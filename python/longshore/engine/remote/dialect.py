@@ -23,6 +23,8 @@ class Dialect(abc.ABC):
     quote: ClassVar[str] = '"'
     #: What begins a transaction that sees one moment.
     one_moment: ClassVar[Sequence[str]]
+    #: Asks for a table's version as the catalogue's answer had it; without it, all of that answer is asked for again.
+    versions: ClassVar[str | None] = None
     #: Whether a transaction keeps the tables that it has read from being altered.
     locks: ClassVar[bool] = True
     #: Whether NULLS FIRST and NULLS LAST are known.

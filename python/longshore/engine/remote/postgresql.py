@@ -26,6 +26,14 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND {table} AND {schema}
 ORDER BY array_position(current_schemas(true), n.nspname), n.nspname, c.relname, a.attnum
 """
 
+#: Of what the pushed text names, whichever table its name without a schema would be by now.
+_VERSIONS = """
+SELECT concat(c.oid, ' ', c.xmin, ' ', a.xmin)
+FROM pg_catalog.pg_class AS c
+LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.oid = to_regclass($1) ORDER BY a.attnum
+"""
+
 _EXACT = {"table": "c.relname = $1", "schema": "n.nspname = $2"}
 _FOLDED = {"table": "lower(c.relname) = lower($1)", "schema": "lower(n.nspname) = lower($2)"}
 _IN_PATH = "n.nspname = ANY (current_schemas(true))"
@@ -59,6 +67,7 @@ class PostgreSQL(Dialect):
     """PostgreSQL's SQL."""
 
     one_moment: ClassVar[Sequence[str]] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+    versions: ClassVar[str | None] = _VERSIONS
     calculates: ClassVar[bool] = True
     matches: ClassVar[bool] = True
     spelled: ClassVar[Type] = ASCII
