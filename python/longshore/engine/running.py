@@ -80,20 +80,20 @@ def _local(
     way: Mapping[str, Any],
     *,
     explain: bool = False,
-    remote: "Attached | None" = None,
+    remote: "Attached | _Alone | None" = None,
 ) -> Any:
     """Have the engine run a query, beside what attached databases send."""
     session = Session(text, way["options"])
-    failure = remote.failure if remote else Failure()
-    names = Names(session, scope, text, way["options"], failure)
+    remote = remote or _Alone()
+    names = Names(session, scope, text, way["options"], remote.failure)
     try:
         with _ending(session, names):
-            for name, rows in remote.tables() if remote else []:
+            for name, rows in remote.tables():
                 session.register(name, rows)
             names.keywords(tables)
-            with failure.raised():
+            with remote.failure.raised():
                 result = _run(session, names, params, explain=explain)
-        return _delivered(result, session, way, failure, remote)
+        return _delivered(result, session, way, remote)
     except Changed as error:
         # What was written would be written twice, and a reader among the variables is empty by now.
         error.again = session.only_selects and names.found_none
@@ -114,14 +114,33 @@ def _ending(session: Session, names: Names) -> Iterator[None]:
         raise
 
 
-def _delivered(
-    result: Any, session: Session, way: Mapping[str, Any], failure: Failure, remote: "Attached | None"
-) -> Any:
+class _Alone:
+    """What stands for the attached databases of a query that has none."""
+
+    def __init__(self) -> None:
+        self.failure = Failure()
+
+    def tables(self) -> Iterator[tuple[str, Any]]:
+        return iter(())
+
+    def cancel(self) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def settled(self, rows: Any) -> Any:
+        return rows
+
+
+def _delivered(result: Any, session: Session, way: Mapping[str, Any], remote: "Attached | _Alone") -> Any:
     """Make the frame, or the stream, and close with its end."""
     if result is None or isinstance(result, str):
         session.close()
-        if remote is not None:
-            remote.settle()
+        remote.settle()
         return result
     frame = frame_for(way["return_type"], way["dtype_backend"])
     with undisturbed():
@@ -131,19 +150,20 @@ def _delivered(
 
     def cancel() -> None:
         session.cancel()
-        if remote is not None:
-            remote.cancel()
+        remote.cancel()
+
+    def close() -> None:
+        session.close()
+        remote.end()
 
     def failed() -> BaseException | None:
         session.examine()
-        return failure.noted()
+        return remote.failure.noted()
 
     # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
-    rows = bounded(result, types) if frame is None else result
-    if remote is not None and frame is None:
-        rows = remote.settled(rows)
-    delivered = deliver(rows, **way, cancel=cancel, close=session.close, failed=failed)
-    if remote is not None and frame is not None:
+    rows = remote.settled(bounded(result, types)) if frame is None else result
+    delivered = deliver(rows, **way, cancel=cancel, close=close, failed=failed)
+    if frame is not None:
         remote.settle()
     return delivered
 

@@ -66,6 +66,10 @@ class Attached:
         """Raise ``Changed`` where a table was altered while it was read; for after the engine's last row."""
         self._loads.settle()
 
+    def end(self) -> None:
+        """End what the engine has left early, after its own end."""
+        self._loads.end()
+
     def settled(self, rows: Any) -> Any:
         """Give the engine's rows; the last ones when it is known that no table was altered."""
         return Settled(rows, self.settle, self.failure) if self._loads.streams else rows

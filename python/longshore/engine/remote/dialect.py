@@ -29,6 +29,8 @@ class Dialect(abc.ABC):
     locks: ClassVar[bool] = True
     #: Whether NULLS FIRST and NULLS LAST are known.
     places_nulls: ClassVar[bool] = True
+    #: Whether a read that is stopped takes the transaction with it, but for a savepoint.
+    aborts: ClassVar[bool] = False
     #: Whether the rows of a subquery are taken in its own order.
     keeps_order: ClassVar[bool] = True
     #: Whether whole numbers and decimals are added and multiplied as the engine does, or with an error.

@@ -58,10 +58,16 @@ class Loads:
         """Whether the engine reads from a source directly."""
         return bool(self._streamed)
 
-    def settle(self) -> None:
-        """End the streams that the engine has left early, and look whether their tables were altered meanwhile."""
+    def end(self) -> None:
+        """End the streams that the engine has left early. Ending twice is no error."""
         for stream, source in self._streamed:
             stream.close()
+            source.relieve()
+
+    def settle(self) -> None:
+        """End the streams, and look whether their tables were altered meanwhile."""
+        self.end()
+        for _, source in self._streamed:
             source.check()
 
     def close(self) -> None:
@@ -69,6 +75,7 @@ class Loads:
         self._stopped = True
         for stream in self._streams:
             stream.close()
+        self.end()
 
     def cancel(self) -> None:
         """Stop what still streams, from any thread."""
@@ -110,6 +117,7 @@ class Loads:
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def _stream(self, one: Read, source: Source) -> pa.RecordBatchReader:
+        source.guard()
         stream = self.open(one, source)
         self._streamed.append((stream, source))
         return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream, source))

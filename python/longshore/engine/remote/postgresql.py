@@ -68,6 +68,7 @@ class PostgreSQL(Dialect):
 
     one_moment: ClassVar[Sequence[str]] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
     versions: ClassVar[str | None] = _VERSIONS
+    aborts: ClassVar[bool] = True
     calculates: ClassVar[bool] = True
     matches: ClassVar[bool] = True
     spelled: ClassVar[Type] = ASCII

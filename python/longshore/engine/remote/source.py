@@ -18,7 +18,7 @@ from longshore.engine.remote.mysql import MySQL
 from longshore.engine.remote.postgresql import PostgreSQL
 from longshore.engine.remote.sqlite import SQLite
 from longshore.engine.remote.types import Kind, Table
-from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
+from longshore.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
 from longshore.reading import read
 
@@ -31,6 +31,9 @@ _DIALECTS: Mapping[str, type[Dialect]] = {
     "mariadb": MySQL,
     "sqlite": SQLite,
 }
+
+#: The savepoint before a read that may be stopped.
+_GUARD = "longshore_read"
 
 
 class Source:
@@ -47,6 +50,7 @@ class Source:
         #: What the catalogue was asked, and its answers.
         self._answers: list[tuple[str, Sequence[Any], pa.Table]] = []
         self._checked = False
+        self._guarded = False
         #: A stream ends on another thread than the one that closes.
         self._lock = threading.Lock()
         self.one_moment = False
@@ -102,6 +106,23 @@ class Source:
                 raise changed(self.name)
         self._compare()
         self._checked = True
+
+    def guard(self) -> None:
+        """Within the caller's transaction, see to it that the next read may be stopped before its end."""
+        given = self._given
+        if self.dialect.aborts and isinstance(given, Connection) and given.in_transaction:
+            given.execute(f"SAVEPOINT {_GUARD}")
+            self._guarded = True
+
+    def relieve(self) -> None:
+        """End what ``guard`` began, after the read."""
+        with self._lock:
+            guarded, self._guarded = self._guarded, False
+        if guarded and isinstance(self._given, Connection):
+            # A connection that is lost tells of it when it is used next.
+            with contextlib.suppress(Error):
+                self._given.execute(f"ROLLBACK TO SAVEPOINT {_GUARD}")
+                self._given.execute(f"RELEASE SAVEPOINT {_GUARD}")
 
     def check(self) -> None:
         """Look at the tables once more after the last read; raises ``Changed`` where they are not what they were.
