@@ -309,6 +309,7 @@ def test_a_forked_child_asks_an_engine_of_its_own() -> None:
     code = (
         "import os, warnings, longshore\nwarnings.simplefilter('ignore')\n"
         "longshore.sql('SELECT 1', return_type='arrow')\n"
+        "try:\n    longshore.sql('SELEKT 1')\nexcept longshore.ProgrammingError:\n    pass\n"
         "child = os.fork()\n"
         "found = longshore.sql('SELECT 2 AS x', return_type='arrow').to_pylist()\n"
         "assert found == [{'x': 2}]\n"
@@ -358,6 +359,8 @@ def test_a_fork_beside_queries(options: Any) -> None:
             except longshore.InterfaceError as error:
                 assert "forked" in str(error)
             del stream
+            # Nor may the interpreter end in it, for the same reason.
+            os._exit(0)
     """
     ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
     # What a child has inherited of DuckDB is told of as leaked when the child ends.

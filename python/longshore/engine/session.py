@@ -41,14 +41,24 @@ class Session:
                 self._alone(options)
             else:
                 self._connection = shared.connection()
-            self.statements: list[Any] = self._connection.extract_statements(text)
-            if self._own is None and not all(each.type.name in _HARMLESS for each in self.statements):
-                shared.release(self._connection)
-                self._alone(options)
-        if not self.statements:
+        try:
+            self.statements = self._parsed(text, options)
+        except BaseException:
             self.close()
+            raise
+
+    def _parsed(self, text: str, options: Options) -> list[Any]:
+        """Parse; what may change something gets an instance of its own."""
+        with translated(), undisturbed():
+            statements: list[Any] = self._connection.extract_statements(text)
+            if self._own is None and not all(each.type.name in _HARMLESS for each in statements):
+                before = self._connection
+                self._alone(options)
+                shared.release(before)
+        if not statements:
             message = "query holds no statement"
             raise ProgrammingError(message)
+        return statements
 
     def _alone(self, options: Options) -> None:
         self._own = Instance(options)
