@@ -1,9 +1,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Literal, Self, TypeAlias, final
 
 __all__ = [
     "SCHEMES",
     "Answers",
+    "Array",
     "Arrival",
     "Batch",
     "Column",
@@ -11,7 +12,6 @@ __all__ = [
     "Description",
     "Inquiry",
     "Knowledge",
-    "ObjectArray",
     "Objects",
     "Plan",
     "Pool",
@@ -25,9 +25,12 @@ __all__ = [
     "Table",
     "Target",
     "__version__",
+    "codes",
     "copy",
     "open_read",
     "open_result",
+    "search",
+    "taken",
     "texts",
     "write",
 ]
@@ -119,16 +122,28 @@ class Objects:
 
     def __new__(cls, values: Any, name: str, *, nan_is_null: bool, as_text: bool) -> Self: ...
     def __arrow_c_schema__(self) -> object: ...
-    def array(self, start: int, end: int) -> ObjectArray: ...
+    def array(self, start: int, end: int) -> Array: ...
 
-def texts(
-    values: Any, name: str, *, nan_is_null: bool, chunk: int, threads: int | None = None
-) -> list[ObjectArray] | None:
+def texts(values: Any, name: str, *, nan_is_null: bool, chunk: int, threads: int | None = None) -> list[Array] | None:
     """Give a column of texts and what is missing as views, in arrays of ``chunk`` rows; None for every other column."""
 
+def search(
+    table: object, piece: str, place: Literal["whole", "start", "end", "anywhere"], *, threads: int | None = None
+) -> Array | None:
+    """Tell for each row of a table's one column whether its text has ``piece`` in its place; None for no texts."""
+
+def taken(table: object, rows: object, *, piece: int, threads: int | None = None) -> list[Array] | None:
+    """Give rows of a table's one column as large_string, in arrays of ``piece``; None for no texts.
+
+    ``rows`` is a table of one column, of one chunk: ascending numbers from 0 on, uint64.
+    """
+
+def codes(table: object, *, most: int, threads: int | None = None) -> list[Array] | None:
+    """Give a table's one column as dictionaries of ``most`` texts at most, one a chunk; None where there are more."""
+
 @final
-class ObjectArray:
-    """Some rows of a column of objects, under the Arrow PyCapsule interface."""
+class Array:
+    """An array under the Arrow PyCapsule interface."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __len__(self) -> int: ...

@@ -78,8 +78,8 @@ class Mysqld(Server, MySQLEndpoint):
         start = self._write(self.home / "start.sql", "CREATE DATABASE IF NOT EXISTS test CHARACTER SET utf8mb4;\n")
         settings = {**dict(self._settings()), **self._own_settings(), **self.config}
         if not self.data.exists():
-            # Neither logs nor plugins while the system's tables are made, nor what all servers of a user share: one that
-            # starts removes every temporary table in its directory, whoever made it.
+            # Neither logs nor plugins while the system's tables are made, nor what all servers of a user share: one
+            # that starts removes every temporary table in its directory, whoever made it.
             settings_of_making = ("skip-log-bin", "innodb-flush-log-at-trx-commit=0", "innodb-use-native-aio=0")
             self._write(self._options, "\n".join(["[mysqld]", *settings_of_making, f"tmpdir={self.home}", ""]))
             self._initialize()

@@ -1,20 +1,22 @@
 """Columns that a query cannot read are left out, and no others."""
 
 import itertools
+import json
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from longshore.engine.mentions import Kept, mentions
+from longshore.engine.mentions import mentions
+from longshore.engine.syntax import Kept
 from tests.sql.rows import rows
 
 
 def _mentions(query: str) -> frozenset[str] | None:
     with duckdb.connect() as connection:
         found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
-    return mentions(found[0][0])
+    return mentions(json.loads(found[0][0]))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_what_a_text_mentions_is_found_once() -> None:
             asked.append(text)
             return '{"error": false, "column_names": ["' + text + '"]}'
 
-        return list(kept.of(text, serialized) or ())
+        return list(kept.of(text, serialized).columns or ())
 
     assert [of("a"), of("b"), of("a")] == [["a"], ["b"], ["a"]]
     assert asked == ["a", "b"]

@@ -1,8 +1,10 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
+mod array;
 mod block;
 mod borrowed;
 mod error;
+mod given;
 mod guest;
 mod incoming;
 mod objects;
@@ -34,6 +36,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
     module.add_function(wrap_pyfunction!(objects::texts, module)?)?;
+    module.add_function(wrap_pyfunction!(given::search, module)?)?;
+    module.add_function(wrap_pyfunction!(given::taken, module)?)?;
+    module.add_function(wrap_pyfunction!(given::codes, module)?)?;
     module.add_class::<read::Reading>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<borrowed::PySqliteConnection>()?;
@@ -46,7 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Schema>()?;
     module.add_class::<longshore_frames::Column>()?;
     module.add_class::<objects::PyObjects>()?;
-    module.add_class::<objects::ObjectArray>()?;
+    module.add_class::<array::PyArray>()?;
     module.add_class::<port::Port>()?;
     module.add_class::<rows::Plan>()?;
     module.add_class::<taker::PyDescription>()?;

@@ -4,60 +4,30 @@ Types of Python objects are found by looking at every row, before the query is b
 mention need not be looked at.
 """
 
-import json
 import re
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from longshore.engine.nodes import BY_TEXT, nodes
 from longshore.frames.selected import folded
 
-__all__ = ["Kept", "mentions"]
+__all__ = ["mentions"]
 
 #: Nodes that read columns which they do not name.
 _OPEN = {"STAR", "POSITIONAL_REFERENCE", "SHOW_REF", "PIVOT", "NATURAL"}
-
-#: Functions that take a query, or a table's name, as text.
-_BY_TEXT = {"query", "query_table"}
 
 
 _NUMBERED = re.compile(r"[_:]\d+$")
 
 
-#: Texts that are kept, and the letters of the longest.
-_MOST = 64
-_LONGEST = 4096
-
-
-class Kept:
-    """What the last texts mention, which follows from the text alone: to take one apart costs most of a millisecond."""
-
-    def __init__(self) -> None:
-        """Keep none yet."""
-        self._lock = threading.Lock()
-        self._known: dict[str, frozenset[str] | None] = {}
-
-    def of(self, text: str, serialized: Callable[[], str]) -> frozenset[str] | None:
-        """Give the mentions of a statement, whose syntax ``serialized`` gives where it is not kept."""
-        with self._lock:
-            if text in self._known:
-                return self._known[text]
-        found = mentions(serialized())
-        if len(text) <= _LONGEST:
-            with self._lock:
-                if len(self._known) >= _MOST:
-                    del self._known[next(iter(self._known))]
-                self._known[text] = found
-        return found
-
-
-def mentions(serialized: str) -> frozenset[str] | None:
+def mentions(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozenset[str] | None:
     """Give the folded names in a statement of ``json_serialize_sql``; None where it may read every column.
 
-    >>> mentions('{"error": true}') is None
+    ``without`` are the identities of nodes that are not looked at.
+
+    >>> mentions({"error": True}) is None
     True
     """
-    tree = json.loads(serialized)
     if tree["error"]:
         return None
     stars = _inner_stars(tree)
@@ -65,7 +35,7 @@ def mentions(serialized: str) -> frozenset[str] | None:
     rows: set[str] = set()
     qualifiers = {folded(star["relation_name"]) for star in stars.values()} - {""}
     tables: set[str] = set()
-    for node in _nodes(tree):
+    for node in nodes(tree, without):
         if id(node) in stars:
             continue
         if _is_open(node):
@@ -90,7 +60,7 @@ def mentions(serialized: str) -> frozenset[str] | None:
 def _inner_stars(tree: object) -> dict[int, Mapping[str, Any]]:
     """Give the stars of queries whose columns others ask for by name: what nobody asks for need not be there."""
     found = {}
-    for node in _nodes(tree):
+    for node in nodes(tree):
         inner = _inner_query(node)
         # DISTINCT is a modifier, and so is ORDER BY ALL.
         if inner is None or inner.get("type") != "SELECT_NODE" or any(map(_looks_at_all, inner["modifiers"])):
@@ -123,16 +93,4 @@ def _is_open(node: Mapping[str, Any]) -> bool:
     if any(isinstance(kind, str) and kind in _OPEN for kind in kinds):
         return True
     # Names of a table's columns from the first on.
-    return node.get("function_name") in _BY_TEXT or bool(node.get("column_name_alias"))
-
-
-def _nodes(tree: object) -> Iterator[Mapping[str, Any]]:
-    """Give every object of the tree, without recursion: a query may be deep."""
-    pending = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, dict):
-            yield node
-            pending.extend(node.values())
-        elif isinstance(node, list):
-            pending.extend(node)
+    return node.get("function_name") in BY_TEXT or bool(node.get("column_name_alias"))

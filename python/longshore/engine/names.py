@@ -11,10 +11,13 @@ from typing import Any
 
 from longshore.engine.failures import Failure
 from longshore.engine.files import arrow_files
-from longshore.engine.mentions import Kept
+from longshore.engine.parameters import Params, by_name
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
+from longshore.engine.syntax import Kept, Syntax
 from longshore.errors import InterfaceError, ProgrammingError
+from longshore.frames.chosen import chosen, is_long
+from longshore.frames.codes import coded
 from longshore.frames.scanned import column_names, scanned
 from longshore.frames.selected import folded
 from longshore.options import Options
@@ -30,7 +33,9 @@ _OWN = ("params", "return_type", "dtype_backend", "attach", "explain", "options"
 class Names:
     """Registers variables as tables, by and by as the binder misses them."""
 
-    def __init__(self, session: Session, scope: Scope, text: str, options: Options, failure: Failure) -> None:
+    def __init__(
+        self, session: Session, scope: Scope, text: str, params: Params, *, options: Options, failure: Failure
+    ) -> None:
         """Keep where to look, where to register, and where a reader's failure is noted."""
         self._session = session
         self._scope = scope
@@ -38,8 +43,8 @@ class Names:
         self._options = options
         self._failure = failure
         self._values: list[object] = []
-        self._mentions: frozenset[str] | None = None
-        self._is_taken_apart = False
+        self._params = by_name(params)
+        self._syntax: Syntax | None = None
 
     def keywords(self, tables: Mapping[str, Any]) -> None:
         """Register what the caller gave by name, before the engine can find a table of its own for it.
@@ -81,15 +86,25 @@ class Names:
 
     def _register(self, name: str, value: object) -> None:
         self._values.append(value)
-        data = scanned(value, name, self._wanted, self._options, self._failure.note)
-        self._session.register(name, data)
+        self._session.register(name, self._scanned(name, value))
 
-    def _wanted(self) -> frozenset[str] | None:
-        # A table is registered once for all statements: what one reads of it says nothing of the next.
-        if not self._is_taken_apart and len(self._session.statements) == 1:
-            self._mentions = _KEPT.of(self._session.statements[0].query, self._session.serialized)
-        self._is_taken_apart = True
-        return self._mentions
+    def _scanned(self, name: str, value: object) -> Any:
+        note = self._failure.note
+        if not is_long(value):
+            return scanned(value, name, lambda: self._taken_apart().columns, self._options, note)
+        use = self._taken_apart().use(name, self._params)
+        left = chosen(value, use, name, self._options)
+        self._session.leave_out(left.spans)
+        data = scanned(left.data, name, lambda: left.columns, self._options, note)
+        return coded(data, use.keys, self._options.threads)
+
+    def _taken_apart(self) -> Syntax:
+        if self._syntax is None:
+            # A table is registered once for all statements: what one reads of it says nothing of the next.
+            is_one = len(self._session.statements) == 1
+            text = self._session.statements[0].query
+            self._syntax = _KEPT.of(text, self._session.serialized) if is_one else Syntax({"error": True}, "")
+        return self._syntax
 
     def _refuse_another(self, name: str) -> None:
         words = set(re.findall(r"\w+", self._text))

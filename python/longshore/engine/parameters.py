@@ -13,7 +13,7 @@ from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.selected import are_clear
 from longshore.parameters import bound
 
-__all__ = ["for_statement", "given", "with_dollars"]
+__all__ = ["Params", "by_name", "for_statement", "given", "with_dollars"]
 
 #: What a colon can stand in that is no parameter's, and a parameter's own colon: not after a name, a literal or a
 #: bracket, where it is a slice's or a struct's, nor beside another one, where it is a cast's.
@@ -53,6 +53,15 @@ def with_dollars(query: str, params: Params) -> str:
         return f"${found[2]}" if found[2] in params else found[0]
 
     return _COLONS.sub(dollar, query)
+
+
+def by_name(params: Params) -> dict[str, Any]:
+    """Give the values by the names that the engine has for them: those of a list are numbered from 1 on.
+
+    >>> by_name(["a", "b"])
+    {'1': 'a', '2': 'b'}
+    """
+    return params if isinstance(params, dict) else {str(at): value for at, value in enumerate(params or (), 1)}
 
 
 def for_statement(params: Params, at: int, named: Sequence[AbstractSet[str]]) -> Params:

@@ -85,7 +85,7 @@ def _local(
     """Have the engine run a query, beside what attached databases send."""
     session = Session(text, way["options"])
     remote = remote or _Alone()
-    names = Names(session, scope, text, way["options"], remote.failure)
+    names = Names(session, scope, text, params, options=way["options"], failure=remote.failure)
     try:
         with _ending(session, names):
             for name, rows in remote.tables():
@@ -170,12 +170,9 @@ def _delivered(result: Any, session: Session, way: Mapping[str, Any], remote: "A
 
 def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:
     """Run all statements, and give the relation of the last, or its plan; None where it has no rows."""
-    *before, last = session.statements
     parameters = [each.named_parameters for each in session.statements]
-    for at, statement in enumerate(before):
-        session.execute(statement, for_statement(params, at, parameters), names.table)
-    values = for_statement(params, len(before), parameters)
-    if not explain:
-        return session.execute(last, values, names.table)
-    plan = session.execute(f"EXPLAIN {last.query}", values, names.table)
-    return "\n".join(text for _, text in plan.fetchall())
+    last = len(parameters) - 1
+    for at in range(last):
+        session.execute(at, for_statement(params, at, parameters), names.table)
+    result = session.execute(last, for_statement(params, last, parameters), names.table, explain=explain)
+    return "\n".join(text for _, text in result.fetchall()) if explain else result

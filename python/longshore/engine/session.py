@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from longshore.engine.duckdb import Instance, abandon, duckdb, shared
 from longshore.engine.failures import is_ruined, missing_table, translated
 from longshore.engine.waiting import awaited, begun, interruptible, undisturbed
 from longshore.errors import ProgrammingError
+from longshore.frames.use import Span
 from longshore.options import Options
 
 if TYPE_CHECKING:
@@ -75,6 +76,15 @@ class Session:
             self._connection.register(name, data)
         self._tables[name] = data
 
+    def leave_out(self, spans: Collection[Span]) -> None:
+        """Have the one statement without these predicates, whose place keeps its length."""
+        text = self.statements[0].query.encode()
+        for start, end in spans:
+            text = text[:start] + b"TRUE".ljust(end - start) + text[end:]
+        if spans:
+            with translated(), undisturbed():
+                self.statements = self._connection.extract_statements(text.decode())
+
     def serialized(self) -> str:
         """Give the syntax of the one statement as JSON, or JSON that says why there is none."""
         with translated(), undisturbed():
@@ -82,8 +92,8 @@ class Session:
             ((text,),) = found.fetchall()
         return str(text)
 
-    def execute(self, statement: Any, params: Any, table: Callable[[str], None]) -> Any:
-        """Bind a statement and give its relation, which runs when its rows are asked for.
+    def execute(self, at: int, params: Any, table: Callable[[str], None], *, explain: bool = False) -> Any:
+        """Bind one of the statements and give its relation, or its plan's, which runs when its rows are asked for.
 
         ``table`` is called with each unqualified name that DuckDB has no table for; it registers one, or raises.
         None is what comes of a statement without rows.
@@ -92,7 +102,9 @@ class Session:
         while True:
             with translated():
                 try:
-                    return self._bound(statement, params)
+                    # A table that is registered may leave less to be asked.
+                    statement = self.statements[at]
+                    return self._bound(f"EXPLAIN {statement.query}" if explain else statement, params)
                 except duckdb.Error as error:
                     if self._own is None and is_ruined(error):
                         self._renew()

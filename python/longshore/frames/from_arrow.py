@@ -8,7 +8,10 @@ import numpy as np
 
 from longshore.errors import DataError, InterfaceError
 from longshore.frames.libraries import missing
-from longshore.frames.selected import Wanted, are_clear, folded, selected
+from longshore.frames.rows import Rows, together
+from longshore.frames.selected import are_clear, folded, selected
+from longshore.frames.use import Wanted
+from longshore.options import Options
 from longshore.schema import column_name
 
 try:
@@ -37,10 +40,28 @@ def table(data: Any, name: str, wanted: Wanted) -> Any:
         data = pa.Table.from_batches([data])
     from longshore.frames.within import is_loose
 
-    names = [column_name(each) for each in data.column_names]
     is_safe = _is_plain(data.schema) and not any(map(is_loose, data.schema.types))
-    places = selected(names, None if is_safe else wanted(), name)
+    places = selected(names(data), None if is_safe else wanted(), name)
     return of_columns([data.schema.field(at) for at in places], [data.column(at) for at in places], data, name)
+
+
+def names(data: Any) -> list[str]:
+    """Give the columns' names; raises ``InterfaceError`` for one that is none."""
+    return [column_name(each) for each in data.column_names]
+
+
+def values(data: Any, at: int) -> Any:
+    """Give a column of a Table as it lies in memory."""
+    return data.column(at)
+
+
+def taken(data: Any, places: Sequence[int], rows: Rows, options: Options) -> Any:
+    """Give some rows of some columns of a Table."""
+    del options
+    fields = [data.schema.field(at) for at in places]
+    arrays = together(rows.of_arrow, [data.column(at) for at in places], rows.threads)
+    kinds = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(kinds))
 
 
 def of_columns(fields: Sequence[Any], columns: Sequence[Any], rows: Any, name: str) -> Any:

@@ -8,7 +8,8 @@ import numpy as np
 from longshore.errors import InterfaceError
 from longshore.frames.libraries import missing
 from longshore.frames.objects import masked
-from longshore.frames.selected import Wanted, selected
+from longshore.frames.selected import selected
+from longshore.frames.use import Wanted
 from longshore.options import Options
 from longshore.schema import column_name
 

@@ -1,13 +1,16 @@
 """pandas: DataFrames as Arrow record batches, a slice of rows at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from longshore.frames.libraries import missing
 from longshore.frames.objects import Column, texts
-from longshore.frames.selected import Wanted, are_clear, selected
+from longshore.frames.rows import Rows, together
+from longshore.frames.selected import are_clear, selected
+from longshore.frames.use import Wanted
 from longshore.options import Options
 from longshore.schema import column_name
 
@@ -41,11 +44,52 @@ def table(frame: pd.DataFrame, name: str, wanted: Wanted, options: Options) -> A
     """Give the columns that a query reads, at once; raises as ``batches`` does, for those only."""
     from longshore.frames.from_arrow import of_columns
 
-    names = [column_name(label) for label in frame.columns]
-    is_plain = _is_plain(frame) and are_clear(names)
-    places = selected(names, None if is_plain else wanted(), name)
-    columns = [_whole(names[at], _dense(frame.iloc[:, at]), options) for at in places]
+    labels = names(frame)
+    is_plain = _is_plain(frame) and are_clear(labels)
+    places = selected(labels, None if is_plain else wanted(), name)
+    columns = [_whole(labels[at], _dense(frame.iloc[:, at]), options) for at in places]
     return of_columns([field for field, _ in columns], [array for _, array in columns], frame, name)
+
+
+def names(frame: pd.DataFrame) -> list[str]:
+    """Give the columns' names; raises ``InterfaceError`` for one that is none."""
+    return [column_name(label) for label in frame.columns]
+
+
+def values(frame: pd.DataFrame, at: int) -> Any:
+    """Give a column as it lies in memory: a NumPy array, or a ChunkedArray of Arrow's; None for all else."""
+    column = frame.iloc[:, at]
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else _arrow(column)
+
+
+def _arrow(column: "pd.Series[Any]") -> Any:
+    if not isinstance(column.dtype, pd.ArrowDtype) and not _is_arrow_text(column.dtype):
+        return None
+    made = pa.array(column.array)
+    return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+
+
+def taken(frame: pd.DataFrame, places: Sequence[int], rows: Rows, options: Options) -> Any:
+    """Give some rows of some columns as a pyarrow Table; None where the type of a column depends on all rows."""
+    labels = names(frame)
+    columns = {labels[at]: frame.iloc[:, at] for at in places}
+    if any(column.dtype == object or isinstance(column.dtype, pd.SparseDtype) for column in columns.values()):
+        return None
+    made = together(lambda item: _taken(*item, rows, options), list(columns.items()), rows.threads)
+    return pa.Table.from_arrays([array for _, array in made], schema=pa.schema([field for field, _ in made]))
+
+
+def _taken(name: str, column: "pd.Series[Any]", rows: Rows, options: Options) -> tuple[Any, Any]:
+    if (kept := _arrow(column)) is not None:
+        array = rows.of_arrow(kept)
+        return pa.field(name, array.type), array
+    is_numpy = isinstance(column.dtype, np.dtype)
+    some = rows.of_numpy(column.to_numpy()) if is_numpy else column.array.take(rows.numbers)
+    return _whole(name, pd.Series(some, copy=False), options)
+
+
+def _is_arrow_text(kind: Any) -> bool:
+    return isinstance(kind, pd.StringDtype) and kind.storage.startswith("pyarrow")
 
 
 def _whole(name: str, values: "pd.Series[Any]", options: Options) -> tuple[Any, Any]:
@@ -63,7 +107,7 @@ def _is_plain(frame: pd.DataFrame) -> bool:
 def _is_harmless(kind: Any) -> bool:
     """Whether Arrow has every value of a dtype: it has no wider floats than C's double, and no text of surrogates."""
     if isinstance(kind, pd.StringDtype):
-        return kind.storage.startswith("pyarrow")
+        return _is_arrow_text(kind)
     inner = kind.subtype if isinstance(kind, pd.SparseDtype) else kind
     return getattr(inner, "kind", "O") in "biuf" and getattr(inner, "itemsize", 0) <= _WIDEST
 

@@ -1,12 +1,15 @@
 """polars: eager frames as they are, lazy ones collected piece by piece where polars can."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
 from longshore.errors import DataError, OperationalError
-from longshore.frames.selected import Wanted, selected
+from longshore.frames.rows import Rows
+from longshore.frames.selected import selected
+from longshore.frames.use import Wanted
+from longshore.options import Options
 from longshore.schema import column_name
 
 #: What polars hands over as something else than it is: an object as its address, the others under a name of its own.
@@ -46,6 +49,28 @@ def table(data: pl.DataFrame | pl.LazyFrame, name: str, wanted: Wanted) -> objec
         return of_columns([], [], range(frame.item()), name)
     made = _fit(frame).to_arrow()
     return of_columns(list(made.schema), made.columns, frame, name)
+
+
+def names(data: pl.DataFrame) -> list[str]:
+    """Give the columns' names; raises ``InterfaceError`` for one that is none."""
+    return [column_name(each) for each in data.columns]
+
+
+def values(data: pl.DataFrame, at: int) -> object:
+    """Give a column of numbers, days, moments or texts as it lies in memory; None for all else."""
+    column = data.to_series(at)
+    if not (column.dtype.is_numeric() or column.dtype in (pl.Date, pl.Datetime, pl.String)):
+        return None
+    import pyarrow as pa
+
+    return pa.chunked_array([column.to_arrow(compat_level=pl.CompatLevel.newest())])
+
+
+def taken(data: pl.DataFrame, places: Sequence[int], rows: Rows, options: Options) -> pl.DataFrame:
+    """Give some rows of some columns."""
+    del options
+    made: pl.DataFrame = data.select(pl.nth(places))[rows.numbers]
+    return made
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from longshore.errors import InterfaceError
-from longshore.frames.selected import Wanted
+from longshore.frames.use import Wanted
 from longshore.options import Options
 
 _KINDS = (
@@ -26,7 +26,7 @@ _FRAMES = (
 
 def is_frame(value: object) -> bool:
     """Whether a value is a dataframe of a known library, and no dict or list that may be anything."""
-    return any(_is(value, module, name) for module, name in _FRAMES)
+    return any(is_of(value, module, name) for module, name in _FRAMES)
 
 
 def scanned(data: Any, name: str, wanted: Wanted, options: Options, failed: Callable[[BaseException], None]) -> Any:
@@ -36,15 +36,15 @@ def scanned(data: Any, name: str, wanted: Wanted, options: Options, failed: Call
     a reader while the engine reads it. Raises ``InterfaceError`` for what is no table, and ``DataError`` for a column
     that cannot be had exactly.
     """
-    if _is(data, "pandas", "DataFrame"):
+    if is_of(data, "pandas", "DataFrame"):
         from longshore.frames import from_pandas
 
         return from_pandas.table(data, name, wanted, options)
-    if _is(data, "polars", "DataFrame") or _is(data, "polars", "LazyFrame"):
+    if is_of(data, "polars", "DataFrame") or is_of(data, "polars", "LazyFrame"):
         from longshore.frames import from_polars
 
         return from_polars.table(data, name, wanted)
-    if _is(data, "numpy", "ndarray") or isinstance(data, Mapping):
+    if is_of(data, "numpy", "ndarray") or isinstance(data, Mapping):
         from longshore.frames import from_numpy
 
         return from_numpy.scanned(data, name, wanted, options)
@@ -59,7 +59,7 @@ def column_names(data: Any) -> list[str]:
     """Give the names of a table's columns, for a hint; none where that would cost more."""
     if isinstance(data, Mapping):
         return [str(key) for key in data]
-    if is_frame(data) and not _is(data, "polars", "LazyFrame"):
+    if is_frame(data) and not is_of(data, "polars", "LazyFrame"):
         names = getattr(getattr(data, "schema", data), "names", getattr(data, "columns", ()))
         return [str(name) for name in (names() if callable(names) else names)]
     return []
@@ -67,7 +67,7 @@ def column_names(data: Any) -> list[str]:
 
 def _arrow(data: Any, name: str, wanted: Wanted, failed: Callable[[BaseException], None]) -> Any:
     if not (
-        _is(data, "pyarrow.dataset", "Dataset")
+        is_of(data, "pyarrow.dataset", "Dataset")
         or hasattr(data, "__arrow_c_stream__")
         or hasattr(data, "__arrow_c_array__")
     ):
@@ -75,9 +75,9 @@ def _arrow(data: Any, name: str, wanted: Wanted, failed: Callable[[BaseException
         raise InterfaceError(message)
     from longshore.frames import from_arrow
 
-    if _is(data, "pyarrow", "Table") or _is(data, "pyarrow", "RecordBatch"):
+    if is_of(data, "pyarrow", "Table") or is_of(data, "pyarrow", "RecordBatch"):
         return from_arrow.table(data, name, wanted)
-    if _is(data, "pyarrow.dataset", "Dataset"):
+    if is_of(data, "pyarrow.dataset", "Dataset"):
         return from_arrow.dataset(data, name, wanted)
     # What knows its length lies in memory, and may be read as often as the query asks.
     if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__"):
@@ -85,6 +85,7 @@ def _arrow(data: Any, name: str, wanted: Wanted, failed: Callable[[BaseException
     return from_arrow.table(from_arrow.whole(data, name), name, wanted)
 
 
-def _is(data: object, module: str, name: str) -> bool:
+def is_of(data: object, module: str, name: str) -> bool:
+    """Whether it is an instance of a class of a library, which is not imported for that."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(data, getattr(loaded, name))

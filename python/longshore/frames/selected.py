@@ -1,12 +1,9 @@
 """Which columns of a table a query reads, by their names as SQL tells them apart."""
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from longshore.errors import InterfaceError
-
-#: Gives the folded names that a query mentions, or None where it may read every column.
-Wanted = Callable[[], frozenset[str] | None]
 
 _FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 

@@ -5,9 +5,7 @@ mod round;
 mod rows;
 mod views;
 
-use std::num::NonZero;
 use std::ops::Range;
-use std::thread::available_parallelism;
 
 use arrow_array::ArrayRef;
 use longshore_core::Result;
@@ -44,7 +42,6 @@ pub fn texts(
     let slots = Slots::of(values)?;
     let Some(layout) = Layout::of(values.py()) else { return Ok(None) };
     let column = Column { slots, layout, choices, missing: vec![values.py().None().into_bound(values.py())] };
-    let threads = threads.or_else(|| available_parallelism().ok().map(NonZero::get)).unwrap_or(1);
     column.arrays(chunk.max(1), threads).map_err(|fault| fault.into_error(name))
 }
 
@@ -67,7 +64,7 @@ enum Next {
 }
 
 impl<'py> Column<'py> {
-    fn arrays(mut self, chunk: usize, threads: usize) -> Result<Option<Vec<ArrayRef>>, Fault> {
+    fn arrays(mut self, chunk: usize, threads: Option<usize>) -> Result<Option<Vec<ArrayRef>>, Fault> {
         let py = self.slots.py();
         let mut reader = Reader::new(py);
         let length = self.slots.len();

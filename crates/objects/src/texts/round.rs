@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+
+use longshore_core::turns;
 
 use super::rows::{Odd, Rows};
 use super::views::Views;
@@ -12,27 +12,16 @@ use super::views::Views;
 const BYTES: usize = 1 << 28;
 
 /// Makes some of `chunks` from the first on, one at least, by so many threads. This one has the interpreter's lock meanwhile.
-pub(super) fn made(rows: Rows<'_>, chunks: &[Range<usize>], threads: usize) -> Vec<Result<Views, Odd>> {
-    let next = AtomicUsize::new(0);
+pub(super) fn made(
+    rows: Rows<'_>,
+    chunks: &[Range<usize>],
+    threads: Option<usize>,
+) -> Vec<Result<Views, Odd>> {
     let bytes = AtomicUsize::new(0);
-    let made = Mutex::new(Vec::with_capacity(chunks.len()));
-    let work = || {
-        while bytes.load(Ordering::Relaxed) < BYTES {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(chunk) = chunks.get(number) else { break };
-            let views = rows.views(chunk.clone());
-            bytes.fetch_add(views.as_ref().map_or(0, Views::size), Ordering::Relaxed);
-            made.lock().unwrap_or_else(PoisonError::into_inner).push((number, views));
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 1..threads.min(chunks.len()) {
-            // Without it the others do its part.
-            let _ = thread::Builder::new().name("longshore-texts".into()).spawn_scoped(scope, work);
-        }
-        work();
-    });
-    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.sort_unstable_by_key(|(number, _)| *number);
-    made.into_iter().map(|(_, views)| views).collect()
+    let goes_on = || bytes.load(Ordering::Relaxed) < BYTES;
+    turns(chunks.len(), threads, goes_on, |number| {
+        let views = rows.views(chunks[number].clone());
+        bytes.fetch_add(views.as_ref().map_or(0, Views::size), Ordering::Relaxed);
+        views
+    })
 }

@@ -1,0 +1,401 @@
+"""Rows that a query's predicates leave out do not enter the engine, and the answer is the same."""
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import longshore
+from longshore.engine.session import Session
+from longshore.frames import chosen, codes, selection
+
+ROWS = 4_000
+WORDS = ["tug", "crane 7", "", "rope", "a text that is longer than a view", "tug 17", "größe", "x_y", "100%", None]
+
+
+def _table() -> pa.Table:
+    """Columns of each kind, with what is odd in them; several chunks."""
+    random = np.random.default_rng(5)
+    i = np.arange(ROWS) - 100
+    i[0], i[-1] = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    f = random.integers(-400, 400, ROWS) / 100
+    f[:8] = [np.nan, np.inf, -np.inf, -0.0, 0.99, np.nextafter(0.99, 1), 5e-324, 1.7e308]
+    moments = np.datetime64("2025-01-01", "us") + random.integers(0, 365 * 86_400 * 10**6, ROWS).astype("m8[us]")
+    moments[:3] = [np.datetime64("2025-06-01"), np.datetime64("2025-06-01T00:00:00.000001"), np.datetime64("NaT")]
+    data = {
+        "i": i,
+        "s": random.integers(-300, 300, ROWS).astype(np.int16),
+        "u": random.integers(0, 50, ROWS).astype(np.uint64) + np.uint64(2**64 - 100),
+        "n": pa.array([None if at % 7 == 0 else int(at % 40) for at in range(ROWS)], pa.int32()),
+        "f": pa.array(f),
+        "g": pa.array(np.where(f > 1e300, np.inf, f).astype(np.float32)),
+        "t": pa.array([WORDS[at] for at in random.integers(0, len(WORDS), ROWS)], pa.large_string()),
+        "d": pa.array(moments),
+        "day": pa.array(moments.astype("M8[D]")),
+        "b": random.random(ROWS) < 0.5,
+    }
+    whole = pa.table(data)
+    return pa.concat_tables([whole.slice(0, 1), whole.slice(1, 1500), whole.slice(1501)])
+
+
+TABLE = _table()
+FRAMES: dict[str, Callable[[], Any]] = {
+    "pyarrow": lambda: TABLE,
+    "views": lambda: TABLE.cast(pa.schema([_with_view(field) for field in TABLE.schema])),
+    "pandas": lambda: TABLE.to_pandas(types_mapper={pa.large_string(): pd.StringDtype("pyarrow")}.get),
+    "pandas, by Arrow": lambda: TABLE.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda: pl.from_arrow(TABLE),
+}
+
+
+def _with_view(field: Any) -> Any:
+    return field.with_type(pa.string_view()) if field.type == pa.large_string() else field
+
+
+@pytest.fixture
+def entered(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Have short frames taken for long ones, and give the tables that enter the engine."""
+    for module in (chosen, codes):
+        monkeypatch.setattr(module, "MANY", 0)
+    monkeypatch.setattr(selection, "_OF_NUMBERS", 1)
+    monkeypatch.setattr(selection, "_OF_TEXTS", 1)
+    monkeypatch.setattr(selection, "_PART", 512)
+    return _watched(monkeypatch)
+
+
+def _watched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    tables: list[Any] = []
+    register = Session.register
+
+    def watched(self: Session, name: str, data: Any) -> None:
+        tables.append(data)
+        register(self, name, data)
+
+    monkeypatch.setattr(Session, "register", watched)
+    return tables
+
+
+def _without(monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any]) -> Any:
+    """Run with every frame taken for a short one."""
+    with monkeypatch.context() as context:
+        for module in (chosen, codes):
+            context.setattr(module, "MANY", ROWS + 1)
+        return run()
+
+
+def _arrow(query: str, **arguments: Any) -> Any:
+    return longshore.sql(query, return_type="arrow", **arguments)
+
+
+#: What is told by its own, exactly the rows that are left enter; so it is with integers and with texts.
+EXACT = [
+    "i = 17",
+    "17 = i",
+    "i > 3000",
+    "3000 < i",
+    "i >= 3000 AND s < 0",
+    "i BETWEEN 10 AND 20",
+    "i <= -9_0",
+    "i = 9223372036854775807",
+    "i < -9223372036854775807",
+    "s > 299",
+    "u = 18446744073709551520",
+    "u < 18446744073709551517",
+    "t LIKE '%tug%'",
+    "t LIKE 'tug%'",
+    "t LIKE '%17'",
+    "t LIKE 'tug'",
+    "t = 'tug'",
+    "t = ''",
+    "T like '%ö%'",
+    "frame.t LIKE '%longer%' AND i > 5",
+    "t LIKE '%e%' AND t LIKE '%r%' AND (i > 9 AND s > 0)",
+    "t LIKE '%nowhere%'",
+]
+
+#: Others are compared once more by the engine.
+NEAR = [
+    "f > 0.99",
+    "f >= 0.99",
+    "f = 0.99",
+    "f = 5e-324",
+    "f < -3.9e0",
+    "f > 1e307",
+    "f = 3",
+    "f BETWEEN 1 AND 1.5",
+    "g > 0.99",
+    "g = 0.99",
+    "g <= -3.99",
+    "n = 5",
+    "n > 35",
+    "d >= '2025-06-01'",
+    "d >= DATE '2025-06-01' AND d < DATE '2025-06-02'",
+    "d = TIMESTAMP '2025-06-01 00:00:00.000001'",
+    "d < '2025-01-02 03:04:05.5'",
+    "day = DATE '2025-06-01'",
+    "day > DATE '2025-12-01'",
+    "f > 3 AND t = 'tug'",
+]
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("where", [*EXACT, *NEAR])
+def test_the_answer_is_the_same(where: str, kind: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = FRAMES[kind]()
+    for select in ("*", "count(*) AS n", "i, f", "t, count(*) AS n, max(d) AS d", "DISTINCT t"):
+        end = "GROUP BY t ORDER BY t" if "max" in select else "ORDER BY t" if "DISTINCT" in select else ""
+        query = f"SELECT {select} FROM frame WHERE {where} {end}"
+        expected = _without(monkeypatch, partial(_arrow, query, frame=frame))
+        entered.clear()
+        found = _arrow(query, frame=frame)
+        assert found.schema == expected.schema
+        assert repr(found.to_pylist()) == repr(expected.to_pylist())
+    left = _arrow(f"SELECT count(*) AS n FROM frame WHERE {where}", frame=frame)["n"][0].as_py()
+    if where in EXACT:
+        assert len(entered[-1]) == left
+    elif kind != "pandas" or "day" not in where:
+        # Days are objects in pandas.
+        assert left <= len(entered[-1]) < ROWS
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT count(*) AS n FROM frame WHERE t LIKE '%tug%'", ["(no column is read)"]),
+        ("SELECT sum(i) AS n FROM frame f WHERE f.t = 'tug'", ["i"]),
+        ("SELECT max(t) AS n FROM frame WHERE t = 'tug'", ["t"]),
+        ("SELECT sum(s) AS n FROM (SELECT * FROM frame WHERE t LIKE '%u%' AND s > 0)", ["s"]),
+        # Those that stay in the query keep their columns.
+        ("SELECT count(*) AS n FROM frame WHERE t LIKE '%tug%' AND t <> 'tug'", ["t"]),
+        ("SELECT count(*) AS n FROM frame WHERE t /* = */ LIKE '%tug%'", ["t"]),
+        ("SELECT count(*) AS n FROM frame WHERE 'tug' = t", ["t"]),
+        ("SELECT count(*) AS n FROM frame WHERE t LIKE '%tug%' AND i::VARCHAR LIKE '9%'", ["i"]),
+    ],
+)
+def test_a_column_that_is_looked_at_here_does_not_enter(
+    query: str, columns: list[str], entered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _without(monkeypatch, partial(_arrow, query, frame=TABLE))
+    assert _arrow(query, frame=TABLE).to_pylist() == expected.to_pylist()
+    assert entered[-1].column_names == columns
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT i FROM frame WHERE i = 3 OR i = 5",
+        "SELECT i FROM frame WHERE NOT i < 3000",
+        "SELECT i FROM frame WHERE i + 0 = 3",
+        "SELECT i FROM frame WHERE i > 3.5",
+        "SELECT i FROM frame WHERE i = '3'",
+        "SELECT i FROM frame WHERE i < 99999999999999999999",
+        "SELECT i FROM frame WHERE f < 1e400",
+        "SELECT i FROM frame WHERE s = 99999",
+        "SELECT i FROM frame WHERE t NOT LIKE '%tug%'",
+        "SELECT i FROM frame WHERE t ILIKE '%TUG%'",
+        "SELECT i FROM frame WHERE t LIKE 'x_y'",
+        "SELECT i FROM frame WHERE t LIKE '%t%g%'",
+        "SELECT i FROM frame WHERE t LIKE '%'",
+        "SELECT i FROM frame WHERE t LIKE '100x%' ESCAPE 'x'",
+        "SELECT i FROM frame WHERE t > 'rope'",
+        "SELECT i FROM frame WHERE d = '2025-06-01 00:00:00+02'",
+        "SELECT i FROM frame WHERE d > '2025-6-1'",
+        "SELECT a.i FROM frame AS a JOIN (SELECT 17 AS i) AS b USING (i) WHERE a.i = 17",
+        "SELECT a FROM frame AS f(a) WHERE a > 3000",
+        "SELECT i FROM frame WHERE i = 17 UNION ALL SELECT i FROM frame WHERE i = 18",
+        "WITH frame AS (SELECT * FROM frame) SELECT i FROM frame WHERE i = 17",
+        "SELECT i FROM query_table('frame') WHERE i = 17",
+        "SELECT count(*) AS n FROM (SELECT 1 AS one) AS o, LATERAL (SELECT i FROM frame, o AS p WHERE i = 17)",
+    ],
+)
+def test_where_it_is_not_plain_all_rows_enter(query: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = _without(monkeypatch, partial(_outcome, query, TABLE))
+    entered.clear()
+    assert _outcome(query, TABLE) == expected
+    assert {len(each) for each in entered} == {ROWS}
+
+
+def _outcome(query: str, frame: Any) -> Any:
+    try:
+        return _arrow(query, frame=frame).to_pylist()
+    except longshore.Error as error:
+        return str(error)
+
+
+def test_a_sample_is_taken_of_all_rows(entered: list[Any]) -> None:
+    for query in (
+        "SELECT * FROM frame TABLESAMPLE reservoir(100 ROWS) WHERE i >= 0",
+        "SELECT * FROM frame WHERE i >= 0 USING SAMPLE 100 ROWS",
+    ):
+        _arrow(query, frame=TABLE)
+        assert len(entered[-1]) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("where", "params", "left"),
+    [
+        ("i = ?", [17], 1),
+        ("i = ?", [np.int64(17)], 1),
+        ("i BETWEEN :low AND :high", {"low": 10, "high": 12}, 3),
+        ("t = $1", ["tug"], None),
+        ("t LIKE ?", ["%tug%"], None),
+        ("f > ? AND i < ?", [3.5, 1000], None),
+        ("d >= ?", [dt.datetime(2025, 12, 1)], None),  # noqa: DTZ001  the column has no zone
+        ("i = ?", [None], ROWS),
+        ("i = ?", [True], ROWS),
+        ("i = ?", [Decimal(17)], ROWS),
+        ("f > ?", [float("nan")], ROWS),
+        ("f >= ?", [float("inf")], ROWS),
+        ("t LIKE ?", ["t_g"], ROWS),
+        # As a text, which is not how a literal would be compared.
+        ("d >= ?", ["2025-06-01T00:00:00"], ROWS),
+    ],
+)
+def test_parameters_are_constants(
+    where: str, params: Any, left: int | None, entered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = f"SELECT i, t, d FROM frame WHERE {where}"
+    for values in (params, params):
+        expected = _without(monkeypatch, partial(_arrow, query, frame=TABLE, params=values))
+        entered.clear()
+        assert _arrow(query, frame=TABLE, params=values).equals(expected)
+        assert len(entered[-1]) == left if left is not None else len(expected) <= len(entered[-1]) < ROWS
+    # The text is the same, and its predicates are not.
+    assert len(_arrow("SELECT i FROM frame WHERE i > ?", frame=TABLE, params=[3000])) == 899
+    assert len(_arrow("SELECT i FROM frame WHERE i > ?", frame=TABLE, params=[3100])) == 799
+
+
+def test_nan_is_the_greatest_number_where_it_is_one(entered: list[Any]) -> None:
+    frame = pd.DataFrame({"f": [1.0, float("nan"), 3.0, 2.0]})
+    query = "SELECT count(*) AS n FROM frame WHERE f > 2"
+    assert _arrow(query, frame=frame)["n"].to_pylist() == [1]
+    assert _arrow(query, frame=frame, options={"nan": "keep"})["n"].to_pylist() == [2]
+    assert _arrow(query, frame=pa.table({"f": frame["f"].to_numpy()}))["n"].to_pylist() == [2]
+    assert [len(each) for each in entered] == [3, 3, 3]
+
+
+def test_a_type_that_depends_on_all_rows_is_found_in_all(entered: list[Any]) -> None:
+    mixed = pd.DataFrame({"i": range(ROWS), "o": ["text", *range(1, ROWS)]}, dtype=object).astype({"i": "int64"})
+    with pytest.raises(longshore.DataError, match="row 1"):
+        longshore.sql("SELECT o FROM mixed WHERE i > 10", mixed=mixed)
+    assert longshore.sql("SELECT i FROM mixed WHERE i > 10", mixed=mixed)["i"].tolist() == list(range(11, ROWS))
+    assert len(entered[-1]) == ROWS - 11
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(pd.Categorical(["tug", "rope"] * 500)),
+        pd.Series(["tug", "rope"] * 500, dtype=pd.StringDtype("python")),
+        pd.Series(["tug", "rope"] * 500, dtype=object),
+        pd.Series(["tug", "rope"] * 500).astype(pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))),
+    ],
+)
+def test_texts_of_other_kinds_are_left_to_the_engine(column: Any, entered: list[Any]) -> None:
+    frame = pd.DataFrame({"t": column, "i": range(1000)})
+    found = longshore.sql("SELECT sum(i) AS n FROM frame WHERE t LIKE '%u%' AND i > 989", frame=frame)
+    assert found["n"].tolist() == [990 + 992 + 994 + 996 + 998]
+    assert "t" in entered[-1].column_names
+
+
+def test_columns_of_other_kinds_come_along(entered: list[Any]) -> None:
+    frame = pd.DataFrame(
+        {
+            "i": range(1000),
+            "nullable": pd.array([None if at % 3 else at for at in range(1000)], dtype="Int64"),
+            "zone": pd.date_range("2025-01-01", periods=1000, freq="h", tz="Europe/Rome"),
+            "kind": pd.Categorical([f"k{at % 5}" for at in range(1000)]),
+            "strided": np.arange(2000)[::2],
+            "flag": np.arange(1000) % 2 == 0,
+            "sparse": pd.arrays.SparseArray(np.arange(1000) % 4),
+            "listed": pd.Series([[at] for at in range(1000)], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+        }
+    )
+    query = "SELECT * EXCLUDE (sparse) FROM frame WHERE i BETWEEN 500 AND 502"
+    expected = frame.drop(columns="sparse")[500:503].reset_index(drop=True)
+    found = longshore.sql(query, frame=frame)
+    for name in ("strided", "flag"):
+        assert found[name].tolist() == expected[name].tolist()
+    assert found["nullable"].isna().tolist() == [True, False, True]
+    assert found["nullable"][1] == 501
+    assert found["zone"].tolist() == [each.tz_convert("UTC") for each in expected["zone"]]
+    assert found["kind"].tolist() == ["k0", "k1", "k2"]
+    assert [list(each) for each in found["listed"]] == [[500], [501], [502]]
+    # The sparse one is asked for by the star.
+    assert len(entered[-1]) == 1000
+    longshore.sql("SELECT i, zone, kind, listed FROM frame WHERE i BETWEEN 500 AND 502", frame=frame)
+    assert len(entered[-1]) == 3
+
+
+def test_texts_that_are_not_utf8_are_found_as_bytes(entered: list[Any]) -> None:
+    broken = pa.Array.from_buffers(
+        pa.string(), 3, [None, *pa.array([b"\xfftug", b"tug", b"x"], pa.binary()).buffers()[1:]]
+    )
+    table = pa.table({"t": broken, "i": [1, 2, 3]})
+    assert _arrow("SELECT i FROM frame WHERE t LIKE '%tug%'", frame=table)["i"].to_pylist() == [1, 2]
+    assert len(entered[-1]) == 2
+    with pytest.raises(longshore.DataError, match="UTF-8"):
+        _arrow("SELECT t FROM frame WHERE t LIKE '%tug%'", frame=table)
+
+
+def test_a_plan_and_an_error_are_of_the_query_as_it_is_written(entered: list[Any]) -> None:
+    plan = longshore.sql("SELECT count(*) AS n FROM frame WHERE t LIKE '%tug%'", frame=TABLE, explain=True)
+    assert "PYTHON_ARROW_SCAN" in plan
+    with pytest.raises(longshore.ProgrammingError, match="nope"):
+        longshore.sql("SELECT nope FROM frame WHERE t LIKE '%tug%'", frame=TABLE)
+    with pytest.raises(longshore.ProgrammingError, match="nope"):
+        longshore.sql("SELECT i FROM frame WHERE t LIKE '%tug%' AND nope = 3", frame=TABLE)
+    assert len(entered[-1]) < ROWS
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_few_texts_enter_as_dictionaries(kind: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = FRAMES[kind]()
+    for query in (
+        "SELECT t, count(*) AS n, sum(i) AS i FROM frame GROUP BY t ORDER BY t",
+        "SELECT DISTINCT t FROM frame ORDER BY t",
+        "SELECT count(DISTINCT t) AS n FROM frame",
+        "SELECT t || b AS x, count(*) AS n FROM frame GROUP BY t, b ORDER BY x, n",
+        "SELECT upper(t) AS t, count(*) AS n FROM frame WHERE t <> 'tug' GROUP BY ALL, t ORDER BY t",
+        "SELECT t, list(i ORDER BY i)[1:3] AS i FROM frame GROUP BY t HAVING t LIKE '%u%' ORDER BY t DESC",
+    ):
+        expected = _without(monkeypatch, partial(_outcome, query, frame))
+        assert _outcome(query, frame) == expected, query
+        if "ALL" not in query:
+            assert pa.types.is_dictionary(entered[-1].schema.field("t").type), query
+
+
+def test_many_texts_enter_as_they_are(entered: list[Any]) -> None:
+    frame = pa.table({"t": [f"text {at}" for at in range(ROWS)]})
+    assert _arrow("SELECT count(DISTINCT t) AS n FROM frame", frame=frame)["n"].to_pylist() == [ROWS]
+    assert entered[-1].schema.field("t").type == pa.string()
+
+
+def test_long_frames_are_told_by_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered = _watched(monkeypatch)
+    rows = 300_000
+    long = pd.DataFrame({"i": range(rows), "t": pd.Series(["tug", "rope", "crane"] * (rows // 3), dtype="str")})
+    found = longshore.sql("SELECT sum(i) AS i FROM long WHERE t LIKE '%u%'", long=long)
+    assert found["i"].tolist() == [sum(range(0, rows, 3))]
+    found = longshore.sql("SELECT count(*) AS n FROM long WHERE t LIKE '%u%'", long=long)
+    assert found["n"].tolist() == [rows // 3]
+    assert len(entered[-1]) == (rows // 3 if long["t"].dtype != object else rows)
+    found = longshore.sql("SELECT i, t FROM long WHERE i > 299990", long=long)
+    assert found["i"].tolist() == list(range(299_991, rows))
+    assert len(entered[-1]) == 9 or long["t"].dtype == object
+    # More than the engine would be slower with.
+    assert longshore.sql("SELECT count(*) AS n FROM long WHERE i > 9", long=long)["n"].tolist() == [rows - 10]
+    assert len(entered[-1]) == rows
+    grouped = longshore.sql("SELECT t, count(*) AS n FROM long GROUP BY t ORDER BY t", long=long)
+    assert grouped.to_numpy().tolist() == [["crane", 100_000], ["rope", 100_000], ["tug", 100_000]]
+    assert pa.types.is_dictionary(entered[-1].schema.field("t").type)
+    short = long[: rows // 3]
+    assert len(longshore.sql("SELECT i FROM short WHERE i > 99990", short=short)) == 9
+    assert len(entered[-1]) == rows // 3
