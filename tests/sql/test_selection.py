@@ -48,15 +48,15 @@ def _table() -> pa.Table:
 TABLE = _table()
 FRAMES: dict[str, Callable[[], Any]] = {
     "pyarrow": lambda: TABLE,
-    "views": lambda: TABLE.cast(pa.schema([_with_view(field) for field in TABLE.schema])),
+    "views": lambda: TABLE.set_column(TABLE.column_names.index("t"), "t", _views(TABLE["t"])),
     "pandas": lambda: TABLE.to_pandas(types_mapper={pa.large_string(): pd.StringDtype("pyarrow")}.get),
     "pandas, by Arrow": lambda: TABLE.to_pandas(types_mapper=pd.ArrowDtype),
     "polars": lambda: pl.from_arrow(TABLE),
 }
 
 
-def _with_view(field: Any) -> Any:
-    return field.with_type(pa.string_view()) if field.type == pa.large_string() else field
+def _views(texts: Any) -> Any:
+    return pa.chunked_array([pa.array(chunk.to_pylist(), pa.string_view()) for chunk in texts.chunks])
 
 
 @pytest.fixture
@@ -176,6 +176,12 @@ def test_the_answer_is_the_same(where: str, kind: str, entered: list[Any], monke
         ("SELECT count(*) AS n FROM frame WHERE t LIKE '%tug%' AND t <> 'tug'", ["t"]),
         ("SELECT count(*) AS n FROM frame WHERE t /* = */ LIKE '%tug%'", ["t"]),
         ("SELECT count(*) AS n FROM frame WHERE 'tug' = t", ["t"]),
+        ("SELECT count(*) AS n FROM frame WHERE t=''AND s > 0", ["s", "t"]),
+        ("SELECT count(*) AS n FROM frame WHERE s > 0 AND\"t\"=''", ["s", "t"]),
+        ("SELECT count(*) AS n FROM frame WHERE t = E'tug'", ["t"]),
+        ("SELECT count(*) AS n FROM frame WHERE t = $$tug$$", ["t"]),
+        ("SELECT count(*) AS n FROM frame WHERE (t = 'it''s' OR s > 0) AND (t='')", ["s", "t"]),
+        ("SELECT sum(i) AS n, 'größe' AS g FROM frame WHERE\nt\tlike\n'%ö%'", ["i"]),
         ("SELECT count(*) AS n FROM frame WHERE t LIKE '%tug%' AND i::VARCHAR LIKE '9%'", ["i"]),
     ],
 )
@@ -315,23 +321,41 @@ def test_columns_of_other_kinds_come_along(entered: list[Any]) -> None:
             "strided": np.arange(2000)[::2],
             "flag": np.arange(1000) % 2 == 0,
             "sparse": pd.arrays.SparseArray(np.arange(1000) % 4),
+            "text": pd.Series([f"text {at}" for at in range(1000)], dtype=object),
+            "dicts": pd.Series([{"b": "x"} if at % 2 else {"a": at} for at in range(1000)], dtype=object),
             "listed": pd.Series([[at] for at in range(1000)], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
         }
     )
-    query = "SELECT * EXCLUDE (sparse) FROM frame WHERE i BETWEEN 500 AND 502"
-    expected = frame.drop(columns="sparse")[500:503].reset_index(drop=True)
+    query = "SELECT * FROM frame WHERE i BETWEEN 500 AND 502"
+    expected = frame[500:503].reset_index(drop=True)
     found = longshore.sql(query, frame=frame)
-    for name in ("strided", "flag"):
+    for name in ("strided", "flag", "sparse", "text"):
         assert found[name].tolist() == expected[name].tolist()
     assert found["nullable"].isna().tolist() == [True, False, True]
     assert found["nullable"][1] == 501
     assert found["zone"].tolist() == [each.tz_convert("UTC") for each in expected["zone"]]
     assert found["kind"].tolist() == ["k0", "k1", "k2"]
     assert [list(each) for each in found["listed"]] == [[500], [501], [502]]
-    # The sparse one is asked for by the star.
-    assert len(entered[-1]) == 1000
-    longshore.sql("SELECT i, zone, kind, listed FROM frame WHERE i BETWEEN 500 AND 502", frame=frame)
+    assert found["dicts"].tolist() == [{"a": 500, "b": None}, {"a": None, "b": "x"}, {"a": 502, "b": None}]
     assert len(entered[-1]) == 3
+
+
+def test_an_error_names_the_row_of_the_frame(entered: list[Any]) -> None:
+    spans = pa.array([0] * 900 + [1] * 100, pa.duration("ns"))
+    table = pa.table({"i": range(1000), "span": pa.chunked_array([spans]), "t": ["tug"] * 1000})
+    for where in ("i > 800", "i > 800 AND t LIKE '%tug%'"):
+        query = f"SELECT span FROM frame WHERE {where}"
+        with pytest.raises(longshore.DataError) as raised:
+            _arrow(query, frame=table)
+        with pytest.raises(longshore.DataError) as expected:
+            _arrow("SELECT span FROM frame", frame=table)
+        assert (raised.value.row, str(raised.value)) == (expected.value.row, str(expected.value))
+    odd = pa.array([0] * 950 + [1] * 50, pa.date64()).cast(pa.int64()).view(pa.date64())
+    with pytest.raises(longshore.DataError, match="row 950") as raised:
+        _arrow("SELECT day FROM frame WHERE i > 900", frame=pa.table({"i": range(1000), "day": odd}))
+    assert raised.value.row == 950
+    found = _arrow("SELECT day FROM frame WHERE i < 100", frame=pa.table({"i": range(1000), "day": odd}))
+    assert len(found) == len(entered[-1]) == 100
 
 
 def test_texts_that_are_not_utf8_are_found_as_bytes(entered: list[Any]) -> None:

@@ -15,11 +15,12 @@ from longshore.engine.parameters import Params, by_name
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.engine.syntax import Kept, Syntax
-from longshore.errors import InterfaceError, ProgrammingError
+from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.chosen import chosen, is_long
 from longshore.frames.codes import coded
 from longshore.frames.scanned import column_names, scanned
 from longshore.frames.selected import folded
+from longshore.frames.use import Wanted
 from longshore.options import Options
 
 __all__ = ["Names"]
@@ -89,14 +90,21 @@ class Names:
         self._session.register(name, self._scanned(name, value))
 
     def _scanned(self, name: str, value: object) -> Any:
-        note = self._failure.note
         if not is_long(value):
-            return scanned(value, name, lambda: self._taken_apart().columns, self._options, note)
+            return self._whole(name, value, lambda: self._taken_apart().columns)
         use = self._taken_apart().use(name, self._params)
         left = chosen(value, use, name, self._options)
-        self._session.leave_out(left.spans)
-        data = scanned(left.data, name, lambda: left.columns, self._options, note)
+        try:
+            data = self._whole(name, left.data, lambda: left.columns)
+        except DataError:
+            # It may name a row, which then is one of those that are left.
+            data = self._whole(name, value, lambda: use.columns)
+        else:
+            self._session.leave_out(left.spans)
         return coded(data, use.keys, self._options.threads)
+
+    def _whole(self, name: str, value: object, columns: Wanted) -> Any:
+        return scanned(value, name, columns, self._options, self._failure.note)
 
     def _taken_apart(self) -> Syntax:
         if self._syntax is None:

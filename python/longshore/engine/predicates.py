@@ -40,6 +40,10 @@ _PLACES: Mapping[tuple[bool, bool], Literal["=", "start", "end", "anywhere"]] = 
 }
 
 
+_BEFORE = {b" ", b"\n", b"\t", b"("}
+_BEHIND = {b" ", b"\n", b"\t", b")", b";", b""}
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A value that comes with the query."""
@@ -156,12 +160,16 @@ class _Reader:
 
     def _span(self, left: Node, operator: str, right: Node, operand: object) -> Span | None:
         """Tell where a predicate of texts stands that is written plainly: a column, the operator, and a literal."""
-        if right["type"] != "VALUE_CONSTANT" or not isinstance(operand, str):
+        if right["type"] != "VALUE_CONSTANT" or not isinstance(operand, str) or operator not in {"=", "LIKE"}:
             return None
         (start, middle), (other, end) = _place(left), _place(right)
-        is_plain = 0 <= start < middle <= other < end <= len(self._text)
-        between = self._text[middle:other].strip().upper() if is_plain else b""
-        return (start, end) if between == operator.encode() and operator in {"=", "LIKE"} else None
+        text = self._text
+        literal = "'" + operand.replace("'", "''") + "'"
+        is_plain = 0 < start < middle <= other < end and text[other:end] == literal.encode()
+        # What takes its place must not grow together with what is beside it.
+        is_apart = text[start - 1 : start] in _BEFORE and text[end : end + 1] in _BEHIND
+        is_alone = text[middle:other].strip().upper() == operator.encode()
+        return (start, end) if is_plain and is_apart and is_alone else None
 
 
 #: What an operator has on its sides.

@@ -56,7 +56,7 @@ def chosen(data: Any, use: Use, name: str, options: Options) -> Chosen:
         data = room.taken(data, places, Rows(left.numbers(), options.threads), options)
     except pa.ArrowException:
         return whole
-    return whole if data is None else Chosen(data, columns, spans)
+    return Chosen(data, columns, spans)
 
 
 def _tried(use: Use) -> set[str]:

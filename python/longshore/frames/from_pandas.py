@@ -70,12 +70,10 @@ def _arrow(column: "pd.Series[Any]") -> Any:
 
 
 def taken(frame: pd.DataFrame, places: Sequence[int], rows: Rows, options: Options) -> Any:
-    """Give some rows of some columns as a pyarrow Table; None where the type of a column depends on all rows."""
+    """Give some rows of some columns as a pyarrow Table; raises as ``table`` does, for values in any row."""
     labels = names(frame)
-    columns = {labels[at]: frame.iloc[:, at] for at in places}
-    if any(column.dtype == object or isinstance(column.dtype, pd.SparseDtype) for column in columns.values()):
-        return None
-    made = together(lambda item: _taken(*item, rows, options), list(columns.items()), rows.threads)
+    columns = [(labels[at], _dense(frame.iloc[:, at])) for at in places]
+    made = together(lambda column: _taken(*column, rows, options), columns, rows.threads)
     return pa.Table.from_arrays([array for _, array in made], schema=pa.schema([field for field, _ in made]))
 
 
@@ -83,6 +81,11 @@ def _taken(name: str, column: "pd.Series[Any]", rows: Rows, options: Options) ->
     if (kept := _arrow(column)) is not None:
         array = rows.of_arrow(kept)
         return pa.field(name, array.type), array
+    if column.dtype == object:
+        # Its type depends on all rows.
+        field, array = _whole(name, column, options)
+        array = rows.of_arrow(array)
+        return field.with_type(array.type), array
     is_numpy = isinstance(column.dtype, np.dtype)
     some = rows.of_numpy(column.to_numpy()) if is_numpy else column.array.take(rows.numbers)
     return _whole(name, pd.Series(some, copy=False), options)
