@@ -1,6 +1,8 @@
 """Rows that a query's predicates leave out do not enter the engine, and the answer is the same."""
 
 import datetime as dt
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -369,14 +371,94 @@ def test_texts_that_are_not_utf8_are_found_as_bytes(entered: list[Any]) -> None:
         _arrow("SELECT t FROM frame WHERE t LIKE '%tug%'", frame=table)
 
 
-def test_a_plan_and_an_error_are_of_the_query_as_it_is_written(entered: list[Any]) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT nope FROM frame WHERE t LIKE '%tug%'",
+        "SELECT i FROM frame WHERE t LIKE '%tug%' AND nope = 3",
+        "SELECT i + 'x' FROM frame WHERE t = 'tug'",
+        "SELECT t::INT FROM frame WHERE t = 'tug'",
+        "SELECT i FROM frame WHERE t = 'tug' AND error('no')",
+    ],
+)
+def test_an_error_is_of_the_query_as_it_is_written(
+    query: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _without(monkeypatch, partial(_outcome, query, TABLE))
+    entered.clear()
+    assert isinstance(expected, str)
+    assert _outcome(query, TABLE) == expected
+    assert len(entered[0]) < ROWS
+
+
+def test_a_plan_is_of_the_query_as_it_is_written(entered: list[Any]) -> None:
     plan = longshore.sql("SELECT count(*) AS n FROM frame WHERE t LIKE '%tug%'", frame=TABLE, explain=True)
-    assert "PYTHON_ARROW_SCAN" in plan
-    with pytest.raises(longshore.ProgrammingError, match="nope"):
-        longshore.sql("SELECT nope FROM frame WHERE t LIKE '%tug%'", frame=TABLE)
-    with pytest.raises(longshore.ProgrammingError, match="nope"):
-        longshore.sql("SELECT i FROM frame WHERE t LIKE '%tug%' AND nope = 3", frame=TABLE)
-    assert len(entered[-1]) < ROWS
+    assert "contains(t, 'tug')" in plan
+    assert entered[-1].column_names == ["t"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT (SELECT count(*) FROM frame WHERE t = 'tug')",
+        "SELECT EXISTS (FROM frame WHERE t = 'tug'), 3 IN (SELECT i FROM frame)",
+        "SELECT n FROM (SELECT (SELECT count(*) FROM frame WHERE t LIKE '%tug%') AS n)",
+    ],
+)
+def test_a_text_that_names_a_column_stays(query: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = _without(monkeypatch, partial(_arrow, query, frame=TABLE))
+    entered.clear()
+    assert _arrow(query, frame=TABLE).equals(expected)
+    assert "t" in entered[-1].column_names
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH frame(t, i) AS (VALUES ('y', 1), ('tug', 2)) SELECT i FROM frame WHERE t = 'tug'",
+        "WITH c AS (SELECT t.upper() AS t FROM frame WHERE i > 3000) SELECT count(*) AS n FROM c WHERE t = 'TUG'",
+        "SELECT t.upper() AS u FROM frame WHERE i < 3 ORDER BY u",
+        "SELECT frame.t.upper() AS u FROM frame WHERE i < 3 AND t.lower() = 'tug'",
+        "SELECT s FROM (SELECT * FROM frame WHERE t = 'tug' ORDER BY 1 DESC LIMIT 3)",
+        "WITH q AS (SELECT * FROM frame WHERE i > 5 ORDER BY 2 DESC, 1 LIMIT 3) SELECT s, i FROM q",
+        "SELECT (SELECT sum(count) FROM histogram_values('frame', s)) AS n, count(*) AS m FROM frame WHERE i <= 20",
+        "SELECT (SELECT count(*) FROM pragma_table_info('frame')) AS n, count(*) AS m FROM frame WHERE t = 'tug'",
+        "SELECT (SELECT count(*) FROM duckdb_columns() WHERE table_name = 'frame') AS n, i FROM frame WHERE t = 'tug'",
+        "SELECT (SELECT count(*) FROM information_schema.columns) > 0 AS n, i FROM frame WHERE t = 'tug'",
+        "SELECT count(*) AS n FROM frame WHERE d >= DATE '2025-06-03 12:00:00'",
+        "SELECT count(*) AS n FROM frame WHERE d < '2025-06-03T12:00:00.5'::DATE",
+        "SELECT count(*) AS n FROM frame WHERE d BETWEEN DATE '2025-06-01 23:00:00' AND DATE '2025-06-02 23:00:00'",
+    ],
+)
+def test_what_a_second_pair_of_eyes_found(query: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = _without(monkeypatch, partial(_arrow, query, frame=TABLE))
+    assert entered
+    assert _arrow(query, frame=TABLE).to_pylist() == expected.to_pylist()
+
+
+def test_memory_may_go_on_behind_the_last_value(entered: list[Any]) -> None:
+    values = pa.py_buffer(np.arange(ROWS).tobytes() + b"abc")
+    table = pa.table({"i": pa.Array.from_buffers(pa.int64(), ROWS, [None, values])})
+    assert _arrow("SELECT count(*) AS n FROM frame WHERE i >= 3990", frame=table)["n"].to_pylist() == [10]
+    assert len(entered[-1]) == 10
+
+
+def test_a_type_that_the_engine_lacks_is_refused_by_its_name(entered: list[Any]) -> None:
+    frame = pl.DataFrame({"a": pl.Series(range(10), dtype=pl.Int128), "b": range(10)})
+    with pytest.raises(longshore.DataError, match="Int128"):
+        longshore.sql("SELECT b FROM frame WHERE a = 3", frame=frame)
+    assert not entered
+
+
+def test_the_end_of_an_interpreter_begins_no_threads() -> None:
+    code = """if True:
+        import atexit, longshore, pandas
+        frame = pandas.DataFrame({"a": range(300_000), "b": 1})
+        longshore.sql("SELECT b FROM frame WHERE a < 5")
+        atexit.register(lambda: print(longshore.sql("SELECT sum(b) AS b FROM frame WHERE a < 5")["b"][0], frame.shape))
+    """
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+    assert (ran.stdout, ran.stderr) == ("5 (300000, 2)\n", "")
 
 
 @pytest.mark.parametrize("kind", FRAMES)

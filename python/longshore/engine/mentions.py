@@ -5,7 +5,7 @@ mention need not be looked at.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from longshore.engine.nodes import BY_TEXT, nodes
@@ -40,7 +40,7 @@ def mentions(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozense
             continue
         if _is_open(node):
             return None
-        parts = [folded(part) for part in node.get("column_names", ())]
+        parts = [folded(part) for part in _parts(node)]
         names.update(parts)
         names.update(map(folded, node.get("using_columns", ())))
         if len(parts) == 1:
@@ -55,6 +55,15 @@ def mentions(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozense
     if stars and any(_NUMBERED.search(name) for name in names):
         return None
     return frozenset(names | qualifiers)
+
+
+def _parts(node: Mapping[str, Any]) -> Sequence[str]:
+    """Give the parts of a column's name, or what stands before a function's: a column, in ``name.upper()``."""
+    if node.get("class") == "FUNCTION":
+        path: list[str] = node["qualified_name"]["path"]
+        return path[:-1]
+    names: list[str] = node.get("column_names", [])
+    return names
 
 
 def _inner_stars(tree: object) -> dict[int, Mapping[str, Any]]:
@@ -79,6 +88,9 @@ def _inner_query(node: Mapping[str, Any]) -> Any:
 
 
 def _looks_at_all(modifier: Mapping[str, Any]) -> bool:
+    # A number is a column's place.
+    if any(order["expression"]["type"] == "VALUE_CONSTANT" for order in modifier.get("orders") or ()):
+        return True
     return modifier["type"] not in {"ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"}
 
 

@@ -7,6 +7,7 @@ variable is ever taken for one of those.
 import difflib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from longshore.engine.failures import Failure
@@ -17,7 +18,6 @@ from longshore.engine.session import Session
 from longshore.engine.syntax import Kept, Syntax
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.chosen import chosen, is_long
-from longshore.frames.codes import coded
 from longshore.frames.scanned import column_names, scanned
 from longshore.frames.selected import folded
 from longshore.frames.use import Wanted
@@ -35,7 +35,14 @@ class Names:
     """Registers variables as tables, by and by as the binder misses them."""
 
     def __init__(
-        self, session: Session, scope: Scope, text: str, params: Params, *, options: Options, failure: Failure
+        self,
+        session: Session,
+        scope: Scope,
+        text: str,
+        params: Params,
+        *,
+        options: Options,
+        failure: Failure,
     ) -> None:
         """Keep where to look, where to register, and where a reader's failure is noted."""
         self._session = session
@@ -93,6 +100,8 @@ class Names:
         if not is_long(value):
             return self._whole(name, value, lambda: self._taken_apart().columns)
         use = self._taken_apart().use(name, self._params)
+        if self._session.stays_as_written:
+            use = replace(use, rest=None)
         left = chosen(value, use, name, self._options)
         try:
             data = self._whole(name, left.data, lambda: left.columns)
@@ -101,6 +110,8 @@ class Names:
             data = self._whole(name, value, lambda: use.columns)
         else:
             self._session.leave_out(left.spans)
+        from longshore.frames.codes import coded
+
         return coded(data, use.keys, self._options.threads)
 
     def _whole(self, name: str, value: object, columns: Wanted) -> Any:

@@ -27,6 +27,13 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 _MOMENTS = {"DATE", "TIMESTAMP", "DATETIME"}
 
+#: Functions in a FROM that read files, or nothing. Others may read tables, or the catalogue.
+_PLAIN_FUNCTIONS = {"range", "generate_series", "unnest", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto"}
+_PLAIN_FUNCTIONS |= {"read_json", "read_json_auto", "read_ndjson", "read_text", "read_blob", "glob"}
+
+#: What the names of the catalogue's own tables begin with.
+_CATALOGUES = ("duckdb_", "pragma_", "sqlite_", "pg_")
+
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
 
 #: A pattern of LIKE that is a text with nothing special in it, and perhaps any characters before and behind.
@@ -85,16 +92,42 @@ def found(tree: object, text: bytes) -> dict[str, list[Found]]:
     ``tree`` is what ``json_serialize_sql`` says of ``text``.
     """
     every = list(nodes(tree))
-    if any(node.get("function_name") in BY_TEXT for node in every):
+    if any(map(_may_read_by_text, every)):
         return {}
     times = Counter(folded(node["table_name"]) for node in every if isinstance(node.get("table_name"), str))
+    # A common table expression's name may be a table's, too.
+    times.update({folded(node["key"]): 2 for node in every if isinstance(node.get("key"), str)})
+    outer = set(map(id, _outer(tree)))
     tables: dict[str, list[Found]] = {}
     for node in every:
         table = _only_table(node)
         if table is not None and times[name := folded(table["table_name"])] == 1:
-            reader = _Reader(folded(table.get("alias") or name), text)
+            reader = _Reader(folded(table.get("alias") or name), text if id(node) in outer else b"")
             tables[name] = [each for part in _conjuncts(node["where_clause"]) for each in reader.read(part)]
     return tables
+
+
+def _may_read_by_text(node: Node) -> bool:
+    """Whether it may read a table that the statement does not name as one, or tell of one."""
+    if node.get("type") == "TABLE_FUNCTION":
+        return node["function"].get("function_name") not in _PLAIN_FUNCTIONS
+    is_table = node.get("type") == "BASE_TABLE"
+    if is_table and (len(node["qualified_name"]["path"]) > 1 or folded(node["table_name"]).startswith(_CATALOGUES)):
+        return True
+    return node.get("function_name") in BY_TEXT
+
+
+def _outer(tree: object) -> Iterator[Node]:
+    """Give the SELECTs whose text names no column: the statement's own, its derived tables, its table expressions."""
+    pending = [statement["node"] for node in nodes(tree) for statement in node.get("statements") or ()]
+    while pending:
+        node = pending.pop()
+        if node.get("type") != "SELECT_NODE":
+            continue
+        yield node
+        pending += [each["value"]["query_node"] for each in (node.get("cte_map") or {}).get("map") or ()]
+        if (node.get("from_table") or {}).get("type") == "SUBQUERY":
+            pending.append(node["from_table"]["subquery"]["node"])
 
 
 def keys(tree: object) -> frozenset[str]:
@@ -189,7 +222,10 @@ def _operand(node: Node) -> Constant | Parameter | None:
     is_moment = node["type"] == "OPERATOR_CAST" and node["type_expr"].get("type_name") in _MOMENTS
     if is_moment and node["child"]["type"] == "VALUE_CONSTANT" and not node.get("try_cast"):
         text = _literal(node["child"])
-        return _moment(text) if isinstance(text, str) else None
+        moment = _moment(text) if isinstance(text, str) else None
+        # A date has no time of day, whatever its text has.
+        is_day = moment is not None and node["type_expr"]["type_name"] == "DATE"
+        return moment.replace(hour=0, minute=0, second=0, microsecond=0) if moment and is_day else moment
     return None
 
 

@@ -15,7 +15,7 @@ from longshore.engine.result import bounded, deliver, keeps_texts
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.engine.waiting import undisturbed
-from longshore.errors import InterfaceError, ProgrammingError
+from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.scanned import is_frame
 from longshore.options import Options
 from longshore.reading import frame_for
@@ -81,23 +81,31 @@ def _local(
     *,
     explain: bool = False,
     remote: "Attached | _Alone | None" = None,
+    as_written: bool = False,
 ) -> Any:
     """Have the engine run a query, beside what attached databases send."""
-    session = Session(text, way["options"])
-    remote = remote or _Alone()
-    names = Names(session, scope, text, params, options=way["options"], failure=remote.failure)
+    session = Session(text, way["options"], stays_as_written=explain or as_written)
+    sources = remote or _Alone()
+    names = Names(session, scope, text, params, options=way["options"], failure=sources.failure)
+    may_run_again = True
     try:
         with _ending(session, names):
-            for name, rows in remote.tables():
+            for name, rows in sources.tables():
                 session.register(name, rows)
             names.keywords(tables)
-            with remote.failure.raised():
+            with sources.failure.raised():
                 result = _run(session, names, params, explain=explain)
-        return _delivered(result, session, way, remote)
+        may_run_again = session.reads_again
+        return _delivered(result, session, way, sources)
     except Changed as error:
         # What was written would be written twice, and a reader among the variables is empty by now.
         error.again = session.only_selects and names.found_none
         raise
+    except (DataError, ProgrammingError):
+        if not may_run_again or session.is_as_written or remote is not None:
+            raise
+    # The error quotes another text than the caller's.
+    return _local(text, params, scope, tables, way, as_written=True)
 
 
 @contextlib.contextmanager

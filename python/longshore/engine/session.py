@@ -30,13 +30,19 @@ _FILES = re.compile(r"""['"][^'"]*[./*\\][^'"]*['"]|(?:read|scan|glob|sniff)\w*\
 class Session:
     """A connection for the statements of one text, until ``close``."""
 
-    def __init__(self, text: str, options: Options) -> None:
-        """Parse the text, and find an instance that may run it; raises ``ProgrammingError`` where it is no SQL."""
+    def __init__(self, text: str, options: Options, *, stays_as_written: bool) -> None:
+        """Parse the text, and find an instance that may run it; raises ``ProgrammingError`` where it is no SQL.
+
+        What ``stays_as_written`` has nothing left out, so that plans and errors show it as it was given.
+        """
         self._own: Instance | None = None
         self._process = os.getpid()
         self._is_closed = False
         self._tables: dict[str, object] = {}
         self._binding: Future[Any] | None = None
+        self.stays_as_written = stays_as_written
+        #: Whether the statements are those that were given.
+        self.is_as_written = True
         with translated(), undisturbed():
             if options.threads is not None or options.memory_limit is not None:
                 self._alone(options)
@@ -70,6 +76,11 @@ class Session:
         """Whether running it twice does what running it once does."""
         return all(each.type.name == "SELECT" for each in self.statements)
 
+    @property
+    def reads_again(self) -> bool:
+        """Whether its tables hold what they held, however often they are read."""
+        return not any(hasattr(data, "read_next_batch") for data in self._tables.values())
+
     def register(self, name: str, data: object) -> None:
         """Make Arrow data a table of this session: a pyarrow Table, Dataset or reader, or a relation of DuckDB's."""
         with translated(), undisturbed():
@@ -82,6 +93,7 @@ class Session:
         for start, end in spans:
             text = text[:start] + b"TRUE".ljust(end - start) + text[end:]
         if spans:
+            self.is_as_written = False
             with translated(), undisturbed():
                 self.statements = self._connection.extract_statements(text.decode())
 

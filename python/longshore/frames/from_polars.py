@@ -16,6 +16,13 @@ from longshore.schema import column_name
 _FOREIGN = {"Object", "Int128", "UInt128"}
 
 
+#: Types whose memory is read beside the engine.
+_COMPARED = (
+    *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
+    *(pl.Float32, pl.Float64, pl.Date, pl.Datetime, pl.String),
+)
+
+
 def frames(data: pl.DataFrame | pl.LazyFrame) -> Iterable[object]:
     """Give frames for Arrow's interface, a lazy one's as they are computed; before polars 1.34 all at once.
 
@@ -59,7 +66,7 @@ def names(data: pl.DataFrame) -> list[str]:
 def values(data: pl.DataFrame, at: int) -> object:
     """Give a column of numbers, days, moments or texts as it lies in memory; None for all else."""
     column = data.to_series(at)
-    if not (column.dtype.is_numeric() or column.dtype in (pl.Date, pl.Datetime, pl.String)):
+    if column.dtype not in _COMPARED:
         return None
     import pyarrow as pa
 

@@ -37,7 +37,12 @@ def together(work: Callable[[T], U], items: Sequence[T], threads: int | None) ->
     if most <= 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(most, "longshore-rows") as pool:
-        return list(pool.map(work, items))
+        try:
+            begun = [pool.submit(work, item) for item in items]
+        except RuntimeError:
+            # An interpreter that ends begins no more threads.
+            return [work(item) for item in items]
+        return [each.result() for each in begun]
 
 
 class Rows:

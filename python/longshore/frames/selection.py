@@ -225,7 +225,9 @@ def _numbers(values: Any, start: int, stop: int) -> Sequence[Any]:
     dtype = cast("np.dtype[Any]", _dtype(values))
     plain = np.dtype(f"i{values.type.bit_width // 8}") if dtype.kind == "M" else dtype
     pieces = values.slice(start, stop - start).chunks
-    return [np.frombuffer(each.buffers()[1], plain)[each.offset :][: len(each)] for each in pieces if len(each)]
+    return [
+        np.frombuffer(each.buffers()[1], plain, len(each), each.offset * plain.itemsize) for each in pieces if len(each)
+    ]
 
 
 def _bounds(kind: "np.dtype[Any]", operator: str, constant: int | Decimal | dt.datetime) -> tuple[Any, Any] | None:

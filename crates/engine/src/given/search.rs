@@ -113,13 +113,11 @@ impl Wanted<'_> {
         while let Some(hit) = self.finder.find(&bytes[at..]).map(|place| at + place) {
             row = first_after(ends, row, hit);
             let end = ends[row].as_usize();
-            // One that reaches into the next text is none.
+            // One that reaches into the next text is none, and all behind it in this text reach further.
             if hit + piece <= end {
                 bit_util::set_bit(&mut found, row);
-                at = end;
-            } else {
-                at = hit + 1;
             }
+            at = end;
         }
         BooleanBuffer::new(found.into(), 0, rows.len())
     }
@@ -206,6 +204,7 @@ mod tests {
         check(&[], "tug");
         check(&[None, None], "t");
         check(&[Some("aaa"), Some("aa"), Some("aaaa")], "aaa");
+        check(&[Some("xaa"), Some("aax"), Some("aaa"), Some("a"), Some("aa")], "aa");
         check(&[Some("abé"), Some("é"), Some("\0é\0")], "é");
     }
 
