@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
+import longshore
 from tests.mysql.comparing import ROWS, Options
 from tests.mysql.reading import table
 from tests.servers import MySQLEndpoint
@@ -109,14 +110,20 @@ def test_one_moment_between_quick_changes(
     reads = 0
     with changing(server, ["UPDATE moving SET version = version + 1"]) as more:
         while more():
-            result = table(
-                "SELECT * FROM moving",
-                server.url(),
-                options=together,
-                partition_num=parts,
-                partition_on="id",
-                partition_range=(0, 8),
-            )
+            try:
+                result = table(
+                    "SELECT * FROM moving",
+                    server.url(),
+                    options=together,
+                    partition_num=parts,
+                    partition_on="id",
+                    partition_range=(0, 8),
+                )
+            except longshore.OperationalError as error:
+                # Where all processors are busy, four sessions may not come between two changes. They say so.
+                if "no common snapshot" not in str(error):
+                    raise
+                continue
             assert sorted(result["id"].to_pylist()) == list(range(8))
             assert len(pc.unique(result["version"])) == 1
             reads += 1
