@@ -436,6 +436,21 @@ def test_what_a_second_pair_of_eyes_found(query: str, entered: list[Any], monkey
     assert _arrow(query, frame=TABLE).to_pylist() == expected.to_pylist()
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_moments_of_every_unit(unit: Any, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    start = np.datetime64("2025-01-01", unit)
+    moments = start + np.arange(1000) * np.timedelta64(1, "h").astype(f"m8[{unit}]")
+    frames: tuple[Any, ...] = (pa.table({"d": moments}), pd.DataFrame({"d": moments}))
+    for frame in frames:
+        for where in ("d >= '2025-02-01 12:00:00'", "d < DATE '2025-01-03'", "d = TIMESTAMP '2025-01-09 05:00:00'"):
+            query = f"SELECT d FROM frame WHERE {where}"
+            expected = _without(monkeypatch, partial(_arrow, query, frame=frame))
+            assert _arrow(query, frame=frame).equals(expected)
+            assert 0 < len(expected) <= len(entered[-1]) < 1000
+        # The last second of the nanoseconds.
+        assert len(_arrow("SELECT d FROM frame WHERE d < '2262-04-11 23:47:16'", frame=frame)) == 1000
+
+
 def test_memory_may_go_on_behind_the_last_value(entered: list[Any]) -> None:
     values = pa.py_buffer(np.arange(ROWS).tobytes() + b"abc")
     table = pa.table({"i": pa.Array.from_buffers(pa.int64(), ROWS, [None, values])})
