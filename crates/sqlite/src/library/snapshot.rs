@@ -58,12 +58,24 @@ mod tests {
     use longshore_core::Watch;
 
     use super::*;
+    use crate::Cell;
     use crate::library::Open;
 
     fn open(path: &str) -> Connection {
         let patience = Duration::from_millis(50);
         let open = Open { name: path.to_owned(), read_only: false, create: true, patience };
         Connection::open(&open, &Watch::never()).unwrap()
+    }
+
+    /// Waits for the readers of earlier moments, but not for a reader that is beginning: that one it must meet again.
+    fn checkpoint(writer: &Connection) {
+        let mut statement = writer.prepare("PRAGMA wal_checkpoint(FULL)").unwrap().0.unwrap();
+        let mut is_done = false;
+        while !is_done {
+            assert!(statement.step().unwrap());
+            is_done = matches!(statement.cell(0), Cell::Integer(0));
+            statement.reset();
+        }
     }
 
     fn tell(connection: &Connection, text: &str) {
@@ -95,7 +107,7 @@ mod tests {
         tell(&writer, "INSERT INTO t VALUES (2)");
         opened(&other, &snapshot).unwrap();
         writer.be_patient(Duration::from_secs(60));
-        let checkpoint = std::thread::spawn(move || tell(&writer, "PRAGMA wal_checkpoint(FULL)"));
+        let checkpoint = std::thread::spawn(move || checkpoint(&writer));
         let until = Instant::now() + Duration::from_secs(10);
         let busy = loop {
             match opened(&other, &snapshot) {
