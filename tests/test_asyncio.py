@@ -24,7 +24,7 @@ QUERY = "SELECT i, i::text AS t FROM generate_series(1, 1000) AS i"
 
 def assert_no_thread_is_left() -> None:
     """Look that what a read did on its thread is over; the thread itself needs a moment to go."""
-    wait(lambda: not any(thread.name == "longshore-read" for thread in threading.enumerate()), 0.2)
+    wait(lambda: not any(thread.name == "longshore-read" for thread in threading.enumerate()))
 
 
 @pytest.mark.parametrize("return_type", ["pandas", "arrow", "polars", "numpy"])
@@ -77,8 +77,8 @@ def test_a_cancelled_task_has_ended_its_query(query: str, postgres: Endpoint) ->
         assert_no_thread_is_left()
         return took
 
-    assert asyncio.run(cancel()) < 1
-    wait(lambda: not running(postgres, name), 1)
+    assert asyncio.run(cancel()) < 5
+    wait(lambda: not running(postgres, name))
 
 
 def test_a_task_that_is_cancelled_twice_waits_for_its_thread(postgres: Endpoint) -> None:
@@ -107,8 +107,8 @@ def test_a_timeout_of_asyncio(postgres: Endpoint) -> None:
     started = time.monotonic()
     with pytest.raises(TimeoutError):
         asyncio.run(read())
-    assert time.monotonic() - started < 1.5
-    wait(lambda: not running(postgres, name), 1)
+    assert time.monotonic() - started < 5
+    wait(lambda: not running(postgres, name))
 
 
 def test_context_variables_reach_the_callable(url: str) -> None:
@@ -190,8 +190,8 @@ def test_a_task_that_is_cancelled_in_a_loop_over_a_stream(query: str, postgres: 
             await task
         return time.monotonic() - started
 
-    assert asyncio.run(cancel()) < 1
-    wait(lambda: not running(postgres, name), 1)
+    assert asyncio.run(cancel()) < 5
+    wait(lambda: not running(postgres, name))
 
 
 @pytest.mark.parametrize("body", ["read", "stream"])
@@ -227,8 +227,8 @@ def test_ctrl_c(body: str, postgres: Endpoint) -> None:
     sent = time.monotonic()
     said, errors = child.communicate(timeout=10)
     assert (said, errors) == ("interrupted\n", "")
-    assert time.monotonic() - sent < 1.5
-    wait(lambda: not running(postgres, name), 2)
+    assert time.monotonic() - sent < 5
+    wait(lambda: not running(postgres, name))
 
 
 def test_uvloop(postgres: Endpoint) -> None:
@@ -243,4 +243,4 @@ def test_uvloop(postgres: Endpoint) -> None:
 
     with pytest.raises(TimeoutError):
         uvloop.run(read())
-    wait(lambda: not running(postgres, name), 1)
+    wait(lambda: not running(postgres, name))

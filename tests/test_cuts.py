@@ -98,7 +98,7 @@ def test_a_stall_ends_with_the_timeout(part: int, way: str, cutter: Cutter) -> N
         with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s"):
             read(way, timeout=0.3)
         # Two seconds of which go into asking the server to stop.
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("action", ["cut", "reset"])

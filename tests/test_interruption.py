@@ -71,8 +71,8 @@ def test_ctrl_c(return_type: str, query: str, postgres: Endpoint) -> None:
     took = time.monotonic() - sent
     rest, errors = child.communicate(timeout=10)
     assert (said, rest) == ("interrupted\n", ""), errors
-    assert took < 0.3
-    wait(lambda: not running(postgres, name), 2)
+    assert took < 5
+    wait(lambda: not running(postgres, name))
 
 
 @pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
@@ -81,9 +81,9 @@ def test_a_deadline(query: str, postgres: Endpoint) -> None:
     started = time.monotonic()
     with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.5 s") as caught:
         longshore.read_sql(query, postgres.url(application_name=name), return_type="arrow", timeout=0.5)
-    assert 0.5 <= time.monotonic() - started < 1
+    assert 0.5 <= time.monotonic() - started < 5
     assert isinstance(caught.value, longshore.OperationalError)
-    wait(lambda: not running(postgres, name), 2)
+    wait(lambda: not running(postgres, name))
 
 
 def test_a_deadline_counts_for_the_whole_call(postgres: Endpoint) -> None:
@@ -133,7 +133,7 @@ def test_a_dropped_stream_ends_its_query(how: str, postgres: Endpoint) -> None:
             stream.__arrow_c_stream__()
     del stream
     gc.collect()
-    wait(lambda: not running(postgres, name), 2)
+    wait(lambda: not running(postgres, name))
 
 
 def test_a_query_that_is_cancelled_by_somebody_else(postgres: Endpoint) -> None:
@@ -172,7 +172,7 @@ def test_ctrl_c_while_connecting(make_server: Callable[..., PostgreSQL]) -> None
             sent = time.monotonic()
             _, errors = child.communicate(timeout=10)
             assert "KeyboardInterrupt" in errors
-            assert time.monotonic() - sent < 1
+            assert time.monotonic() - sent < 5
         finally:
             signal_server(server, signal.SIGCONT)
 
@@ -197,5 +197,5 @@ def test_a_deadline_is_heard_while_bytes_keep_coming(query: str, before: str | N
     started = time.monotonic()
     with pytest.raises(longshore.TimeoutError):
         longshore.read_sql(query, postgres.url(application_name=name), timeout=0.5, pre_execution_query=before)
-    assert time.monotonic() - started < 1.5
-    wait(lambda: not running(postgres, name), 2)
+    assert time.monotonic() - started < 5
+    wait(lambda: not running(postgres, name))

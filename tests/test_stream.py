@@ -213,7 +213,7 @@ def test_a_dropped_stream_ends_its_query(how: str, postgres: Endpoint) -> None:
     assert running(postgres, name)
     del stream, pieces
     gc.collect()
-    wait(lambda: not running(postgres, name), 2)
+    wait(lambda: not running(postgres, name))
 
 
 @pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
@@ -236,7 +236,7 @@ def test_cancel_from_another_thread(query: str, postgres: Endpoint) -> None:
     stream.cancel()
     thread.join(2)
     assert [(type(error), error.sqlstate) for error in caught] == [(longshore.OperationalError, "57014")]
-    wait(lambda: not running(postgres, name), 2)
+    wait(lambda: not running(postgres, name))
     with pytest.raises(longshore.InterfaceError, match="the stream was cancelled"):
         next(stream)
 
@@ -247,7 +247,7 @@ def test_cancel_while_nobody_waits(postgres: Endpoint) -> None:
     next(stream)
     stream.cancel()
     stream.cancel()
-    wait(lambda: not running(postgres, name), 2)
+    wait(lambda: not running(postgres, name))
     with pytest.raises(longshore.InterfaceError, match="the stream was cancelled"):
         next(stream)
 
@@ -272,7 +272,7 @@ def test_ctrl_c_in_an_iteration(postgres: Endpoint) -> None:
     assert child.stdout.readline() == "interrupted\n"
     assert child.wait(10) == 0
     child.stdout.close()
-    wait(lambda: not running(postgres, name), 2)
+    wait(lambda: not running(postgres, name))
 
 
 def test_a_slow_consumer_makes_the_server_wait(postgres: Endpoint) -> None:
@@ -280,7 +280,7 @@ def test_a_slow_consumer_makes_the_server_wait(postgres: Endpoint) -> None:
     stream = opened(STREAMING, postgres.url(application_name=name))
     next(stream)
     query = f"SELECT wait_event FROM pg_stat_activity WHERE application_name = '{name}'"
-    wait(lambda: postgres.psql(query) == "ClientWrite", 5)
+    wait(lambda: postgres.psql(query) == "ClientWrite")
     before = psutil.Process().memory_info().rss
     time.sleep(0.5)
     assert psutil.Process().memory_info().rss - before < 1 << 20
@@ -350,7 +350,7 @@ def test_all_parts_end_with_their_stream(how: str, postgres: Endpoint) -> None:
             stream.cancel()
         case _:
             del stream
-    wait(lambda: not running(postgres, name), 2)
+    wait(lambda: not running(postgres, name))
 
 
 def test_a_failure_in_one_part_is_raised(url: str) -> None:

@@ -60,7 +60,7 @@ def test_a_pause_in_the_middle_is_no_longer_than_the_servers(run: Run, url: str)
         for _ in range(2):
             started = time.monotonic()
             array, _ = await connection.fetch(query)
-            assert time.monotonic() - started < 2
+            assert time.monotonic() - started < 5
             np.testing.assert_array_equal(array["i"], np.arange(1, 21001))
             assert low_water(connection) == 1
         await connection.close()

@@ -23,7 +23,7 @@ def silent() -> Iterator[int]:
 def test_the_time_to_connect_is_bounded(silent: int, bare: PostgreSQL) -> None:
     started = time.monotonic()
     error = failure(hosts(silent, user="trusted", connect_timeout="1"))
-    assert 0.9 < time.monotonic() - started < 2
+    assert 0.9 < time.monotonic() - started < 5
     assert f"127.0.0.1:{silent}" in str(error)
     assert "1 s" in str(error)
     assert read(hosts(silent, bare.port, user="trusted", connect_timeout="1")) == 1
@@ -33,7 +33,7 @@ def test_the_callers_own_deadline_ends_it_all(silent: int) -> None:
     started = time.monotonic()
     with pytest.raises(longshore.Error, match=r"0\.5 s"):
         longshore.read_sql("SELECT 1", hosts(silent, silent, user="x"), return_type="arrow", timeout=0.5)
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 5
 
 
 def test_nobody_there() -> None:

@@ -114,7 +114,7 @@ def test_a_stall_ends_with_the_timeout(part: int, server: MySQLEndpoint, cutter:
         started = time.monotonic()
         with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s"):
             read(way, "binary", timeout=0.3)
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("action", ["cut", "reset"])

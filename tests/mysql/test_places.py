@@ -123,12 +123,12 @@ def silent() -> Iterator[int]:
 def test_the_time_to_connect_is_bounded(silent: int) -> None:
     started = time.monotonic()
     error = failure(f"mysql://root:hidden@{LOOPBACK}:{silent}/test?connect_timeout=1")
-    assert 0.9 < time.monotonic() - started < 2.5
+    assert 0.9 < time.monotonic() - started < 5
     assert f"{LOOPBACK}:{silent}" in str(error)
     started = time.monotonic()
     with pytest.raises(longshore.Error, match=r"0\.5 s"):
         table("SELECT 1", f"mysql://root@{LOOPBACK}:{silent}/test", timeout=0.5)
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_cancelled_task_has_ended_its_query(way: str, query: str, make: Make, 
         assert_no_thread_is_left()
         return took
 
-    assert asyncio.run(cancel()) < 1
+    assert asyncio.run(cancel()) < 5
     if way == "connection":
         assert longshore.read_sql("SELECT v FROM t", conn, return_type="arrow").to_pylist() == [{"v": 1}]
         conn.close()
@@ -106,7 +106,7 @@ def test_a_timeout(whose: str, query: str, make: Make, path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(TimeoutError if whose == "asyncio" else longshore.TimeoutError):
         asyncio.run(read())
-    assert 0.5 <= time.monotonic() - started < 1.5
+    assert 0.5 <= time.monotonic() - started < 5
     assert descriptors(path) == 0
 
 
@@ -122,7 +122,7 @@ def test_a_lock_is_waited_for_until_the_task_is_cancelled(make: Make, path: Path
         started = time.monotonic()
         with pytest.raises(TimeoutError):
             asyncio.run(read())
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 5
         other.execute("ROLLBACK")
 
 
@@ -153,7 +153,7 @@ def test_a_task_that_is_cancelled_in_a_loop_over_a_stream(make: Make, path: Path
             await task
         return time.monotonic() - started
 
-    assert asyncio.run(cancel()) < 1
+    assert asyncio.run(cancel()) < 5
     assert descriptors(path) == 0
 
 

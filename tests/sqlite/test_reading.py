@@ -93,7 +93,7 @@ def test_a_locked_file_is_waited_for(path: Path, make: Make) -> None:
         start = time.monotonic()
         with pytest.raises(longshore.OperationalError, match="database is locked") as caught:
             read(f"{url}?busy_timeout=0.3")
-        assert 0.25 < time.monotonic() - start < 3
+        assert 0.25 < time.monotonic() - start < 5
         assert "busy_timeout" in (caught.value.hint or "")
         with pytest.raises(longshore.TimeoutError):
             read(url, timeout=0.2)
@@ -110,7 +110,7 @@ def test_a_running_query_ends_at_its_timeout(make: Make) -> None:
     with longshore.connect(url) as connection:
         with pytest.raises(longshore.TimeoutError):
             read(connection, endless, timeout=0.3)
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 5
         assert read(connection).num_rows == 0
 
 

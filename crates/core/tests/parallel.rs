@@ -85,7 +85,7 @@ fn a_part_that_fails_fails_the_whole() {
             assert!(error.to_string().contains(says), "{error}");
             assert!(batches.next().is_none());
             drop(batches);
-            assert!(started.elapsed() < Duration::from_secs(2));
+            assert!(started.elapsed() < Duration::from_secs(10));
             assert_closed(server);
         }
     }
@@ -159,7 +159,7 @@ fn parts_that_never_begin_are_read_serially() {
     for (request, reason) in [(&asked, Some("somebody is in the way")), (&unasked, None)] {
         let start = Instant::now();
         let opened = open_read(&direct, request, &Watch::never()).unwrap();
-        assert!(start.elapsed() < Duration::from_secs(3));
+        assert!(start.elapsed() < Duration::from_secs(10));
         assert_eq!(opened.serial.as_deref(), reason);
         assert_eq!(numbers(opened.batches).unwrap(), [7, 8]);
     }
@@ -211,7 +211,7 @@ fn a_part_that_never_opens_ends_with_the_deadline() {
     let started = Instant::now();
     let outcome = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch);
     assert_eq!(outcome.map(drop).unwrap_err().kind(), Kind::Timeout);
-    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(10));
     assert_closed(server);
 }
 
@@ -223,7 +223,7 @@ fn a_part_whose_end_does_not_come_ends_with_the_deadline() {
     let started = Instant::now();
     let opened = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch).unwrap();
     assert_eq!(numbers(opened.batches).unwrap_err().kind(), Kind::Timeout);
-    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(10));
     assert_eq!(server.count("commit coordinator"), 0);
     assert_closed(server);
 }
@@ -277,7 +277,7 @@ fn a_read_that_is_dropped_in_the_middle_stops_all_parts() {
         assert!(batches.next().unwrap().is_ok());
         let started = Instant::now();
         drop(batches);
-        assert!(started.elapsed() < Duration::from_secs(2));
+        assert!(started.elapsed() < Duration::from_secs(10));
         assert_closed(server);
         assert_eq!(server.count("commit coordinator"), 0);
     }

@@ -243,5 +243,5 @@ fn a_silent_server_costs_no_more_than_the_deadline() {
         assert_eq!(error.kind(), Kind::Timeout);
         assert!(error.to_string().contains(&port.to_string()), "{error}");
     }
-    assert!(started.elapsed() < Duration::from_secs(1));
+    assert!(started.elapsed() < Duration::from_secs(10));
 }
