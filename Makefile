@@ -33,12 +33,13 @@ test-rust: $(VENV)/.group-dev
 test-python: $(VENV)/.longshore
 	$(VENV)/bin/python $(PYTEST) tests
 
-# MySQL's results reach the same frames as PostgreSQL's, which are tested here, and SQLite's writes come from the same.
+# The core is the same, and so is what lies between it and a server; MySQL's results reach the same frames as PostgreSQL's,
+# which are tested here, and SQLite's writes come from the same.
 # asyncpg 0.27 waits without end for its ROLLBACK on a connection that a garbled message has ended.
 test-oldest: $(OLDEST)/.longshore
-	$(OLDEST)/bin/python $(PYTEST) tests --ignore=tests/mysql --ignore=tests/sqlite/test_writing.py \
-		--ignore=tests/sqlite/test_batches.py \
-		--deselect=tests/test_cuts.py --deselect=tests/writing/test_faults.py --deselect=tests/asyncpg/test_cuts.py
+	$(OLDEST)/bin/python $(PYTEST) tests $(addprefix --ignore=tests/,mysql connect connections parallel test_servers.py \
+		test_cuts.py test_one_moment.py sqlite/test_writing.py sqlite/test_batches.py \
+		writing/test_faults.py writing/test_parallel_faults.py asyncpg/test_cuts.py)
 
 # The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
 doctest: $(VENV)/.longshore

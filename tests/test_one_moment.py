@@ -1,6 +1,6 @@
 """Parts see one moment, whatever others do meanwhile: each read equals one state that the database was in.
 
-LONGSHORE_MOMENT_SECONDS says for how long each writer and its readers run: 2, or 60 and more for a thorough run.
+LONGSHORE_MOMENT_SECONDS says for how long each writer and its readers run: 1, or 60 and more for a thorough run.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import pytest
 import longshore
 from tests.servers import PostgreSQL
 
-SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "2"))
+SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "1"))
 ROWS = 3000
 TOTAL = 100 * ROWS
 

@@ -96,9 +96,12 @@ def test_a_garbled_row_loses_no_row(way: str, mask: int, postgres: Endpoint, cut
     # What follows the rows: the command's tag and the end; for batches, those of CLOSE and COMMIT, too.
     after = sum(5 + len(tag) + 1 + 6 for tag in (["SELECT 4"] + ["CLOSE CURSOR", "COMMIT"] * (way == "batches")))
 
-    def garble(first: int) -> None:
+    # Whoever is ready takes the next: those that stall lie at the same distance from each other.
+    places = iter(range(whole - after - 4 * row, whole - after))
+
+    def garble(_: int) -> None:
         with Cutter(cutter.upstream) as own:
-            for byte in range(whole - after - 4 * row + first, whole - after, WORKERS):
+            for byte in places:
                 with own.fault("garble", byte, mask=mask, connections=1):
                     try:
                         got = fetched(WAYS[way], through(postgres, own))

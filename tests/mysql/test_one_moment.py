@@ -16,7 +16,7 @@ from tests.mysql.comparing import ROWS, Options
 from tests.mysql.reading import table
 from tests.servers import MySQLEndpoint
 
-SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "2"))
+SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "1"))
 Tables = Callable[[str], None]
 
 
