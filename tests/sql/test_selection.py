@@ -342,6 +342,87 @@ def test_columns_of_other_kinds_come_along(entered: list[Any]) -> None:
     assert len(entered[-1]) == 3
 
 
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT * FROM frame LIMIT 10", 10),
+        ("FROM Frame LIMIT 10 OFFSET 7", 17),
+        ("SELECT t AS text, I, i AS again, 'x' AS x FROM frame AS f LIMIT 3;", 3),
+        ("SELECT f.*, f.t FROM frame AS f LIMIT 0 OFFSET 3", 3),
+        ("SELECT * FROM frame LIMIT 0", 0),
+        ("SELECT 1 AS one FROM frame LIMIT 12", 12),
+    ],
+)
+def test_the_first_rows_alone_enter(
+    query: str, rows: int, kind: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = FRAMES[kind]()
+    expected = _without(monkeypatch, partial(_arrow, query, frame=frame))
+    found = _arrow(query, frame=frame)
+    assert found.schema == expected.schema
+    # NaN is equal to itself here.
+    assert list(map(str, found.to_pylist())) == list(map(str, expected.to_pylist()))
+    assert len(entered[-1]) == rows
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT i FROM frame WHERE f IS NOT NULL LIMIT 3",
+        "SELECT i FROM frame ORDER BY i DESC LIMIT 3",
+        "SELECT DISTINCT s > 0 AS s FROM frame LIMIT 3",
+        "SELECT sum(i % 1000) AS n FROM frame LIMIT 3",
+        "SELECT s, count(*) AS n FROM frame GROUP BY ALL ORDER BY ALL LIMIT 3",
+        "SELECT 1 AS one FROM frame HAVING count(*) > 9 LIMIT 3",
+        "SELECT 1 AS one FROM frame GROUP BY () LIMIT 3",
+        "SELECT i FROM frame QUALIFY row_number() OVER (ORDER BY i) = 5 LIMIT 3",
+        "SELECT row_number() OVER (ORDER BY i) AS n FROM frame LIMIT 3",
+        "SELECT unnest(CASE WHEN i = 500 THEN [i, i, i, i] END) AS n FROM frame LIMIT 4",
+        "SELECT (SELECT max(i) FROM frame) AS i LIMIT 3",
+        "SELECT (SELECT max(f.i + 0) FROM frame AS f) AS i FROM range(5) LIMIT 3",
+        "SELECT * EXCLUDE (f, g) REPLACE (max(s) OVER () AS s) FROM frame LIMIT 3",
+        "SELECT COLUMNS('[is]') FROM frame LIMIT 3",
+        "SELECT i FROM frame LIMIT (SELECT 3)",
+        "SELECT i FROM frame LIMIT 1 + 2",
+        "SELECT i FROM frame LIMIT 3.0",
+        "SELECT i FROM frame LIMIT 1%",
+        "SELECT i FROM frame OFFSET 3998",
+        "SELECT i FROM frame LIMIT 300",
+        "SELECT i FROM frame LIMIT 3 OFFSET 3990",
+        "SELECT i FROM (SELECT i, max(i) OVER () AS m FROM frame) LIMIT 3",
+        "SELECT f.i FROM frame AS f POSITIONAL JOIN range(5) LIMIT 3",
+        "(SELECT i FROM frame LIMIT 2) UNION ALL (SELECT i FROM frame LIMIT 3)",
+        "WITH frame AS (SELECT i FROM frame ORDER BY i DESC) SELECT i FROM frame LIMIT 3",
+        "WITH other AS (SELECT max(i) AS i FROM frame) SELECT i FROM other LIMIT 3",
+        "SELECT i FROM frame TABLESAMPLE 100% LIMIT 3",
+        "SELECT a FROM frame AS f(a) LIMIT 3",
+    ],
+)
+def test_what_reads_more_than_the_first_rows_has_them(
+    query: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _without(monkeypatch, partial(_outcome, query, TABLE))
+    entered.clear()
+    assert _outcome(query, TABLE) == expected
+    assert {len(each) for each in entered} == {ROWS}
+
+
+def test_the_types_of_first_rows_are_those_of_all(entered: list[Any]) -> None:
+    frame = pd.DataFrame(
+        {
+            "numbers": pd.Series([1] * 999 + [2.5], dtype=object),
+            "dicts": pd.Series([{"a": at} if at < 999 else {"b": "x"} for at in range(1000)], dtype=object),
+            "nothing": pd.Series([None] * 999 + [Decimal("1.25")], dtype=object),
+        }
+    )
+    found = longshore.sql("SELECT * FROM frame LIMIT 2", frame=frame, return_type="arrow")
+    assert len(entered[-1]) == 2
+    assert found.schema.field("numbers").type == pa.float64()
+    assert found.schema.field("nothing").type == pa.decimal128(3, 2)
+    assert found["dicts"].to_pylist() == [{"a": 0, "b": None}, {"a": 1, "b": None}]
+
+
 def test_an_error_names_the_row_of_the_frame(entered: list[Any]) -> None:
     spans = pa.array([0] * 900 + [1] * 100, pa.duration("ns"))
     table = pa.table({"i": range(1000), "span": pa.chunked_array([spans]), "t": ["tug"] * 1000})

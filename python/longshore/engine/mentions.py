@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from longshore.engine.nodes import BY_TEXT, nodes
+from longshore.engine.nodes import BY_TEXT, is_plain_star, nodes
 from longshore.frames.selected import folded
 
 __all__ = ["mentions"]
@@ -75,7 +75,7 @@ def _inner_stars(tree: object) -> dict[int, Mapping[str, Any]]:
         if inner is None or inner.get("type") != "SELECT_NODE" or any(map(_looks_at_all, inner["modifiers"])):
             continue
         if inner["aggregate_handling"] == "STANDARD_HANDLING":
-            found.update({id(item): item for item in inner["select_list"] if _is_plain_star(item)})
+            found.update({id(item): item for item in inner["select_list"] if is_plain_star(item)})
     return found
 
 
@@ -92,11 +92,6 @@ def _looks_at_all(modifier: Mapping[str, Any]) -> bool:
     if any(order["expression"]["type"] == "VALUE_CONSTANT" for order in modifier.get("orders") or ()):
         return True
     return modifier["type"] not in {"ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"}
-
-
-def _is_plain_star(node: Mapping[str, Any]) -> bool:
-    extras = ("exclude_list", "qualified_exclude_list", "replace_list", "rename_list", "columns", "expr")
-    return node["type"] == "STAR" and not any(node[extra] for extra in extras)
 
 
 def _is_open(node: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, cast
 
-from longshore.engine.nodes import BY_TEXT, nodes
+from longshore.engine.nodes import BY_TEXT, nodes, only_table
 from longshore.frames.selected import folded
 from longshore.frames.use import Constant, Predicate, Span
 
@@ -100,7 +100,7 @@ def found(tree: object, text: bytes) -> dict[str, list[Found]]:
     outer = set(map(id, _outer(tree)))
     tables: dict[str, list[Found]] = {}
     for node in every:
-        table = _only_table(node)
+        table = only_table(node) if node.get("where_clause") else None
         if table is not None and times[name := folded(table["table_name"])] == 1:
             reader = _Reader(folded(table.get("alias") or name), text if id(node) in outer else b"")
             tables[name] = [each for part in _conjuncts(node["where_clause"]) for each in reader.read(part)]
@@ -140,16 +140,6 @@ def keys(tree: object) -> frozenset[str]:
         if node.get("distinct") is True:
             columns += [each["expression"] for each in node.get("arguments") or ()]
     return frozenset(folded(each["column_names"][-1]) for each in columns if each.get("type") == "COLUMN_REF")
-
-
-def _only_table(node: Node) -> Node | None:
-    """Give the table of a SELECT that reads no other, and all of its rows."""
-    table = node.get("from_table")
-    if node.get("type") != "SELECT_NODE" or not node.get("where_clause") or not table or node.get("sample"):
-        return None
-    is_plain = table.get("type") == "BASE_TABLE" and len(table["qualified_name"]["path"]) == 1
-    is_whole = not table.get("sample") and not table.get("at_clause") and not table.get("column_name_alias")
-    return cast("Node", table) if is_plain and is_whole else None
 
 
 def _conjuncts(node: Node) -> Iterator[Node]:

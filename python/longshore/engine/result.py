@@ -1,7 +1,8 @@
 """The engine's result as the frame that was asked for."""
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from longshore import _core
@@ -10,7 +11,7 @@ from longshore.options import Options
 from longshore.reading import frame_for, policy, whole
 from longshore.stream import Stream
 
-__all__ = ["SETTINGS", "ArrowStreamable", "bounded", "deliver", "keeps_texts"]
+__all__ = ["SETTINGS", "ArrowStreamable", "Form", "bounded", "deliver"]
 
 #: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
 #: and JSON cannot be told from bytes and text.
@@ -59,17 +60,32 @@ def bounded(relation: Any, types: Iterable[object]) -> ArrowStreamable:
     return _InBatches(relation, max(_FITTING // width // _VECTOR, 1) * _VECTOR)
 
 
-def keeps_texts(frame: Target | None) -> bool:
-    """Tell whether a frame takes texts as they lie, if they have offsets of 64 bits."""
-    return isinstance(frame, ColumnsTarget) and frame.arrow_strings and frame.backend != "pyarrow"
+@dataclass(frozen=True)
+class Form:
+    """What a result is made into."""
+
+    #: None for a ``Stream``.
+    frame: Target | None
+    policy: Mapping[str, str]
+    json_objects: bool
+
+    @classmethod
+    def of(cls, return_type: str, dtype_backend: str | None, options: Options) -> "Form":
+        """Take what the caller asks for; raises ``InterfaceError`` where there is no such form."""
+        frame = frame_for(return_type, dtype_backend)
+        return cls(frame, policy(return_type, dtype_backend, options), options.json == "object")
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether it takes texts as they lie, if they have offsets of 64 bits."""
+        frame = self.frame
+        return isinstance(frame, ColumnsTarget) and frame.arrow_strings and frame.backend != "pyarrow"
 
 
 def deliver(
     stream: ArrowStreamable,
+    form: Form,
     *,
-    return_type: str = "pandas",
-    dtype_backend: str | None = None,
-    options: Options,
     cancel: Callable[[], object],
     close: Callable[[], object] | None = None,
     failed: Callable[[], BaseException | None] | None = None,
@@ -82,23 +98,10 @@ def deliver(
 
     Raises the exceptions of ``longshore.errors``, those of the engine among them.
     """
-    with contextlib.ExitStack() as stack:
-        if close is not None:
-            stack.callback(close)
-        frame = frame_for(return_type, dtype_backend)
-        json_objects = options.json == "object"
-        switch = _core.Switch()
-        # From here on it is the core that closes.
-        stack.pop_all()
-        reading = _core.open_result(
-            stream,
-            policy=policy(return_type, dtype_backend, options),
-            cancel=cancel,
-            close=close,
-            failed=failed,
-            switch=switch,
-        )
-    if frame is None:
-        return Stream(reading.stream(), exact=(), json_objects=json_objects)
+    reading = _core.open_result(
+        stream, policy=form.policy, cancel=cancel, close=close, failed=failed, switch=_core.Switch()
+    )
+    if form.frame is None:
+        return Stream(reading.stream(), exact=(), json_objects=form.json_objects)
     with contextlib.closing(reading):
-        return whole(reading, frame, json_objects=json_objects)
+        return whole(reading, form.frame, json_objects=form.json_objects)

@@ -11,14 +11,13 @@ from longshore.engine.failures import Failure, with_columns
 from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
 from longshore.engine.remote.changed import Changed, settled
-from longshore.engine.result import bounded, deliver, keeps_texts
+from longshore.engine.result import Form, bounded, deliver
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.engine.waiting import undisturbed
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.scanned import is_frame
 from longshore.options import Options
-from longshore.reading import frame_for
 from longshore.schema import encodable
 
 if TYPE_CHECKING:
@@ -48,16 +47,15 @@ def run(
         raise InterfaceError(message)
     chosen = Options.of(options)
     # Before the query runs: it may write a file.
-    frame_for(return_type, dtype_backend)
+    form = Form.of(return_type, dtype_backend, chosen)
     text = encodable(query, "query")
     values = given(params)
     text = with_dollars(text, values)
     scope = Scope(caller, tables, is_frame)
-    way: dict[str, Any] = {"return_type": return_type, "dtype_backend": dtype_backend, "options": chosen}
     attach = with_connections(text, scope, attach)
     tables = {name: table for name, table in tables.items() if not is_connection(table)}
     if attach is None:
-        return _local(text, values, scope, tables, way, explain=explain)
+        return _local(text, values, scope, tables, form, chosen, explain=explain)
     # The parser of other databases' SQL is imported with it.
     from longshore.engine.remote.attaching import attaching
 
@@ -66,27 +64,28 @@ def run(
             if explain:
                 return str(remote)
             if (rows := remote.whole()) is not None:
-                return deliver(rows, **way, cancel=remote.cancel, failed=remote.failure.noted)
-            return _local(remote.sql, remote.params, scope, tables, way, remote=remote)
+                return deliver(rows, form, cancel=remote.cancel, failed=remote.failure.noted)
+            return _local(remote.sql, remote.params, scope, tables, form, chosen, remote=remote)
 
     return settled(once)
 
 
-def _local(
+def _local(  # noqa: PLR0917  what one query is
     text: str,
     params: Params,
     scope: Scope,
     tables: Mapping[str, Any],
-    way: Mapping[str, Any],
+    form: Form,
+    options: Options,
     *,
     explain: bool = False,
     remote: "Attached | _Alone | None" = None,
     as_written: bool = False,
 ) -> Any:
     """Have the engine run a query, beside what attached databases send."""
-    session = Session(text, way["options"], stays_as_written=explain or as_written)
+    session = Session(text, options, stays_as_written=explain or as_written)
     sources = remote or _Alone()
-    names = Names(session, scope, text, params, options=way["options"], failure=sources.failure)
+    names = Names(session, scope, text, params, options=options, failure=sources.failure)
     may_run_again = True
     try:
         with _ending(session, names):
@@ -96,7 +95,7 @@ def _local(
             with sources.failure.raised():
                 result = _run(session, names, params, explain=explain)
         may_run_again = session.reads_again
-        return _delivered(result, session, way, sources)
+        return _delivered(result, session, form, sources)
     except Changed as error:
         # What was written would be written twice, and a reader among the variables is empty by now.
         error.again = session.only_selects and names.found_none
@@ -105,7 +104,7 @@ def _local(
         if not may_run_again or session.is_as_written or remote is not None:
             raise
     # The error quotes another text than the caller's.
-    return _local(text, params, scope, tables, way, as_written=True)
+    return _local(text, params, scope, tables, form, options, as_written=True)
 
 
 @contextlib.contextmanager
@@ -144,16 +143,15 @@ class _Alone:
         return rows
 
 
-def _delivered(result: Any, session: Session, way: Mapping[str, Any], remote: "Attached | _Alone") -> Any:
+def _delivered(result: Any, session: Session, form: Form, remote: "Attached | _Alone") -> Any:
     """Make the frame, or the stream, and close with its end."""
     if result is None or isinstance(result, str):
         session.close()
         remote.settle()
         return result
-    frame = frame_for(way["return_type"], way["dtype_backend"])
     with undisturbed():
         types = result.types
-    if keeps_texts(frame) and "VARCHAR" in types:
+    if form.keeps_texts and "VARCHAR" in types:
         session.widen_texts()
 
     def cancel() -> None:
@@ -169,9 +167,9 @@ def _delivered(result: Any, session: Session, way: Mapping[str, Any], remote: "A
         return remote.failure.noted()
 
     # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
-    rows = remote.settled(bounded(result, types)) if frame is None else result
-    delivered = deliver(rows, **way, cancel=cancel, close=close, failed=failed)
-    if frame is not None:
+    rows = remote.settled(bounded(result, types)) if form.frame is None else result
+    delivered = deliver(rows, form, cancel=cancel, close=close, failed=failed)
+    if form.frame is not None:
         remote.settle()
     return delivered
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from longshore.engine.limits import reached
 from longshore.engine.mentions import mentions
 from longshore.engine.predicates import Found, found, keys
 from longshore.frames.selected import folded
@@ -26,6 +27,7 @@ class Syntax:
         self.columns = mentions(tree)
         self._keys = keys(tree)
         self._found = found(tree, text.encode())
+        self._reached = reached(tree)
         self._rests = {table: _rest(tree, founds) for table, founds in self._found.items()}
 
     def use(self, table: str, params: Mapping[str, object]) -> Use:
@@ -33,7 +35,7 @@ class Syntax:
         name = folded(table)
         predicates = [each.predicate(params) for each in self._found.get(name, ())]
         known = tuple(each for each in predicates if each is not None)
-        return Use(self.columns, known, self._keys, self._rests.get(name))
+        return Use(self.columns, known, self._keys, self._rests.get(name), self._reached.get(name))
 
 
 class Kept:

@@ -1,15 +1,21 @@
 """Frames of many rows, and what a query needs of them as frames of the same kind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from longshore.frames.scanned import is_of
 from longshore.frames.selected import are_clear, folded
 from longshore.frames.use import MANY, Span, Use
 from longshore.options import Options
 
+if TYPE_CHECKING:
+    from longshore.frames.selection import Selection
+
 __all__ = ["Chosen", "chosen", "is_long"]
+
+#: The first rows are taken if they are no more than one of so many.
+_OF = 16
 
 
 @dataclass(frozen=True)
@@ -29,34 +35,47 @@ def is_long(data: Any) -> bool:
 
 
 def chosen(data: Any, use: Use, name: str, options: Options) -> Chosen:
-    """Give the rows of a long frame that a query's predicates leave, where the engine would take longer to."""
-    whole = Chosen(data, use.columns)
-    room = _room(data)
-    names = room.names(data)
-    if not use.predicates or not are_clear(names):
-        return whole
-    import pyarrow as pa
+    """Give the rows of a long frame that a query reaches, or that its predicates leave, where it is worth it."""
+    from longshore.frames.selection import first
 
-    from longshore.frames.from_arrow import of_columns
-    from longshore.frames.rows import Rows
+    whole = Chosen(data, use.columns)
+    if not are_clear(_room(data).names(data)):
+        return whole
+    if use.first is not None and use.first * _OF <= len(data):
+        return _taken(whole, first(use.first), name, options) or whole
+    return _left(data, use, name, options) or whole
+
+
+def _left(data: Any, use: Use, name: str, options: Options) -> Chosen | None:
+    """Give the rows that predicates leave; None where the engine would not take longer to."""
     from longshore.frames.selection import selection
 
+    room = _room(data)
+    names = room.names(data)
     columns = use.rest.columns if use.rest else use.columns
     tried = {folded(names[at]): room.values(data, at) for at in _places(names, frozenset(_tried(use)))}
     left = selection(use.predicates, tried, takes_any=bool(_places(names, columns)), threads=options.threads)
     if left is None:
-        return whole
+        return None
     spans = use.rest.spans if use.rest and left.texts else ()
-    if not spans:
-        columns = use.columns
-    places = _places(names, columns)
+    return _taken(Chosen(data, columns if spans else use.columns, spans), left, name, options)
+
+
+def _taken(of: Chosen, rows: "Selection", name: str, options: Options) -> Chosen | None:
+    """Give some rows; None where a column is of a type that rows are not taken of."""
+    import pyarrow as pa
+
+    from longshore.frames.from_arrow import of_columns
+    from longshore.frames.rows import Rows
+
+    room = _room(of.data)
+    places = _places(room.names(of.data), of.columns)
     if not places:
-        return Chosen(of_columns([], [], range(left.count), name), columns, spans)
+        return replace(of, data=of_columns([], [], range(rows.count), name))
     try:
-        data = room.taken(data, places, Rows(left.numbers(), options.threads), options)
+        return replace(of, data=room.taken(of.data, places, Rows(rows.numbers(), options.threads), options))
     except pa.ArrowException:
-        return whole
-    return Chosen(data, columns, spans)
+        return None
 
 
 def _tried(use: Use) -> set[str]:

@@ -49,9 +49,9 @@ class Rows:
     """Numbers of rows, which ascend."""
 
     def __init__(self, numbers: "np.ndarray[Any, np.dtype[np.intp]]", threads: int | None) -> None:
-        """Keep them; so many threads take texts."""
+        """Keep them; so many threads take them, unless they are few."""
         self.numbers = numbers
-        self.threads = threads
+        self.threads = threads if len(numbers) > _FEWEST else 1
         self._arrow = pa.array(numbers.view(np.uint64))
 
     def of_numpy(self, values: Any) -> Any:
@@ -64,6 +64,8 @@ class Rows:
 
     def of_arrow(self, column: Any) -> Any:
         """Give these rows of a ChunkedArray; raises pyarrow's exceptions for a type that it does not take rows of."""
+        if not len(self.numbers):
+            return column.slice(0, 0)
         return self._texts(column) if is_text(column.type) else pc.take(column, self._arrow)
 
     def _texts(self, column: Any) -> Any:

@@ -18,7 +18,7 @@ from longshore import _core
 from longshore.frames.rows import is_text, together
 from longshore.frames.use import Predicate
 
-__all__ = ["Selection", "selection"]
+__all__ = ["Selection", "first", "selection"]
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Numbers = np.ndarray[Any, np.dtype[np.intp]]
@@ -58,6 +58,11 @@ class Selection:
     texts: bool
     #: Gives the numbers of the rows, in their order.
     numbers: Callable[[], Numbers]
+
+
+def first(count: int) -> Selection:
+    """Give so many of the first rows."""
+    return Selection(count, texts=False, numbers=lambda: np.arange(count))
 
 
 def selection(

@@ -53,3 +53,5 @@ class Use:
     keys: frozenset[str] = frozenset()
     #: None where a predicate of texts cannot be left out.
     rest: Rest | None = None
+    #: How many of the first rows matter; None for all.
+    first: int | None = None

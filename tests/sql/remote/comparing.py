@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 import longshore
-from longshore.engine.result import SETTINGS, deliver
+from longshore.engine.result import SETTINGS, Form, deliver
 
 __all__ = ["Harbour", "loaded", "same"]
 
@@ -27,7 +27,7 @@ class Harbour:
     def expected(self, query: str, params: Any = None) -> pa.Table:
         """Run a query over the loaded tables."""
         relation = self.engine.sql(query, params=params)
-        return deliver(relation, return_type="arrow", options=longshore.Options(), cancel=self.engine.interrupt)
+        return deliver(relation, Form.of("arrow", None, longshore.Options()), cancel=self.engine.interrupt)
 
     def given(self, query: str, params: Any = None, **more: Any) -> pa.Table:
         """Run it over the attached databases."""
