@@ -87,7 +87,7 @@ def _taken(name: str, column: "pd.Series[Any]", rows: Rows, options: Options) ->
         array = rows.of_arrow(array)
         return field.with_type(array.type), array
     is_numpy = isinstance(column.dtype, np.dtype)
-    some = rows.of_numpy(column.to_numpy()) if is_numpy else column.array.take(rows.numbers)
+    some = rows.of_numpy(column.to_numpy()) if is_numpy else column.array[rows.index]
     return _whole(name, pd.Series(some, copy=False), options)
 
 

@@ -76,7 +76,7 @@ def values(data: pl.DataFrame, at: int) -> object:
 def taken(data: pl.DataFrame, places: Sequence[int], rows: Rows, options: Options) -> pl.DataFrame:
     """Give some rows of some columns."""
     del options
-    made: pl.DataFrame = data.select(pl.nth(places))[rows.numbers]
+    made: pl.DataFrame = data.select(pl.nth(places))[rows.index]
     return made
 
 

@@ -45,31 +45,41 @@ def together(work: Callable[[T], U], items: Sequence[T], threads: int | None) ->
         return [each.result() for each in begun]
 
 
+def _run(numbers: "np.ndarray[Any, np.dtype[np.intp]]") -> slice | None:
+    if not len(numbers):
+        return slice(0, 0)
+    first, last = int(numbers[0]), int(numbers[-1])
+    return slice(first, last + 1) if last - first < len(numbers) else None
+
+
 class Rows:
     """Numbers of rows, which ascend."""
 
     def __init__(self, numbers: "np.ndarray[Any, np.dtype[np.intp]]", threads: int | None) -> None:
         """Keep them; so many threads take them, unless they are few."""
-        self.numbers = numbers
+        #: What NumPy, pandas and polars take for an index: a slice where no row is left out in between.
+        self.index = _run(numbers) or numbers
         self.threads = threads if len(numbers) > _FEWEST else 1
+        self._count = len(numbers)
         self._arrow = pa.array(numbers.view(np.uint64))
 
     def of_numpy(self, values: Any) -> Any:
         """Give these rows of a NumPy array."""
-        if values.dtype.kind not in "iufmM" or not values.flags.c_contiguous or not values.dtype.isnative:
-            return values[self.numbers]
+        is_plain = values.dtype.kind in "iufmM" and values.flags.c_contiguous and values.dtype.isnative
+        if not is_plain or isinstance(self.index, slice):
+            return values[self.index]
         # pyarrow keeps the memory that it has used; NumPy's comes from the system each time.
         plain = values.view(np.int64) if values.dtype.kind in "mM" else values
         return pc.take(pa.array(plain), self._arrow).to_numpy().view(values.dtype)
 
     def of_arrow(self, column: Any) -> Any:
         """Give these rows of a ChunkedArray; raises pyarrow's exceptions for a type that it does not take rows of."""
-        if not len(self.numbers):
-            return column.slice(0, 0)
+        if isinstance(self.index, slice):
+            return column.slice(self.index.start, self._count)
         return self._texts(column) if is_text(column.type) else pc.take(column, self._arrow)
 
     def _texts(self, column: Any) -> Any:
-        piece = -(-len(self.numbers) // (self.threads or os.cpu_count() or 1))
+        piece = -(-self._count // (self.threads or os.cpu_count() or 1))
         made = _core.taken(
             pa.table({"texts": column}),
             pa.table({"rows": self._arrow}),
