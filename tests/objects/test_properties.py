@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import uuid
+import zoneinfo
 from typing import Any
 
 import pyarrow as pa
@@ -167,3 +168,49 @@ def test_ragged_dicts(values: list[Any]) -> None:
 )
 def test_one_value_of_any_shape(value: Any) -> None:
     check([value])
+
+
+class Day(dt.date):
+    """A date that is asked for its parts."""
+
+
+class Moment(dt.datetime):
+    """A datetime that is asked for its parts."""
+
+
+ZONES = [dt.UTC, dt.timezone(dt.timedelta(hours=-23, seconds=-59, microseconds=-7)), zoneinfo.ZoneInfo("Europe/Berlin")]
+EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  of moments without a zone
+MICROSECOND = dt.timedelta(microseconds=1)
+
+
+def stored(values: list[Any]) -> Any:
+    """Give the integers of an array of moments, days or times."""
+    array = arrow(*values)[1]
+    return array.view(pa.int32() if array.type == pa.date32() else pa.int64()).to_pylist()
+
+
+@SETTINGS
+@given(st.lists(st.dates(), min_size=1), st.lists(st.datetimes(), min_size=1), st.lists(st.times(), min_size=1))
+def test_days_moments_and_times(days: list[dt.date], moments: list[dt.datetime], times: list[dt.time]) -> None:
+    expected = [day.toordinal() - EPOCH.toordinal() for day in days]
+    assert stored(days) == expected
+    assert stored([days[0], *(Day(day.year, day.month, day.day) for day in days)]) == [expected[0], *expected]
+    expected = [(moment - EPOCH) // MICROSECOND for moment in moments]
+    assert stored(moments) == expected
+    assert stored([moments[0], *map(inherited, moments)]) == [expected[0], *expected]
+    midnight = dt.time()
+    spans = [dt.datetime.combine(EPOCH, time) - dt.datetime.combine(EPOCH, midnight) for time in times]
+    assert stored(times) == [span // MICROSECOND for span in spans]
+
+
+@SETTINGS
+@given(st.lists(st.datetimes(timezones=st.sampled_from(ZONES)), min_size=1))
+def test_instants(moments: list[dt.datetime]) -> None:
+    expected = [(moment - EPOCH.replace(tzinfo=dt.UTC)) // MICROSECOND for moment in moments]
+    assert stored(moments) == expected
+    assert stored([*map(inherited, moments), moments[0]]) == [*expected, expected[0]]
+
+
+def inherited(moment: dt.datetime) -> Moment:
+    """Give the same moment as an object of a class that inherits."""
+    return Moment.combine(moment.date(), moment.timetz()).replace(fold=moment.fold)

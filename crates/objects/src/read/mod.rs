@@ -4,6 +4,7 @@ mod decimals;
 mod moments;
 mod numbers;
 mod numpy;
+mod packed;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};

@@ -1,14 +1,15 @@
 //! Dates, times, spans of time, and UUIDs.
 
-use longshore_cells::calendar::DAY;
+use longshore_cells::calendar::{DAY, SECOND};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyTzInfo;
 
-use super::{Misread, numpy};
+use super::{Misread, numpy, packed};
 use crate::class::Class;
 
 /// 1970-01-01 as Python's `date.toordinal` counts.
-const EPOCH: i32 = 719_163;
+const EPOCH: i64 = 719_163;
 
 /// What a datetime says, in microseconds since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +47,21 @@ pub(crate) fn moment(item: &Bound<'_, PyAny>, class: Class) -> Result<Moment, Mi
 }
 
 fn datetime(item: &Bound<'_, PyAny>) -> Result<Moment, Misread> {
-    let local = i64::from(days(item)?) * DAY + clock(item)?;
-    if item.getattr(intern!(item.py(), "tzinfo"))?.is_none() {
-        return Ok(Moment::Naive(local));
+    match packed::datetime(item) {
+        Some((local, false)) => Ok(Moment::Naive(local)),
+        // The commonest zone, which need not be asked.
+        Some((local, true)) if is_in_utc(item)? => Ok(Moment::Instant(local)),
+        Some((local, true)) => zoned(item, local),
+        None => {
+            let local =
+                within(i128::from(asked_days(item)?) * i128::from(DAY) + i128::from(asked_clock(item)?))?;
+            if has_zone(item)? { zoned(item, local) } else { Ok(Moment::Naive(local)) }
+        }
     }
+}
+
+/// What a datetime with a zone says, by whose clock it is so many microseconds since 1970-01-01.
+fn zoned(item: &Bound<'_, PyAny>, local: i64) -> Result<Moment, Misread> {
     let offset = item.call_method0(intern!(item.py(), "utcoffset"))?;
     // Python takes a zone that tells no offset for none.
     if offset.is_none() {
@@ -58,7 +70,7 @@ fn datetime(item: &Bound<'_, PyAny>) -> Result<Moment, Misread> {
     Ok(Moment::Instant(local - span(&offset)?))
 }
 
-/// The day of a date, in days since 1970-01-01.
+/// A day, in days since 1970-01-01; `None` for NumPy's NaT.
 pub(crate) fn date(item: &Bound<'_, PyAny>, class: Class) -> Result<Option<i32>, Misread> {
     match moment(item, class)? {
         Moment::Day(days) => Ok(Some(days)),
@@ -72,13 +84,17 @@ pub(crate) fn time(item: &Bound<'_, PyAny>, class: Class) -> Result<i64, Misread
     if class != Class::Time {
         return Err(Misread::Changed);
     }
-    if !item.getattr(intern!(item.py(), "tzinfo"))?.is_none() {
+    let (clock, has_zone) = match packed::time(item) {
+        Some(both) => both,
+        None => (asked_clock(item)?, has_zone(item)?),
+    };
+    if has_zone {
         return Err(Misread::Odd(
             "the time has a time zone, which Arrow's times have not",
             "convert it to UTC and take the zone away, or convert it to text",
         ));
     }
-    clock(item)
+    Ok(clock)
 }
 
 /// A span of time in microseconds; `None` for NumPy's NaT.
@@ -132,17 +148,33 @@ fn refuse_nanoseconds(item: &Bound<'_, PyAny>, attribute: &str) -> Result<(), Mi
     }
 }
 
+/// The day of a date, in days since 1970-01-01.
 fn days(item: &Bound<'_, PyAny>) -> Result<i32, Misread> {
-    Ok(item.call_method0(intern!(item.py(), "toordinal"))?.extract::<i32>()? - EPOCH)
+    let days = packed::date(item).map_or_else(|| asked_days(item), Ok)?;
+    i32::try_from(days).map_err(|_| BEYOND)
 }
 
-fn clock(item: &Bound<'_, PyAny>) -> Result<i64, Misread> {
+fn is_in_utc(item: &Bound<'_, PyAny>) -> Result<bool, Misread> {
+    Ok(item.getattr(intern!(item.py(), "tzinfo"))?.is(PyTzInfo::utc(item.py())?))
+}
+
+fn has_zone(item: &Bound<'_, PyAny>) -> Result<bool, Misread> {
+    Ok(!item.getattr(intern!(item.py(), "tzinfo"))?.is_none())
+}
+
+fn asked_days(item: &Bound<'_, PyAny>) -> Result<i64, Misread> {
+    let days: i32 = item.call_method0(intern!(item.py(), "toordinal"))?.extract()?;
+    Ok(i64::from(days) - EPOCH)
+}
+
+fn asked_clock(item: &Bound<'_, PyAny>) -> Result<i64, Misread> {
     let py = item.py();
-    let hour: i64 = item.getattr(intern!(py, "hour"))?.extract()?;
-    let minute: i64 = item.getattr(intern!(py, "minute"))?.extract()?;
-    let second: i64 = item.getattr(intern!(py, "second"))?.extract()?;
-    let microsecond: i64 = item.getattr(intern!(py, "microsecond"))?.extract()?;
-    Ok(((hour * 60 + minute) * 60 + second) * 1_000_000 + microsecond)
+    let hour: i32 = item.getattr(intern!(py, "hour"))?.extract()?;
+    let minute: i32 = item.getattr(intern!(py, "minute"))?.extract()?;
+    let second: i32 = item.getattr(intern!(py, "second"))?.extract()?;
+    let microsecond: i32 = item.getattr(intern!(py, "microsecond"))?.extract()?;
+    let minutes = i64::from(hour) * 60 + i64::from(minute);
+    Ok((minutes * 60 + i64::from(second)) * SECOND + i64::from(microsecond))
 }
 
 fn span(item: &Bound<'_, PyAny>) -> Result<i64, Misread> {
