@@ -6,7 +6,8 @@ use pyo3::sync::PyOnceLock;
 use super::{Misread, integer_text};
 use crate::class::Class;
 
-static SHOW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+/// The address of `decimal.Decimal`, and what shows one.
+static DECIMAL: PyOnceLock<(usize, Py<PyAny>)> = PyOnceLock::new();
 
 /// A decimal or an integer in digits; `NaN` and `Infinity` in their words.
 pub(crate) fn decimal_text(item: &Bound<'_, PyAny>, class: Class) -> Result<String, Misread> {
@@ -14,10 +15,14 @@ pub(crate) fn decimal_text(item: &Bound<'_, PyAny>, class: Class) -> Result<Stri
         return integer_text(item, class)?.ok_or(Misread::Changed);
     }
     let py = item.py();
-    // The class's own: what inherits from it may show itself otherwise.
-    let show = SHOW.get_or_try_init(py, || {
-        py.import("decimal")?.getattr("Decimal")?.getattr("__str__").map(Bound::unbind)
+    let (decimal, show) = DECIMAL.get_or_try_init(py, || -> PyResult<_> {
+        let decimal = py.import("decimal")?.getattr("Decimal")?;
+        Ok((decimal.as_ptr().addr(), decimal.getattr("__str__")?.unbind()))
     })?;
+    if item.get_type_ptr().addr() == *decimal {
+        return Ok(item.str()?.to_str()?.to_owned());
+    }
+    // What inherits from it may show itself otherwise.
     Ok(show.call1(py, (item,))?.extract(py)?)
 }
 
