@@ -54,6 +54,16 @@ class Number(int):
         return "7"
 
 
+class Money(Decimal):
+    """A decimal that shows itself otherwise."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Show something else."""
+        return "7 guilders"
+
+
 #: Objects, their type, and what they are in Arrow.
 CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "nothing": ([None, pd.NA, pd.NaT, float("nan")], pa.null(), [None] * 4),
@@ -80,6 +90,7 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         pa.decimal128(5, 2),
         [Decimal("1.50"), Decimal("-100.00"), None, None],
     ),
+    "decimals of a class": ([Money("1.50"), Decimal(2)], pa.decimal128(3, 2), [Decimal("1.50"), Decimal("2.00")]),
     "decimals with exponents": (
         [Decimal("1E+2"), Decimal("5E-3")], pa.decimal128(6, 3), [Decimal("100.000"), Decimal("0.005")],
     ),
