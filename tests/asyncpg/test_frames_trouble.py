@@ -196,7 +196,8 @@ def test_what_is_not_run_locks_nothing(case: str, cache: int, run: Run, url: str
                 with pytest.raises(error):
                     await attempt(connection)
                 assert connection.is_in_transaction()
-                if case != "server":
+                # A cancellation may find the statement still under way, which then fails its transaction.
+                if case not in {"server", "cancelled"}:
                     assert await connection.fetchval("SELECT 2") == 2
         finally:
             await connection.close()
