@@ -19,6 +19,26 @@ AWARE = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 SPAN = np.timedelta64(2**62, "W")
 
 
+class Far(dt.datetime):
+    """A datetime that tells a day so far away that its microseconds have no room in 64 bits."""
+
+    def toordinal(self) -> int:
+        """Give the farthest day of 32 bits."""
+        return 2**31 - 1
+
+
+class Border(dt.datetime):
+    """A datetime whose own clock has room in 64 bits, and UTC's has none."""
+
+    def toordinal(self) -> int:
+        """Give the last day of 64 bits of microseconds."""
+        return 719_163 + 106_751_991
+
+    def utcoffset(self) -> dt.timedelta:
+        """Give so much that UTC is the day after."""
+        return dt.timedelta(days=-1)
+
+
 def deep(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
@@ -34,6 +54,8 @@ def endless() -> list[Any]:
 
 #: Objects, and what the error says after the column's name.
 REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
+    "a day beyond 64 bits": (lambda: [Far(2026, 1, 1)], "row 0: it is beyond what Arrow's 64 bits"),
+    "an instant beyond 64 bits": (lambda: [Border(2026, 1, 1, tzinfo=dt.UTC)], "row 0: it is beyond what Arrow's"),
     "an int and a text": (lambda: [None, 1, 2, "x"], "row 3: it is a str, while row 1 is an int"),
     "a bool and an int": (lambda: [1, True], "row 1: it is a bool, while row 0 is an int"),
     "a text and bytes": (lambda: ["a", b"a"], "row 1: it is bytes, while row 0 is a str"),

@@ -67,7 +67,7 @@ fn zoned(item: &Bound<'_, PyAny>, local: i64) -> Result<Moment, Misread> {
     if offset.is_none() {
         return Ok(Moment::Naive(local));
     }
-    Ok(Moment::Instant(local - span(&offset)?))
+    within(i128::from(local) - i128::from(span(&offset)?)).map(Moment::Instant)
 }
 
 /// A day, in days since 1970-01-01; `None` for NumPy's NaT.
