@@ -221,6 +221,34 @@ def test_a_column_that_is_looked_at_here_does_not_enter(
         "WITH frame AS (SELECT * FROM frame) SELECT i FROM frame WHERE i = 17",
         "SELECT i FROM query_table('frame') WHERE i = 17",
         "SELECT count(*) AS n FROM (SELECT 1 AS one) AS o, LATERAL (SELECT i FROM frame, o AS p WHERE i = 17)",
+        "SELECT i FROM frame WHERE f IS NOT NULL LIMIT 3",
+        "SELECT i FROM frame ORDER BY i DESC LIMIT 3",
+        "SELECT DISTINCT s > -1000 AS s FROM frame LIMIT 3",
+        "SELECT sum(i % 1000) AS n FROM frame LIMIT 3",
+        "SELECT s, count(*) AS n FROM frame GROUP BY ALL ORDER BY ALL LIMIT 3",
+        "SELECT 1 AS one FROM frame HAVING count(*) > 9 LIMIT 3",
+        "SELECT 1 AS one FROM frame GROUP BY () LIMIT 3",
+        "SELECT i FROM frame QUALIFY row_number() OVER (ORDER BY i) = 5 LIMIT 3",
+        "SELECT count(*) OVER () AS n FROM frame LIMIT 3",
+        "SELECT unnest(CASE WHEN i = 500 THEN [i, i, i, i] END) AS n FROM frame LIMIT 4",
+        "SELECT (SELECT max(i) FROM frame) AS i LIMIT 3",
+        "SELECT (SELECT max(f.i + 0) FROM frame AS f) AS i FROM range(5) LIMIT 3",
+        "SELECT * EXCLUDE (f, g) REPLACE (max(s) OVER () AS s) FROM frame LIMIT 3",
+        "SELECT COLUMNS('[is]') FROM frame LIMIT 3",
+        "SELECT i FROM frame LIMIT (SELECT 3)",
+        "SELECT i FROM frame LIMIT 1 + 2",
+        "SELECT i FROM frame LIMIT 3.0",
+        "SELECT i FROM frame LIMIT 1%",
+        "SELECT i FROM frame OFFSET 3998",
+        "SELECT i FROM frame LIMIT 300",
+        "SELECT i FROM frame LIMIT 3 OFFSET 3990",
+        "SELECT m FROM (SELECT i, max(i) OVER () AS m FROM frame) LIMIT 3",
+        "SELECT f.i FROM frame AS f POSITIONAL JOIN range(5) LIMIT 3",
+        "(SELECT i FROM frame LIMIT 2) UNION ALL (SELECT i FROM frame LIMIT 3)",
+        "WITH frame AS (SELECT i FROM frame ORDER BY i DESC) SELECT i FROM frame LIMIT 3",
+        "WITH other AS (SELECT max(i) AS i FROM frame) SELECT i FROM other LIMIT 3",
+        "SELECT 1 AS one FROM frame TABLESAMPLE 100% LIMIT 3",
+        "SELECT a FROM frame AS f(a) LIMIT 3",
     ],
 )
 def test_where_it_is_not_plain_all_rows_enter(query: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,48 +392,6 @@ def test_the_first_rows_alone_enter(
     # NaN is equal to itself here.
     assert list(map(str, found.to_pylist())) == list(map(str, expected.to_pylist()))
     assert len(entered[-1]) == rows
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT i FROM frame WHERE f IS NOT NULL LIMIT 3",
-        "SELECT i FROM frame ORDER BY i DESC LIMIT 3",
-        "SELECT DISTINCT s > -1000 AS s FROM frame LIMIT 3",
-        "SELECT sum(i % 1000) AS n FROM frame LIMIT 3",
-        "SELECT s, count(*) AS n FROM frame GROUP BY ALL ORDER BY ALL LIMIT 3",
-        "SELECT 1 AS one FROM frame HAVING count(*) > 9 LIMIT 3",
-        "SELECT 1 AS one FROM frame GROUP BY () LIMIT 3",
-        "SELECT i FROM frame QUALIFY row_number() OVER (ORDER BY i) = 5 LIMIT 3",
-        "SELECT count(*) OVER () AS n FROM frame LIMIT 3",
-        "SELECT unnest(CASE WHEN i = 500 THEN [i, i, i, i] END) AS n FROM frame LIMIT 4",
-        "SELECT (SELECT max(i) FROM frame) AS i LIMIT 3",
-        "SELECT (SELECT max(f.i + 0) FROM frame AS f) AS i FROM range(5) LIMIT 3",
-        "SELECT * EXCLUDE (f, g) REPLACE (max(s) OVER () AS s) FROM frame LIMIT 3",
-        "SELECT COLUMNS('[is]') FROM frame LIMIT 3",
-        "SELECT i FROM frame LIMIT (SELECT 3)",
-        "SELECT i FROM frame LIMIT 1 + 2",
-        "SELECT i FROM frame LIMIT 3.0",
-        "SELECT i FROM frame LIMIT 1%",
-        "SELECT i FROM frame OFFSET 3998",
-        "SELECT i FROM frame LIMIT 300",
-        "SELECT i FROM frame LIMIT 3 OFFSET 3990",
-        "SELECT m FROM (SELECT i, max(i) OVER () AS m FROM frame) LIMIT 3",
-        "SELECT f.i FROM frame AS f POSITIONAL JOIN range(5) LIMIT 3",
-        "(SELECT i FROM frame LIMIT 2) UNION ALL (SELECT i FROM frame LIMIT 3)",
-        "WITH frame AS (SELECT i FROM frame ORDER BY i DESC) SELECT i FROM frame LIMIT 3",
-        "WITH other AS (SELECT max(i) AS i FROM frame) SELECT i FROM other LIMIT 3",
-        "SELECT 1 AS one FROM frame TABLESAMPLE 100% LIMIT 3",
-        "SELECT a FROM frame AS f(a) LIMIT 3",
-    ],
-)
-def test_what_reads_more_than_the_first_rows_has_them(
-    query: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = _without(monkeypatch, partial(_outcome, query, TABLE))
-    entered.clear()
-    assert _outcome(query, TABLE) == expected
-    assert {len(each) for each in entered} == {ROWS}
 
 
 def test_the_types_of_first_rows_are_those_of_all(entered: list[Any]) -> None:
