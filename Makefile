@@ -4,11 +4,14 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 SCALE ?= 1
+# Tests wait for servers more than they compute; each worker has servers of its own.
+WORKERS ?= 3
 FUZZ_SECONDS ?= 60
 VENV := .venv
 OLDEST := .venv-oldest
 SOURCES := $(shell find .cargo crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 PYTEST := -m pytest $(PYTEST_OPTIONS)
+SPREAD = --numprocesses=$(WORKERS) --dist=loadfile --durations=15
 
 # One interpreter for every build, or pyo3 would be built anew for each.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
@@ -31,13 +34,13 @@ test-rust: $(VENV)/.group-dev
 	cargo test --workspace --exclude longshore-py --quiet
 
 test-python: $(VENV)/.longshore
-	$(VENV)/bin/python $(PYTEST) tests
+	$(VENV)/bin/python $(PYTEST) $(SPREAD) tests
 
 # The core is the same, and so is what lies between it and a server; MySQL's results reach the same frames as PostgreSQL's,
 # which are tested here, and SQLite's writes come from the same.
 # asyncpg 0.27 waits without end for its ROLLBACK on a connection that a garbled message has ended.
 test-oldest: $(OLDEST)/.longshore
-	$(OLDEST)/bin/python $(PYTEST) tests $(addprefix --ignore=tests/,mysql connect connections parallel test_servers.py \
+	$(OLDEST)/bin/python $(PYTEST) $(SPREAD) tests $(addprefix --ignore=tests/,mysql connect connections parallel test_servers.py \
 		test_cuts.py test_one_moment.py sqlite/test_writing.py sqlite/test_batches.py \
 		writing/test_faults.py writing/test_parallel_faults.py asyncpg/test_cuts.py)
 

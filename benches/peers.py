@@ -36,7 +36,7 @@ def _longshore(frame: str, **options: Any) -> Callable[..., Any]:
     def read(query: str, url: str, **partition: Any) -> Any:
         import longshore
 
-        return longshore.read_sql(query, url, return_type=frame, options=options, **partition)  # type: ignore[call-overload]
+        return longshore.read_sql(query, url, return_type=frame, options=options, **partition)
 
     return read
 

@@ -59,8 +59,19 @@ def _frame(data: pa.Table, file: Path, url: str) -> Any:
     return _doubles(data, file, url).to_pandas(date_as_object=False)
 
 
+def _reals(data: pa.Table, file: Path, url: str) -> pa.Table:
+    """Give the table without decimals, and have the database's columns be of its types."""
+    data = _doubles(data, file, url)
+    _empty(data, url)
+    return data
+
+
+def _real_frame(data: pa.Table, file: Path, url: str) -> Any:
+    return _reals(data, file, url).to_pandas(date_as_object=False)
+
+
 def _longshore(data: Any, url: str) -> None:
-    longshore.write_sql(data, TABLE, url, if_exists="truncate" if url.startswith("postgresql") else "replace")
+    longshore.write_sql(data, TABLE, url, if_exists="truncate" if url.startswith("postgresql") else "append")
 
 
 def _longshore_in_parallel(data: Any, url: str) -> None:
@@ -190,11 +201,13 @@ SOURCES = {
     "mariadb": (
         Writer("LOAD DATA of a file", _exported, _load_data),
         Writer("longshore", _table, _longshore),
+        Writer("longshore from pandas", _frame, _longshore),
         Writer("pandas.to_sql", _frame, _to_sql("mysql+pymysql"), is_slow=True),
     ),
     "sqlite": (
         Writer("sqlite3.executemany", _rows, _sqlite3),
-        Writer("longshore", _doubles, _longshore),
+        Writer("longshore", _reals, _longshore),
+        Writer("longshore from pandas", _real_frame, _longshore),
         Writer("ADBC", _doubles, _adbc_sqlite),
         Writer("pandas.to_sql", _frame, _to_sql("sqlite"), is_slow=True),
     ),

@@ -22,6 +22,7 @@ WORDS = {
     "uuid": ("arrow", "text"),
     "json": ("text", "object"),
     "objects": ("error", "text"),
+    "nested": ("error", "json"),
     "protocol": ("binary", "text"),
 }
 SWITCHES = {"snapshot": True, "ordered": False, "lock": False}
@@ -101,13 +102,18 @@ def test_options_as_an_object(url: str) -> None:
         ("1.5mb", 1_500_000),
         ("2GiB", 2 << 30),
         (None, None),
+        ((1 << 63) - 1, (1 << 63) - 1),
+        ("auto", None),
     ],
 )
 def test_memory_limits(limit: Any, size: int | None) -> None:
     assert Options(memory_limit=limit).memory_limit_bytes == size
 
 
-@pytest.mark.parametrize("limit", [-1, 1.5, True, "", "x", "1TB", "-1", ".", "1..5MB", "1e3", [1]])
+HUGE = [1 << 63, "99999999999999999999GB", f"{'9' * 400}MB"]
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "", "x", "1TB", "-1", ".", "1..5MB", "1e3", [1], *HUGE])
 def test_memory_limits_that_are_none(limit: Any) -> None:
     with pytest.raises(longshore.InterfaceError, match="memory_limit"):
         Options(memory_limit=limit)
@@ -125,9 +131,9 @@ def test_threads_that_are_none(threads: Any) -> None:
 def test_a_result_over_the_memory_limit(return_type: str, column: str, url: str) -> None:
     query = f"SELECT {column} AS i FROM generate_series(1, 1000000) AS i"
     with pytest.raises(longshore.MemoryLimitError, match="memory_limit of 1000000 bytes") as caught:
-        longshore.read_sql(query, url, return_type=return_type, options={"memory_limit": "1MB"})  # type: ignore[call-overload]
+        longshore.read_sql(query, url, return_type=return_type, options={"memory_limit": "1MB"})
     assert "arrow_stream" in str(caught.value.hint)
-    few = longshore.read_sql(f"{query} LIMIT 10", url, return_type=return_type, options={"memory_limit": "1MB"})  # type: ignore[call-overload]
+    few = longshore.read_sql(f"{query} LIMIT 10", url, return_type=return_type, options={"memory_limit": "1MB"})
     assert few is not None
 
 
@@ -137,7 +143,7 @@ def test_uuid(protocol: str, url: str) -> None:
     query = f"SELECT '{text}'::uuid AS u, ARRAY['{text}'::uuid, NULL] AS us"
 
     def read(return_type: str, kind: str) -> Any:
-        return longshore.read_sql(query, url, return_type=return_type, options={"uuid": kind, "protocol": protocol})  # type: ignore[call-overload]
+        return longshore.read_sql(query, url, return_type=return_type, options={"uuid": kind, "protocol": protocol})
 
     assert read("arrow", "text").to_pylist() == [{"u": text, "us": [text, None]}]
     assert read("arrow", "text").schema.field("u").type == pa.string()
@@ -153,7 +159,7 @@ def test_json(type_: str, protocol: str, url: str) -> None:
     query = f"""SELECT '{{"a": [1, null]}}'::{type_} AS j UNION ALL SELECT NULL UNION ALL SELECT 'null'"""
 
     def read(return_type: str, kind: str) -> list[Any]:
-        frame = longshore.read_sql(query, url, return_type=return_type, options={"json": kind, "protocol": protocol})  # type: ignore[call-overload]
+        frame = longshore.read_sql(query, url, return_type=return_type, options={"json": kind, "protocol": protocol})
         return list(frame["j"].tolist())
 
     assert read("pandas", "text")[::2] == ['{"a": [1, null]}', "null"]
@@ -181,7 +187,7 @@ def test_numeric_nan(return_type: str, url: str) -> None:
     query = "SELECT 'NaN'::numeric(10,2) AS n UNION ALL SELECT 1"
 
     def read(**options: Any) -> Any:
-        got = longshore.read_sql(query, url, return_type=return_type, options=options)  # type: ignore[call-overload]
+        got = longshore.read_sql(query, url, return_type=return_type, options=options)
         return pa.RecordBatchReader.from_stream(got).read_all() if return_type == "arrow_stream" else got
 
     with pytest.raises((longshore.DataError, pa.ArrowException, OSError), match="NaN has no exact decimal"):
@@ -198,3 +204,10 @@ def test_numeric_nan(return_type: str, url: str) -> None:
             if return_type.startswith("arrow")
             else column.to_list()
         ) == [None, Decimal("1.00")]
+
+
+def test_the_memory_limit_is_what_the_system_leaves_unless_it_is_given() -> None:
+    assert Options().memory_budget == Options().stream_budget == "auto"
+    assert (Options(memory_limit="1KB").memory_budget, Options(memory_limit="1KB").stream_budget) == (1000, None)
+    assert (Options(memory_limit=None).memory_budget, Options(memory_limit=None).stream_budget) == (None, None)
+    assert issubclass(longshore.MemoryLimitError, MemoryError)

@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import enum
 import ipaddress
+import re
 import uuid
 from collections import OrderedDict
 from decimal import Decimal
@@ -189,7 +190,7 @@ def test_every_type_takes_its_own_text_and_null(case: Any, url: str, postgres: A
 @pytest.mark.parametrize(
     ("value", "type_", "says"),
     [
-        (dt.datetime(2024, 1, 1), "timestamptz", "without a time zone is no moment"),  # noqa: DTZ001
+        (dt.datetime(2024, 1, 1), "timestamptz", "without a time zone is not a point in time"),  # noqa: DTZ001
         (dt.datetime(2024, 1, 1, tzinfo=dt.UTC), "timestamp", "drop the time zone"),
         (dt.datetime(2024, 1, 1, 12), "date", "drop the time of day"),  # noqa: DTZ001
         (dt.datetime(2024, 1, 1, tzinfo=dt.UTC), "date", "drop part of it"),
@@ -200,7 +201,7 @@ def test_every_type_takes_its_own_text_and_null(case: Any, url: str, postgres: A
         (2**53 + 1, "float8", "no exact double"),
         (2**24 + 1, "float4", "no exact float"),
         (b"x", "text", "decode the bytes"),
-        ([dt.datetime(2024, 1, 1)], "timestamptz[]", "without a time zone is no moment"),  # noqa: DTZ001
+        ([dt.datetime(2024, 1, 1)], "timestamptz[]", "without a time zone is not a point in time"),  # noqa: DTZ001
         ([float("nan")], "jsonb", "JSON has no NaN"),
         ([b"x"], "jsonb", "JSON has no bytes"),
     ],
@@ -228,6 +229,25 @@ def test_what_the_server_refuses(value: Any, type_: str, sqlstate: str, url: str
     with pytest.raises(longshore.DataError) as caught:
         text(value, type_, url)
     assert caught.value.sqlstate == sqlstate
+
+
+@pytest.mark.parametrize("value", ["\ud800", ["a", "\ud800"]])
+@pytest.mark.parametrize("source", ["postgres", "mariadb", "sqlite"])
+def test_a_lone_surrogate(value: Any, source: str, request: pytest.FixtureRequest) -> None:
+    conn = "sqlite:///:memory:" if source == "sqlite" else request.getfixturevalue(source).url()
+    place = "$1" if source == "postgres" else "?"
+    for given, query in (([value], f"SELECT {place}"), ({"a": value}, "SELECT :a")):
+        name = "$1" if isinstance(given, list) else ":a"
+        with pytest.raises(longshore.DataError, match=re.escape(f"parameter {name}: the text holds a lone surrogate")):
+            longshore.read_sql(query, conn, params=given)
+
+
+@pytest.mark.parametrize("value", ["a\0b", ["a\0"]])
+def test_a_zero_byte(value: Any, url: str) -> None:
+    type_ = "text[]" if isinstance(value, list) else "text"
+    with pytest.raises(longshore.DataError, match=r"^parameter \$1: the text holds a zero byte") as caught:
+        text(value, type_, url)
+    assert caught.value.hint == "give it as bytes, for a bytea parameter, or without the zero byte"
 
 
 @pytest.mark.parametrize(
@@ -315,9 +335,9 @@ def test_composites(url: str) -> None:
     ("type_", "value", "says"),
     [
         ("pair", (b"raw", None), "decode the bytes"),
-        ("pair", (None, dt.datetime(2024, 1, 1)), "no moment"),  # noqa: DTZ001  that is what is refused
-        ("pair[]", [(None, dt.datetime(2024, 1, 1))], "no moment"),  # noqa: DTZ001  likewise
-        ("moment", dt.datetime(2024, 1, 1), "no moment"),  # noqa: DTZ001  likewise
+        ("pair", (None, dt.datetime(2024, 1, 1)), "not a point in time"),  # noqa: DTZ001  that is what is refused
+        ("pair[]", [(None, dt.datetime(2024, 1, 1))], "not a point in time"),  # noqa: DTZ001  likewise
+        ("moment", dt.datetime(2024, 1, 1), "not a point in time"),  # noqa: DTZ001  likewise
         ("pair", ("a",), "2 fields, the tuple 1"),
     ],
 )

@@ -420,7 +420,7 @@ def test_a_size_that_is_none(size: Any, here: str) -> None:
 def test_a_pool_of_nothing(here: str) -> None:
     with longshore.Pool(here) as pool:
         for conn in (None, 7, pool):
-            with pytest.raises(longshore.InterfaceError, match="conn is a URL or a dict of keywords, not"):
+            with pytest.raises(longshore.InterfaceError, match="env:NAME or a dict of keywords, not "):
                 longshore.Pool(conn)  # type: ignore[arg-type]
 
 

@@ -84,6 +84,7 @@ def _exponent(value: Decimal) -> int:
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(NUMERICS, min_size=1, max_size=20))
+@pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")
 def test_numeric_as_the_nearest_double(protocol: str, url: str, literals: list[str]) -> None:
     query = "SELECT v::numeric AS v FROM unnest($1::text[]) WITH ORDINALITY AS u (v, n) ORDER BY n"
     frame = longshore.read_sql(query, url, params=[literals], options={"protocol": protocol})

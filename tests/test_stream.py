@@ -42,7 +42,8 @@ def _types(postgres: Endpoint) -> Any:
 
 def opened(query: str | list[str], url: str, **arguments: Any) -> Stream:
     """Open a stream."""
-    return read_sql(query, url, return_type="arrow_stream", **arguments)
+    stream: Stream = read_sql(query, url, return_type="arrow_stream", **arguments)
+    return stream
 
 
 def test_batches(url: str) -> None:
@@ -368,3 +369,22 @@ def test_an_option_for_pandas_has_its_place(url: str) -> None:
         opened("SELECT 1", url, index_col="a")
     with pytest.raises(longshore.InterfaceError, match="unknown dtype_backend 'arrow'"):
         opened("SELECT 1", url).pandas("arrow")  # type: ignore[arg-type]
+
+
+def test_a_stream_shows_its_columns_and_its_state(url: str) -> None:
+    query = "SELECT i, i::text AS name FROM generate_series(1, 3) AS i"
+    shown = "<Stream (i, name) {}>"
+    with opened(query, url, batch_size=2) as stream:
+        assert repr(stream) == shown.format("is open")
+        next(stream)
+        assert repr(stream) == shown.format("is open")
+        assert len(list(stream)) == 1
+        assert repr(stream) == shown.format("has ended")
+    assert repr(stream) == shown.format("is closed")
+    with opened("SELECT 1 / (2 - i) AS i FROM generate_series(1, 2) AS i", url) as stream:
+        with pytest.raises(longshore.DatabaseError):
+            list(stream)
+        assert repr(stream) == "<Stream (i) has failed>"
+    wide = ", ".join(f"{at} AS c{at}" for at in range(12))
+    with opened(f"SELECT {wide}", url) as stream:
+        assert repr(stream) == "<Stream (c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, ...) is open>"

@@ -19,7 +19,8 @@ QUERY = "SELECT i FROM generate_series(1, 1000000) AS i"
 
 def opened(url: str, **arguments: Any) -> longshore.Stream:
     """Open a stream."""
-    return longshore.read_sql(QUERY, url, return_type="arrow_stream", **arguments)
+    stream: longshore.Stream = longshore.read_sql(QUERY, url, return_type="arrow_stream", **arguments)
+    return stream
 
 
 @pytest.mark.parametrize(("what", "says"), [("close", "cancelled"), ("cancel", "cancelled"), ("read", "waits for one")])

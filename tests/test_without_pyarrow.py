@@ -1,4 +1,4 @@
-"""Without pyarrow every frame but its own is read, and those that need it say so."""
+"""Without pyarrow every frame but its own is read, and those that need it, or pandas, say so."""
 
 import subprocess
 import sys
@@ -113,3 +113,21 @@ except ImportError as error:
     print(error.name, error)
 """
     assert run(url, body) == f"pyarrow {argument}=\"{word}\" needs pyarrow: pip install 'longshore[arrow]'"
+
+
+def test_a_schema(url: str) -> None:
+    body = "import longshore\nprint(type(longshore.schema(query, url).__arrow_c_schema__()).__name__)"
+    assert run(url, body) == "PyCapsule"
+
+
+def test_without_pandas_the_other_frames_are_named(url: str) -> None:
+    body = """
+others = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] == "pandas" else others(name, *rest)
+try:
+    read_sql(query, url)
+except ImportError as error:
+    print(error.name, error)
+"""
+    said = 'needs pandas: pip install \'longshore[pandas]\', or give return_type="polars", "arrow" or "numpy"'
+    assert run(url, body) == f'pandas return_type="pandas", the default, {said}'

@@ -2,8 +2,8 @@
 
 from longshore._core import __version__
 from longshore.asynchronous import read_sql_async
-from longshore.connection import Connection, Pool, connect
-from longshore.copy import copy
+from longshore.connection import AsyncConnection, AsyncPool, Connection, Pool, connect, connect_async
+from longshore.copy import copy, copy_async
 from longshore.errors import (
     DatabaseError,
     DataError,
@@ -24,13 +24,17 @@ from longshore.errors import (
 from longshore.interval import Interval
 from longshore.magic import load_ipython_extension
 from longshore.options import Options
+from longshore.partition_sql import partition_sql
 from longshore.progress import Progress
 from longshore.read import read_sql
-from longshore.sql import sql
+from longshore.schema import schema
+from longshore.sql import sql, sql_async
 from longshore.stream import Frames, Stream
-from longshore.write import write_sql
+from longshore.write import write_sql, write_sql_async
 
 __all__ = [
+    "AsyncConnection",
+    "AsyncPool",
     "Connection",
     "DataError",
     "DataWarning",
@@ -55,10 +59,21 @@ __all__ = [
     "Warning",
     "__version__",
     "connect",
+    "connect_async",
     "copy",
+    "copy_async",
     "load_ipython_extension",
+    "partition_sql",
     "read_sql",
     "read_sql_async",
+    "schema",
     "sql",
+    "sql_async",
     "write_sql",
+    "write_sql_async",
 ]
+
+
+def __dir__() -> list[str]:
+    """Give the public names: the modules behind them are nobody's to use."""
+    return sorted(__all__)

@@ -7,9 +7,11 @@ __all__ = [
     "Array",
     "Arrival",
     "Batch",
+    "Begun",
     "Column",
     "Connection",
     "Description",
+    "Held",
     "Inquiry",
     "Knowledge",
     "Objects",
@@ -27,13 +29,20 @@ __all__ = [
     "__version__",
     "codes",
     "copy",
+    "describe",
+    "first_bytes",
+    "memory_left",
     "open_read",
     "open_result",
+    "partition",
+    "room_for_thread",
     "search",
     "taken",
     "texts",
     "write",
 ]
+
+_Limit: TypeAlias = int | Literal["auto"] | None
 
 SCHEMES: list[str]
 __version__: str
@@ -67,7 +76,13 @@ class Target:
     """A database, and how to connect to it."""
 
     def __new__(
-        cls, *, url: str | None, scheme: str, keywords: Mapping[str, str], password: Callable[[], str] | None
+        cls,
+        *,
+        url: str | None,
+        scheme: str,
+        keywords: Mapping[str, str],
+        password: Callable[[], str] | None,
+        creates: bool = False,
     ) -> Self: ...
 
 @final
@@ -79,16 +94,28 @@ class Pool:
     def in_use(self) -> int: ...
     @property
     def idle(self) -> int: ...
+    def hold(self, sessions: int) -> Held: ...
     def close(self) -> None: ...
+
+@final
+class Held:
+    """Sessions of a pool that this thread's further reads leave to it."""
+
+    def release(self) -> None: ...
 
 @final
 class Connection:
     """One session for many statements."""
 
-    def __new__(cls, target: Target, *, autocommit: bool, timeout: float | None) -> Self: ...
-    def execute(self, statement: str, params: object, *, timeout: float | None) -> int | None: ...
-    def commit(self) -> None: ...
-    def rollback(self) -> None: ...
+    def __new__(
+        cls, target: Target, *, autocommit: bool, timeout: float | None, switch: Switch | None = None
+    ) -> Self: ...
+    def execute(
+        self, statement: str, params: object, *, timeout: float | None, switch: Switch | None = None
+    ) -> int | None: ...
+    def execute_script(self, script: str, *, timeout: float | None, switch: Switch | None = None) -> None: ...
+    def commit(self, *, switch: Switch | None = None) -> None: ...
+    def rollback(self, *, switch: Switch | None = None) -> None: ...
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
@@ -176,7 +203,7 @@ class Inquiry:
         policy: Mapping[str, str],
         batch_rows: int,
         batch_bytes: int,
-        memory_limit: int | None,
+        memory_limit: _Limit,
     ) -> Self: ...
     def describe(self, description: bytes | None) -> None: ...
     def question(self) -> str | None: ...
@@ -234,6 +261,12 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class Begun:
+    """The stream of an engine that has its first rows."""
+
+    def __new__(cls, capsule: object) -> Self: ...
+
+@final
 class Batch:
     """One record batch under the Arrow PyCapsule interface."""
 
@@ -284,6 +317,18 @@ class Reading:
     def close(self) -> None: ...
     def stream(self) -> Stream: ...
 
+def first_bytes(path: str) -> bytes | None:
+    """Give the first 16 bytes of a file, and leave the locks that others of this process have on it; None for less."""
+
+def describe(
+    *,
+    source: Target | Pool | Connection | SqliteConnection,
+    queries: Sequence[str],
+    params: object,
+    types: Mapping[str, Any],
+    policy: Mapping[str, str],
+    timeout: float | None,
+) -> Schema: ...
 def open_read(
     *,
     source: Target | Pool | Connection | SqliteConnection,
@@ -295,20 +340,31 @@ def open_read(
     policy: Mapping[str, str],
     batch_rows: int,
     batch_bytes: int,
-    memory_limit: int | None,
+    memory_limit: _Limit,
     timeout: float | None,
     progress: _Report | None,
     switch: Switch,
 ) -> Reading: ...
+def partition(
+    *,
+    source: Target | Pool | Connection | SqliteConnection,
+    query: str,
+    partition: Mapping[str, Any],
+    timeout: float | None,
+) -> list[str]: ...
 def open_result(
-    stream: object,
+    begun: Begun,
     *,
     policy: Mapping[str, str],
+    labels: Sequence[Sequence[str]],
+    memory_limit: _Limit,
     cancel: Callable[[], object],
     close: Callable[[], object] | None,
     failed: Callable[[], BaseException | None] | None,
     switch: Switch,
 ) -> Reading: ...
+def memory_left() -> int | None: ...
+def room_for_thread() -> None: ...
 def write(
     frames: Iterator[object],
     *,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from longshore import _core
 from longshore.arguments import ForPandas, Query, Shared
 from longshore.connection import ConnectionLike
+from longshore.foreign import READ, refusing
+from longshore.read import read_sql
 from longshore.reading import read
 from longshore.stream import Stream
 from longshore.threads import on_a_thread
@@ -39,6 +41,11 @@ async def read_sql_async(
 async def read_sql_async(
     query: Query, conn: ConnectionLike, *, return_type: Literal["numpy"], **arguments: Unpack[Shared]
 ) -> "dict[str, np.ma.MaskedArray[Any, Any]]": ...
+@overload
+async def read_sql_async(
+    query: Query, conn: ConnectionLike, *, return_type: str, **arguments: Unpack[ForPandas]
+) -> Any: ...
+@refusing(READ, like=read_sql)
 async def read_sql_async(query: Any, conn: Any, **arguments: Any) -> Any:
     """Run a query as ``read_sql`` does, with the same arguments, while the event loop goes on.
 

@@ -1,40 +1,89 @@
 """Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
 
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
 
 from longshore import _core
 from longshore.errors import InterfaceError
-from longshore.parameters import bound, seconds
-from longshore.schema import encodable
+from longshore.foreign import CONNECT, refusing
+from longshore.parameters import bound, seconds, without_clauses
+from longshore.target import SQLAlchemyText, TargetLike, target
+from longshore.texts import display, statement_text
+from longshore.threads import switched
 
 if TYPE_CHECKING:
     import sqlite3
 
 __all__ = [
+    "AsyncConnection",
+    "AsyncPool",
     "Connection",
     "ConnectionLike",
     "Pool",
     "Source",
-    "Target",
     "connect",
+    "connect_async",
     "is_connection",
-    "is_url",
     "scheme_of",
     "source",
-    "target",
 ]
 
 #: No server has more connections than that.
 _MOST = 1 << 16
 
+#: What reads and writes take besides what can be connected to.
+_OTHERS = ", a dict of keywords, a Connection or a Pool, or a sqlite3.Connection"
+
 Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection
 
 
-class Connection:
+class _Session:
+    """What one session has, whichever way its caller waits."""
+
+    def __init__(self, core: _core.Connection, scheme: str) -> None:
+        """Keep the session."""
+        self._core = core
+        self._scheme = scheme
+
+    def __repr__(self) -> str:
+        """Show no more than the scheme and the state."""
+        name = type(self).__name__
+        if "_core" not in vars(self):
+            return f"<{name} not open>"
+        return f"<{name} {self._scheme}://*** {'closed' if self.closed else 'open'}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: the session belongs to its process, and what opens it may hold a password."""
+        raise _unpicklable(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session has ended, by ``close`` or because the connection was lost."""
+        return self._core.closed
+
+    @property
+    def in_transaction(self) -> bool | None:
+        """Whether a transaction is open; None while a stream has the session."""
+        return self._core.in_transaction
+
+    def _execute(self, sql: object, params: object, timeout: object, switch: _core.Switch) -> int | None:
+        sql, params = without_clauses(sql, params)
+        if not isinstance(sql, str):
+            message = f"a statement is a text, not {type(sql).__name__}"
+            raise InterfaceError(message)
+        statement = statement_text(sql, "the statement")
+        return self._core.execute(statement, bound(params), timeout=seconds(timeout), switch=switch)
+
+    def _execute_script(self, script: object, timeout: object, switch: _core.Switch) -> None:
+        if not isinstance(script, str):
+            message = f"a script is a text, not {type(script).__name__}"
+            raise InterfaceError(message)
+        self._core.execute_script(statement_text(script, "the script"), timeout=seconds(timeout), switch=switch)
+
+
+class Connection(_Session):
     """One session of a database, for one statement at a time.
 
     Made by ``longshore.connect``, and given to ``read_sql`` instead of a URL, which then sees the session's
@@ -45,21 +94,12 @@ class Connection:
     the stream's end, failure or ``close``.
     """
 
-    def __init__(self, core: _core.Connection, scheme: str) -> None:
-        """Keep the session."""
-        self._core = core
-        self._scheme = scheme
-
-    def __repr__(self) -> str:
-        """Show no more than the scheme and the state."""
-        return f"<Connection {self._scheme}://*** {'closed' if self.closed else 'open'}>"
-
-    def __reduce__(self) -> NoReturn:
-        """Refuse: the session belongs to its process, and what opens it may hold a password."""
-        raise _unpicklable(self)
-
     def execute(
-        self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, timeout: float | None = None
+        self,
+        sql: str | SQLAlchemyText,
+        params: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
     ) -> int | None:
         """Run one statement, and return how many rows it changed, or None where the server does not tell.
 
@@ -67,10 +107,15 @@ class Connection:
         ``read_sql`` keeps them. ``timeout`` is in seconds. Raises the exceptions of ``longshore.errors``; a failed
         statement leaves the connection usable, but its transaction has to be rolled back.
         """
-        if not isinstance(sql, str):
-            message = f"a statement is a text, not {type(sql).__name__}"
-            raise InterfaceError(message)
-        return self._core.execute(encodable(sql, "the statement"), bound(params), timeout=seconds(timeout))
+        return self._execute(sql, params, timeout, _core.Switch())
+
+    def execute_script(self, script: str, *, timeout: float | None = None) -> None:
+        """Run the statements of a text in their order, as the database itself tells them apart.
+
+        Their rows are thrown away, and they take no parameters. The transaction is that of ``execute``. An error says
+        which statement has failed; those after it have not run. ``timeout`` is in seconds, for the whole script.
+        """
+        self._execute_script(script, timeout, _core.Switch())
 
     def commit(self) -> None:
         """Make what the transaction did lasting; nothing where none is open.
@@ -90,16 +135,6 @@ class Connection:
         """
         self._core.close()
 
-    @property
-    def closed(self) -> bool:
-        """Whether the session has ended, by ``close`` or because the connection was lost."""
-        return self._core.closed
-
-    @property
-    def in_transaction(self) -> bool | None:
-        """Whether a transaction is open; None while a stream has the session."""
-        return self._core.in_transaction
-
     def __enter__(self) -> Self:
         """Give the connection itself."""
         return self
@@ -115,28 +150,65 @@ class Connection:
             self.close()
 
 
-class Pool:
-    """At most ``size`` sessions, shared by any number of reads from any thread.
+class AsyncConnection(_Session):
+    """A ``Connection`` for asyncio: made by ``longshore.connect_async``, and given to the verbs that are awaited.
 
-    Given to ``read_sql`` instead of a URL. A read waits until it can have all the sessions that it needs, in its turn
-    and as long as its ``timeout`` lets it. A session is cleaned of what an earlier read left in it, and replaced where
-    it no longer answers. None is opened before it is needed. A forked child begins with an empty pool.
-
-    >>> import longshore
-    >>> with longshore.Pool(url, size=2) as pool:
-    ...     for _ in range(3):
-    ...         frame = longshore.read_sql("SELECT 1 AS one", pool)
-    ...     pool
-    <Pool postgresql://*** 0 in use, 1 idle, at most 2>
+    Cancelling a task that waits cancels the statement on the server; the connection can be used on, after a
+    ``rollback``. Leaving an ``async with`` block commits, or rolls back after an exception, and closes.
     """
 
-    def __init__(self, conn: str | Mapping[str, Any], *, size: int = 8) -> None:
-        """Take a URL or a dict of keywords; ``password`` may be a callable, asked at each connect.
+    async def execute(
+        self,
+        sql: str | SQLAlchemyText,
+        params: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  the server is told, which asyncio.timeout does by a cancellation
+    ) -> int | None:
+        """Run one statement, as ``Connection.execute`` does."""
+        return await switched(lambda switch: self._execute(sql, params, timeout, switch))
+
+    async def execute_script(self, script: str, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  as above
+        """Run the statements of a text in their order, as ``Connection.execute_script`` does."""
+        await switched(lambda switch: self._execute_script(script, timeout, switch))
+
+    async def commit(self) -> None:
+        """Make what the transaction did lasting, as ``Connection.commit`` does."""
+        await switched(lambda switch: self._core.commit(switch=switch))
+
+    async def rollback(self) -> None:
+        """Undo what the transaction did; nothing where none is open."""
+        await switched(lambda switch: self._core.rollback(switch=switch))
+
+    async def close(self) -> None:
+        """End the session, and roll an open transaction back first. Closing twice is no error."""
+        await switched(lambda _: self._core.close())
+
+    async def __aenter__(self) -> Self:
+        """Give the connection itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Commit, or roll back after an exception, and close."""
+        try:
+            if kind is None:
+                await self.commit()
+        finally:
+            await self.close()
+
+
+class _Sessions:
+    """What a pool has, whichever way its caller waits."""
+
+    @refusing(CONNECT)
+    def __init__(self, conn: TargetLike, *, size: int = 8) -> None:
+        """Take a URL, a path, ``env:NAME`` or a dict of keywords, in which ``password`` may be a callable.
 
         Raises ``InterfaceError`` for what is none, and for a ``size`` that is no number from 1.
         """
         if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= _MOST:
-            message = f"size is a number of connections from 1 to {_MOST}, not {size!r}"
+            message = f"size is a number of connections from 1 to {_MOST}, not {display(size)}"
             raise InterfaceError(message)
         parts = target(conn)
         self._scheme = parts.scheme
@@ -145,7 +217,11 @@ class Pool:
 
     def __repr__(self) -> str:
         """Show no more than the scheme and the numbers."""
-        return f"<Pool {self._scheme}://*** {self.in_use} in use, {self.idle} idle, at most {self.size}>"
+        if "_core" not in vars(self):
+            # A debugger shows it while, or after, its constructor fails.
+            return f"<{type(self).__name__} not open>"
+        numbers = f"{self.in_use} in use, {self.idle} idle, at most {self.size}"
+        return f"<{type(self).__name__} {self._scheme}://*** {numbers}>"
 
     def __reduce__(self) -> NoReturn:
         """Refuse: the sessions belong to their process, and what opens them may hold a password."""
@@ -161,6 +237,22 @@ class Pool:
         """How many sessions are open and wait for a read."""
         return self._core.idle
 
+
+class Pool(_Sessions):
+    """At most ``size`` sessions, shared by any number of reads from any thread.
+
+    Given to ``read_sql`` instead of a URL. A read waits until it can have all the sessions that it needs, in its turn
+    and as long as its ``timeout`` lets it. A session is cleaned of what an earlier read left in it, and replaced where
+    it no longer answers. None is opened before it is needed. A forked child begins with an empty pool.
+
+    >>> import longshore
+    >>> with longshore.Pool(url, size=2) as pool:
+    ...     for _ in range(3):
+    ...         frame = longshore.read_sql("SELECT 1 AS one", pool)
+    ...     pool
+    <Pool postgresql://*** 0 in use, 1 idle, at most 2>
+    """
+
     def close(self) -> None:
         """Close the idle sessions; those in use are closed when their reads end. Closing twice is no error."""
         self._core.close()
@@ -174,12 +266,39 @@ class Pool:
         self.close()
 
 
-ConnectionLike = Union[str, Mapping[str, Any], Connection, Pool, "sqlite3.Connection"]
-"""A URL, a mapping of keywords (``host``, ``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection, a
-pool, or a ``sqlite3.Connection``."""
+class AsyncPool(_Sessions):
+    """A ``Pool`` for asyncio: given to the verbs that are awaited, and closed by ``async with``.
+
+    >>> import asyncio, longshore
+    >>> async def totals():
+    ...     async with longshore.AsyncPool(url, size=2) as pool:
+    ...         queries = [f"SELECT {number} AS n" for number in range(5)]
+    ...         frames = await asyncio.gather(*(longshore.read_sql_async(query, pool) for query in queries))
+    ...         return [int(frame["n"].sum()) for frame in frames]
+    >>> asyncio.run(totals())
+    [0, 1, 2, 3, 4]
+    """
+
+    async def close(self) -> None:
+        """Close the idle sessions; those in use are closed when their reads end. Closing twice is no error."""
+        await switched(lambda _: self._core.close())
+
+    async def __aenter__(self) -> Self:
+        """Give the pool itself."""
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        """Close it."""
+        await self.close()
 
 
-def connect(conn: str | Mapping[str, Any], *, autocommit: bool = False, timeout: float | None = None) -> Connection:
+ConnectionLike = Union[TargetLike, Connection, Pool, AsyncConnection, AsyncPool, "sqlite3.Connection"]
+"""A URL, the path of a SQLite file, ``env:NAME``, a ``sqlalchemy.URL``, a mapping of keywords (``host``, ``dbname``,
+``password``, ..., and ``url`` or ``scheme``), a connection, a pool, or a ``sqlite3.Connection``."""
+
+
+@refusing(CONNECT)
+def connect(conn: TargetLike, *, autocommit: bool = False, timeout: float | None = None) -> Connection:
     """Open one session that outlives a read.
 
     >>> import longshore
@@ -191,7 +310,8 @@ def connect(conn: str | Mapping[str, Any], *, autocommit: bool = False, timeout:
     array([15])
 
     ``conn``
-        A URL, or a dict of the source's keywords, in which ``password`` may be a callable.
+        A URL, the path of a SQLite file, ``env:NAME``, or a dict of the source's keywords, in which ``password`` may be
+        a callable.
     ``autocommit``
         Without it, the first statement, a read's as well, begins a transaction that ``commit`` or ``rollback`` ends
         (PEP 249). With it, each statement is a transaction of its own. A list of queries and a read in parts are a
@@ -201,32 +321,56 @@ def connect(conn: str | Mapping[str, Any], *, autocommit: bool = False, timeout:
 
     Raises the exceptions of ``longshore.errors``.
     """
+    return Connection(*_opened(conn, autocommit, timeout, _core.Switch()))
+
+
+@refusing(CONNECT, like=connect)
+async def connect_async(
+    conn: TargetLike,
+    *,
+    autocommit: bool = False,
+    timeout: float | None = None,  # noqa: ASYNC109  the same arguments as connect's
+) -> AsyncConnection:
+    """Open one session as ``connect`` does, with the same arguments, while the event loop goes on.
+
+    >>> import asyncio, longshore
+    >>> async def berths():
+    ...     async with await longshore.connect_async(url) as connection:
+    ...         await connection.execute("CREATE TEMPORARY TABLE piers (berth int)")
+    ...         await connection.execute("INSERT INTO piers VALUES ($1), ($2)", [7, 8])
+    ...         return await longshore.read_sql_async("SELECT sum(berth) AS total FROM piers", connection)
+    >>> int(asyncio.run(berths())["total"][0])
+    15
+    """
+    return AsyncConnection(*await switched(lambda switch: _opened(conn, autocommit, timeout, switch)))
+
+
+def _opened(
+    conn: TargetLike, autocommit: object, timeout: object, switch: _core.Switch
+) -> tuple[_core.Connection, str]:
     if not isinstance(autocommit, bool):
-        message = f"autocommit is True or False, not {autocommit!r}"
+        message = f"autocommit is True or False, not {display(autocommit)}"
         raise InterfaceError(message)
     parts = target(conn)
-    opened = _core.Connection(_core.Target(**parts._asdict()), autocommit=autocommit, timeout=seconds(timeout))
-    return Connection(opened, parts.scheme)
+    core = _core.Target(**parts._asdict())
+    return _core.Connection(core, autocommit=autocommit, timeout=seconds(timeout), switch=switch), parts.scheme
 
 
-def source(conn: object) -> Source:
-    """Give what the core reads from; raises ``InterfaceError`` for what is none."""
-    if isinstance(conn, Connection | Pool):
+def source(conn: object, *, creates: bool = False) -> Source:
+    """Give what the core reads from; raises ``InterfaceError`` for what is none.
+
+    ``creates`` says that a write is to come that makes its table: a SQLite file that is not there is made with it.
+    """
+    if isinstance(conn, _Session | _Sessions):
         return conn._core  # noqa: SLF001  the two are this file's own
-    if isinstance(conn, str | Mapping):
-        return _core.Target(**target(conn)._asdict())
-    # Whoever has such a connection has imported its module.
-    sqlite3 = sys.modules.get("sqlite3")
-    if sqlite3 is not None and isinstance(conn, sqlite3.Connection):
+    if is_connection(conn):
         return _core.SqliteConnection(conn)
-    given = type(conn).__name__
-    message = f"conn is a URL, a dict of keywords, a Connection or a Pool, or a sqlite3.Connection, not {given}"
-    raise InterfaceError(message)
+    return _core.Target(**target(conn, _OTHERS)._asdict(), creates=creates)
 
 
 def is_connection(value: object) -> bool:
     """Whether ``value`` is a session or a pool that is open already."""
-    if isinstance(value, Connection | Pool):
+    if isinstance(value, _Session | _Sessions):
         return True
     sqlite3 = sys.modules.get("sqlite3")
     return sqlite3 is not None and isinstance(value, sqlite3.Connection)
@@ -235,96 +379,14 @@ def is_connection(value: object) -> bool:
 def scheme_of(conn: object) -> str:
     """Give the scheme of what the core reads from; raises ``InterfaceError`` for what is none.
 
-    >>> scheme_of("mariadb://localhost/test"), scheme_of({"host": "localhost"})
+    >>> scheme_of("mariadb+pymysql://localhost/test"), scheme_of({"host": "localhost"})
     ('mariadb', 'postgresql')
     """
-    if isinstance(conn, Connection | Pool):
-        return conn._scheme.lower()  # noqa: SLF001  the two are this file's own
-    if not isinstance(conn, str | Mapping):
-        # Raises for what is no connection.
-        source(conn)
-        return "sqlite"
-    parts = target(conn)
-    scheme = parts.scheme if parts.url is None else _scheme(parts.url)
-    if not scheme:
-        hint = "write it as postgresql://user@host:5432/database"
-        message = f'the connection is not a URL: it has no "://"\nHint: {hint}'
-        raise InterfaceError(message, hint=hint)
-    return scheme.lower()
-
-
-def _scheme(url: str) -> str:
-    """Give a URL's scheme; none for another text, all of which may be a secret."""
-    scheme, separator, _ = url.partition("://")
-    return scheme if separator else ""
-
-
-class Target(NamedTuple):
-    """A connection's parts, as the core takes them."""
-
-    url: str | None
-    scheme: str
-    keywords: dict[str, str]
-    password: Callable[[], str] | None
-
-    def __repr__(self) -> str:
-        """Show the scheme only: every other part may hold a secret."""
-        return f"<Target {self.scheme}://***>"
-
-
-def is_url(text: object) -> bool:
-    """Whether ``text`` starts with a scheme that a driver knows.
-
-    >>> is_url("postgresql://localhost"), is_url("SELECT 'postgresql://'")
-    (True, False)
-    """
-    if not isinstance(text, str):
-        return False
-    scheme, separator, _ = text.partition("://")
-    return bool(separator) and scheme.lower() in _core.SCHEMES
-
-
-def target(conn: object) -> Target:
-    """Take a connection apart.
-
-    Raises ``InterfaceError`` for what is neither a URL nor a mapping. The password may be a callable, which is
-    asked at each connect.
-    """
-    if isinstance(conn, str):
-        return Target(_utf8(conn, "the URL"), _scheme(conn), {}, None)
-    if not isinstance(conn, Mapping):
-        message = f"conn is a URL or a dict of keywords, not {type(conn).__name__}"
-        raise InterfaceError(message)
-    given = {str(key): value for key, value in conn.items() if value is not None}
-    url = given.pop("url", None)
-    if not (url is None or isinstance(url, str)):
-        message = f"the url of conn is a text, not {type(url).__name__}"
-        raise InterfaceError(message)
-    if url is not None and "scheme" in given:
-        message = "conn has a url and a scheme: the url has its own"
-        raise InterfaceError(message)
-    scheme = _text("scheme", given.pop("scheme", "postgresql"))
-    password = given.pop("password") if callable(given.get("password")) else None
-    keywords = {_utf8(key, "a name in conn"): _text(key, value) for key, value in given.items()}
-    return Target(None if url is None else _utf8(url, "the URL"), scheme, keywords, password)
+    if isinstance(conn, _Session | _Sessions):
+        return conn._scheme  # noqa: SLF001  the two are this file's own
+    return "sqlite" if is_connection(conn) else target(conn, _OTHERS).scheme
 
 
 def _unpicklable(what: object) -> TypeError:
     name = type(what).__name__
     return TypeError(f"a {name} belongs to its process and cannot be pickled: make one in each process")
-
-
-def _text(key: str, value: object) -> str:
-    if not isinstance(value, str | int | float | os.PathLike):
-        message = f"{key} of conn is a text or a number, not {type(value).__name__}"
-        raise InterfaceError(message)
-    # libpq's switches are 1 and 0.
-    return str(int(value)) if isinstance(value, bool) else _utf8(str(value), f"{key} of conn")
-
-
-def _utf8(text: str, name: str) -> str:
-    """Give ``text`` back; raises ``InterfaceError`` for a lone surrogate, and shows nothing of what may be secret."""
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        message = f"{name} holds a lone surrogate: it is no text"
-        raise InterfaceError(message)
-    return text

@@ -2,6 +2,8 @@
 
 import builtins
 
+from longshore.passwords import masked
+
 __all__ = [
     "DataError",
     "DataWarning",
@@ -34,7 +36,12 @@ class SerialWriteWarning(Warning):
 
 
 class DataWarning(Warning):
-    """Values that arrived otherwise than they are, as a documented default says: MySQL's zero dates as NULL."""
+    """Values that arrived or were compared otherwise than they are, as a documented default says, told once a column.
+
+    pandas' float64 for a numeric of more digits, lists for arrays whose lower bounds are not 1, NULL for MySQL's zero
+    dates, what MySQL and MariaDB themselves warn of while they compute a result, and bytes where `sql` compares what a
+    collation of the database would.
+    """
 
 
 class Error(Exception):
@@ -56,13 +63,13 @@ class Error(Exception):
         row: int | None = None,
         native_type: str | None = None,
     ) -> None:
-        """Keep the text and the attributes."""
-        super().__init__(message)
+        """Keep the text and the attributes, without the passwords that a server, or an engine, has quoted."""
+        super().__init__(masked(message))
         self.sqlstate = sqlstate
         """The SQL standard's state, five characters: the server's, or of class 08 for a connection that failed."""
-        self.detail = detail
+        self.detail = detail and masked(detail)
         """The server's longer explanation."""
-        self.hint = hint
+        self.hint = hint and masked(hint)
         """What to do."""
         self.position = position
         """The position in the statement, in characters from 1."""
@@ -75,7 +82,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """The library was used wrongly: an unknown option, a URL that is none."""
+    """The library was used wrongly: an unknown option, a text that is not a URL."""
 
 
 class DatabaseError(Error):
@@ -91,7 +98,7 @@ class TimeoutError(OperationalError, builtins.TimeoutError):  # noqa: A001  the 
 
 
 class MemoryLimitError(OperationalError, MemoryError):
-    """The result is larger than ``options={"memory_limit": ...}``."""
+    """The result is larger than ``options={"memory_limit": ...}``, or than the memory that there is."""
 
 
 class DataError(DatabaseError):

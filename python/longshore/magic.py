@@ -1,17 +1,23 @@
-"""``%%sql`` in a notebook, after ``%load_ext longshore``."""
+"""``%sql`` and ``%%sql`` in a notebook, after ``%load_ext longshore``."""
 
 import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from longshore.errors import InterfaceError
+from longshore.errors import Error, InterfaceError
 from longshore.sql import sql
+from longshore.texts import display
 
 __all__ = ["load_ipython_extension"]
 
-#: A variable for the result, and keywords of ``sql``.
-_LINE = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)\s*<<)?\s*(?P<arguments>.*)", re.DOTALL)
+#: A database, before everything else.
+_ATTACH = re.compile(
+    r"""\s*--attach(?:\s+|=)(?P<name>\w+)=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<plain>\S+))"""
+)
+#: A variable for the result.
+_NAME = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)\s*<<)?\s*(?P<rest>.*)", re.DOTALL)
+_URL = re.compile(r"[\w+.-]*://", re.ASCII)
 
 
 class Shell(Protocol):
@@ -20,24 +26,46 @@ class Shell(Protocol):
     user_ns: dict[str, Any]
 
     def register_magic_function(
-        self, func: Callable[[str, str], Any], magic_kind: str = ..., magic_name: str | None = ...
+        self, func: Callable[..., Any], magic_kind: str = ..., magic_name: str | None = ...
     ) -> None:
         """Give a function a name after percent signs."""
 
 
 def load_ipython_extension(ipython: Shell) -> None:
-    """Add the cell magic ``%%sql``; IPython calls it for ``%load_ext longshore``.
+    """Add the magics ``%sql`` and ``%%sql``; IPython calls it for ``%load_ext longshore``.
 
-    The cell is the query. The rest of the line is keywords of ``sql``, after a name and ``<<`` where the result goes
-    into a variable: ``%%sql boats << return_type="polars"``.
+    The cell is the query, or what follows ``%sql`` in its line. Before it may stand databases and a name for the
+    result; a cell's line may have keywords of ``sql`` behind them::
+
+        %%sql --attach pg=env:PGURL boats << return_type="polars"
+
+    Parameters are variables of the notebook, where the keywords have no ``params``.
     """
-    ipython.register_magic_function(partial(_cell, ipython), magic_kind="cell", magic_name="sql")
+    ipython.register_magic_function(partial(_magic, ipython), magic_kind="line_cell", magic_name="sql")
 
 
-def _cell(ipython: Shell, line: str, cell: str) -> Any:
-    found = _LINE.fullmatch(line)
-    name, arguments = (found["name"], found["arguments"]) if found else (None, line)
-    call = partial(sql, cell, **_keywords(arguments, ipython.user_ns))
+def _magic(ipython: Shell, line: str, cell: str | None = None) -> Any:
+    try:
+        return _run(ipython, line, cell)
+    except Error as error:
+        # Who reads a notebook has written the query, and not what is between it and the error.
+        raise error.with_traceback(None) from None
+
+
+def _run(ipython: Shell, line: str, cell: str | None) -> Any:
+    attach, rest = _attached(line)
+    found = _NAME.fullmatch(rest)
+    name, rest = (found["name"], found["rest"]) if found else (None, rest)
+    if _URL.match(rest):
+        hint = "attach it: --attach pg=env:NAME, where the environment variable NAME is the URL, and FROM pg.table"
+        message = f"a line of sql does not begin with a URL: a query names its databases\nHint: {hint}"
+        raise InterfaceError(message, hint=hint)
+    query, keywords = (rest, {}) if cell is None else (cell, _keywords(rest, ipython.user_ns))
+    if attach:
+        keywords["attach"] = {**attach, **(keywords.get("attach") or {})}
+    if "params" not in keywords:
+        keywords["params"] = _variables(query, ipython.user_ns)
+    call = partial(sql, query, **keywords)
     # Called from code of the notebook's, whose variables are the query's tables.
     result = eval("__longshore__()", ipython.user_ns, {"__longshore__": call})  # noqa: S307
     if name is None:
@@ -46,10 +74,39 @@ def _cell(ipython: Shell, line: str, cell: str) -> Any:
     return None
 
 
+def _attached(line: str) -> tuple[dict[str, str], str]:
+    """Give the databases that a line begins with, and the rest of it."""
+    found = {}
+    while (match := _ATTACH.match(line)) is not None:
+        found[match["name"]] = match["double"] or match["single"] or match["plain"]
+        line = line[match.end() :]
+    if re.match(r"\s*--", line):
+        hint = "--attach NAME=URL or --attach NAME=env:VARIABLE, before a name and keywords"
+        message = f"a line of sql has an option that is not known, or has no value\nHint: {hint}"
+        raise InterfaceError(message, hint=hint)
+    return found, line
+
+
+def _variables(query: str, variables: dict[str, Any]) -> dict[str, Any] | None:
+    """Give the notebook's variables that the query has as parameters."""
+    from longshore.engine.parameters import named
+
+    return {name: variables[name] for name in named(query) if name in variables} or None
+
+
 def _keywords(arguments: str, variables: dict[str, Any]) -> dict[str, Any]:
-    try:
-        keywords: dict[str, Any] = eval(f"dict({arguments})", variables)  # noqa: S307  the notebook's own code
-    except (SyntaxError, TypeError, ValueError) as error:
-        message = f"the line of %%sql is keywords of longshore.sql after an optional 'name <<', not {arguments!r}"
-        raise InterfaceError(message) from error
+    keywords = _evaluated(f"dict({arguments})", variables)
+    if keywords is None:
+        shown = display(arguments)
+        message = f"the line of %%sql is keywords of longshore.sql after an optional 'name <<', not {shown}"
+        raise InterfaceError(message)
     return keywords
+
+
+def _evaluated(text: str, variables: dict[str, Any]) -> dict[str, Any] | None:
+    # A SyntaxError holds the line, with what is secret in it: it must not be the context of another exception.
+    try:
+        found: dict[str, Any] = eval(text, variables)  # noqa: S307  the notebook's own code
+    except (SyntaxError, TypeError, ValueError):
+        return None
+    return found

@@ -6,10 +6,14 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from longshore.errors import InterfaceError
+from longshore.texts import display
 
 __all__ = ["Options"]
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+#: An address space, and so more than any machine has.
+_MOST_BYTES = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +44,8 @@ class Options:
     """JSON in pandas and NumPy: its text, or Python objects."""
     objects: Literal["error", "text"] = "error"
     """Mixed Python objects on their way into SQL: an error, or text. Reading is not concerned."""
+    nested: Literal["error", "json"] = "error"
+    """Lists, structs and maps on their way into MySQL and SQLite, which have no types for them: an error, or JSON."""
     protocol: Literal["binary", "text"] = "binary"
     """The form in which the server sends values: binary where a type has a known one, or text for all."""
     snapshot: bool = True
@@ -48,9 +54,9 @@ class Options:
     """Whether the parts of a parallel stream keep their order. A serial stream always does."""
     lock: bool = False
     """Whether MySQL may lock its tables for a moment to take a snapshot. PostgreSQL needs no lock."""
-    memory_limit: int | str | None = None
-    """The most memory of a whole result, in bytes or as ``"2GB"``, ``"512MiB"``; None for no limit. Not for streams of
-    ``read_sql``; of ``sql`` it is the engine's, which spills to disk."""
+    memory_limit: int | str | None = "auto"
+    """The most memory of a whole result: ``"auto"`` for what the system leaves, bytes, ``"2GB"``, ``"512MiB"``, or None
+    for no limit. A stream of ``read_sql`` takes no number; of ``sql`` it is the engine's, which spills to disk."""
     threads: int | None = None
     """The number of threads that ``sql`` may use; None for all cores. Reading is not concerned."""
 
@@ -72,45 +78,58 @@ class Options:
             if key not in known:
                 close = difflib.get_close_matches(str(key), known, n=1)
                 remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-                message = f"unknown option {key!r}; {remedy}"
+                message = f"unknown option {display(key)}; {remedy}"
                 raise InterfaceError(message)
         return cls(**dict(given or {}))
 
     @property
     def memory_limit_bytes(self) -> int | None:
-        """The memory limit in bytes."""
-        return None if self.memory_limit is None else _bytes(self.memory_limit)
+        """The memory limit in bytes; None where it is not a number."""
+        return None if self.memory_limit in (None, "auto") else _bytes(self.memory_limit)
+
+    @property
+    def memory_budget(self) -> int | Literal["auto"] | None:
+        """The memory limit as the core takes it."""
+        return "auto" if self.memory_limit == "auto" else self.memory_limit_bytes
+
+    @property
+    def stream_budget(self) -> Literal["auto"] | None:
+        """The memory limit of what is held a batch or two at a time: a number is for whole results."""
+        return "auto" if self.memory_limit == "auto" else None
 
 
 def _check(name: str, declared: Any, value: object) -> None:
     words = get_args(declared)
     if name == "memory_limit":
-        if value is not None:
+        if value not in (None, "auto"):
             _bytes(value)
     elif name == "threads":
         _check_threads(value)
     elif declared is bool:
         if not isinstance(value, bool):
-            message = f"options[{name!r}] is True or False, not {value!r}"
+            message = f"options[{name!r}] is True or False, not {display(value)}"
             raise InterfaceError(message)
     elif value not in words:
-        message = f"options[{name!r}] is one of {', '.join(map(repr, words))}, not {value!r}"
+        message = f"options[{name!r}] is one of {', '.join(map(repr, words))}, not {display(value)}"
         raise InterfaceError(message)
 
 
 def _check_threads(value: object) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        message = f"options['threads'] is a number of threads from 1, not {value!r}"
+        message = f"options['threads'] is a number of threads from 1, not {display(value)}"
         raise InterfaceError(message)
 
 
 def _bytes(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_BYTES:
         return value
     text = str(value).strip().lower() if isinstance(value, str) else ""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
     unit = text[len(number) :].strip()
-    if number.replace(".", "", 1).isdecimal() and unit in _UNITS:
+    if number.replace(".", "", 1).isdecimal() and unit in _UNITS and float(number) * _UNITS[unit] <= _MOST_BYTES:
         return int(float(number) * _UNITS[unit])
-    message = f"options['memory_limit'] is a number of bytes or a text such as '2GB' or '512MiB', not {value!r}"
+    message = (
+        "options['memory_limit'] is 'auto', a number of bytes or a text such as '2GB' or '512MiB', "
+        f"not {display(value)}"
+    )
     raise InterfaceError(message)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
 from longshore.errors import InterfaceError
-from longshore.schema import encodable
+from longshore.texts import display, name_text
 
 __all__ = ["Number", "Partition", "partition", "unasked"]
 
@@ -74,8 +74,8 @@ def _column(on: object) -> str | None:
     if on is None:
         return None
     if isinstance(on, str):
-        return encodable(on, "partition_on")
-    message = f"partition_on is the name of a column of the result, not {on!r}"
+        return name_text(on, "partition_on")
+    message = f"partition_on is the name of a column of the result, not {display(on)}"
     raise InterfaceError(message)
 
 
@@ -87,7 +87,7 @@ def _number(number: object) -> Number | None:
         return "auto"
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number <= _LIMIT:
         return number
-    message = f'partition_num is a number of parts from 1 to {_LIMIT}, or "auto", not {number!r}'
+    message = f'partition_num is a number of parts from 1 to {_LIMIT}, or "auto", not {display(number)}'
     raise InterfaceError(message)
 
 
@@ -98,9 +98,9 @@ def _ends(range_: object, on: str | None) -> tuple[Any, Any] | None:
         message = "partition_range needs partition_on: the column whose values it tells"
         raise InterfaceError(message)
     if not isinstance(range_, Sequence) or isinstance(range_, str) or len(range_) != _ENDS:
-        message = f"partition_range is the column's lowest and highest value, not {range_!r}"
+        message = f"partition_range is the column's lowest and highest value, not {display(range_)}"
         raise InterfaceError(message)
     for end in range_:
         if isinstance(end, str):
-            encodable(end, "partition_range")
+            name_text(end, "partition_range")
     return (range_[0], range_[1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longshore.errors import InterfaceError
+from longshore.texts import display
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -87,7 +88,7 @@ def reporter(progress: object) -> Reporter | None:
         return Reporter(progress)
     if progress is True:
         return bar()
-    message = f"progress is True, False or a callable, not {progress!r}"
+    message = f"progress is True, False or a callable, not {display(progress)}"
     raise InterfaceError(message)
 
 

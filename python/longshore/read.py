@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from longshore import _core
 from longshore.arguments import Backend, ForPandas, Query, Shared
 from longshore.connection import ConnectionLike
+from longshore.foreign import READ, refusing
 from longshore.options import Options
 from longshore.partition import Number
 from longshore.progress import Progress
@@ -41,9 +42,12 @@ def read_sql(
 def read_sql(
     query: Query, conn: ConnectionLike, *, return_type: Literal["numpy"], **arguments: Unpack[Shared]
 ) -> "dict[str, np.ma.MaskedArray[Any, Any]]": ...
+@overload
+def read_sql(query: Query, conn: ConnectionLike, *, return_type: str, **arguments: Unpack[ForPandas]) -> Any: ...
+@refusing(READ)
 def read_sql(
-    query: str | Sequence[str] | ConnectionLike,
-    conn: ConnectionLike | str | Sequence[str],
+    query: Query | ConnectionLike,
+    conn: ConnectionLike | Query,
     *,
     return_type: str = "pandas",
     params: Sequence[Any] | Mapping[str, Any] | None = None,
@@ -69,9 +73,10 @@ def read_sql(
         One statement that returns rows, or a list of statements with the same columns, whose results follow one
         another and are all read at one moment of the database.
     ``conn``
-        A URL (``postgresql://``, ``mysql://``, ``mariadb://``, ``sqlite:///``), a dict of the source's keywords, in
-        which ``password`` may be a callable, a ``Connection``, a ``Pool`` or a ``sqlite3.Connection``. ConnectorX's
-        order, ``(conn, query)``, is recognised too.
+        A URL (``postgresql://``, ``mysql://``, ``mariadb://``, ``sqlite:///``; SQLAlchemy's are the same), the path of
+        a SQLite file, ``env:NAME`` for what the environment has, a dict of the source's keywords, in which
+        ``password`` may be a callable, a ``Connection``, a ``Pool`` or a ``sqlite3.Connection``. ConnectorX's order,
+        ``(conn, query)``, is recognised too.
     ``return_type``
         ``"pandas"``, ``"arrow"`` (a ``pyarrow.Table``), ``"arrow_stream"`` (a ``longshore.Stream``, which reads while
         it is consumed), ``"polars"`` or ``"numpy"`` (a dict of masked arrays).
@@ -81,7 +86,8 @@ def read_sql(
     ``schema``
         Arrow types by column that replace the type policy's; a value that does not fit is a ``DataError``.
     ``dtype_backend``
-        For pandas: None (by the query's schema), ``"numpy"``, ``"numpy_nullable"`` or ``"pyarrow"``.
+        For pandas: None (by the query's schema), ``"numpy"``, ``"numpy_nullable"`` or ``"pyarrow"``. Only with the last
+        are decimals exact; elsewhere they are float64, with a ``DataWarning`` where that is not the value.
     ``index_col``
         For pandas: the column or columns of the index.
     ``partition_num``

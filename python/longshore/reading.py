@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from longshore import _core, frames
-from longshore.connection import is_url, source
+from longshore.connection import Source, is_connection, source
 from longshore.errors import InterfaceError, SerialReadWarning
 from longshore.options import Options
-from longshore.parameters import bound, is_list_of_texts, seconds, statements
+from longshore.overrides import wanted
+from longshore.parameters import bound, is_list_of_texts, seconds, statements, without_clauses
 from longshore.partition import Number, Partition, partition, unasked
 from longshore.progress import Progress, reporter
-from longshore.schema import wanted
 from longshore.stream import Stream
+from longshore.target import is_address
+from longshore.texts import display, name_text
 
-__all__ = ["batch_bytes", "batch_rows", "frame_for", "policy", "read", "whole"]
+__all__ = ["batch_bytes", "batch_rows", "frame_for", "in_order", "policy", "read", "whole"]
 
 # Rows per batch: a table keeps its batches, so few large ones; columns copy out of each, best while it is in the
 # processor's cache; a stream's consumer sees them.
@@ -29,8 +31,8 @@ _TABLE_BATCH_BYTES = 256 << 20
 _BATCH_BYTES = 32 << 20
 _LEAST_BATCH_BYTES = 1 << 20
 
-# The caller of read_sql: what it is warned of happens in its line.
-_CALLER = 3
+# The caller of read_sql, behind what looks at its keywords: what it is warned of happens in its line.
+_CALLER = 4
 
 
 def read(
@@ -53,8 +55,8 @@ def read(
     options: Mapping[str, Any] | Options | None = None,
 ) -> Any:
     """Do what ``read_sql`` says, until ``switch`` is thrown."""
-    if is_url(query) and not is_url(conn):
-        query, conn = conn, query
+    query, conn = in_order(query, conn)
+    query, params = without_clauses(query, params)
     chosen = Options.of(options)
     # Before the connection: a missing library or a wrong argument must not cost a query.
     frame = frame_for(return_type, dtype_backend, index_col)
@@ -82,7 +84,7 @@ def read(
             policy=policy(return_type, dtype_backend, chosen),
             batch_rows=batch_rows(batch_size, return_type, frame),
             batch_bytes=batch_bytes(return_type, limit, split),
-            memory_limit=limit,
+            memory_limit=chosen.memory_budget,
             timeout=seconds(timeout),
             progress=report,
             switch=switch,
@@ -98,6 +100,17 @@ def read(
         return whole(reading, frame, json_objects=chosen.json == "object")
 
 
+def in_order(query: Any, conn: Any) -> tuple[Any, Any]:
+    """Give the two in this order; ConnectorX has them the other way round."""
+    is_swapped = _names_source(query) and not _names_source(conn) and is_list_of_texts(conn)
+    return (conn, query) if is_swapped else (query, conn)
+
+
+def _names_source(given: object) -> bool:
+    """Whether ``given`` is what a read is given to read from, and can be nothing else."""
+    return is_address(given) or is_connection(given)
+
+
 @contextlib.contextmanager
 def opened(
     query: Any,
@@ -109,31 +122,47 @@ def opened(
     partition_on: str | None,
     partition_num: Number | None,
     timeout: float | None,
-    options: Mapping[str, Any] | Options | None,
+    options: Options,
+    into: Source,
 ) -> Iterator[_core.Reading]:
-    """Open a read whose batches the core takes on; raises as ``read_sql`` does."""
-    chosen = Options.of(options)
+    """Open a read whose batches the core writes ``into`` a source; raises as ``read_sql`` does."""
+    query, params = without_clauses(query, params)
     split = partition(query, partition_on, partition_num, None)
-    reading = _core.open_read(
-        source=source(conn),
-        setup=[],
-        queries=statements(query, "query"),
-        params=bound(params),
-        partition=split,
-        types=wanted(schema),
-        policy=policy("arrow_stream", None, chosen),
-        batch_rows=_BATCH_ROWS["arrow_stream"],
-        batch_bytes=batch_bytes("arrow_stream", None, split),
-        memory_limit=None,
-        timeout=seconds(timeout),
-        progress=None,
-        switch=switch,
-    )
+    origin = source(conn)
+    with _one_left(origin if origin is into else None):
+        reading = _core.open_read(
+            source=origin,
+            setup=[],
+            queries=statements(query, "query"),
+            params=bound(params),
+            partition=split,
+            types=wanted(schema),
+            policy=policy("arrow_stream", None, options),
+            batch_rows=_BATCH_ROWS["arrow_stream"],
+            batch_bytes=batch_bytes("arrow_stream", None, split),
+            memory_limit=options.stream_budget,
+            timeout=seconds(timeout),
+            progress=None,
+            switch=switch,
+        )
     with contextlib.closing(reading):
         if reading.serial is not None:
-            # From here to the caller of copy: contextlib's own two frames are between.
-            warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER + 1)
+            # From here to the caller of copy: contextlib's own frame and the body of copy are between.
+            warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER + 2)
         yield reading
+
+
+@contextlib.contextmanager
+def _one_left(shared: Source | None) -> Iterator[None]:
+    """Have a read leave a session of a pool to the write that takes its rows."""
+    if not isinstance(shared, _core.Pool):
+        yield
+        return
+    held = shared.hold(1)
+    try:
+        yield
+    finally:
+        held.release()
 
 
 def whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool) -> Any:
@@ -149,8 +178,10 @@ def frame_for(
 ) -> frames.Target | None:
     """Find what makes the frame; None for a stream, which needs nothing made. Raises ``InterfaceError``."""
     if not (index_col is None or isinstance(index_col, str) or is_list_of_texts(index_col)):
-        message = f"index_col is a column's name or a list of names, not {index_col!r}"
+        message = f"index_col is a column's name or a list of names, not {display(index_col)}"
         raise InterfaceError(message)
+    for name in [index_col] if isinstance(index_col, str) else index_col or ():
+        name_text(name, "index_col")
     if return_type != "arrow_stream":
         return frames.target(return_type, dtype_backend=dtype_backend, index_col=index_col)
     if dtype_backend is not None or index_col is not None:
@@ -201,5 +232,5 @@ def batch_rows(batch_size: object, return_type: str, frame: frames.Target | None
         return _OBJECT_ROWS if _makes_objects(frame) else _BATCH_ROWS[return_type]
     if isinstance(batch_size, int) and not isinstance(batch_size, bool) and 0 < batch_size < 2**31:
         return batch_size
-    message = f"batch_size is a number of rows from 1, not {batch_size!r}"
+    message = f"batch_size is a number of rows from 1, not {display(batch_size)}"
     raise InterfaceError(message)

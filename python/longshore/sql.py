@@ -1,13 +1,14 @@
 """``sql``: SQL over dataframes, files and remote tables."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from longshore.arguments import Backend
 from longshore.connection import ConnectionLike
 from longshore.options import Options
 from longshore.stream import Stream
+from longshore.threads import on_a_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["sql"]
+    from longshore.engine.scope import KeptFrame
+
+__all__ = ["sql", "sql_async"]
 
 _Params = Sequence[Any] | Mapping[str, Any] | None
 _Attach = Mapping[str, ConnectionLike] | None
@@ -90,6 +93,18 @@ def sql(
     options: _Options = None,
     **tables: Any,
 ) -> str: ...
+@overload
+def sql(
+    query: str,
+    *,
+    params: _Params = None,
+    return_type: str,
+    dtype_backend: Backend | None = None,
+    attach: _Attach = None,
+    explain: Literal[False] = False,
+    options: _Options = None,
+    **tables: Any,
+) -> Any: ...
 def sql(
     query: str,
     *,
@@ -121,7 +136,7 @@ def sql(
     ``dtype_backend``
         For pandas: None (by the result's types), ``"numpy"``, ``"numpy_nullable"`` or ``"pyarrow"``.
     ``attach``
-        Databases by the names that the query has for them: URLs, dicts of keywords, Connections or Pools.
+        Databases by the names that the query has for them: URLs, files, dicts of keywords, Connections or Pools.
     ``explain``
         Whether to return, as text, how the query would run.
     ``options``
@@ -152,3 +167,54 @@ def sql(
         options=options,
         tables=tables,
     )
+
+
+def sql_async(
+    query: str,
+    *,
+    params: Sequence[Any] | Mapping[str, Any] | None = None,
+    return_type: str = "pandas",
+    dtype_backend: str | None = None,
+    attach: Mapping[str, ConnectionLike] | None = None,
+    explain: bool = False,
+    options: Mapping[str, Any] | Options | None = None,
+    **tables: Any,
+) -> Coroutine[Any, Any, Any]:
+    """Run SQL as ``sql`` does, with the same arguments, while the event loop goes on.
+
+    >>> import asyncio, longshore
+    >>> async def total():
+    ...     boats = [{"tons": 1}, {"tons": 2}]
+    ...     frame = await longshore.sql_async("SELECT sum(tons)::int AS tons FROM boats", return_type="polars")
+    ...     return frame["tons"].item()
+    >>> asyncio.run(total())
+    3
+
+    The variables are those of the call, with the values that they have then. Cancelling the task stops the engine, and
+    the queries of attached databases; ``CancelledError`` is raised when the thread has stopped.
+    """
+    from longshore.engine.scope import KeptFrame
+
+    caller = KeptFrame.of(sys._getframe(1))  # noqa: SLF001  as above
+    arguments = {
+        "params": params,
+        "return_type": return_type,
+        "dtype_backend": dtype_backend,
+        "attach": attach,
+        "explain": explain,
+        "options": options,
+        "tables": tables,
+    }
+    return _awaited(query, caller, arguments)
+
+
+async def _awaited(query: str, caller: "KeptFrame", arguments: dict[str, Any]) -> Any:
+    from longshore.engine.stopping import Stops
+
+    def work() -> Any:
+        from longshore.engine.running import run
+
+        return run(query, caller, **arguments)
+
+    stops = Stops()
+    return await on_a_thread(lambda: stops.run(work), stops.cancel)

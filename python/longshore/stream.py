@@ -100,6 +100,10 @@ class Stream(_Pieces["pa.RecordBatch"]):
         self._json_objects = json_objects
         self._arrow = frames.pyarrow_if_installed()
 
+    def __repr__(self) -> str:
+        """Show the columns' names and the state."""
+        return repr(self._core)
+
     def _next(self) -> "pa.RecordBatch | None":
         batch = self._core.next()
         if batch is None or self._arrow is None:

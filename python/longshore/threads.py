@@ -9,9 +9,32 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-__all__ = ["on_a_thread"]
+from longshore import _core
+from longshore.errors import OperationalError
+
+__all__ = ["on_a_thread", "start", "switched"]
 
 T = TypeVar("T")
+
+#: Seconds between two requests to stop.
+_SLICE = 0.05
+
+
+async def switched(work: Callable[[_core.Switch], T]) -> T:
+    """Await ``work`` on a thread, and throw the switch that it is given when the task is cancelled."""
+    switch = _core.Switch()
+    return await on_a_thread(lambda: work(switch), switch.cancel)
+
+
+def start(thread: threading.Thread) -> None:
+    """Start a thread; raises ``MemoryLimitError``, or ``OperationalError`` where more are not allowed."""
+    _core.room_for_thread()
+    try:
+        thread.start()
+    except RuntimeError as error:
+        hint = "raise the limit on the number of processes (ulimit -u, or pids.max of the container) or on memory"
+        message = f"no thread can be started\nHint: {hint}"
+        raise OperationalError(message, hint=hint) from error
 
 
 async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
@@ -31,12 +54,11 @@ async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(ended.set_result, None)
 
-    threading.Thread(target=run, name="longshore-read").start()
+    start(threading.Thread(target=run, name="longshore-read"))
     try:
         await asyncio.shield(ended)
     except asyncio.CancelledError:
-        cancel()
-        await _stubbornly(ended)
+        await _stubbornly(ended, cancel)
         raise
     except BaseException:
         # The coroutine is thrown away unfinished.
@@ -56,8 +78,9 @@ def _outcome(work: Callable[[], T]) -> concurrent.futures.Future[T]:
     return outcome
 
 
-async def _stubbornly(ended: asyncio.Future[None]) -> None:
-    """Wait for the end, however often the task is cancelled meanwhile."""
+async def _stubbornly(ended: asyncio.Future[None], cancel: Callable[[], None]) -> None:
+    """Wait for the end, however often the task is cancelled meanwhile; what begins late is cancelled, too."""
     while not ended.done():
+        cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(ended)
+            await asyncio.wait([ended], timeout=_SLICE)

@@ -1,25 +1,31 @@
 """``write_sql``: a dataframe as a table."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Unpack
 
+from longshore import _core
+from longshore.arguments import IfExists, Writing
 from longshore.connection import ConnectionLike
+from longshore.foreign import WRITE, refusing
 from longshore.options import Options
 from longshore.progress import Progress
-from longshore.writing import destination, write
+from longshore.threads import switched
+from longshore.writing import write
 
-__all__ = ["write_sql"]
+__all__ = ["write_sql", "write_sql_async"]
 
 
+@refusing(WRITE)
 def write_sql(
     data: Any,
     table: str | tuple[str, str],
     conn: ConnectionLike,
     *,
-    if_exists: Literal["fail", "append", "replace", "truncate", "upsert"] = "fail",
+    if_exists: IfExists = "fail",
     key: str | Sequence[str] | None = None,
     types: Mapping[str, str] | None = None,
     index: bool = False,
+    columns: Sequence[str] | None = None,
     batch_size: int | None = None,
     parallel: int = 1,
     timeout: float | None = None,
@@ -39,15 +45,15 @@ def write_sql(
 
     ``data``
         A pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a
-        NumPy structured array, a dict of arrays or lists, a ``longshore.Stream``, anything with
-        ``__arrow_c_stream__`` or ``__arrow_c_array__``, or an iterator of those with the same columns. Iterators,
-        streams and lazy frames are written as they come.
+        NumPy structured array, a dict of arrays or lists, a list of dicts, tuples or dataclasses, a named Series, a
+        ``longshore.Stream``, anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or an iterator of frames
+        with the same columns. Iterators, streams and lazy frames are written as they come.
     ``table``
         The table's name with its case as it is, after its schema or database and a dot where it has one. A name with a
         dot in it is put in double quotes, or given as a pair: ``("schema", "table")``.
     ``conn``
-        A URL, a dict of the source's keywords, a ``Connection``, whose open transaction the write becomes a part of, or
-        a ``Pool``.
+        A URL, the path of a SQLite file, which is made where there is none, ``env:NAME``, a dict of the source's
+        keywords, a ``Connection``, whose open transaction the write becomes a part of, or a ``Pool``.
     ``if_exists``
         ``"fail"`` makes the table, which must not be there. ``"append"`` adds to the table that is there;
         ``"truncate"`` replaces its rows, ``"replace"`` the table with all that belongs to it. ``"upsert"`` replaces the
@@ -58,6 +64,8 @@ def write_sql(
         The database's types of a new table's columns, where they are not to follow from the data's.
     ``index``
         Whether a pandas index is written, too.
+    ``columns``
+        The names of the columns of a list of tuples; or those of a list of dicts, which then have no other keys.
     ``batch_size``
         The most rows of one unit of work, where frames have more: a piece that one connection of several writes, a file
         that MySQL loads, what ``progress`` counts at once. Without it frames are written as they are, in parallel
@@ -73,10 +81,42 @@ def write_sql(
         True for a bar on the terminal or in a notebook (needs rich), or a callable that is given a
         ``longshore.Progress`` ten times a second.
     ``options``
-        A mapping or ``longshore.Options``: ``nan`` and ``objects`` concern a write.
+        A mapping or ``longshore.Options``: ``nan``, ``nested`` and ``objects`` concern a write.
 
     Columns are matched by name. Raises the exceptions of ``longshore.errors``: a value that does not fit its column
     exactly is a ``DataError`` with column and row, and nothing has been written then.
     """
-    into = destination(table, conn, if_exists=if_exists, key=key, types=types, parallel=parallel, batch_size=batch_size)
-    return write(data, into, index=index, timeout=timeout, progress=progress, options=options)
+    return write(
+        data,
+        table,
+        conn,
+        _core.Switch(),
+        if_exists=if_exists,
+        key=key,
+        types=types,
+        index=index,
+        columns=columns,
+        batch_size=batch_size,
+        parallel=parallel,
+        timeout=timeout,
+        progress=progress,
+        options=options,
+    )
+
+
+@refusing(WRITE, like=write_sql)
+async def write_sql_async(
+    data: Any, table: str | tuple[str, str], conn: ConnectionLike, **arguments: Unpack[Writing]
+) -> int:
+    """Write a dataframe as ``write_sql`` does, with the same arguments, while the event loop goes on.
+
+    >>> import asyncio, longshore
+    >>> async def written():
+    ...     return await longshore.write_sql_async([{"berth": 1}], "async_boats", url, if_exists="replace")
+    >>> asyncio.run(written())
+    1
+
+    The data is taken on a thread of the write's own, an iterator's frames among it. Cancelling the task undoes the
+    write; ``CancelledError`` is raised when the thread has stopped.
+    """
+    return await switched(lambda switch: write(data, table, conn, switch, **arguments))

@@ -1,5 +1,6 @@
 """One write, from its arguments to its end."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -10,15 +11,25 @@ from longshore.frames.given import given
 from longshore.options import Options
 from longshore.parameters import is_list_of_texts, seconds
 from longshore.progress import reporting
-from longshore.schema import encodable
+from longshore.texts import column_name, display, name_text, table_text
 
 __all__ = ["Destination", "destination", "write"]
 
 _MODES = ("fail", "append", "replace", "truncate", "upsert")
+#: Of other libraries.
+_OTHER_MODES = {
+    "delete_rows": 'if_exists="truncate" replaces the rows, and keeps the table',
+    "create": 'if_exists="fail" makes the table',
+    "create_append": 'make the table first, then if_exists="append"',
+}
+#: Those that make the table.
+_MAKING = ("fail", "replace")
 
 #: More connections than that are a mistake.
 _MOST_SESSIONS = 256
 _MOST_ROWS = 2**31 - 1
+
+_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Destination(TypedDict):
@@ -30,27 +41,46 @@ class Destination(TypedDict):
     if_exists: str
     key: list[str]
     types: list[tuple[str, str]]
+    nested: str
     sessions: int
     most_rows: int | None
 
 
 def write(
     data: Any,
-    into: Destination,
+    table: object,
+    conn: object,
+    switch: _core.Switch,
     *,
-    index: bool,
-    timeout: float | None,
-    progress: object,
-    options: Mapping[str, Any] | Options | None,
+    if_exists: str = "fail",
+    key: str | Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    index: bool = False,
+    columns: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    parallel: int = 1,
+    timeout: float | None = None,
+    progress: object = False,
+    options: Mapping[str, Any] | Options | None = None,
 ) -> int:
-    """Do what ``write_sql`` says."""
+    """Do what ``write_sql`` says, until ``switch`` is thrown."""
     chosen = Options.of(options)
+    into = destination(
+        table,
+        conn,
+        if_exists=if_exists,
+        key=key,
+        types=types,
+        options=chosen,
+        parallel=parallel,
+        batch_size=batch_size,
+    )
     if not isinstance(index, bool):
-        message = f"index is True or False, not {index!r}"
+        message = f"index is True or False, not {display(index)}"
         raise InterfaceError(message)
     with reporting(progress) as report:
-        frames = given(data, index=index, options=chosen)
-        return _core.write(frames, into=into, timeout=seconds(timeout), progress=report, switch=_core.Switch())
+        frames = given(data, index=index, columns=_columns(columns), options=chosen)
+        return _core.write(frames, into=into, timeout=seconds(timeout), progress=report, switch=switch)
 
 
 def destination(
@@ -60,21 +90,24 @@ def destination(
     if_exists: str,
     key: str | Sequence[str] | None,
     types: Mapping[str, str] | None,
+    options: Options,
     parallel: int = 1,
     batch_size: int | None = None,
 ) -> Destination:
     """Check where rows are to go; raises ``InterfaceError`` for what is no place."""
-    if if_exists not in _MODES:
-        message = f"unknown if_exists {if_exists!r}; choose one of {', '.join(_MODES)}"
-        raise InterfaceError(message)
+    if not isinstance(if_exists, str) or if_exists not in _MODES:
+        hint = _OTHER_MODES.get(if_exists) if isinstance(if_exists, str) else None
+        message = f"unknown if_exists {display(if_exists)}; choose one of {', '.join(_MODES)}"
+        raise InterfaceError(message if hint is None else f"{message}\nHint: {hint}", hint=hint)
     schema, name = table_name(table)
     return Destination(
-        source=source(conn),
+        source=source(conn, creates=if_exists in _MAKING),
         schema=schema,
         table=name,
         if_exists=if_exists,
         key=_key(key),
         types=_types(types),
+        nested=options.nested,
         sessions=_number(parallel, _MOST_SESSIONS, "parallel is a number of connections"),
         most_rows=None if batch_size is None else _number(batch_size, _MOST_ROWS, "batch_size is a number of rows"),
     )
@@ -89,22 +122,23 @@ def table_name(given: object) -> tuple[str | None, str]:
     Raises ``InterfaceError`` for what names no table.
     """
     if isinstance(given, str):
+        table_text(_IN_QUOTES.sub("", given), "table")
         parts = _parts(given)
     elif isinstance(given, tuple) and is_list_of_texts(given):
         parts = list(given)
     else:
-        message = f"table is a name or a pair of schema and name, not {given!r}"
+        message = f"table is a name or a pair of schema and name, not {display(given)}"
         raise InterfaceError(message)
     if not all(parts) or any("\0" in part for part in parts):
-        message = f"{given!r} names no table: a part of it is empty, or holds a zero byte"
+        message = f"{display(given)} names no table: a part of it is empty, or holds a zero byte"
         raise InterfaceError(message)
-    match [encodable(part, "the table's name") for part in parts]:
+    match [name_text(part, "the table's name") for part in parts]:
         case [name]:
             return None, name
         case [schema, name]:
             return schema, name
         case _:
-            message = f"{given!r} has {len(parts)} parts; write a name with a dot in double quotes: '\"a.b\"'"
+            message = f"{display(given)} has {len(parts)} parts; write a name with a dot in double quotes: '\"a.b\"'"
             raise InterfaceError(message)
 
 
@@ -121,7 +155,7 @@ def _parts(text: str) -> list[str]:
         if not rest:
             return parts
         if not rest.startswith("."):
-            message = f"{text!r} names no table: after the closing quote comes a dot or the end"
+            message = f"{display(text)} names no table: after the closing quote comes a dot or the end"
             raise InterfaceError(message)
         rest = rest[1:]
 
@@ -135,7 +169,7 @@ def _quoted(rest: str, text: str) -> tuple[str, str]:
             return part, rest
         part += '"'
         rest = rest[1:]
-    message = f"{text!r} names no table: a double quote is not closed"
+    message = f"{display(text)} names no table: a double quote is not closed"
     raise InterfaceError(message)
 
 
@@ -143,7 +177,7 @@ def _number(given: object, most: int, what: str) -> int:
     # True is no number of anything.
     if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= most:
         return given
-    message = f"{what} from 1 to {most}, not {given!r}"
+    message = f"{what} from 1 to {most}, not {display(given)}"
     raise InterfaceError(message)
 
 
@@ -152,15 +186,24 @@ def _key(key: str | Sequence[str] | None) -> list[str]:
         return []
     names = [key] if isinstance(key, str) else list(key) if is_list_of_texts(key) else None
     if names is None or not names or len(set(names)) < len(names):
-        message = f"key is a column's name or a list of different names, not {key!r}"
+        message = f"key is a column's name or a list of different names, not {display(key)}"
         raise InterfaceError(message)
-    return [encodable(name, "a name in key") for name in names]
+    return [name_text(name, "a name in key") for name in names]
+
+
+def _columns(columns: Sequence[str] | None) -> list[str] | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not is_list_of_texts(columns) or not columns or len(set(columns)) < len(columns):
+        message = f"columns is a list of different names, not {display(columns)}"
+        raise InterfaceError(message)
+    return [column_name(name) for name in columns]
 
 
 def _types(types: Mapping[str, str] | None) -> list[tuple[str, str]]:
     if types is None:
         return []
     if not isinstance(types, Mapping) or not is_list_of_texts([*types.keys(), *types.values()]):
-        message = f"types is a dict from column to the database's type, not {types!r}"
+        message = f"types is a dict from column to the database's type, not {display(types)}"
         raise InterfaceError(message)
-    return [(encodable(name, "a name in types"), encodable(kind, "a type")) for name, kind in types.items()]
+    return [(name_text(name, "a name in types"), name_text(kind, "a type")) for name, kind in types.items()]

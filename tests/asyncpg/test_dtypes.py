@@ -86,6 +86,8 @@ FITTING: list[tuple[str, Any, str, Any, Any]] = [
     ("interval", "m8[s]", "'-00:00:01.5'", np.timedelta64(-1, "s"), np.timedelta64("NaT")),
     ("point", "V16", "'(1,2)'", np.void(np.array([1.0, 2.0]).tobytes()), np.void(np.array([np.nan] * 2).tobytes())),
     ("tid", [("block", "u4"), ("row", "u2")], "'(1,2)'", (1, 2), (0x80808080, 0x8080)),
+    ("tid", [("block", "i4"), ("row", "i2")], "'(1,2)'", (1, 2), (-0x7F7F7F80, -0x7F80)),
+    ("tid", [("block", "i4"), ("row", "u2")], "'(2147483647,65535)'", (2147483647, 65535), (-0x7F7F7F80, 0x8080)),
 ]
 
 
@@ -208,10 +210,11 @@ REFUSED = [
     ("timestamp", "M8"),
     ("time", "M8[us]"),
     ("interval", "m8[M]"),
-    ("text", "V4"),
     ("text", "S"),
     ("text", "U"),
-    ("text", "i4"),
+    ("varchar", "i4"),
+    ("json", "i4"),
+    ("text", "c16"),
     ("bool", "i1"),
     ("uuid", "S15"),
     ("uuid", "U36"),
@@ -233,6 +236,53 @@ def test_a_dtype_that_does_not_fit_is_named(native: str, dtype: Any, url: str) -
     assert (caught.value.column, caught.value.native_type) == ("field", native)
 
 
+NULLS: list[tuple[Any, Any]] = [
+    # A dtype, and its NULL.
+    ("?", b"\x80"),
+    ("i1", -128),
+    ("i8", LEAST[8]),
+    ("u4", 1 << 31),
+    ("f4", np.nan),
+    ("f8", np.nan),
+    ("M8[us]", np.datetime64("NaT")),
+    ("m8[s]", np.timedelta64("NaT")),
+    ("S3", b"\xff" * 3),
+    ("U3", ""),
+    ("V4", np.void(b"\x80" * 4)),
+    (("f8", (2,)), np.nan),
+    ([("block", "u4"), ("row", "u2")], (0x80808080, 0x8080)),
+    ("O", None),
+]
+
+
+@pytest.mark.parametrize(("dtype", "null"), NULLS, ids=str)
+def test_a_null_without_a_type_goes_into_every_field(dtype: Any, null: Any, url: str) -> None:
+    wanted = np.dtype([("a", "i4"), ("b", dtype)])
+    for block in (False, True):
+        array, nulls = fetched(url, "SELECT i AS a, NULL AS b FROM generate_series(1, 3) i", wanted, block=block)
+        assert (array["a"].tolist(), nulls) == ([1, 2, 3], [1, 3, 5])
+        # NumPy makes no such boolean by itself.
+        expected = null if dtype == "?" else np.array([null], dtype).tobytes()
+        assert array["b"].tobytes() == expected * 3
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f8", "?", "M8[us]", "V4", [("block", "u4"), ("row", "u2")]], ids=str)
+def test_a_text_is_refused_where_only_a_null_of_it_fits(dtype: Any, url: str) -> None:
+    query = "SELECT CASE i WHEN 2 THEN '7777' END AS a FROM generate_series(0, 3) i"
+    with pytest.raises(DTypeError, match="in row 2: a value is text, and the field takes NULL alone of it") as caught:
+        fetched(url, query, [("a", dtype)])
+    assert (caught.value.row, caught.value.column, caught.value.native_type) == (2, "a", "text")
+
+
+@pytest.mark.parametrize("query", ["", " ; ", "-- none\n", "/* none */;"])
+def test_a_query_of_no_statement_gives_an_empty_array(query: str, url: str) -> None:
+    dtype = np.dtype([("a", "i4"), ("b", "O"), ("c", "U3"), ("d", "f8", (2,))])
+    array, nulls = fetched(url, query, dtype)
+    assert (array.dtype, array.shape, nulls) == (dtype, (0,), [])
+    columns, nulls = fetched(url, query, dtype, block=True)
+    assert ([columns[name].shape for name in "abcd"], nulls) == ([(0,), (0,), (0,), (0, 2)], [])
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_another_number_of_fields_is_an_error(count: int, url: str) -> None:
     with pytest.raises(DTypeError, match=f"the dtype has {count} fields, and the query 2 columns"):
@@ -249,6 +299,8 @@ BAD = [
     ("bytea", "V2", r"'\x00'", "has 1 bytes"),
     ("int4", "u4", "-1", "beyond what the field holds"),
     ("oid", "i4", "4294967295", "beyond what the field holds"),
+    ("tid", [("block", "i4"), ("row", "u2")], "'(2147483648,1)'", "beyond what the field holds"),
+    ("tid", [("block", "u4"), ("row", "i2")], "'(1,32768)'", "beyond what the field holds"),
     ("timestamp", "M8[us]", "'infinity'", "infinite"),
     ("timestamptz", "M8[s]", "'-infinity'", "infinite"),
     ("date", "M8[D]", "'infinity'", "infinite"),
@@ -260,7 +312,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("native", "dtype", "cell", "what"), BAD)
-def test_a_value_that_does_not_fit_is_named(native: str, dtype: str, cell: str, what: str, url: str) -> None:
+def test_a_value_that_does_not_fit_is_named(native: str, dtype: Any, cell: str, what: str, url: str) -> None:
     query = f"SELECT i, CASE i WHEN 999 THEN {cell}::{native} END FROM generate_series(0, 1500) i"
     for block in (False, True):
         with pytest.raises(DTypeError, match=what) as caught:

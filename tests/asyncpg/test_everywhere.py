@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import asyncpg as original
@@ -13,6 +14,8 @@ from longshore import asyncpg
 from longshore.asyncpg import set_query_dtype
 from tests.asyncpg.comparing import DTYPE, assert_rows, rows
 from tests.asyncpg.conftest import Run
+
+DTYPES = [("i", "i4"), ("f", "f8")]
 
 
 def test_a_connection_fetches_arrays_and_records(run: Run, url: str) -> None:
@@ -230,16 +233,85 @@ def test_what_is_asyncpgs_is_here_too() -> None:
         _ = asyncpg.no_such_name
 
 
-def test_a_query_with_a_dtype_is_its_text() -> None:
+def test_a_query_has_its_text_and_its_dtype() -> None:
     query = set_query_dtype("SELECT 1", [("a", "i4")])
-    assert (query, hash(query), len(query), type(query.text)) == ("SELECT 1", hash("SELECT 1"), 8, str)
+    assert (query.text, type(query.text), query.endswith("SELECT 1")) == ("SELECT 1", str, True)
     again = set_query_dtype(query, "auto")
-    assert (again, again.layout) == ("SELECT 1", None)
-    wrongs: list[Any] = ["i4", np.dtype("f8")]
-    for wrong in wrongs:
-        with pytest.raises(longshore.InterfaceError, match="has a field for each column"):
-            set_query_dtype("SELECT 1", wrong)
-    with pytest.raises(longshore.InterfaceError, match="may run as a program"):
-        set_query_dtype("SELECT 1", pickle.dumps(np.dtype("i4")))  # type: ignore[arg-type]
-    with pytest.raises(longshore.InterfaceError, match="byte order"):
-        set_query_dtype("SELECT 1", [("a", ">i4")])
+    assert (again.text, again.layout) == ("SELECT 1", None)
+    for each in (query, again, set_query_dtype("SELECT 1", [("a", "i4")], block=True)):
+        copied = pickle.loads(pickle.dumps(each))  # noqa: S301
+        assert (copied, copied.text, copied.layout, copied.block) == (each, each.text, each.layout, each.block)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "problem"),
+    [
+        (None, ValueError, "has a field for each column"),
+        (np.int64, ValueError, "has a field for each column"),
+        ("i4", ValueError, "has a field for each column"),
+        (np.dtype("f8"), ValueError, "has a field for each column"),
+        ([("a", ">i4")], ValueError, "byte order"),
+        (1, TypeError, "1 is not a NumPy dtype"),
+        ("nosuch", TypeError, "'nosuch' is not a NumPy dtype"),
+        ([("a", "i4"), ("a", "i4")], TypeError, "is not a NumPy dtype"),
+        (pickle.dumps(np.dtype("i4")), TypeError, "may run as a program"),
+    ],
+)
+def test_dtypes_that_are_none(dtype: Any, kind: type[Exception], problem: str) -> None:
+    with pytest.raises(kind, match=problem) as caught:
+        set_query_dtype("SELECT 1", dtype)
+    assert isinstance(caught.value, longshore.InterfaceError)
+
+
+COMPOSED: dict[str, Callable[[str], str]] = {
+    "after a comment": lambda query: "-- c\n" + query,
+    "within a text": lambda query: f"{query} LIMIT 2",
+    "stripped": lambda query: query.strip(),
+    "with more": lambda query: query + " LIMIT 2",
+    "formatted": "{} LIMIT 2".format,
+    "by percent": lambda query: "%s LIMIT 2" % query,  # noqa: UP031
+    "joined": lambda query: " ".join(iter([query, "LIMIT", "2"])),
+    "of lines": lambda query: "\n".join(line.strip() for line in query.splitlines()),
+    "in upper case": lambda query: query.upper(),
+    "in lower case": lambda query: query.lower(),
+    "replaced": lambda query: query.replace("i,", "i ,"),
+    "as a text": str,
+    "a union": lambda query: f"{query} UNION ALL {query} ORDER BY 1",
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_a_composed_query_keeps_its_dtype(name: str, run: Run, url: str) -> None:
+    query = COMPOSED[name](set_query_dtype("SELECT i, i * 0.5::float8 AS f\nFROM generate_series(1, 2) i", DTYPES))
+
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        statement = await connection.prepare(query)
+        async with connection.transaction():
+            cursor = await connection.cursor(query)
+            for array, nulls in (await connection.fetch(query), await statement.fetch(), await cursor.fetch(9)):
+                assert (array.dtype, nulls) == (np.dtype(DTYPES), [])
+                assert sorted(set(array.tolist())) == [(1, 0.5), (2, 1.0)]
+        assert await connection.fetchval(query) == 1
+        assert (await connection.fetch_arrow(query)).num_columns == 2
+        await connection.close()
+
+    run(fetch())
+
+
+def test_a_composed_query_without_its_dtype_is_refused(run: Run, url: str) -> None:
+    one, two = set_query_dtype("SELECT 1", [("a", "i4")]), set_query_dtype("SELECT 2", [("b", "i4")])
+    digit = one[5]
+
+    async def fetch() -> None:
+        connection = await asyncpg.connect(url)
+        for query in (f"{one} UNION {two}", one.replace(digit, "1" if digit != "1" else "2")):
+            for method in (connection.fetch, connection.fetchrow, connection.execute, connection.prepare):
+                with pytest.raises(longshore.InterfaceError, match="give set_query_dtype the whole query"):
+                    await method(query)
+        with pytest.raises(asyncpg.DTypeError, match="the dtype has 1 fields, and the query 2 columns"):
+            await connection.fetch(f"SELECT *, 1 FROM ({one}) AS t")
+        assert (await connection.fetch("/*# a comment #*/ SELECT 1"))[0][0] == 1
+        await connection.close()
+
+    run(fetch())

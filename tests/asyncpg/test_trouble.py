@@ -45,7 +45,7 @@ def test_the_connections_own_time_out_counts(run: Run, url: str) -> None:
         with pytest.raises(TimeoutError):
             await connection.fetch(RIGHT, timeout=0)
         with pytest.raises(ValueError, match="invalid timeout"):
-            await connection.fetch(RIGHT, timeout="soon")
+            await connection.fetch(RIGHT, timeout="soon")  # type: ignore[call-overload]
         await connection.close()
 
     run(fetch())

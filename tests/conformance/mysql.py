@@ -30,6 +30,9 @@ FOOT = """
 pandas shows the dtypes of version 3, where strings are `str`; in version 2 they are `object`. `tinyint(1)` is `bool`
 with `options={"tinyint1": "bool"}`, where 0 and 1 are all that it holds. Zero dates are NULL, or an error with
 `options={"zero_date": "error"}`. FLOAT is refused with `options={"protocol": "text"}`: the server would round it.
+
+In pandas, a value of `decimal` that does not come back to its own digits from the nearest double is told of by a
+[`DataWarning`](../guide/errors.md#warnings), once a column. `dtype_backend="pyarrow"` and `schema=` keep every digit.
 """
 
 

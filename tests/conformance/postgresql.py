@@ -30,6 +30,11 @@ the last column names the option. The metadata of each Arrow field keeps Postgre
 FOOT = """
 pandas shows the dtypes of version 3, where strings are `str`; in version 2 they are `object`. A type that is not in the
 table arrives as text.
+
+In pandas, a value of `numeric` that does not come back to its own digits from the nearest double is told of by a
+[`DataWarning`](../guide/errors.md#warnings), once a column. `dtype_backend="pyarrow"` and `schema=` keep every digit.
+So is an array whose lower bounds are not 1, such as `'[2:4]={1,2,3}'`: a list has no bounds, and
+`schema={"<column>": "string"}` keeps them.
 """
 
 

@@ -30,6 +30,9 @@ WIDENED = """
 A column that is declared NOT NULL has pandas' NumPy dtype instead of the nullable one, in a plain query over one table.
 pandas shows the dtypes of version 3, where strings are `str`; in version 2 they are `object`.
 
+In pandas, a value of `DECIMAL_TEXT` that does not come back to its own digits from the nearest double is told of by a
+[`DataWarning`](../guide/errors.md#warnings), once a column. `dtype_backend="pyarrow"` and `schema=` keep every digit.
+
 ## Values that do not fit
 
 A column in which these values are, with or without NULLs, in any order:

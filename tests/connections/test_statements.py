@@ -144,7 +144,7 @@ def test_arguments_that_are_none(wrong: dict[str, Any], here: str) -> None:
 
 def test_what_cannot_be_connected_to(here: str) -> None:
     for conn in (None, 7, longshore.Pool(here)):
-        with pytest.raises(longshore.InterfaceError, match="conn is a URL or a dict of keywords, not"):
+        with pytest.raises(longshore.InterfaceError, match="env:NAME or a dict of keywords, not "):
             longshore.connect(conn)  # type: ignore[arg-type]
     with pytest.raises(longshore.InterfaceError, match="autocommit is True or False"):
         longshore.connect(here, autocommit=1)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from tests.servers import Endpoint
 LONE = "\ud800"
 FRAME = "params is a list, a tuple or a dict, not {}; write params=list(frame['column'])"
 INDEX = "index_col is a column's name or a list of names, not {}"
-SURROGATE = "{} holds a lone surrogate, '\\ud800', at character {}: it is no text"
+SURROGATE = "{} holds a lone surrogate, '\\ud800', at character {}: UTF-8 cannot encode it"
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"schema": ["a"]}, "schema is a dict from column to type, not list"),
     ({"schema": "a"}, "schema is a dict from column to type, not str"),
@@ -24,7 +24,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"schema": {"a": LONE}}, SURROGATE.format("schema['a']", 1)),
     ({"index_col": 5}, INDEX.format("5")),
     ({"index_col": ["a", 5]}, INDEX.format("['a', 5]")),
-    ({"index_col": b"a"}, INDEX.format("b'a'")),
+    ({"index_col": b"a"}, INDEX.format("bytes")),
     ({"query": f"SELECT '{LONE}'"}, SURROGATE.format("query", 9)),
     ({"query": ["SELECT 1", f"é😀{LONE}"]}, SURROGATE.format("query", 3)),
     ({"pre_execution_query": LONE}, SURROGATE.format("pre_execution_query", 1)),

@@ -13,7 +13,8 @@ from tests.frames.cases import CASES, NULLS, Case, expected, query
 
 def numpy(url: str, sql: str, **options: Any) -> "np.ma.MaskedArray[Any, Any]":
     """Read one column `c`."""
-    return read_sql(sql, url, return_type="numpy", **options)["c"]
+    columns: dict[str, np.ma.MaskedArray[Any, Any]] = read_sql(sql, url, return_type="numpy", **options)
+    return columns["c"]
 
 
 @pytest.mark.parametrize("nulls", NULLS)

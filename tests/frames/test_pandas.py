@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longshore import DataError, InterfaceError, Interval, read_sql
+from longshore import DataError, DataWarning, InterfaceError, Interval, read_sql
 from tests.frames import cases
 from tests.frames.cases import CASES, NULLS, Case, expected, query
 
@@ -89,13 +89,16 @@ def test_objects(url: str, column: tuple[str, tuple[str, str]], held: tuple[Any,
 
 def test_an_interval_keeps_its_three_parts(url: str) -> None:
     for backend in (None, "pyarrow"):
-        (span,) = read_sql("SELECT interval '14 months -1 day 00:00:00.5' AS c", url, dtype_backend=backend)["c"]
+        frame = read_sql("SELECT interval '14 months -1 day 00:00:00.5' AS c", url, dtype_backend=backend)
+        (span,) = frame["c"]
         assert span == Interval(months=14, days=-1, nanoseconds=500_000_000)
         assert isinstance(span, Interval)
+        assert "14 mons -1 days 00:00:00.5" in str(frame)
 
 
 def test_decimals_are_doubles_or_exact(url: str) -> None:
-    frame = read_sql(query(*cases.DECIMAL), url)
+    with pytest.warns(DataWarning, match='"c"'):
+        frame = read_sql(query(*cases.DECIMAL), url)
     assert frame["c"].dtype == "float64"
     assert frame["c"][0] == float(cases.DECIMALS[0])
     frame = read_sql(query(*cases.DECIMAL), url, dtype_backend="pyarrow")
@@ -136,6 +139,30 @@ def test_json_is_text_or_objects(url: str) -> None:
     assert frame["c"][0] == {"big": 12345678901234567890123, "list": [1.5, None]}
     strings = read_sql("""SELECT '"a"'::json AS c""", url, options={"json": "object"})
     assert strings["c"].dtype == object
+
+
+@pytest.mark.parametrize("dtype_backend", [None, "numpy"])
+@pytest.mark.parametrize("json", ["repeat('[', 5000) || repeat(']', 5000)", "repeat('9', 5000)"])
+def test_json_that_python_does_not_parse(json: str, dtype_backend: Any, url: str) -> None:
+    query = f"SELECT n, CASE WHEN n > 1 THEN ({json})::json END AS c FROM generate_series(1, 2) AS n ORDER BY n"
+    with pytest.raises(DataError, match="Python cannot parse this JSON") as caught:
+        read_sql(query, url, options={"json": "object"}, dtype_backend=dtype_backend)
+    assert (caught.value.column, caught.value.row, caught.value.native_type) == ("c", 1, "json")
+    assert "text" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("span", "text"),
+    [
+        (Interval(0, 0, 0), "00:00:00"),
+        (Interval(1, 1, 0), "1 mon 1 day"),
+        (Interval(-1, 0, -1), "-1 mons -00:00:00.000000001"),
+        (Interval(0, -2, 90_061_500_000_000), "-2 days 25:01:01.5"),
+    ],
+)
+def test_the_text_of_an_interval(span: Interval, text: str) -> None:
+    assert str(span) == text
+    assert span == eval(repr(span))  # noqa: S307  that is what a repr is for
 
 
 def test_names_that_repeat_are_kept(url: str) -> None:
@@ -182,4 +209,4 @@ def test_unknown_backends_are_refused(url: str) -> None:
     with pytest.raises(InterfaceError, match="unknown dtype_backend 'arrow'"):
         read_sql("SELECT 1", url, dtype_backend="arrow")  # type: ignore[call-overload]
     with pytest.raises(InterfaceError, match="unknown return_type"):
-        read_sql("SELECT 1", url, return_type="panda")  # type: ignore[call-overload]
+        read_sql("SELECT 1", url, return_type="panda")

@@ -63,6 +63,8 @@ def test_any_query_by_a_column(query: str, on: str, filled: str, together: Optio
         in_parts(query, filled, together, partition_on=on, partition_num=number)
 
 
+# What `hex` shows of 64 digits is cut, and the server warns of it.
+@pytest.mark.filterwarnings("ignore:the server warns.*1292:longshore.DataWarning")
 @pytest.mark.parametrize(
     ("native", "expression"),
     [

@@ -91,6 +91,7 @@ def test_views_that_cannot_be_split(tables: Tables, filled: str, together: Optio
     assert serially("a view; give", "SELECT * FROM simple", filled, partition_num=2, options=together).num_rows == 999
 
 
+@pytest.mark.filterwarnings("ignore:the server warns.*1260:longshore.DataWarning")
 def test_settings_that_would_hold_for_each_part(filled: str, together: Options) -> None:
     query, arguments = "SELECT id FROM parted", {"partition_num": 2, "options": together}
     limited = serially("sql_select_limit", query, filled, pre_execution_query="SET sql_select_limit = 5", **arguments)

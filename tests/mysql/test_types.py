@@ -85,7 +85,7 @@ def test_an_empty_result_has_the_same_schema(case: MySQLCase, protocol: str, url
 @pytest.mark.parametrize("case", named([case for case in CASES if case.query is None]))
 def test_as_text(case: MySQLCase, url: str) -> None:
     if pa.types.is_binary(case.arrow) and not case.extension:
-        pytest.skip("bytes are no text")
+        pytest.skip("bytes are not text")
     before = quirks.setup(case, ["NULL", *case.cells])
     values = table(quirks.query(case), url, pre_execution_query=before, schema={"value": "string"})["value"].to_pylist()
     assert values[0] is None

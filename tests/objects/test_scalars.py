@@ -98,7 +98,11 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "integers beside decimals": ([12345, Decimal("0.5")], pa.decimal128(6, 1), [Decimal("12345.0"), Decimal("0.5")]),
     "zero": ([Decimal(0)], pa.decimal128(1, 0), [Decimal(0)]),
     "dates": ([dt.date.min, dt.date.max], pa.date32(), [dt.date.min, dt.date.max]),
-    "days of NumPy": ([np.datetime64("2026-01-31"), np.datetime64("NaT")], pa.date32(), [dt.date(2026, 1, 31), None]),
+    "days of NumPy": (
+        [np.datetime64("2026-01-31"), np.datetime64("NaT", "D")],
+        pa.date32(),
+        [dt.date(2026, 1, 31), None],
+    ),
     "datetimes": ([NOON, FIRST, pd.NaT], MOMENTS, [NOON, FIRST, None]),
     "datetimes of pandas": ([pd.Timestamp(NOON)], MOMENTS, [NOON]),
     "datetimes of NumPy": (
@@ -116,7 +120,7 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     ),
     "times": ([dt.time.min, dt.time.max], pa.time64("us"), [dt.time.min, dt.time.max]),
     "spans": (
-        [dt.timedelta(days=-1, microseconds=1), pd.Timedelta(1, "s"), np.timedelta64(3, "D"), np.timedelta64("NaT")],
+        [dt.timedelta(-1, microseconds=1), pd.Timedelta(1, "s"), np.timedelta64(3, "D"), np.timedelta64("NaT", "s")],
         pa.duration("us"),
         [dt.timedelta(days=-1, microseconds=1), dt.timedelta(seconds=1), dt.timedelta(days=3), None],
     ),
@@ -124,10 +128,10 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "intervals": (
         [longshore.Interval(1, -2, 3)], pa.month_day_nano_interval(), [pa.MonthDayNano([1, -2, 3])],
     ),
-    "NaT among texts": (["a", np.datetime64("NaT"), np.timedelta64("NaT")], pa.string(), ["a", None, None]),
-    "NaT among bytes": ([np.datetime64("NaT"), b"a"], pa.binary(), [None, b"a"]),
-    "NaT among texts in lists": ([["a", np.timedelta64("NaT")]], pa.list_(pa.string()), [["a", None]]),
-    "NaT alone": ([np.datetime64("NaT"), np.timedelta64("NaT")], pa.null(), [None, None]),
+    "NaT among texts": (["a", np.datetime64("NaT", "D"), np.timedelta64("NaT", "ns")], pa.string(), ["a", None, None]),
+    "NaT among bytes": ([np.datetime64("NaT", "D"), b"a"], pa.binary(), [None, b"a"]),
+    "NaT among texts in lists": ([["a", np.timedelta64("NaT", "ns")]], pa.list_(pa.string()), [["a", None]]),
+    "NaT alone": ([np.datetime64("NaT", "D"), np.timedelta64("NaT", "ns")], pa.null(), [None, None]),
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def test_fields_at_any_address() -> None:
     "values", [[1], np.array([1]), np.array([["a"]], dtype=object), np.array("a", dtype=object), "text", None]
 )
 def test_what_is_no_array_of_objects(values: Any) -> None:
-    with pytest.raises(longshore.InterfaceError, match="no NumPy array of objects"):
+    with pytest.raises(longshore.InterfaceError, match="not a one-dimensional NumPy array of objects"):
         objects(values)
 
 

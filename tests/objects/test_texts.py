@@ -83,7 +83,15 @@ def test_any_texts(values: list[str | None], chunk: int, threads: int) -> None:
 
 
 def test_everything_that_is_missing() -> None:
-    missing = [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT"), np.float32("nan"), *(float("nan") for _ in range(50))]
+    missing = [
+        None,
+        np.nan,
+        pd.NA,
+        pd.NaT,
+        np.datetime64("NaT", "D"),
+        np.float32("nan"),
+        *(float("nan") for _ in range(50)),
+    ]
     values = ["a", *missing, "b", *missing]
     expected = ["a", *[None] * len(missing), "b", *[None] * len(missing)]
     for chunk in (1, 10, 1000):
@@ -128,7 +136,7 @@ def test_slots_anywhere() -> None:
 
 
 def test_what_is_no_array_of_objects() -> None:
-    with pytest.raises(longshore.InterfaceError, match="no NumPy array of objects"):
+    with pytest.raises(longshore.InterfaceError, match="not a one-dimensional NumPy array of objects"):
         views(np.array([1]))
 
 

@@ -56,9 +56,9 @@ from tests.servers import PostgreSQL
         ("SELECT id FROM t WHERE id === 1", "operator === is volatile"),
         ("SELECT id, rolled_up(id) AS r FROM t GROUP BY id", "rolled_up() is not declared IMMUTABLE"),
         ("WITH w AS (INSERT INTO empty VALUES (1) RETURNING id) SELECT * FROM w", "it changes data"),
-        ("INSERT INTO empty VALUES (1) RETURNING id", "it is no SELECT"),
-        ("SHOW server_version", "it is no SELECT"),
-        ("EXPLAIN SELECT * FROM t", "it is no SELECT"),
+        ("INSERT INTO empty VALUES (1) RETURNING id", "it is not a SELECT"),
+        ("SHOW server_version", "it is not a SELECT"),
+        ("EXPLAIN SELECT * FROM t", "it is not a SELECT"),
         ("SELECT * FROM pg_stat_activity", "differs from part to part"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_demo_of_a_server(shell: Shell, url: str, postgres: Endpoint, mariadb:
     assert postgres.psql("SELECT count(*) FROM pg_class WHERE relname LIKE 'longshore_demo%'") == "0"
 
 
-@pytest.mark.parametrize("name", ["read", "write", "copy", "schema", "demo", "bench"])
+@pytest.mark.parametrize("name", ["read", "write", "copy", "sql", "schema", "demo", "bench"])
 def test_help(name: str, shell: Shell) -> None:
     done = shell(name, "--help")
     assert (done.code, done.errors) == (0, "")
@@ -60,7 +60,7 @@ def test_help(name: str, shell: Shell) -> None:
 
 
 def test_the_version(shell: Shell) -> None:
-    assert shell("--version").text == f"longshore {longshore.__version__}\n"
+    assert shell("--version").text == shell("-V").text == f"longshore {longshore.__version__}\n"
     assert "Load and unload databases" in shell().text
     assert shell("nosuch").code == 2
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import longshore
-from tests.shell.running import Shell
+from tests.shell.running import Shell, alone
 
 QUERY = (
     "SELECT n::bigint AS n, 'row ' || n AS t, (n::numeric / 8)::numeric(20, 3) AS d, n * 0.1::float8 AS f, "
@@ -230,7 +230,7 @@ def test_a_preview(shell: Shell, url: str) -> None:
     assert lines[:2] == [["n", "t"], ["int32", "string"]]
     assert lines[3:5] == [["1", "x"], ["2", "x"]]
     assert " ".join(lines[5]) == "the first 2 rows of more; the rest was not read"
-    assert "2 rows, all there are" in shell("read", "VALUES (1), (2)", "--from", url, "--rows", "2").text
+    assert "2 rows in all" in shell("read", "VALUES (1), (2)", "--from", url, "--rows", "2").text
 
 
 def test_a_preview_does_nothing_to_the_terminal(shell: Shell, url: str) -> None:
@@ -256,7 +256,25 @@ def test_where_the_query_comes_from(shell: Shell, url: str, tmp_path: Path) -> N
         assert shell("read", query, "--from", url, "--to", "-", given=b"SELECT 1 AS a").text == "a\n1\n"
     assert shell("read", f"@{tmp_path}/none.sql", "--from", url).code == 4
     assert shell("read", " ", "--from", url).code == 2
+    done = shell("read", f"{tmp_path}/q.sql", "--from", url)
+    assert done.code == 2
+    assert f"Hint: @{tmp_path}/q.sql is the query in the file" in done.errors
     assert shell("read", "SELECT 1; SELECT 2", "--from", url).code == 1
+
+
+@pytest.mark.parametrize("mode", ["0", "1"])
+def test_a_locale_of_ascii(mode: str, lite: str, tmp_path: Path) -> None:
+    file = tmp_path / "ä.csv"
+    arguments = ["SELECT 'ä€' AS \"ö\", :t AS t", "--param", "t=ü", "--from", lite]
+    done = alone("read", *arguments, "--to", "-", LC_ALL="C", PYTHONUTF8=mode)
+    assert (done.code, done.text, done.errors) == (0, "ö,t\nä€,ü\n", "")
+    done = alone("read", *arguments, "--json", LC_ALL="C", PYTHONUTF8=mode)
+    assert done.said["rows"] == [["ä€", "ü"]]
+    done = alone("read", *arguments, "--to", str(file), LC_ALL="C", PYTHONUTF8=mode)
+    assert f"into {file} in" in done.text
+    done = alone("write", str(file), "--table", "ß", "--to", lite, LC_ALL="C", PYTHONUTF8=mode)
+    assert (done.code, done.errors) == (0, "")
+    assert longshore.read_sql('SELECT * FROM "ß"', lite, return_type="arrow").to_pylist() == [{"ö": "ä€", "t": "ü"}]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +327,7 @@ def test_databases_by_name(shell: Shell, url: str, monkeypatch: pytest.MonkeyPat
     [
         (["SELECT 1"], "--from is missing"),
         (["SELECT 1", "--from", "env:NOWHERE"], "no variable 'NOWHERE'"),
-        (["SELECT 1", "--from", "harbour.db"], "--from is no URL"),
+        (["SELECT 1", "--from", "harbour"], "--from: conn is not a URL"),
         (["SELECT 1", "--from", "nosuch://host/db"], "nosuch"),
         (["sqlite:///a.db", "--from", "sqlite:///:memory:"], "the query is a URL"),
         (["SELECT 1", "--from", "sqlite:///:memory:", "--to", "a.xyz"], "tells no format"),
@@ -343,7 +361,7 @@ def test_a_preview_on_a_narrow_terminal(shell: Shell, url: str, monkeypatch: pyt
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     done = shell("read", query, "--from", url)
-    assert "1 row, all there are; 2 of 30 columns fit" in done.text
+    assert "1 row in all; 2 of 30 columns fit" in done.text
     assert max(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in done.text.splitlines()) <= 100
 
 

@@ -1,6 +1,9 @@
 """`longshore write`: what is in a file is in the table, or nothing is."""
 
+import csv
 import decimal
+import gzip
+import hashlib
 import json
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -34,6 +37,12 @@ def rows(url: str, table: str, order: str = "n") -> list[dict[str, Any]]:
         f"SELECT * FROM {table} ORDER BY {order}", url, return_type="arrow"
     ).to_pylist()
     return found
+
+
+def save_bytes(file: Path, data: bytes) -> None:
+    compression = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix)
+    with pa.output_stream(str(file), compression=compression) as stream:
+        stream.write(data)
 
 
 def save(table: pa.Table, file: Path) -> None:
@@ -149,9 +158,9 @@ def test_one_column_of_nulls(shell: Shell, lite: str) -> None:
     [
         ("", "no heading"),
         ("a,a\n1,2\n", 'two columns of the csv file are called "a"'),
-        ("a,b\n1\n", "Expected 2 columns, got 1"),
+        ("a,b\n1\n", "standard input: line 2: expected 2 fields, as the heading has, and found 1"),
         ('a\n"1\n', "is not closed"),
-        ("a\n\udcff\n", ""),
+        ("a\n\udcff\n", "standard input: line 2 is not UTF-8: it has the byte 0xff"),
     ],
 )
 def test_csv_that_is_none(text: str, problem: str, shell: Shell, lite: str) -> None:
@@ -159,6 +168,106 @@ def test_csv_that_is_none(text: str, problem: str, shell: Shell, lite: str) -> N
     assert done.code in {1, 4}
     assert problem in done.errors
     assert shell("read", "SELECT * FROM t", "--from", lite).code == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "csv.zst"])
+def test_lines_of_a_csv_that_is_none(suffix: str, shell: Shell, lite: str, tmp_path: Path) -> None:
+    file = tmp_path / f"a.{suffix}"
+    rows = "".join(f'{number},"two\nlines"\n' for number in range(100_000))
+    for text, problem in {
+        f"a,b\n{rows}1,2,3\n{rows}": "line 200002: expected 2 fields, as the heading has, and found 3",
+        f"a,b\n{rows}1,\udce9\n{rows}": "line 200002 is not UTF-8: it has the byte 0xe9",
+    }.items():
+        save_bytes(file, text.encode(errors="surrogateescape"))
+        done = shell("write", str(file), "--to", lite, "--table", "t")
+        assert (done.code, done.errors) == (4, f"error: {file}: {problem}\n")
+    save_bytes(file, b"a,a\n1,2\n")
+    done = shell("write", str(file), "--to", lite, "--table", "t", "--json")
+    assert (done.code, done.failure["column"]) == (1, "a")
+    assert done.failure["message"] == f'{file}: two columns of the csv file are called "a"'
+
+
+def test_lines_of_json_that_is_none(shell: Shell, lite: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    for text, code, problem in [
+        (b'{"a": 1}\n{"a": "\xff"}\n', 4, "line 2 is not UTF-8: it has the byte 0xff"),
+        (b'{"a": 1}\n{"a": 2', 1, "line 2 is not JSON"),
+    ]:
+        file.write_bytes(text)
+        done = shell("write", str(file), "--to", lite, "--table", "t")
+        assert done.code == code
+        assert done.errors.startswith(f"error: {file}: {problem}")
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "csv.zst", "jsonl.gz", "json.zst"])
+def test_compressed_files(suffix: str, shell: Shell, lite: str, tmp_path: Path) -> None:
+    file = tmp_path / f"a.{suffix}"
+    numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)"
+    query = f"{numbers} SELECT i, 'boat ' || i AS t FROM n"
+    done = shell("read", query, "--from", lite, "--to", str(file), "--json")
+    assert done.said == {**done.said, "rows": 30_000, "bytes": file.stat().st_size}
+    form = suffix.partition(".")[0].removesuffix("l")
+    plain = shell("read", query, "--from", lite, "--to", "-", "--format", form).out
+    with pa.input_stream(str(file), compression={"gz": "gzip", "zst": "zstd"}[suffix.partition(".")[2]]) as stream:
+        assert hashlib.sha256(stream.read()).digest() == hashlib.sha256(plain).digest()
+    done = shell("write", str(file), "--to", lite, "--table", "t")
+    assert (done.code, done.errors) == (0, "")
+    assert done.text.startswith("30,000 rows into t in ")
+    # Not as lists: what pytest says of their difference takes minutes.
+    expected = longshore.read_sql(query, lite, return_type="arrow")
+    assert longshore.read_sql("SELECT * FROM t ORDER BY i", lite, return_type="arrow").equals(expected)
+    whole = file.read_bytes()
+    for part in (whole[:-1], whole[: len(whole) // 2], plain):
+        file.write_bytes(part)
+        done = shell("write", str(file), "--to", lite, "--table", "u")
+        assert done.code == 4
+        assert done.errors.startswith(f"error: {file}: ")
+    assert shell("read", "SELECT * FROM u", "--from", lite).code == 1
+
+
+@pytest.mark.parametrize("delimiter", [";", "\\t", "\t", "|", " ", "."])
+def test_delimiters(delimiter: str, shell: Shell, lite: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "a.csv")
+    values = ["a;b", "a\tb", "a|b", "a,b", "a b", "1.5", "", None]
+    table = pa.table({"x;\t|, .": values, "n": list(range(8)), "f": [number + 0.5 for number in range(8)]})
+    longshore.write_sql(table, "t", lite)
+    mark = delimiter.replace("\\t", "\t")
+    shell("read", "SELECT * FROM t", "--from", lite, "--to", file, "--delimiter", delimiter)
+    with Path(file).open(newline="") as lines:
+        assert [row[0] for row in csv.reader(lines, delimiter=mark)] == ["x;\t|, .", *(value or "" for value in values)]
+    done = shell("write", file, "--to", lite, "--table", "u", "--delimiter", delimiter)
+    assert (done.code, done.errors) == (0, "")
+    assert longshore.read_sql("SELECT * FROM u", lite, return_type="arrow").to_pylist() == table.to_pylist()
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "ä"])
+def test_delimiters_that_are_none(delimiter: str, shell: Shell, lite: str) -> None:
+    done = shell("write", "-", "--to", lite, "--table", "t", "--delimiter", delimiter, given=b"a\n1\n")
+    assert done.code == 2
+    assert "--delimiter is one ASCII character" in done.errors
+
+
+def test_layouts_that_do_not_go_together(shell: Shell, lite: str, tmp_path: Path) -> None:
+    for arguments in (["--to", "a.json", "--delimiter", ";"], ["--to", "a.parquet.gz"], ["--delimiter", ";"]):
+        assert shell("read", "SELECT 1", "--from", lite, *arguments).code == 2
+    file = tmp_path / "a.gz"
+    assert shell("read", "SELECT 1 AS a", "--from", lite, "--to", str(file), "--format", "csv").code == 0
+    assert gzip.decompress(file.read_bytes()) == b"a\n1\n"
+
+
+@pytest.mark.parametrize(("mark", "said"), [(";", ";"), ("\t", r"\t"), ("|", "|")])
+def test_a_csv_that_looks_delimited_otherwise(mark: str, said: str, shell: Shell, lite: str) -> None:
+    text = f"a{mark}b\n1{mark}2\n".encode()
+    done = shell("write", "-", "--to", lite, "--table", "t", given=text)
+    assert done.code == 0
+    assert done.errors == f"warning: standard input is read as one column, 'a{said}b': is it --delimiter '{said}'?\n"
+    done = shell("write", "-", "--to", lite, "--table", "u", "--delimiter", mark, given=text)
+    assert (done.code, done.errors) == (0, "")
+    assert rows(lite, "u", "a") == [{"a": 1, "b": 2}]
+
+
+def test_one_row(shell: Shell, lite: str) -> None:
+    assert shell("write", "-", "--to", lite, "--table", "t", given=b"a\n1\n").text.startswith("1 row into t in ")
 
 
 def test_a_heading_only(shell: Shell, lite: str) -> None:
@@ -208,9 +317,9 @@ def test_json_lines(shell: Shell, url: str, harbour: str) -> None:
     ("text", "problem"),
     [
         ('{"a": 1}\n{"a": "x"}\n', 'column "a", row 1: a text after a number'),
-        ('{"a": 1}\n{"a": 2', "line 2 is no JSON"),
-        ("[1]\n", "line 1 is no object"),
-        ('{"a": NaN}\n', "NaN is no number of JSON's"),
+        ('{"a": 1}\n{"a": 2', "line 2 is not JSON"),
+        ("[1]\n", "line 1 is not an object"),
+        ('{"a": NaN}\n', "NaN is not a JSON number"),
         ('{"a": 1, "a": 2}\n', "a key twice"),
         ('{"a": {"b": 1, "b": 2}}\n', "a key twice"),
     ],
@@ -250,9 +359,9 @@ def test_a_value_that_its_type_does_not_hold(field: str, kind: str, shell: Shell
 
 def test_types_that_are_none(shell: Shell, lite: str) -> None:
     for given, problem in {
-        "a=nosuch": "is no type",
+        "a=nosuch": "is not a type",
         "b=int64": "the file has 'a'",
-        "a=decimal128(39, 0)": "is no type",
+        "a=decimal128(39, 0)": "is not a type",
     }.items():
         done = shell("write", "-", "--to", lite, "--table", "t", "--schema", given, given=b"a\n1\n")
         assert done.code == 2
@@ -309,3 +418,10 @@ def test_into_mariadb(shell: Shell, mariadb: MySQLEndpoint) -> None:
         assert done.text == "n,d,t,b\n1,1.50,ä,1\n2,,,\n"
     finally:
         mariadb.sql("DROP DATABASE shell")
+
+
+def test_a_type_runs_no_statement(shell: Shell, url: str, harbour: str) -> None:
+    hostile = f"n=int); DROP SCHEMA {harbour} CASCADE; --"
+    done = shell("write", "-", "--to", url, "--table", f"{harbour}.t", "--type", hostile, given=b"n\n1\n")
+    assert (done.code, "is not one type of a column" in done.errors) == (2, True)
+    assert shell("write", "-", "--to", url, "--table", f"{harbour}.t", given=b"n\n1\n").code == 0

@@ -45,8 +45,8 @@ def test_a_helper_sees_its_callers_frames() -> None:
     assert locally.num_rows == 1
 
 
-def test_a_helper_takes_no_dict_of_its_caller() -> None:
-    settings = {"berth": [3]}
+def test_a_helper_takes_no_dict_of_its_caller_that_is_no_table() -> None:
+    settings = {"berth": 3}
     with pytest.raises(longshore.ProgrammingError, match="'settings'"):
         _berths("SELECT * FROM settings")
     assert settings
@@ -256,7 +256,7 @@ def test_a_qualified_name_is_no_variable() -> None:
 
 def test_a_variable_that_is_no_table_is_named() -> None:
     berths = 5
-    with pytest.raises(longshore.InterfaceError, match="'berths' is of type int, which is no table"):
+    with pytest.raises(longshore.InterfaceError, match="'berths' is of type int, which is not a table"):
         longshore.sql("SELECT * FROM berths")
     assert berths == 5
 

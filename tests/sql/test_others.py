@@ -53,8 +53,9 @@ def test_polars_nan_stays() -> None:
 def test_what_polars_cannot_hand_over_is_an_error_where_it_is_needed(dtype: str) -> None:
     values = pl.Series([2**100], dtype=pl.Int128) if dtype == "Int128" else pl.Series([object()], dtype=pl.Object)
     frame = pl.DataFrame({"x": values, "y": [1]})
-    with pytest.raises(longshore.DataError, match=f"'x' is of polars' type {dtype}"):
+    with pytest.raises(longshore.DataError, match=f"'x' is of polars' type {dtype}") as caught:
         rows("FROM frame", frame=frame)
+    assert ("pl.Decimal" in (caught.value.hint or "")) == (dtype == "Int128")
     assert rows("SELECT y FROM frame", frame=frame) == [{"y": 1}]
 
 
@@ -120,7 +121,7 @@ def test_a_list_of_dicts_has_every_key_for_a_column() -> None:
 
 
 def test_a_list_of_dicts_and_something_else_is_refused() -> None:
-    with pytest.raises(longshore.InterfaceError, match="row 1 of 'data' is int, not a dict"):
+    with pytest.raises(longshore.InterfaceError, match="row 1 is of type int"):
         rows("FROM data", data=[{"a": 1}, 5])
-    with pytest.raises(longshore.InterfaceError, match="no table"):
+    with pytest.raises(longshore.InterfaceError, match="not a table"):
         rows("FROM data", data=[1, 2])

@@ -1,5 +1,6 @@
 """The way out of the engine: every type in every frame, values exact, dtypes by schema."""
 
+import dataclasses
 import datetime as dt
 from typing import Any
 
@@ -13,6 +14,8 @@ from longshore import sql
 from tests.frames.test_pandas import TEXT, values
 from tests.sql.cases import CASES, NULLS, Case, expected, query
 
+#: Decimals that pandas' doubles round: `test_lossy_values` has the warnings.
+pytestmark = pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")
 #: Types whose integers and booleans have a NumPy dtype of their own.
 INTEGERS = [f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)]
 UNMASKED = {"boolean": "bool", **{name: name.lower() for name in INTEGERS}}
@@ -64,7 +67,7 @@ def test_arrow(case: Case, nulls: str) -> None:
     got = table.column("c").to_pylist()
     if case.sql == "INTERVAL":
         assert [value and tuple(value) for value in got] == [
-            value and tuple(value) for value in expected(case.held, nulls)
+            value and dataclasses.astuple(value) for value in expected(case.held, nulls)
         ]
     else:
         assert got == expected(case.in_arrow or case.held, nulls)
@@ -156,6 +159,41 @@ def test_a_column_of_nothing() -> None:
 def test_an_enum_has_all_its_categories() -> None:
     column = sql("SELECT 'ok'::ENUM('sad', 'ok', 'happy') AS c")["c"]
     assert list(column.cat.categories) == ["sad", "ok", "happy"]
+
+
+ENUMS = """
+    SELECT 'a'::ENUM('b', 'a') AS c, 1.5 AS d, ['x']::ENUM('x', 'y')[] AS l,
+           MAP {'k'::ENUM('k'): 'v'::ENUM('u', 'v')} AS m,
+           {'n': 1, 't': ['z']::ENUM('z', 'w')[1]} AS s
+"""
+
+
+@pytest.mark.parametrize("rows", ["true", "false", "random() > 2"])
+def test_the_categories_of_an_enum_are_those_of_its_type(rows: str) -> None:
+    query = f"{ENUMS} WHERE {rows}"
+    with sql(query, return_type="arrow_stream") as stream:
+        (from_stream,) = stream.pandas()
+    for frame in (sql(query), from_stream):
+        assert list(frame["c"].cat.categories) == ["b", "a"]
+    in_polars = sql(f"SELECT c FROM ({query})", return_type="polars")
+    assert in_polars["c"].cast(pl.String).to_list() == ["a"][: rows == "true"]
+    table = sql(query, return_type="arrow")
+    arrays = {name: table[name].chunk(0) for name in table.column_names}
+    arrays["fixed"] = arrays["s"].field("t")
+    labels = {
+        "c": arrays["c"].dictionary,
+        "l": arrays["l"].flatten().dictionary,
+        "keys": arrays["m"].keys.dictionary,
+        "items": arrays["m"].items.dictionary,
+        "fixed": arrays["fixed"].flatten().dictionary,
+    }
+    assert {name: found.to_pylist() for name, found in labels.items()} == {
+        "c": ["b", "a"],
+        "l": ["x", "y"],
+        "keys": ["k"],
+        "items": ["u", "v"],
+        "fixed": ["z", "w"],
+    }
 
 
 def test_names_that_repeat() -> None:

@@ -119,7 +119,7 @@ def test_parts_beside_writers_that_checkpoint(how: str, path: Path, make: Make) 
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", longshore.SerialReadWarning)
                 table = read(f"{url}?busy_timeout=60", 3)
-            assert all("one moment" in str(warning.message) for warning in caught)
+            assert all("one snapshot" in str(warning.message) for warning in caught)
             serial += len(caught)
             assert table.sort_by("id")["id"].equals(ids)
             assert len(set(table["version"].to_pylist())) == 1

@@ -76,6 +76,28 @@ def test_permissions() -> None:
             read(f"sqlite:///{path}")
 
 
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_reads_of_a_file_that_is_open_elsewhere_take_no_further_descriptors(
+    path: Path, make: Make, journal: str
+) -> None:
+    url = make(f"PRAGMA journal_mode = {journal}", "CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("SELECT * FROM t").fetchall()
+        descriptors = []
+        for _ in range(5):
+            for _ in range(5):
+                assert read(url).num_rows == read(path).num_rows == 1
+                longshore.write_sql({"v": [2]}, "u", path, if_exists="replace")
+            descriptors.append(len([*Path("/proc/self/fd").iterdir()]))
+        assert descriptors[1:] == descriptors[:1] * 4
+        # Its locks hold all the same.
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(longshore.OperationalError, match="locked"):
+            longshore.write_sql({"v": [2]}, "u", f"{url}?busy_timeout=0", if_exists="append")
+        other.rollback()
+    longshore.write_sql({"v": [2]}, "u", path, if_exists="append")
+
+
 def test_read_only(make: Make) -> None:
     url = make("CREATE TABLE t (v)")
     for option in ("mode=ro", "immutable=1"):
@@ -252,7 +274,7 @@ def test_what_is_no_plain_scan_is_read_serially(query: str, make: Make) -> None:
 def test_an_error_in_unasked_parts_names_the_row_of_the_whole(make: Make) -> None:
     url = large(make, f"UPDATE t SET n = 'x' WHERE id >= {LARGE - 5} OR id = 7001")
     for number in (1, None):
-        with pytest.raises(longshore.DataError, match='"x" is no number') as error:
+        with pytest.raises(longshore.DataError, match='"x" is not a number') as error:
             read(url, "SELECT id, n FROM t", schema={"n": "int64"}, partition_num=number)
         assert (error.value.row, error.value.column) == (7000, "n")
 

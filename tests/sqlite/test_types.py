@@ -110,6 +110,7 @@ def test_an_expression_without_values_is_text(case: SQLiteCase, read: Read) -> N
         assert schema.types == [case.declared] == [pa.string()]
 
 
+@pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")
 @pytest.mark.parametrize("return_type", ["pandas", "polars", "numpy"])
 @pytest.mark.parametrize("case", named([(case,) for case in TABLES if case.empty is None]))
 def test_dtypes_do_not_follow_the_rows(case: SQLiteCase, return_type: str, read: Read) -> None:

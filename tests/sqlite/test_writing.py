@@ -82,6 +82,7 @@ def test_each_type_reads_back_as_it_was(path: Path) -> None:
     assert stored == [tuple(value for *_, value in TYPES.values())]
 
 
+@pytest.mark.filterwarnings("ignore:numeric values of column:longshore.DataWarning")
 @pytest.mark.parametrize(
     ("kind", "texts"),
     [
@@ -122,8 +123,8 @@ def test_uuids_and_json_are_text(path: Path) -> None:
         (pa.array([None, 2**40], pa.timestamp("s")), "outside the years"),
         (pa.array([None, 2**62], pa.timestamp("s", "UTC")), "outside the years"),
         (pa.array([None, 3_000_000], pa.date32()), "outside the years"),
-        (pa.array([None, 86_400], pa.time32("s")), "no time of day"),
-        (pa.array([None, 1], pa.time64("ns")), "no time of day"),
+        (pa.array([None, 86_400], pa.time32("s")), "not a time of day"),
+        (pa.array([None, 1], pa.time64("ns")), "not a time of day"),
     ],
 )
 def test_what_sqlite_does_not_hold_is_refused(make: Make, path: Path, array: pa.Array, message: str) -> None:
@@ -137,10 +138,9 @@ def test_what_sqlite_does_not_hold_is_refused(make: Make, path: Path, array: pa.
 @pytest.mark.parametrize(
     "array",
     [
-        pa.array([dt.timedelta(1)]),
         pa.array([[1]]),
         pa.array([{"a": 1}]),
-        pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+        pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
     ],
 )
 def test_types_that_sqlite_has_not_are_refused(make: Make, path: Path, array: pa.Array) -> None:
@@ -261,7 +261,7 @@ def test_fail_makes_a_table(make: Make, path: Path) -> None:
         longshore.write_sql(data, "T", url)
     assert "append" in (caught.value.hint or "")
     assert asked(path, "SELECT * FROM t") == [(1, "x"), (2, None)]
-    with pytest.raises(longshore.InterfaceError, match="no type"):
+    with pytest.raises(longshore.InterfaceError, match=r"not one type of a column: it closes a parenthesis"):
         longshore.write_sql(data, "u", url, types={"b": "TEXT); DROP TABLE other"})
 
 
@@ -377,7 +377,7 @@ def test_upsert(make: Make, path: Path) -> None:
             longshore.write_sql(data, "t", url, if_exists="upsert", key=key)
         assert "b, a" in (caught.value.hint or "")
     nothing = pa.table({"a": ["q", None], "b": [1, 1]})
-    with pytest.raises(longshore.DataError, match="no key") as null:
+    with pytest.raises(longshore.DataError, match="not a key") as null:
         longshore.write_sql(nothing, "t", url, if_exists="upsert", key=["a", "b"])
     assert (null.value.column, null.value.row) == ("a", 1)
     assert asked(path, "SELECT count(*) FROM t") == [(3,)]

@@ -187,7 +187,7 @@ def test_a_failed_transaction_is_its_owners_to_end(url: str, harbour: str, postg
 @pytest.mark.parametrize("mode", ["fail", "append", "truncate", "replace", "upsert"])
 def test_a_server_that_only_speaks_the_wire(questdb: QuestDB, mode: Any) -> None:
     key = "n" if mode == "upsert" else None
-    with pytest.raises(longshore.NotSupportedError, match="no PostgreSQL"):
+    with pytest.raises(longshore.NotSupportedError, match="not PostgreSQL"):
         longshore.write_sql(pa.table({"n": [1]}), "odd_boats", questdb.url(), if_exists=mode, key=key)
     with pytest.raises(longshore.Error, match="odd_boats"):
         longshore.read_sql("SELECT * FROM odd_boats", questdb.url())

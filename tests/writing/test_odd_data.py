@@ -102,9 +102,11 @@ def test_a_column_that_is_one_value(url: str, harbour: str, value: Any) -> None:
         longshore.write_sql({"n": [1, 2, 3], "v": value}, f"{harbour}.t", url)
 
 
-@pytest.mark.parametrize("data", [pd.Series([1]), pl.Series([1]), pa.array([1]), pa.chunked_array([[1]])], ids=repr)
+@pytest.mark.parametrize(
+    "data", [pa.array([1]), pa.chunked_array([[1]]), 7, "boats"], ids=lambda data: type(data).__name__
+)
 def test_what_is_no_table(url: str, harbour: str, data: Any) -> None:
-    with pytest.raises(longshore.InterfaceError, match=r"no table|no data"):
+    with pytest.raises(longshore.InterfaceError, match=r"cannot be (read|written)"):
         longshore.write_sql(data, f"{harbour}.t", url)
 
 

@@ -244,7 +244,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_taken(
     refused(longshore.ProgrammingError, f"{harbour}.none", "append", "there is no table")
     refused(longshore.ProgrammingError, f"{harbour}.none", "upsert", "there is no table")
     postgres.psql(f"CREATE VIEW {harbour}.v AS SELECT * FROM {table}")
-    refused(longshore.NotSupportedError, f"{harbour}.v", "append", "no ordinary table")
+    refused(longshore.NotSupportedError, f"{harbour}.v", "append", "not an ordinary table")
     refused(longshore.ProgrammingError, table, "replace", "depends on it")
     postgres.psql(f"ALTER TABLE {table} DROP CONSTRAINT t_pkey")
     refused(longshore.ProgrammingError, table, "upsert", "no unique index")

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use longshore_core::{Error, Meter, Place, ReadOptions, Result};
+use longshore_core::memory::Budget;
+use longshore_core::{Error, Kind, Meter, Place, ReadOptions, Result};
 
 use crate::{CellFault, Decoder, Spans};
 
@@ -31,6 +32,7 @@ pub struct Assembly {
     batch_rows: usize,
     batch_bytes: usize,
     meter: Arc<Meter>,
+    budget: Arc<Budget>,
     /// Rows decoded in all.
     decoded: u64,
     /// Rows decoded since the last batch.
@@ -50,6 +52,7 @@ impl Assembly {
             batch_rows: options.batch_rows,
             batch_bytes: options.batch_bytes.min(CLOSE_AT),
             meter: options.meter.clone(),
+            budget: options.budget.clone(),
             decoded: 0,
             pending: 0,
             yielded: false,
@@ -88,6 +91,7 @@ impl Assembly {
 
     /// Second pass: each column's decoder reads its cells in `bytes`; the chunk is empty afterwards.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<()> {
+        self.budget.grow(bytes.len())?;
         let rows = self.spans.rows();
         for (index, column) in self.columns.iter_mut().enumerate() {
             let cells = self.spans.column(index, bytes);
@@ -102,7 +106,7 @@ impl Assembly {
                     row: Some(self.decoded + fault.row as u64),
                     native_type: Some(column.native_type.clone()),
                 };
-                cell_error(fault, place)
+                fault.into_error(place)
             })?;
         }
         self.decoded += rows as u64;
@@ -156,13 +160,6 @@ fn broken_promise(row: usize) -> CellFault {
         hint: Some(
             "the table was altered while the query ran, or its data is damaged: run the query again".into(),
         ),
-    }
-}
-
-fn cell_error(fault: CellFault, place: Place) -> Error {
-    let error = Error::data(fault.what);
-    match fault.hint {
-        Some(hint) => error.with_hint(hint).at(place),
-        None => error.at(place),
+        kind: Kind::Data,
     }
 }

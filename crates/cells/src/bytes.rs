@@ -6,9 +6,11 @@ use std::sync::Arc;
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
+use longshore_core::Kind;
+use longshore_core::memory::{NoRoom, make_room};
 use simdutf8::basic::from_utf8;
 
-use crate::primitive::{Validity, fault, parsed};
+use crate::primitive::{Validity, fault, parsed, take_in_kind};
 use crate::{CellFault, Cells, Decoder, Odd};
 
 /// A column of text or bytes that the wire carries as they are.
@@ -54,14 +56,20 @@ impl<T: ByteArrayType> Plain<T> {
             kind: PhantomData,
         }
     }
+
+    /// Has the column take `rows` more values of `bytes` in all.
+    fn make_room(&mut self, bytes: usize, rows: usize) -> Result<(), NoRoom> {
+        make_room(&mut self.values, bytes)?;
+        // And the first of the next batch.
+        make_room(&mut self.offsets, rows + 1)
+    }
 }
 
 impl<T: ByteArrayType + Checked> Decoder for Plain<T> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         let first = self.offsets.len() - 1;
         let before = self.values.len();
-        self.values.reserve(cells.total_length());
-        self.offsets.reserve(cells.len());
+        self.make_room(cells.total_length(), cells.len())?;
         if cells.any_null() {
             for cell in cells.iter() {
                 self.values.extend_from_slice(cell.unwrap_or_default());
@@ -79,10 +87,9 @@ impl<T: ByteArrayType + Checked> Decoder for Plain<T> {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let next = (Vec::with_capacity(self.offsets.len()), Vec::with_capacity(self.values.len()));
-        let mut offsets = std::mem::replace(&mut self.offsets, next.0);
+        let mut offsets = take_in_kind(&mut self.offsets);
         self.offsets.push(T::Offset::default());
-        let mut values = std::mem::replace(&mut self.values, next.1);
+        let mut values = take_in_kind(&mut self.values);
         offsets.shrink_to_fit();
         values.shrink_to_fit();
         Arc::new(array::<T>(offsets, values, &mut self.validity))
@@ -153,10 +160,11 @@ fn check_utf8<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> R
         row,
         what: "the text is not valid UTF-8".into(),
         hint: Some(
-            "the database's encoding is none, or its data is damaged: read the column as bytes, in PostgreSQL with \
+            "the database has no encoding (SQL_ASCII), or its data is damaged: read the column as bytes, in PostgreSQL with \
              convert_to(column, 'SQL_ASCII'), elsewhere with CAST(column AS BINARY) or AS BLOB"
                 .into(),
         ),
+        kind: Kind::Data,
     })
 }
 
@@ -183,6 +191,8 @@ where
     F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        // What is appended is most likely no longer than twice the cell, as hexadecimal digits are.
+        self.plain.make_room(2 * cells.total_length(), cells.len())?;
         let Plain { values, offsets, validity, .. } = &mut self.plain;
         let (first, before) = (offsets.len() - 1, values.len());
         for (row, cell) in cells.iter().enumerate() {
@@ -226,6 +236,7 @@ impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> F
 
 impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> Decoder for Fixed<N, F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        make_room(&mut self.values, N * cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
             let value = parsed(row, cell, &mut self.parse)?;
             self.values.extend_from_slice(&value.unwrap_or([0; N]));

@@ -3,7 +3,7 @@
 use arrow_buffer::i256;
 use longshore_core::OnOdd;
 
-use crate::Odd;
+use crate::{Losses, Odd};
 
 /// NaN or infinity where a decimal is wanted.
 #[cold]
@@ -252,24 +252,60 @@ const POWERS: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
+/// Decimals below it, however many of their digits stand behind the point, come back from their doubles.
+pub const ALWAYS_BACK: u64 = 10_u64.pow(f64::DIGITS);
+
+/// The digits of a double's shortest text, as an integer divided by `10^decimals`; `None` where a closer look is needed.
+///
+/// Of two decimals with fifteen digits at most, no two are nearest to one double: the one that is found is the shortest.
+#[inline]
+#[must_use]
+pub fn short_mantissa(value: f64, decimals: u8) -> Option<i64> {
+    let power = *POWERS.get(usize::from(decimals))?;
+    let scaled = value * power;
+    #[allow(clippy::cast_possible_truncation)] // a guess, which the division proves
+    let mantissa = (scaled + 0.5_f64.copysign(scaled)) as i64;
+    if mantissa.unsigned_abs() >= ALWAYS_BACK {
+        return None;
+    }
+    #[allow(clippy::cast_precision_loss, clippy::float_cmp)] // below 2^53; equality is the question
+    (mantissa as f64 / power == value).then_some(mantissa)
+}
+
+/// Whether `value`, the double nearest to the decimal `text`, is that decimal, or the shortest text that reads as
+/// `value` is.
+#[must_use]
+pub fn comes_back(text: &str, value: f64) -> bool {
+    let Some(decimal) = Text::parse(text).map(|text| text.significant()) else { return true };
+    let reads_so = |text: &str| Text::parse(text).is_some_and(|text| text.significant() == decimal);
+    let is_short = decimal.1.len() <= f64::DIGITS as usize && value.is_normal();
+    is_short || reads_so(&format!("{value:e}")) || reads_so(&format!("{value:.0}"))
+}
+
 /// The double nearest to a numeric's text.
-pub fn text_double(cell: &[u8], policy: OnOdd) -> Result<f64, Odd> {
-    if let Some(value) = short_double(cell) {
+pub fn text_double(cell: &[u8], policy: OnOdd, losses: &mut Losses) -> Result<f64, Odd> {
+    if let Some((value, comes_back)) = short_double(cell)
+        && (comes_back || !losses.looks())
+    {
         return Ok(value);
     }
     let text = std::str::from_utf8(cell).unwrap_or_default();
     match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value),
+        Ok(value) if value.is_finite() => {
+            losses.look(text, value);
+            Ok(value)
+        }
         Ok(_) if Text::parse(text).is_some() => Err(beyond_double()),
         _ => Err(not_a_number(text, policy)),
     }
 }
 
+/// The double nearest to a short text, and whether it surely comes back.
 #[inline]
-fn short_double(cell: &[u8]) -> Option<f64> {
+fn short_double(cell: &[u8]) -> Option<(f64, bool)> {
     let (negative, value, decimals) = plain(cell)?;
     let magnitude = exact_quotient(value.cast_signed(), decimals.cast_signed())?;
-    Some(if negative { -magnitude } else { magnitude })
+    Some((if negative { -magnitude } else { magnitude }, value < ALWAYS_BACK))
 }
 
 /// Faults a numeric's text that is no decimal; NaN and infinity as the caller wants them.
@@ -293,7 +329,7 @@ fn not_a_number(text: &str, policy: OnOdd) -> Odd {
         "NaN" => special(f64::NAN, policy),
         "Infinity" => special(f64::INFINITY, policy),
         "-Infinity" => special(f64::NEG_INFINITY, policy),
-        _ => Odd::fault(format!("{text:?} is no number")),
+        _ => Odd::fault(format!("{text:?} is not a number")),
     }
 }
 
@@ -373,6 +409,35 @@ mod tests {
     }
 
     #[test]
+    fn short_mantissas_are_the_digits_of_the_shortest_text() {
+        for (value, decimals, mantissa) in [
+            (0.07, 2, Some(7)),
+            (-1234.5, 2, Some(-123_450)),
+            (-0.0, 2, Some(0)),
+            (0.29, 2, Some(29)),
+            (1.005, 2, None),
+            (0.1 + 0.2, 15, None),
+            (0.1 + 0.2, 2, None),
+            (9_999_999_999_999.99, 2, Some(999_999_999_999_999)),
+            (10_000_000_000_000.0, 2, None),
+            (1e300, 0, None),
+            (f64::NAN, 2, None),
+            (f64::INFINITY, 2, None),
+            (f64::NEG_INFINITY, 0, None),
+            (f64::MIN_POSITIVE, 22, None),
+            (1.0, 23, None),
+        ] {
+            assert_eq!(short_mantissa(value, decimals), mantissa, "{value} {decimals}");
+        }
+        // Neighbours of every cent: none is taken for it, and each cent for itself.
+        for cents in (0..1_000_000_i64).chain(99_999_999_990_000..99_999_999_999_999) {
+            let value: f64 = format!("{}.{:02}", cents / 100, cents % 100).parse().unwrap();
+            assert_eq!(short_mantissa(value, 2), Some(cents));
+            assert_eq!(short_mantissa(value.next_up(), 2), None);
+        }
+    }
+
+    #[test]
     fn texts_are_exact_or_a_fault() {
         assert_eq!(decimal(10, 2).text::<i128>(b"-12.5"), Ok(-1250));
         assert_eq!(decimal(10, 2).text::<i128>(b"1e+3"), Ok(100_000));
@@ -402,7 +467,7 @@ mod tests {
                 of.text::<i128>(long.as_bytes()).ok(),
                 "{text}"
             );
-            let double = text_double(text.as_bytes(), OnOdd::Error).unwrap();
+            let double = text_double(text.as_bytes(), OnOdd::Error, &mut Losses::default()).unwrap();
             assert_eq!(double.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
         }
         assert_eq!(decimal(18, 0).text::<i128>(b"999999999999999999"), Ok(999_999_999_999_999_999));
@@ -421,8 +486,45 @@ mod tests {
 
     #[test]
     fn doubles_are_the_nearest_or_a_fault() {
-        assert_eq!(text_double(b"0.1", OnOdd::Error), Ok(0.1));
-        assert!(matches!(text_double(b"1e400", OnOdd::Null), Err(Odd::Fault(_))));
-        assert_eq!(text_double(b"NaN", OnOdd::Null), Err(Odd::Null));
+        let mut losses = Losses::default();
+        assert_eq!(text_double(b"0.1", OnOdd::Error, &mut losses), Ok(0.1));
+        assert!(matches!(text_double(b"1e400", OnOdd::Null, &mut losses), Err(Odd::Fault(_))));
+        assert_eq!(text_double(b"NaN", OnOdd::Null, &mut losses), Err(Odd::Null));
+    }
+
+    #[test]
+    fn doubles_come_back_or_are_told_of() {
+        let warnings = std::sync::Arc::<longshore_core::Warnings>::default();
+        let tells = |text: &str| {
+            let mut losses = Losses::of_doubles(text, &warnings);
+            text_double(text.as_bytes(), OnOdd::Error, &mut losses).unwrap();
+            !warnings.take().is_empty()
+        };
+        for text in [
+            "0",
+            "0.000",
+            "0.1",
+            "-0.10000000000000000000",
+            "123456789012345",
+            "0.00000000000000123456789012345",
+            "123456789012345000000000000",
+            "9007199254740991",
+            "0.30000000000000004",
+            "18446744073709551616",
+            "1.7976931348623157e308",
+        ] {
+            assert!(!tells(text), "{text}");
+        }
+        for text in [
+            "18446744073709551615",
+            "-9007199254740993.00",
+            "0.900719925474099301",
+            "0.12345678901234567890",
+            "3.33333333333333333333",
+            "1e-400",
+            "1.2345e-321",
+        ] {
+            assert!(tells(text), "{text}");
+        }
     }
 }

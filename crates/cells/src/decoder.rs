@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use arrow_array::ArrayRef;
+use longshore_core::memory::NoRoom;
+use longshore_core::{Error, Kind, Place};
 
 use crate::Cells;
 
@@ -29,6 +31,16 @@ impl Odd {
     }
 }
 
+/// The words of an error that has no place yet.
+impl From<Error> for Odd {
+    fn from(error: Error) -> Self {
+        match error.hint() {
+            Some(hint) => Self::with_hint(error.message().to_owned(), hint.to_owned()),
+            None => Self::fault(error.message().to_owned()),
+        }
+    }
+}
+
 /// A fault and the row of the chunk that it is in; the reader adds the column's name and type.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CellFault {
@@ -38,6 +50,30 @@ pub struct CellFault {
     pub what: Cow<'static, str>,
     /// What the caller can do.
     pub hint: Option<Cow<'static, str>>,
+    /// The family of failure: [`Kind::Data`], or [`Kind::Memory`] where the column cannot grow.
+    pub kind: Kind,
+}
+
+impl CellFault {
+    /// The error of the fault in `place`, the row of which only a value is at.
+    #[must_use]
+    pub fn into_error(self, mut place: Place) -> Error {
+        if self.kind == Kind::Memory {
+            place.row = None;
+        }
+        let error = Error::new(self.kind, self.what);
+        match self.hint {
+            Some(hint) => error.with_hint(hint).at(place),
+            None => error.at(place),
+        }
+    }
+}
+
+impl From<NoRoom> for CellFault {
+    #[cold]
+    fn from(_: NoRoom) -> Self {
+        Self { row: 0, what: NoRoom::MESSAGE.into(), hint: Some(NoRoom::HINT.into()), kind: Kind::Memory }
+    }
 }
 
 /// Turns one column's cells into one Arrow array. Chosen once per column and query; loops over a chunk.

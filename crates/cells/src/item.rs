@@ -72,6 +72,14 @@ pub fn microseconds(value: i64, unit: TimeUnit) -> Option<i64> {
     }
 }
 
+/// The day of a timestamp at midnight, counted from 1970-01-01; `None` for one with a time of day.
+#[inline]
+#[must_use]
+pub fn whole_day(value: i64, unit: TimeUnit) -> Option<i64> {
+    let per_day = per_second(unit) * 86_400;
+    (value % per_day == 0).then_some(value / per_day)
+}
+
 /// Writes a decimal as digits with a point: `-12.50`, and with zeros for a negative scale.
 pub fn push_decimal(text: &mut String, digits: &str, scale: i8) {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
@@ -141,6 +149,30 @@ pub fn push_timestamp(text: &mut String, value: i64, unit: TimeUnit) -> bool {
     true
 }
 
+/// Writes a span of time in the form of ISO 8601: `P14M3DT-1.5S`. A sign is that of its own part, as PostgreSQL has it.
+pub fn push_period(text: &mut String, months: i32, days: i32, value: i64, unit: TimeUnit) {
+    text.push('P');
+    for (count, letter) in [(months, 'M'), (days, 'D')] {
+        if count != 0 {
+            text.push_str(&count.to_string());
+            text.push(letter);
+        }
+    }
+    if value == 0 && text.len() > 1 {
+        return;
+    }
+    let per_second = per_second(unit).unsigned_abs();
+    let (seconds, fraction) = (value.unsigned_abs() / per_second, value.unsigned_abs() % per_second);
+    text.push_str(if value < 0 { "T-" } else { "T" });
+    text.push_str(&seconds.to_string());
+    if fraction != 0 {
+        let digits = per_second.ilog10() as usize;
+        text.push('.');
+        text.push_str(format!("{fraction:0digits$}").trim_end_matches('0'));
+    }
+    text.push('S');
+}
+
 /// Writes digits, with zeros before them to `width`. No cell is worth a string of its own.
 fn push_padded(text: &mut String, value: i64, width: usize) {
     if value < 0 {
@@ -180,7 +212,7 @@ impl Item<'_> {
             Self::Time(value, unit) => push_clock(&mut text, *value, *unit),
             Self::Timestamp(value, unit) | Self::Instant(value, unit) => {
                 if !push_timestamp(&mut text, *value, *unit) {
-                    return format!("the moment {value}{unit:?} from 1970-01-01");
+                    return format!("the timestamp {value}{unit:?} since 1970-01-01");
                 }
                 if matches!(self, Self::Instant(..)) {
                     text.push_str(" UTC");
@@ -256,6 +288,20 @@ mod tests {
         assert_eq!(moment(1_500, TimeUnit::Millisecond).unwrap(), "1970-01-01 00:00:01.5");
         assert_eq!(moment(0, TimeUnit::Second).unwrap(), "1970-01-01 00:00:00");
         assert!(moment(1 << 40, TimeUnit::Second).is_none());
+    }
+
+    #[test]
+    fn spans_have_the_parts_that_there_are() {
+        let period = |months, days, value, unit| {
+            let mut text = String::new();
+            push_period(&mut text, months, days, value, unit);
+            text
+        };
+        assert_eq!(period(14, -3, -1_500, TimeUnit::Millisecond), "P14M-3DT-1.5S");
+        assert_eq!(period(0, 1, 0, TimeUnit::Nanosecond), "P1D");
+        assert_eq!(period(0, 0, 0, TimeUnit::Second), "PT0S");
+        assert_eq!(period(0, 0, 1, TimeUnit::Nanosecond), "PT0.000000001S");
+        assert_eq!(period(0, 0, i64::MIN, TimeUnit::Second), "PT-9223372036854775808S");
     }
 
     #[test]

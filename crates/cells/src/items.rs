@@ -39,6 +39,8 @@ pub enum Uniform<'a> {
     Date(&'a [i32]),
     /// Texts.
     Text(&'a arrow_array::StringArray),
+    /// Texts with offsets of 64 bits, as pandas has them.
+    LargeText(&'a arrow_array::LargeStringArray),
 }
 
 enum Values<'a> {
@@ -108,6 +110,7 @@ impl<'a> Items<'a> {
             Values::Decimal128(values, scale) => Some(Uniform::Decimal(values, *scale)),
             Values::Date32(values) => Some(Uniform::Date(values)),
             Values::Text(array) => Some(Uniform::Text(array)),
+            Values::LargeText(array) => Some(Uniform::LargeText(array)),
             _ => None,
         }
     }

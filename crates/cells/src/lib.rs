@@ -11,6 +11,8 @@ pub mod decimal;
 mod decoder;
 mod item;
 mod items;
+mod json;
+mod losses;
 pub mod odds;
 mod primitive;
 pub mod text;
@@ -19,6 +21,11 @@ pub use assembly::{Assembly, ReadColumn};
 pub use bytes::{Checked, Derived, Fixed, Plain, bytes, large_bytes, large_text, text};
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Odd};
-pub use item::{Item, microseconds, per_second, push_clock, push_date, push_decimal, push_timestamp, uuid};
+pub use item::{
+    Item, microseconds, per_second, push_clock, push_date, push_decimal, push_period, push_timestamp, uuid,
+    whole_day,
+};
 pub use items::{Items, Uniform};
+pub use json::{element, is_nested, json};
+pub use losses::Losses;
 pub use primitive::{Booleans, Primitive, Validity, fault, parsed};

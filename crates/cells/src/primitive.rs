@@ -6,6 +6,9 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::DataType;
 
+use longshore_core::Kind;
+use longshore_core::memory::make_room;
+
 use crate::{CellFault, Cells, Decoder, Odd};
 
 /// Which rows hold a value; costs nothing until the first NULL.
@@ -35,6 +38,14 @@ impl Validity {
     }
 }
 
+/// The values; in their place is room for as many, where there is some: the next batch will most likely be as long.
+pub(crate) fn take_in_kind<T>(values: &mut Vec<T>) -> Vec<T> {
+    let mut next = Vec::new();
+    // Without it the next batch grows, or fails, as the first did.
+    let _ = next.try_reserve_exact(values.len());
+    std::mem::replace(values, next)
+}
+
 /// The fault of `row`, whose cell is `odd`; `None` where the caller's options make it NULL.
 #[cold]
 #[must_use]
@@ -43,7 +54,7 @@ pub fn fault(row: usize, odd: Odd) -> Option<CellFault> {
         Odd::Null => None,
         Odd::Fault(text) => {
             let (what, hint) = *text;
-            Some(CellFault { row, what, hint })
+            Some(CellFault { row, what, hint, kind: Kind::Data })
         }
     }
 }
@@ -81,7 +92,6 @@ where
 
     /// Reads cells that hold no NULL; stops at the first odd one.
     fn decode_values(&mut self, cells: Cells<'_>) -> Result<(), Odd> {
-        self.values.reserve(cells.len());
         for cell in cells.values() {
             self.values.push((self.parse)(cell)?);
         }
@@ -89,7 +99,6 @@ where
     }
 
     fn decode_each(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        self.values.reserve(cells.len());
         for (row, cell) in cells.iter().enumerate() {
             let value = parsed(row, cell, &mut self.parse)?;
             self.values.push(value.unwrap_or_default());
@@ -106,6 +115,7 @@ where
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         let before = self.values.len();
+        make_room(&mut self.values, cells.len())?;
         if !cells.any_null() && self.decode_values(cells).is_ok() {
             self.validity.all_valid(cells.len());
             return Ok(());
@@ -115,9 +125,7 @@ where
     }
 
     fn finish(&mut self) -> ArrayRef {
-        // The next batch will most likely be as long as this one.
-        let next = Vec::with_capacity(self.values.len());
-        let mut values = std::mem::replace(&mut self.values, next);
+        let mut values = take_in_kind(&mut self.values);
         values.shrink_to_fit();
         let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), self.validity.finish());
         Arc::new(array.with_data_type(self.data_type.clone()))

@@ -18,11 +18,11 @@ pub fn utf8(cell: &[u8]) -> Result<&str, Odd> {
     std::str::from_utf8(cell).map_err(|_| Odd::fault("the text is not valid UTF-8"))
 }
 
-/// The fault of a `text` that is no `what`.
+/// The fault of a `text` that is not `what`.
 #[cold]
 #[must_use]
 pub fn not(what: &str, text: &str) -> Odd {
-    Odd::fault(format!("{text:?} is no {what}"))
+    Odd::fault(format!("{text:?} is not {what}"))
 }
 
 /// Integers, and numbers whose decimals are all zero.
@@ -37,7 +37,7 @@ where
             Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
             _ => text,
         };
-        let value: i128 = digits.parse().map_err(|_| not("integer", text))?;
+        let value: i128 = digits.parse().map_err(|_| not("an integer", text))?;
         T::Native::try_from(value).map_err(|_| {
             Odd::with_hint(
                 format!("{text} does not fit {}", T::DATA_TYPE),
@@ -56,14 +56,14 @@ fn is_named(text: &str) -> bool {
 /// float4's text is the shortest that gives the same float back.
 pub fn shortest_float(cell: &[u8]) -> Result<f32, Odd> {
     let text = utf8(cell)?;
-    let value: f32 = text.parse().map_err(|_| not("number", text))?;
+    let value: f32 = text.parse().map_err(|_| not("a number", text))?;
     if value.is_finite() || is_named(text) { Ok(value) } else { Err(no_float32(text)) }
 }
 
 /// float8's text is the shortest that gives the same double back.
 pub fn shortest_double(cell: &[u8]) -> Result<f64, Odd> {
     let text = utf8(cell)?;
-    let value: f64 = text.parse().map_err(|_| not("number", text))?;
+    let value: f64 = text.parse().map_err(|_| not("a number", text))?;
     if value.is_finite() || is_named(text) { Ok(value) } else { Err(decimal::beyond_double()) }
 }
 
@@ -120,7 +120,7 @@ fn is_whole(text: &str) -> bool {
 /// A UUID's sixteen bytes, from its digits with hyphens or without.
 pub fn uuid(cell: &[u8]) -> Result<[u8; 16], Odd> {
     let digits: Vec<u8> = cell.iter().copied().filter(|byte| *byte != b'-').collect();
-    unhex(&digits).and_then(|bytes| bytes.try_into().ok()).map_or_else(|| Err(not("UUID", utf8(cell)?)), Ok)
+    unhex(&digits).and_then(|bytes| bytes.try_into().ok()).map_or_else(|| Err(not("a UUID", utf8(cell)?)), Ok)
 }
 
 /// The bytes that pairs of hexadecimal digits spell.

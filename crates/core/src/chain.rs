@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::agreement::{agree, nullable, under_schema};
+use crate::remedy;
 use crate::session::released;
 use crate::{Batches, Error, Failed, Query, ReadOptions, Result, Session, Settler, Transaction};
 
@@ -17,7 +18,7 @@ pub(crate) fn read_all(
     options: &ReadOptions,
 ) -> Result<Box<dyn Batches>, Failed> {
     if let [query] = queries.as_slice() {
-        return session.read(query, options);
+        return remedy::read(session, query, options);
     }
     // The caller's own transaction is the caller's own moment.
     let snapshot = options.snapshot && session.transaction() == Transaction::None;
@@ -29,7 +30,7 @@ pub(crate) fn read_all(
         let error = Error::interface("the list of queries is empty").with_hint("give at least one query");
         return Err(Failed { error, session: ended(session, snapshot) });
     };
-    match session.read(&first, options) {
+    match remedy::read(session, &first, options) {
         Ok(current) => Ok(Box::new(Chain {
             schema: nullable(&current.schema()),
             settler: current.settler(),
@@ -80,7 +81,7 @@ impl Chain {
             State::Failed(session) => session,
         };
         let session = session.ok_or_else(|| Error::internal("the result has already failed"))?;
-        match session.read(query, &self.options) {
+        match remedy::read(session, query, &self.options) {
             Ok(next) => {
                 self.number += 1;
                 self.before = self.rows;

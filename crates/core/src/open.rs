@@ -8,7 +8,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::chain::read_all;
+use crate::describe::check_key;
 use crate::parallel::{Delivery, read_parts};
+use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Home, Reserved, Sessions, Source};
 use crate::{
@@ -89,6 +91,7 @@ impl Opening<'_> {
                 Ok(Division::Serial(reason)) => return self.read_instead(session, reason),
                 Ok(Division::Parts(parts)) => parts,
                 Err(error) => {
+                    let error = with_remedy(error, &self.request.queries, session.placeholders());
                     let session = if was_free { released(session) } else { Some(session) };
                     return Err(Failed { error, session });
                 }
@@ -130,14 +133,10 @@ impl Opening<'_> {
         let Some(on) = self.split.and_then(|split| split.on.as_deref()) else {
             return Ok(batches);
         };
-        let schema = batches.schema();
-        if schema.fields().iter().any(|field| field.name() == on) {
-            return Ok(batches);
+        match check_key(&batches.schema(), on) {
+            Ok(()) => Ok(batches),
+            Err(error) => Err(Failed { error, session: batches.into_session() }),
         }
-        let known: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let error = Error::interface(format!("partition_on names {on:?}, which the query does not return"))
-            .with_hint(format!("it returns {}", known.join(", ")));
-        Err(Failed { error, session: batches.into_session() })
     }
 
     fn set_up(&self, session: &mut dyn Session) -> Result<()> {

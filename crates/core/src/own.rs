@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Direct, Home, Reserved, Sessions, Source};
 use crate::{Error, Query, Result, Session, Transaction, Watch};
@@ -69,8 +70,15 @@ impl Own {
             if !self.autocommit && session.transaction() == Transaction::None {
                 session.begin()?;
             }
-            session.execute(query)
+            session
+                .execute(query)
+                .map_err(|error| with_remedy(error, std::slice::from_ref(query), session.placeholders()))
         })
+    }
+
+    /// Runs the statements of a script; see [`Session::run_script`].
+    pub fn run_script(self: &Arc<Self>, script: &str, watch: &Watch) -> Result<()> {
+        self.with(watch, |session| session.run_script(script, !self.autocommit))
     }
 
     /// Ends the transaction.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 
 use crate::agreement::{nullable, under_schema};
+use crate::describe::schema_of_one;
 use crate::session::released;
 use crate::{
     Batches, Error, Failed, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Settler, Watch,
@@ -77,8 +78,7 @@ fn start(
 /// The whole's schema: a part's promises may be stronger or weaker.
 fn schema_of(session: &mut dyn Session, queries: &[Query], options: &ReadOptions) -> Result<SchemaRef> {
     let first = queries.first().ok_or_else(|| Error::interface("the list of queries is empty"))?;
-    let columns = session.describe(first, options)?;
-    let schema = Schema::new(columns.into_iter().map(|column| column.field).collect::<Vec<_>>());
+    let schema = schema_of_one(session, first, options)?;
     Ok(if queries.len() == 1 { Arc::new(schema) } else { nullable(&schema) })
 }
 

@@ -1,6 +1,8 @@
 //! Sessions that outlive their reads, and a bound on their number.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -205,9 +207,48 @@ impl Sessions for Reservation {
     }
 }
 
+thread_local! {
+    /// The pools whose sessions this thread's own writes have, and how many, while the data is asked for.
+    static HELD: RefCell<Vec<(*const Pool, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What one write of this thread has of a pool. The thread cannot wait for it.
+pub struct Held(*const Pool);
+
+impl Held {
+    /// How many sessions of `pool` the writes have that this thread is in.
+    fn of(pool: &Pool) -> usize {
+        HELD.with_borrow(|held| {
+            held.iter().filter(|(of, _)| ptr::eq(*of, pool)).map(|(_, count)| count).sum()
+        })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.with_borrow_mut(|held| {
+            let last = held.iter().rposition(|(of, _)| ptr::eq(*of, self.0));
+            last.map(|last| held.remove(last));
+        });
+    }
+}
+
 impl Source for Arc<Pool> {
+    fn hold(&self, sessions: usize) -> Option<Held> {
+        let pool = Arc::as_ptr(self);
+        HELD.with_borrow_mut(|held| held.push((pool, sessions)));
+        Some(Held(pool))
+    }
+
     fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
-        let count = count.min(self.size);
+        let free = self.size.saturating_sub(Held::of(self));
+        if free == 0 {
+            return Err(Error::interface(
+                "the write that this data is for has all sessions of the pool, and waits for the data",
+            )
+            .with_hint("make the pool larger, or read the data from another one"));
+        }
+        let count = count.min(free);
         let reservation = Arc::new(self.acquire(count, watch)?);
         let first = reservation.open(watch)?;
         Ok(Reserved {

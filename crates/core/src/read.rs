@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
+use crate::memory::Budget;
 use crate::{Meter, Warnings};
 
 /// How decimals reach the frame.
@@ -91,8 +92,8 @@ pub struct ReadOptions {
     pub protocol: Protocol,
     /// Arrow types by column name that replace the type policy's.
     pub schema: Vec<(String, DataType)>,
-    /// The most bytes that a whole result may hold.
-    pub memory_limit: Option<usize>,
+    /// The most memory that the result may hold, over all sessions of the read.
+    pub budget: Arc<Budget>,
     /// Counts what comes, over all sessions of the read.
     pub meter: Arc<Meter>,
     /// What the caller is to be told once the read has ended well.
@@ -117,7 +118,7 @@ impl Default for ReadOptions {
             lock: false,
             protocol: Protocol::default(),
             schema: Vec::new(),
-            memory_limit: None,
+            budget: Arc::default(),
             meter: Arc::default(),
             warnings: Arc::default(),
         }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use crate::memory::spawn;
 use crate::{Batches, Error, Result, Watch};
 
 /// Batches that wait for their user: with fewer, one side would wait for the other more often.
@@ -47,9 +48,7 @@ impl Relay {
             drop(batches);
             drop(sender);
         };
-        let reader = thread::Builder::new().name("longshore-relay".into()).spawn(read);
-        let reader =
-            reader.map_err(|error| Error::operational("no thread can be started").with_source(error))?;
+        let reader = spawn(thread::Builder::new().name("longshore-relay".into()), read)?;
         Ok(Self {
             schema,
             batches: Some(receiver),

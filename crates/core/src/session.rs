@@ -6,10 +6,16 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::{Division, Error, Kind, Load, Query, ReadOptions, Result, Sink, Split, Stage, Target, Watch};
+use crate::{
+    Division, Error, Kind, Load, Placeholders, Query, ReadOptions, Result, Sink, Split, Stage, Target, Watch,
+};
 
 /// How long it may take to end a transaction that its owner no longer waits for.
 pub(crate) const ENDING: Duration = Duration::from_secs(2);
+
+/// What to do with a text of several statements where one is wanted.
+pub const SEVERAL: &str =
+    "several statements are Connection.execute_script's; before a query they go into pre_execution_query";
 
 /// A source's entry in the registry.
 pub trait Driver: Send + Sync {
@@ -42,6 +48,13 @@ pub trait Session: Send {
     /// Runs one statement with its parameters, and returns the number of rows that it changed or returned, where
     /// the server tells one. Rows that it returns are thrown away.
     fn execute(&mut self, query: &Query) -> Result<Option<u64>>;
+
+    /// Runs the statements of `script` in their order, as the source itself tells them apart, and throws their rows away.
+    /// With `begins`, a transaction is begun first where none is open. An error says which statement has failed, from 1;
+    /// those after it have not run.
+    fn run_script(&mut self, _script: &str, _begins: bool) -> Result<()> {
+        Err(Error::new(Kind::NotSupported, "this source runs one statement at a time"))
+    }
 
     /// The columns that `query` would return, without running it.
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>>;
@@ -105,6 +118,11 @@ pub trait Session: Send {
 
     /// Whether `statement` only changes settings, so that every session of a read may run it.
     fn is_setting(&self, statement: &str) -> bool;
+
+    /// How parameters are written by position, for the hints of errors.
+    fn placeholders(&self) -> Placeholders {
+        Placeholders::QuestionMarks
+    }
 
     /// Whether the next statement can be sent.
     fn is_usable(&self) -> bool;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::pool::Held;
 use crate::{Driver, Result, Session, Target, Watch};
 
 /// Takes sessions back that are good for another read.
@@ -24,6 +25,11 @@ pub trait Source: Send + Sync {
     /// Sessions for one read: `count` of them, or fewer where there are never so many. All at once, so that two reads
     /// cannot wait for each other's.
     fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved>;
+
+    /// Tells that this thread keeps `sessions` of these until the end of its work, in which it may ask for further ones.
+    fn hold(&self, _sessions: usize) -> Option<Held> {
+        None
+    }
 
     /// Whether reads take parts that nobody asked for.
     fn divides_unasked(&self) -> bool {

@@ -17,6 +17,9 @@ pub struct Target {
     pub keywords: BTreeMap<String, String>,
     /// A password given as a callable, asked at each connect.
     pub password: Option<Arc<dyn PasswordSource>>,
+    /// Whether one write is to come that makes its table: a database that is one file is made with it, and one that would
+    /// be gone with its session is refused.
+    pub creates: bool,
 }
 
 impl Target {
@@ -36,12 +39,13 @@ impl Target {
             rest: rest.to_owned(),
             keywords: BTreeMap::new(),
             password: None,
+            creates: false,
         })
     }
 
     /// A target of `scheme` that is described by keywords alone.
     pub fn from_keywords(scheme: impl Into<String>, keywords: BTreeMap<String, String>) -> Self {
-        Self { scheme: scheme.into(), rest: String::new(), keywords, password: None }
+        Self { scheme: scheme.into(), rest: String::new(), keywords, password: None, creates: false }
     }
 
     /// The URL's scheme in lower case, which names the driver.
@@ -82,8 +86,12 @@ pub fn percent_decode(text: &str, what: &str) -> Result<String> {
         bytes.push(high << 4 | low);
     }
     match String::from_utf8(bytes) {
-        Ok(decoded) if !decoded.contains('\0') => Ok(decoded),
-        _ => Err(bad()),
+        Ok(decoded) if decoded.contains('\0') => {
+            Err(Error::interface(format!("the {what} in the URL holds a zero byte"))
+                .with_hint("take it out: what reads a file or a variable may leave one at the end"))
+        }
+        Ok(decoded) => Ok(decoded),
+        Err(_) => Err(bad()),
     }
 }
 
@@ -97,6 +105,9 @@ mod tests {
         for broken in ["%", "%4", "%zz", "%ff", "%00"] {
             let error = percent_decode(broken, "password").unwrap_err();
             assert!(error.to_string().contains("password"), "{error}");
+        }
+        for zero in ["a\0", "%00"] {
+            assert!(percent_decode(zero, "password").unwrap_err().message().ends_with("holds a zero byte"));
         }
     }
 

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 
+use crate::memory::spawn_scoped;
+
 /// What `work` gives for the numbers from 0 up to `count`, in their order, by so many threads or by as many as there are
 /// processors, this one among them.
 ///
@@ -32,7 +34,7 @@ pub fn turns<T: Send>(
     thread::scope(|scope| {
         for _ in 1..threads.min(count) {
             // Without it the others do its part.
-            let _ = thread::Builder::new().name("longshore-turns".into()).spawn_scoped(scope, run);
+            let _ = spawn_scoped(thread::Builder::new().name("longshore-turns".into()), scope, run);
         }
         run();
     });

@@ -4,21 +4,78 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
 use crate::{Error, Result};
 
 /// Nested deeper than this, a type's name is refused rather than followed.
 const DEPTH: usize = 32;
 
-/// The Arrow type called `name`.
+/// The Arrow type called `name`, which no error shows: it may be another argument's, and a secret.
 pub fn parse_type(name: &str) -> Result<DataType> {
     parse(name.trim(), 0).ok_or_else(|| {
-        Error::interface(format!("{name:?} is no type that schema= knows")).with_hint(
+        Error::interface("its type in schema= is not an Arrow type").with_hint(
             "write it as pyarrow prints it: int64, float64, string, decimal128(20, 4), timestamp[us, tz=UTC], \
              list<int32>",
         )
     })
+}
+
+/// The name of `data_type`, as [`parse_type`] reads it and pyarrow prints it.
+#[must_use]
+pub fn type_name(data_type: &DataType) -> String {
+    let list = |head: &str, item: &Field| format!("{head}<{}>", type_name(item.data_type()));
+    match data_type {
+        DataType::Boolean => "bool".into(),
+        DataType::Float16 => "halffloat".into(),
+        DataType::Float32 => "float".into(),
+        DataType::Float64 => "double".into(),
+        DataType::Utf8 => "string".into(),
+        DataType::LargeUtf8 => "large_string".into(),
+        DataType::Utf8View => "string_view".into(),
+        DataType::LargeBinary => "large_binary".into(),
+        DataType::BinaryView => "binary_view".into(),
+        DataType::FixedSizeBinary(size) => format!("fixed_size_binary[{size}]"),
+        DataType::Date32 => "date32[day]".into(),
+        DataType::Date64 => "date64[ms]".into(),
+        DataType::Timestamp(unit, None) => format!("timestamp[{}]", unit_name(*unit)),
+        DataType::Timestamp(unit, Some(zone)) => format!("timestamp[{}, tz={zone}]", unit_name(*unit)),
+        DataType::Time32(unit) => format!("time32[{}]", unit_name(*unit)),
+        DataType::Time64(unit) => format!("time64[{}]", unit_name(*unit)),
+        DataType::Duration(unit) => format!("duration[{}]", unit_name(*unit)),
+        DataType::Interval(IntervalUnit::MonthDayNano) => "month_day_nano_interval".into(),
+        DataType::Interval(_) => "interval".into(),
+        DataType::List(item) => list("list", item),
+        DataType::LargeList(item) => list("large_list", item),
+        DataType::ListView(item) => list("list_view", item),
+        DataType::LargeListView(item) => list("large_list_view", item),
+        DataType::FixedSizeList(item, size) => format!("{}[{size}]", list("fixed_size_list", item)),
+        DataType::Struct(fields) => {
+            let member = |field: &Arc<Field>| format!("{}: {}", field.name(), type_name(field.data_type()));
+            format!("struct<{}>", fields.iter().map(member).collect::<Vec<_>>().join(", "))
+        }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => {
+                let names: Vec<_> = fields.iter().map(|field| type_name(field.data_type())).collect();
+                format!("map<{}>", names.join(", "))
+            }
+            other => format!("map<{}>", type_name(other)),
+        },
+        DataType::Dictionary(_, values) => format!("dictionary<{}>", type_name(values)),
+        DataType::RunEndEncoded(_, values) => list("run_end_encoded", values),
+        DataType::Union(..) => "union".into(),
+        // Its name and its numbers, as pyarrow has them.
+        other => other.to_string().to_ascii_lowercase(),
+    }
+}
+
+fn unit_name(unit: TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
+    }
 }
 
 fn parse(name: &str, depth: usize) -> Option<DataType> {
@@ -146,6 +203,28 @@ mod tests {
         let DataType::List(item) = nested else { panic!("no list") };
         let DataType::Struct(fields) = item.data_type() else { panic!("no struct") };
         assert_eq!(fields.iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn names_are_read_as_the_same_type() {
+        for name in [
+            "bool",
+            "int64",
+            "uint8",
+            "double",
+            "large_string",
+            "date32[day]",
+            "decimal128(20, 4)",
+            "timestamp[us, tz=UTC]",
+            "duration[ns]",
+            "struct<a: int32, b: list<struct<c: large_binary>>>",
+        ] {
+            assert_eq!(type_name(&parse_type(name).unwrap()), name);
+        }
+        let entries = parse_type("struct<key: string, value: float>").unwrap();
+        let map = DataType::Map(Arc::new(Field::new("entries", entries, false)), false);
+        assert_eq!(type_name(&map), "map<string, float>");
+        assert_eq!(type_name(&DataType::Null), "null");
     }
 
     #[test]

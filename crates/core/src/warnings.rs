@@ -1,11 +1,18 @@
-//! What a caller is told beside a result.
+//! What a caller is told with a result.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What was found in values on their way, counted: one text for each kind, over all sessions of a read.
+/// What was found in values on their way, over all sessions of a read: counted, or told of once.
 #[derive(Debug, Default)]
-pub struct Warnings(Mutex<BTreeMap<String, u64>>);
+pub struct Warnings(Mutex<Found>);
+
+#[derive(Debug, Default)]
+struct Found {
+    counts: BTreeMap<String, u64>,
+    subjects: BTreeSet<String>,
+    texts: Vec<String>,
+}
 
 impl Warnings {
     /// Counts `count` more values of which `what` is to be told.
@@ -13,17 +20,33 @@ impl Warnings {
         if count == 0 {
             return;
         }
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match counts.get_mut(what) {
+        let mut found = self.found();
+        match found.counts.get_mut(what) {
             Some(counted) => *counted += count,
-            None => drop(counts.insert(what.to_owned(), count)),
+            None => drop(found.counts.insert(what.to_owned(), count)),
         }
     }
 
-    /// What was counted, which is now forgotten.
+    /// Has `text` told, unless a text of the same `subject` was found before.
+    pub fn tell(&self, subject: &str, text: String) {
+        let mut found = self.found();
+        if found.subjects.insert(subject.to_owned()) {
+            found.texts.push(text);
+        }
+    }
+
+    /// The texts of what was found, which is now forgotten; of no subject there will be another.
     #[must_use]
-    pub fn take(&self) -> Vec<(String, u64)> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+    pub fn take(&self) -> Vec<String> {
+        let mut found = self.found();
+        let counts = std::mem::take(&mut found.counts).into_iter();
+        let counted = counts.map(|(what, count)| format!("{what} ({count} of them)"));
+        let texts = std::mem::take(&mut found.texts);
+        counted.chain(texts).collect()
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -37,7 +60,18 @@ mod tests {
         warnings.add("a", 2);
         warnings.add("b", 0);
         warnings.add("a", 3);
-        assert_eq!(warnings.take(), [("a".to_owned(), 5)]);
-        assert_eq!(warnings.take(), []);
+        assert_eq!(warnings.take(), ["a (5 of them)"]);
+        assert!(warnings.take().is_empty());
+    }
+
+    #[test]
+    fn tells_of_each_subject_once() {
+        let warnings = Warnings::default();
+        warnings.tell("a", "first".into());
+        warnings.tell("a", "second".into());
+        warnings.tell("b", "third".into());
+        assert_eq!(warnings.take(), ["first", "third"]);
+        warnings.tell("a", "fourth".into());
+        assert!(warnings.take().is_empty());
     }
 }

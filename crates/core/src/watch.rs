@@ -87,10 +87,23 @@ impl Watch {
         }
     }
 
+    /// [`Watch::check`] once the caller's data has come: where the deadline has passed, the data was what took so long.
+    pub fn check_data(&self) -> Result<()> {
+        self.check().map_err(|error| match error.kind() {
+            Kind::Timeout => {
+                Error::new(Kind::Timeout, format!("the data did not come within {} s", self.seconds()))
+                    .with_hint("give a longer timeout, or look at what the data comes from")
+            }
+            _ => error,
+        })
+    }
+
+    fn seconds(&self) -> f64 {
+        self.deadline.lock().unwrap_or_else(PoisonError::into_inner).timeout.unwrap_or_default().as_secs_f64()
+    }
+
     fn timed_out(&self) -> Error {
-        let timeout = self.deadline.lock().unwrap_or_else(PoisonError::into_inner).timeout;
-        let seconds = timeout.unwrap_or_default().as_secs_f64();
-        Error::new(Kind::Timeout, format!("no answer within {seconds} s"))
+        Error::new(Kind::Timeout, format!("no answer within {} s", self.seconds()))
             .with_hint("give a longer timeout, or look on the server for what the statement waits for")
     }
 }

@@ -3,6 +3,7 @@
 mod pieces;
 mod queue;
 mod several;
+mod type_text;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -14,6 +15,8 @@ use arrow_schema::SchemaRef;
 use crate::source::{Home, Reserved};
 use crate::{Error, Failed, Meter, Result, Session, Source, Transaction, Watch};
 use pieces::Pieces;
+
+pub use type_text::{Quotes, check_type};
 
 /// What happens to a table of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +32,16 @@ pub enum IfExists {
     Truncate,
     /// A row whose key is there takes that row's place; others come in addition.
     Upsert,
+}
+
+/// What becomes of lists, structs and maps where the database has no such types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nested {
+    /// They are refused.
+    #[default]
+    Error,
+    /// They are JSON documents.
+    Json,
 }
 
 /// A table's name, each part as the catalogue has it: `schema`, `table`.
@@ -63,6 +76,8 @@ pub struct Load {
     pub key: Vec<String>,
     /// The database's types of a new table's columns, by column, where the caller chooses them.
     pub types: Vec<(String, String)>,
+    /// What becomes of lists, structs and maps.
+    pub nested: Nested,
     /// Counts what has been sent.
     pub meter: Arc<Meter>,
 }
@@ -88,11 +103,11 @@ impl Load {
         }
         let known = || format!("the data has {}", names.join(", "));
         if let Some(name) = self.key.iter().find(|name| !names.contains(&name.as_str())) {
-            return Err(Error::interface(format!("key names {name:?}, which is no column of the data"))
+            return Err(Error::interface(format!("key names {name:?}, which is not a column of the data"))
                 .with_hint(known()));
         }
         if let Some((name, _)) = self.types.iter().find(|(name, _)| !names.contains(&name.as_str())) {
-            return Err(Error::interface(format!("types names {name:?}, which is no column of the data"))
+            return Err(Error::interface(format!("types names {name:?}, which is not a column of the data"))
                 .with_hint(known()));
         }
         if !self.types.is_empty() && !self.makes_table() {
@@ -178,12 +193,13 @@ pub fn write(
         Err(error) => return returned(Err(Failed { error, session: Some(reserved.first) }), reserved.home),
     };
     let Reserved { first, home, further, begins, .. } = reserved;
+    let _held = source.hold(if is_several { 1 + sessions } else { 1 });
     let most_rows = spread.most_rows.map(NonZeroUsize::get);
     let outcome = if is_several {
         several::write(first, &further, load, batches, sessions, most_rows, watch)
     } else {
         further.keep_only(1);
-        written(first, load, Pieces::new(batches, load, most_rows), begins, watch)
+        written(first, load, Pieces::new(batches, load, most_rows, watch), begins)
     };
     returned(outcome, home)
 }
@@ -231,7 +247,6 @@ fn written(
     load: &Load,
     pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
     begins: bool,
-    watch: &Watch,
 ) -> Result<Written, Failed> {
     if begins
         && session.transaction() == Transaction::None
@@ -240,7 +255,7 @@ fn written(
         return Err(Failed { error, session: Some(session) });
     }
     let mut sink = session.write(load)?;
-    match pour(sink.as_mut(), load, pieces, watch) {
+    match pour(sink.as_mut(), load, pieces) {
         Ok(()) => sink.commit(),
         Err(error) => Err(Failed { error, session: sink.abort() }),
     }
@@ -250,11 +265,9 @@ fn pour(
     sink: &mut dyn Sink,
     load: &Load,
     pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
-    watch: &Watch,
 ) -> Result<()> {
     for piece in pieces {
         let piece = piece?;
-        watch.check()?;
         sink.push(&piece.batch)?;
         piece.count(&load.meter);
     }
@@ -275,6 +288,7 @@ mod tests {
             if_exists,
             key: key.iter().map(ToString::to_string).collect(),
             types: Vec::new(),
+            nested: Nested::Error,
             meter: Arc::default(),
         }
     }

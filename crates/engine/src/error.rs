@@ -8,6 +8,8 @@ const FAMILIES: &[(&str, Kind)] = &[
     ("Catalog Error", Kind::Programming),
     ("Parser Error", Kind::Programming),
     ("Syntax Error", Kind::Programming),
+    ("Invalid Input Error: Map keys must be unique", Kind::Data),
+    ("Invalid Input Error: Arrow map contains duplicate key", Kind::Data),
     ("Invalid Input Error", Kind::Programming),
     ("Invalid Type Error", Kind::Programming),
     ("Mismatch Type Error", Kind::Programming),
@@ -35,7 +37,8 @@ pub fn error_of(message: &str) -> Error {
     let error = Error::new(kind, message);
     match kind {
         Kind::Memory => error.with_hint(
-            "raise options={\"memory_limit\": ...}, or give the engine a directory with room to spill to",
+            "raise options={\"memory_limit\": ...}, select fewer columns or rows, or use \
+             return_type=\"arrow_stream\"; what the engine cannot spill to disk has to fit",
         ),
         _ => error,
     }
@@ -49,6 +52,8 @@ mod tests {
     fn a_message_tells_its_family() {
         for (message, kind) in [
             ("Conversion Error: Could not convert string 'a' to INT32\n\nLINE 1: ...\n", Kind::Data),
+            ("Invalid Input Error: Map keys must be unique.", Kind::Data),
+            ("Invalid Input Error: something else", Kind::Programming),
             ("IO Error: Cannot open file", Kind::Operational),
             ("Out of Memory Error: failed to allocate", Kind::Memory),
             ("something else", Kind::Operational),

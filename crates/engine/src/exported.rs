@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, new_empty_array};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_array::{
+    Array, ArrayRef, LargeStringArray, RecordBatch, RecordBatchOptions, RecordBatchReader, StringArray,
+    make_array, new_empty_array,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{Batches, Error, NATIVE_TYPE, OnOdd, Place, Result, Session, misencoded};
 
 use crate::error::error_of;
@@ -31,6 +34,8 @@ pub struct Exported<R> {
     schema: SchemaRef,
     plans: Vec<Plan>,
     odds: Odds,
+    /// The labels of each ENUM, in the order of the types: an Arrow schema does not hold them.
+    labels: Vec<Vec<String>>,
     rows: u64,
     state: State,
 }
@@ -44,13 +49,13 @@ enum State {
 }
 
 impl<R: RecordBatchReader + Send> Exported<R> {
-    /// Takes what `reader` gives.
-    pub fn new(reader: R, odds: Odds) -> Self {
+    /// The rows of `reader`, whose types have ENUMs of these `labels`, from the first column to the last and from outside in.
+    pub fn new(reader: R, odds: Odds, labels: Vec<Vec<String>>) -> Self {
         let schema = reader.schema();
         let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, odds)).collect();
         let fields = plans.iter().map(|plan| plan.field.clone());
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { reader, schema, plans, odds, rows: 0, state: State::New }
+        Self { reader, schema, plans, odds, labels, rows: 0, state: State::New }
     }
 
     fn step(&mut self) -> Result<Option<RecordBatch>> {
@@ -78,7 +83,9 @@ impl<R: RecordBatchReader + Send> Exported<R> {
     }
 
     fn empty(&self) -> Result<RecordBatch> {
-        let columns = self.schema.fields().iter().map(|field| new_empty_array(field.data_type())).collect();
+        let mut labels = self.labels.iter();
+        let columns = self.schema.fields().iter().map(|field| empty(field.data_type(), &mut labels));
+        let columns = columns.collect::<Result<_, _>>().map_err(|error| unlike(&error))?;
         let options = RecordBatchOptions::new().with_row_count(Some(0));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
             .map_err(|error| unlike(&error))
@@ -108,6 +115,28 @@ impl<R: RecordBatchReader + Send> Batches for Exported<R> {
     }
 }
 
+/// An array of no rows, whose dictionaries have the `labels` that come next.
+fn empty<'a>(
+    data_type: &DataType,
+    labels: &mut impl Iterator<Item = &'a Vec<String>>,
+) -> Result<ArrayRef, ArrowError> {
+    let bare = new_empty_array(data_type);
+    let children = if let DataType::Dictionary(_, values) = data_type {
+        let Some(labels) = labels.next() else { return Ok(bare) };
+        match **values {
+            DataType::LargeUtf8 => vec![LargeStringArray::from_iter_values(labels).into_data()],
+            _ => vec![StringArray::from_iter_values(labels).into_data()],
+        }
+    } else {
+        let mut children = Vec::new();
+        for child in bare.to_data().child_data() {
+            children.push(empty(child.data_type(), labels)?.to_data());
+        }
+        children
+    };
+    Ok(make_array(bare.into_data().into_builder().child_data(children).build()?))
+}
+
 fn place(field: &Field, row: u64) -> Place {
     let native_type = field.metadata().get(NATIVE_TYPE).cloned();
     Place { column: Some(field.name().clone()), row: Some(row), native_type }
@@ -117,8 +146,9 @@ fn unlike(error: &ArrowError) -> Error {
     Error::internal(format!("a batch does not fit its schema: {error}"))
 }
 
-/// Arrow's C interface hands on no more than a text.
-fn stopped(error: &ArrowError) -> Error {
+/// The engine's error behind its stream's: Arrow's C interface hands on no more than a text.
+#[must_use]
+pub fn stopped(error: &ArrowError) -> Error {
     match error {
         ArrowError::CDataInterface(text) => error_of(text.strip_prefix(RELAYED).unwrap_or(text)),
         other => error_of(&other.to_string()),

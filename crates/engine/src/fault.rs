@@ -19,7 +19,7 @@ pub(crate) enum What {
 }
 
 const INFINITE: What = What::Data {
-    message: "infinity has no Arrow value",
+    message: "infinity, for which the engine takes the last date and timestamp that Arrow counts, too, has no Arrow value",
     hint: "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
 };
 

@@ -14,4 +14,4 @@ mod values;
 
 pub use apart::Apart;
 pub use error::error_of;
-pub use exported::{Exported, Odds};
+pub use exported::{Exported, Odds, stopped};

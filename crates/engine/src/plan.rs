@@ -113,7 +113,7 @@ fn structure(array: &StructArray, plans: &[Plan], odds: Odds) -> Result<StructAr
 fn map(array: &MapArray, entries: &[Plan], data_type: &DataType, odds: Odds) -> Result<ArrayRef, Fault> {
     let (Plan { field, step: Step::Structs(fields) }, DataType::Map(_, sorted)) = (only(entries)?, data_type)
     else {
-        return Err(unlike("a map whose entries are no structs"));
+        return Err(unlike("a map whose entries are not structs"));
     };
     let parts = structure(array.entries(), fields, odds).map_err(|fault| outward(fault, array.offsets()))?;
     let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());

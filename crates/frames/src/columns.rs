@@ -2,6 +2,7 @@
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use longshore_core::memory::room_for;
 use longshore_core::{Error, NATIVE_TYPE, Place, Result};
 use pyo3::prelude::*;
 
@@ -26,6 +27,9 @@ pub(crate) trait Accumulator: Send {
     fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Parts>;
 }
 
+/// The memory that has to be free on top of that of the next objects.
+const ROOM: usize = 16 << 20;
+
 enum Slot {
     Free(Box<dyn Accumulator>),
     /// Needs the interpreter for every batch.
@@ -41,13 +45,15 @@ pub struct Columns {
     /// Rows of the result that went before: errors count them.
     before: u64,
     rows: u64,
+    /// Until the columns hold so much, the interpreter has memory for their objects.
+    roomy: usize,
 }
 
 impl Columns {
     /// Empty columns of `schema` in the forms that `choices` give them.
     pub fn new(schema: SchemaRef, choices: &Choices) -> Result<Self> {
         let slots = schema.fields().iter().map(|field| slot(field, *choices)).collect::<Result<_>>()?;
-        Ok(Self { names: names(&schema, choices.backend), schema, slots, before: 0, rows: 0 })
+        Ok(Self { names: names(&schema, choices.backend), schema, slots, before: 0, rows: 0, roomy: 0 })
     }
 
     /// The same columns, `rows` of the result after its start.
@@ -62,6 +68,7 @@ impl Columns {
     /// A batch without rows is welcome: it brings a dictionary's labels.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check(batch)?;
+        self.make_room(batch)?;
         let before = self.before + self.rows;
         for (index, (slot, array)) in self.slots.iter_mut().zip(batch.columns()).enumerate() {
             let absorbed = match slot {
@@ -73,6 +80,20 @@ impl Columns {
             absorbed.map_err(|fault| located(fault, self.schema.field(index), before))?;
         }
         self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Fails where the interpreter would have no memory for the objects of `batch`: most of what makes them panics then.
+    fn make_room(&mut self, batch: &RecordBatch) -> Result<()> {
+        let objects = self.slots.iter().filter(|slot| matches!(slot, Slot::Bound(_))).count();
+        let held = self.bytes();
+        // A double of its own for each value, and what an object adds to it.
+        let wanted = objects * batch.num_rows() * 128 + 2 * batch.get_array_memory_size();
+        if objects == 0 || held + wanted <= self.roomy {
+            return Ok(());
+        }
+        room_for(wanted + ROOM)?;
+        self.roomy = held + wanted + ROOM / 2;
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use arrow_array::types::ArrowDictionaryKeyType;
 use arrow_array::{AnyDictionaryArray, Array, ArrayRef, DictionaryArray, downcast_integer};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
+use longshore_core::memory::{NoRoom, make_room};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -47,7 +48,8 @@ impl Accumulator for Dictionary {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         let Some(dictionary) = array.as_any_dictionary_opt() else { return Err(no_array_of("dictionary")) };
         self.learn(dictionary)?;
-        self.codes.fit(self.labels.len());
+        self.codes.fit(self.labels.len())?;
+        self.codes.make_room(array.len())?;
         let Some((_, meaning)) = &self.last else { return Ok(()) };
         append(&mut self.codes, dictionary, meaning)
     }
@@ -136,12 +138,21 @@ fn append_typed<K: ArrowDictionaryKeyType>(
 
 impl Codes {
     /// Widens the codes so that they count `labels` labels.
-    fn fit(&mut self, labels: usize) {
+    fn fit(&mut self, labels: usize) -> Result<(), NoRoom> {
         match self {
-            Self::Byte(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)),
-            Self::Byte(codes) if labels > 1 << 7 => *self = Self::Short(widened(codes)),
-            Self::Short(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)),
+            Self::Byte(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)?),
+            Self::Byte(codes) if labels > 1 << 7 => *self = Self::Short(widened(codes)?),
+            Self::Short(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)?),
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self, more: usize) -> Result<(), NoRoom> {
+        match self {
+            Self::Byte(codes) => make_room(codes, more),
+            Self::Short(codes) => make_room(codes, more),
+            Self::Word(codes) => make_room(codes, more),
         }
     }
 
@@ -164,8 +175,11 @@ impl Codes {
     }
 }
 
-fn widened<Narrow: Copy, Wide: From<Narrow>>(codes: &[Narrow]) -> Vec<Wide> {
-    codes.iter().map(|code| Wide::from(*code)).collect()
+fn widened<Narrow: Copy, Wide: From<Narrow>>(codes: &[Narrow]) -> Result<Vec<Wide>, NoRoom> {
+    let mut wide = Vec::new();
+    make_room(&mut wide, codes.len())?;
+    wide.extend(codes.iter().map(|code| Wide::from(*code)));
+    Ok(wide)
 }
 
 #[cfg(test)]

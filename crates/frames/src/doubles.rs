@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Decimal256Type, DecimalType, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_core::{NATIVE_TYPE, Result};
+use longshore_cells::Losses;
+use longshore_cells::decimal::ALWAYS_BACK;
+use longshore_core::{NATIVE_TYPE, Result, Warnings};
 
 use crate::fault::Fault;
 use crate::retype::{retyped_batch, with_inner_fields};
@@ -36,8 +39,80 @@ pub fn integer_schema(schema: &Schema) -> SchemaRef {
 }
 
 /// `batch` under what [`double_schema`] or [`integer_schema`] made of its schema; `before` rows of the result went before.
-pub fn double_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
-    retyped_batch(batch, schema, before)
+/// Decimals that their doubles round are told of in `warnings`.
+pub fn double_batch(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    before: u64,
+    warnings: &Arc<Warnings>,
+) -> Result<RecordBatch> {
+    let retyped = retyped_batch(batch, schema, before)?;
+    for ((decimals, doubles), field) in batch.columns().iter().zip(retyped.columns()).zip(schema.fields()) {
+        look(decimals, doubles, &mut Losses::of_doubles(field.name(), warnings));
+    }
+    Ok(retyped)
+}
+
+/// Looks for decimals, at any depth, that their doubles round.
+fn look(decimals: &ArrayRef, doubles: &ArrayRef, losses: &mut Losses) {
+    if decimals.data_type() == doubles.data_type() {
+        return;
+    }
+    match decimals.data_type() {
+        DataType::Decimal128(precision, scale) if u32::from(*precision) > f64::DIGITS => {
+            look_at::<Decimal128Type>(decimals, doubles, losses, |value| {
+                let is_long = value.unsigned_abs() >= ALWAYS_BACK.into();
+                is_long.then(|| Decimal128Type::format_decimal(value, *precision, *scale))
+            });
+        }
+        DataType::Decimal256(precision, scale) => {
+            look_at::<Decimal256Type>(decimals, doubles, losses, |value| {
+                let is_long = value.wrapping_abs() >= i256::from_i128(ALWAYS_BACK.into());
+                is_long.then(|| Decimal256Type::format_decimal(value, *precision, *scale))
+            });
+        }
+        DataType::List(_) => {
+            look(decimals.as_list::<i32>().values(), doubles.as_list::<i32>().values(), losses);
+        }
+        DataType::LargeList(_) => {
+            look(decimals.as_list::<i64>().values(), doubles.as_list::<i64>().values(), losses);
+        }
+        DataType::FixedSizeList(..) => {
+            look(decimals.as_fixed_size_list().values(), doubles.as_fixed_size_list().values(), losses);
+        }
+        DataType::Struct(_) => {
+            let (decimals, doubles) = (decimals.as_struct().columns(), doubles.as_struct().columns());
+            decimals.iter().zip(doubles).for_each(|(decimals, doubles)| look(decimals, doubles, losses));
+        }
+        DataType::Map(..) => {
+            let (decimals, doubles) = (decimals.as_map().entries(), doubles.as_map().entries());
+            let columns = decimals.columns().iter().zip(doubles.columns());
+            columns.for_each(|(decimals, doubles)| look(decimals, doubles, losses));
+        }
+        _ => {}
+    }
+}
+
+/// Looks at the decimals that `long` gives the text of.
+fn look_at<T: DecimalType>(
+    decimals: &ArrayRef,
+    doubles: &ArrayRef,
+    losses: &mut Losses,
+    long: impl Fn(T::Native) -> Option<String>,
+) {
+    let (decimals, doubles) = (decimals.as_primitive::<T>(), doubles.as_primitive_opt::<Float64Type>());
+    // Integers wider than Arrow's stay integers.
+    let Some(doubles) = doubles else { return };
+    for (row, value) in decimals.values().iter().enumerate() {
+        if !losses.looks() {
+            return;
+        }
+        if decimals.is_valid(row)
+            && let Some(text) = long(*value)
+        {
+            losses.look(&text, doubles.value(row));
+        }
+    }
 }
 
 fn changed(schema: &Schema, change: impl Fn(&Field) -> Field) -> SchemaRef {
@@ -121,7 +196,6 @@ fn parsed(value: &impl std::fmt::Display, scale: i8) -> f64 {
 mod tests {
     use std::collections::HashMap;
 
-    use arrow_array::cast::AsArray;
     use arrow_array::{ArrayRef, Decimal128Array};
     use longshore_core::Kind;
 
@@ -157,7 +231,7 @@ mod tests {
         let schema = Arc::new(Schema::new(vec![field("a"), field("b")]));
         let columns = vec![decimals(vec![Some(15), None]), decimals(vec![Some(15), None])];
         let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
-        let batch = double_batch(&batch, &double_schema(&schema, &["b".into()]), 0).unwrap();
+        let batch = double_batch(&batch, &double_schema(&schema, &["b".into()]), 0, &Arc::default()).unwrap();
         assert_eq!(batch.column(0).as_primitive::<Float64Type>().value(0).to_bits(), 1.5_f64.to_bits());
         assert!(batch.column(0).is_null(1));
         assert_eq!(batch.column(1).data_type(), &DataType::Decimal128(38, 1));
@@ -172,12 +246,13 @@ mod tests {
             let column = Decimal128Array::from(values).with_precision_and_scale(38, 0).unwrap();
             RecordBatch::try_new(schema.clone(), vec![Arc::new(column)]).unwrap()
         };
-        let integers = double_batch(&batch(vec![Some(i128::from(i64::MIN)), None]), &wide, 0).unwrap();
+        let integers =
+            double_batch(&batch(vec![Some(i128::from(i64::MIN)), None]), &wide, 0, &Arc::default()).unwrap();
         assert_eq!(
             integers.column(0).as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
             [Some(i64::MIN), None]
         );
-        let error = double_batch(&batch(vec![None, Some(1 << 63)]), &wide, 10).unwrap_err();
+        let error = double_batch(&batch(vec![None, Some(1 << 63)]), &wide, 10, &Arc::default()).unwrap_err();
         assert_eq!((error.kind(), error.place().row), (Kind::Data, Some(11)));
     }
 }

@@ -1,7 +1,9 @@
 //! A failure at one row of one batch, before its column and its place in the whole result are known.
 
+use longshore_core::memory::NoRoom;
 use longshore_core::{Error, Kind, Place};
-use pyo3::PyErr;
+use pyo3::exceptions::{PyArithmeticError, PyMemoryError, PyRecursionError, PyValueError};
+use pyo3::prelude::*;
 
 #[derive(Debug)]
 struct Inner {
@@ -15,6 +17,13 @@ struct Inner {
 /// What went wrong at a row of the array at hand. Small: one pointer.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<Inner>);
+
+impl From<NoRoom> for Fault {
+    #[cold]
+    fn from(_: NoRoom) -> Self {
+        Self::new(0, Kind::Memory, NoRoom::MESSAGE.into(), None).with_hint(NoRoom::HINT)
+    }
+}
 
 impl Fault {
     fn new(row: usize, kind: Kind, message: String, source: Option<PyErr>) -> Self {
@@ -31,9 +40,19 @@ impl Fault {
         Self::new(0, Kind::Internal, message.into(), None)
     }
 
-    /// An exception of Python's while the object of `row` was made.
+    /// An exception of Python's while the object of `row` was made. One that is about the value becomes an error of ours,
+    /// with its place; any other stays what is raised.
     pub(crate) fn python(row: usize, what: &str, error: PyErr) -> Self {
-        Self::new(row, Kind::Data, format!("{what}: {error}"), Some(error))
+        if Python::attach(|py| error.is_instance_of::<PyMemoryError>(py)) {
+            return NoRoom.into();
+        }
+        let is_of_value = Python::attach(|py| {
+            error.is_instance_of::<PyValueError>(py)
+                || error.is_instance_of::<PyArithmeticError>(py)
+                || error.is_instance_of::<PyRecursionError>(py)
+        });
+        let message = format!("{what}: {error}");
+        Self::new(row, Kind::Data, message, (!is_of_value).then_some(error))
     }
 
     /// Adds what the reader can do about it.
@@ -54,8 +73,11 @@ impl Fault {
     }
 
     /// The error that the caller sees.
-    pub(crate) fn into_error(self, place: Place) -> Error {
+    pub(crate) fn into_error(self, mut place: Place) -> Error {
         let inner = *self.0;
+        if inner.kind == Kind::Memory {
+            place.row = None;
+        }
         let mut error = Error::new(inner.kind, inner.message).at(place);
         if let Some(hint) = inner.hint {
             error = error.with_hint(hint);

@@ -27,5 +27,5 @@ pub use columns::Columns;
 pub use doubles::{double_batch, double_schema, integer_schema};
 pub use memory::Memory;
 pub use names::distinct_names;
-pub use polars::{polars_batch, polars_refusal, polars_schema};
+pub use polars::{polars_batch, polars_copy, polars_refusal, polars_schema};
 pub use shape::{Backend, Choices, DateUnit, Nulls, Shape};

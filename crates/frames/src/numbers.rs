@@ -139,7 +139,7 @@ where
         let Some(array) = array.as_primitive_opt::<T>() else { return Err(no_array_of(type_name::<T>())) };
         self.check(array)?;
         let start = self.values.len();
-        make_room(&mut self.values, array.len());
+        make_room(&mut self.values, array.len())?;
         self.values.extend(array.values().iter().map(|value| (self.map)(*value)));
         note_nulls(array.nulls(), array.len(), self.nulls, &mut self.mask)?;
         fill_nulls(&mut self.values[start..], array.nulls(), self.filler);
@@ -172,7 +172,7 @@ impl Accumulator for Booleans {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         let Some(array) = array.as_boolean_opt() else { return Err(no_array_of("booleans")) };
         let start = self.values.len();
-        make_room(&mut self.values, array.len());
+        make_room(&mut self.values, array.len())?;
         self.values.extend(array.values().iter().map(u8::from));
         note_nulls(array.nulls(), array.len(), self.nulls, &mut self.mask)?;
         fill_nulls(&mut self.values[start..], array.nulls(), 0);
@@ -192,7 +192,7 @@ impl Accumulator for Booleans {
 fn note_nulls(nulls: Option<&NullBuffer>, rows: usize, rule: Nulls, mask: &mut Mask) -> Result<(), Fault> {
     match rule {
         Nulls::Marked => {}
-        Nulls::Masked => mask.extend(nulls, rows),
+        Nulls::Masked => mask.extend(nulls, rows)?,
         Nulls::Refused => {
             let first = nulls.and_then(|nulls| nulls.iter().position(|valid| !valid));
             if let Some(row) = first {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{EXTENSION, Error, Kind, Place, Result};
 
@@ -23,6 +23,19 @@ pub fn polars_schema(schema: &Schema) -> SchemaRef {
 /// `batch` under what [`polars_schema`] made of its schema. Copies no value but UUIDs.
 pub fn polars_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     retyped_batch(batch, schema, 0)
+}
+
+/// About what polars takes for `array` when it makes a column of it, above the array's own memory.
+#[must_use]
+pub fn polars_copy(array: &ArrayRef) -> usize {
+    match array.data_type() {
+        // It counts nanoseconds.
+        DataType::Time32(_) | DataType::Time64(_) => 8 * array.len(),
+        plain if plain.is_primitive() => 0,
+        // Offsets of 64 bits, and views of 16 bytes over the same text.
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => 24 * array.len(),
+        _ => 2 * array.get_array_memory_size(),
+    }
 }
 
 /// Why polars takes no column of one of these types; `None` where it takes all.
@@ -69,7 +82,7 @@ mod tests {
 
     use arrow_array::builder::{ListBuilder, StringBuilder};
     use arrow_array::cast::AsArray;
-    use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, StructArray};
+    use arrow_array::{FixedSizeBinaryArray, StructArray};
 
     use super::*;
 

@@ -188,13 +188,13 @@ fn unprotected(plugin: &str) -> Error {
     Error::operational(format!("{plugin} needs the password itself, and the connection is not encrypted"))
         .with_sqlstate("28000")
         .with_hint(
-            "encrypt it with ssl-mode=REQUIRED; or name the server's key with server-public-key-path; or, where nobody \
+            "encrypt it with ssl-mode=REQUIRED; or name the server's key with server-public-key-path; or, where no one \
              can pose as the server, have it sent: get-server-public-key=true",
         )
 }
 
 fn clear_refused(encrypted: bool) -> Error {
-    let why = if encrypted { "nobody has allowed that" } else { "the connection is not encrypted" };
+    let why = if encrypted { "that is not allowed" } else { "the connection is not encrypted" };
     Error::operational(format!("the server wants the password as it is (mysql_clear_password), and {why}"))
         .with_sqlstate("28000")
         .with_hint(

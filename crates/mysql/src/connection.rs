@@ -2,6 +2,7 @@
 
 mod file;
 pub(crate) mod own;
+mod script;
 mod stop;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ mod command {
     pub(super) const PREPARE: u8 = 0x16;
     pub(super) const EXECUTE: u8 = 0x17;
     pub(super) const CLOSE: u8 = 0x19;
+    pub(super) const SET_OPTION: u8 = 0x1b;
     pub(super) const RESET: u8 = 0x1f;
 }
 
@@ -67,6 +69,8 @@ pub(crate) struct Connection {
     cut: bool,
     /// The server's last word on where it stands.
     status: u16,
+    /// How many warnings the last statement has left behind.
+    warnings: u16,
     /// An error has no such word.
     uncertain: bool,
     /// An error has ended the transaction, and nobody knows yet.
@@ -102,6 +106,7 @@ impl Connection {
         let link = startup::open(settings, watch)?;
         let mut connection = Self {
             status: link.done.status,
+            warnings: 0,
             link,
             settings: settings.clone(),
             watch: watch.clone(),
@@ -168,6 +173,11 @@ impl Connection {
         self.link.inbox.has_room()
     }
 
+    /// The memory that the next [`Connection::fill`] asks for.
+    pub(crate) fn growth(&self) -> usize {
+        self.link.inbox.growth()
+    }
+
     pub(crate) fn consume(&mut self, count: usize) {
         self.link.inbox.consume(count);
     }
@@ -215,6 +225,11 @@ impl Connection {
 
     fn is_in_transaction(&self) -> bool {
         self.status & (status::IN_TRANSACTION | status::IN_READ_ONLY_TRANSACTION) != 0
+    }
+
+    /// Whether each statement is a transaction of its own, unless one is begun.
+    pub(crate) fn commits_each(&self) -> bool {
+        self.status & status::COMMITS_EACH != 0
     }
 
     /// The loss of a transaction has been heard.
@@ -286,6 +301,7 @@ impl Connection {
     /// Takes note of what a statement has changed.
     fn note(&mut self, done: &Done) -> Result<()> {
         self.status = done.status;
+        self.warnings = done.warnings;
         self.uncertain = false;
         if let Some(database) = &done.database {
             self.database = Some(database.clone()).filter(|name| !name.is_empty());
@@ -428,6 +444,11 @@ impl Connection {
             }
             _ => Err(broken("an unknown message between rows")),
         }
+    }
+
+    /// How many warnings the last statement has left behind.
+    pub(crate) fn warnings(&self) -> u16 {
+        self.warnings
     }
 
     /// Whether another result follows.

@@ -5,11 +5,9 @@ mod moment;
 mod render;
 mod text;
 
-use std::sync::Arc;
-
 use arrow_schema::DataType;
 use longshore_cells::Decoder;
-use longshore_core::{OnOdd, ReadOptions, Result, Warnings};
+use longshore_core::{ReadOptions, Result};
 
 use crate::types::Type;
 use crate::wanted::unreadable;
@@ -25,19 +23,14 @@ pub(crate) enum Format {
 /// What decoders need to know beside the types.
 #[derive(Clone)]
 pub(crate) struct Context {
-    pub(crate) zero_date: OnOdd,
+    pub(crate) options: ReadOptions,
     /// Microseconds that the session's clock is before UTC's.
     pub(crate) offset: i64,
-    pub(crate) warnings: Arc<Warnings>,
 }
 
 impl Context {
     pub(crate) fn new(options: &ReadOptions, zone: Zone) -> Self {
-        Self {
-            zero_date: options.zero_date,
-            offset: zone.offset().unwrap_or_default(),
-            warnings: options.warnings.clone(),
-        }
+        Self { options: options.clone(), offset: zone.offset().unwrap_or_default() }
     }
 }
 

@@ -130,7 +130,7 @@ fn integer(value: i128, into: &mut Vec<u8>) -> [u8; 2] {
 }
 
 fn no_number(shown: &str) -> Error {
-    Error::data(format!("{shown} is no number that MySQL has")).with_hint("pass None for NULL instead")
+    Error::data(format!("{shown} is not a number that MySQL has")).with_hint("pass None for NULL instead")
 }
 
 #[cold]
@@ -139,10 +139,12 @@ fn out_of_range() -> Error {
 }
 
 pub(crate) fn unknown_zone() -> Error {
-    Error::interface("the session's time_zone is no fixed offset from UTC, so that moments cannot be told")
-        .with_hint(
-            "set one: SET time_zone = '+00:00', or time-zone in the URL; or use values without a time zone",
-        )
+    Error::interface(
+        "the session's time_zone is not a fixed offset from UTC, so timestamps cannot be converted",
+    )
+    .with_hint(
+        "set one: SET time_zone = '+00:00', or time-zone in the URL; or use values without a time zone",
+    )
 }
 
 /// Year, month and day of a day.

@@ -27,6 +27,7 @@ mod startup;
 mod tokens;
 mod types;
 mod wanted;
+mod warnings;
 mod write;
 mod zone;
 

@@ -33,6 +33,7 @@ pub(crate) mod capability {
 /// Bits of the server's status.
 pub(crate) mod status {
     pub(crate) const IN_TRANSACTION: u16 = 1;
+    pub(crate) const COMMITS_EACH: u16 = 2;
     pub(crate) const MORE_RESULTS: u16 = 8;
     pub(crate) const NO_BACKSLASH_ESCAPES: u16 = 512;
     pub(crate) const IN_READ_ONLY_TRANSACTION: u16 = 0x2000;
@@ -96,7 +97,7 @@ pub(crate) fn end_of_rows(payload: &[u8], capabilities: u64) -> Result<Done> {
     } else {
         payload.len() == 5
     };
-    if is_one { Ok(ended) } else { Err(broken("an end of rows that is none")) }
+    if is_one { Ok(ended) } else { Err(broken("an end of rows that is not one")) }
 }
 
 /// What the tracked changes of a session's state tell.
@@ -255,7 +256,7 @@ fn kind(code: u16, sqlstate: &str) -> Kind {
 
 fn hint(code: u16) -> Option<&'static str> {
     Some(match code {
-        1040 | 1203 | 1226 => "close connections that nobody needs, or raise the server's max_connections",
+        1040 | 1203 | 1226 => "close connections that are not needed, or raise the server's max_connections",
         1044 | 1142 | 1143 | 1227 | 1370 => {
             "have the privilege granted to this user (SHOW GRANTS tells what it has)"
         }
@@ -270,7 +271,7 @@ fn hint(code: u16) -> Option<&'static str> {
         1205 => "another transaction holds a lock: run the statement again",
         1213 => "the transaction was rolled back to end a deadlock: repeat it from its start",
         1290 => "an option of the server forbids it, such as --read-only or --secure-file-priv",
-        1317 => "somebody has stopped the statement (KILL QUERY)",
+        1317 => "another session has stopped the statement (KILL QUERY)",
         1969 | 3024 => {
             "the server's own limit for statements is over: max_statement_time or max_execution_time"
         }

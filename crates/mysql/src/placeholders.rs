@@ -65,7 +65,7 @@ fn named<'a>(text: &str, params: &'a [Param], escapes: bool) -> Result<Statement
 #[cold]
 fn missing(name: &str) -> Error {
     Error::programming(format!("params has no value for :{name}"))
-        .with_hint("add it to the dict; a colon that is no parameter stands in quotes or before a blank")
+        .with_hint("add it to the dict; a colon that is not a parameter stands in quotes or before a blank")
 }
 
 #[cfg(test)]

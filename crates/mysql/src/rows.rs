@@ -9,6 +9,7 @@ use crate::connection::is_row;
 use crate::layout::{Layout, Stop};
 use crate::packet::{HEADER, VIOLATION};
 use crate::session::MySqlSession;
+use crate::warnings;
 
 /// A result on its way.
 pub(crate) struct Rows {
@@ -72,6 +73,7 @@ impl Rows {
         if !self.session.connection.has_room() {
             self.decode()?;
         }
+        self.options.budget.ask(self.session.connection.growth())?;
         self.session.connection.fill().map(drop)
     }
 
@@ -99,6 +101,9 @@ impl Rows {
             self.check_rest()?;
         }
         self.state = State::Complete;
+        if self.session.connection.warnings() > 0 {
+            warnings::tell(&mut self.session.connection, &self.options.warnings)?;
+        }
         Ok(())
     }
 

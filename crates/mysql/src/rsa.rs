@@ -23,7 +23,7 @@ impl PublicKey {
     pub(crate) fn from_pem(text: &[u8]) -> Result<Self> {
         let der = std::str::from_utf8(text).ok().and_then(pem);
         der.as_deref().and_then(Self::from_der).ok_or_else(|| {
-            Error::operational("the server's public key is no RSA key in PEM form")
+            Error::operational("the server's public key is not an RSA key in PEM form")
                 .with_hint("encrypt the connection instead: ssl-mode=REQUIRED")
         })
     }

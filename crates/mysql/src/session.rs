@@ -7,7 +7,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
-    Session, Sink, Split, Stage, Target, Transaction, Watch,
+    SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Watch,
 };
 
 use crate::connection::{Connection, Prepared};
@@ -20,13 +20,16 @@ use crate::plain::{is_plain, is_setting};
 use crate::rows::Rows;
 use crate::settings::Settings;
 use crate::split;
-use crate::tokens::tokens;
+use crate::tokens::{Token, tokens};
 use crate::types::{Class, Type};
 use crate::wanted;
 use crate::write;
 
 /// The error of a statement that cannot be prepared.
 const NOT_PREPARABLE: u16 = 1295;
+
+/// The error of a text that is not a statement.
+const NOT_PARSED: u16 = 1064;
 
 /// What statements start with that tell of the server or of its tables.
 const TELLING: &[&str] = &[
@@ -39,12 +42,14 @@ pub(crate) struct MySqlSession {
     pub(crate) connection: Connection,
     /// Where the parts meet whose read this session has divided.
     pub(crate) keeping: Option<split::Keeping>,
+    /// Whether a script has its statements in one transaction after another: its end sets that back.
+    is_scripted: bool,
 }
 
 impl MySqlSession {
     pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
         let settings = Arc::new(Settings::resolve(target)?);
-        Ok(Self { connection: Connection::open(&settings, watch)?, keeping: None })
+        Ok(Self { connection: Connection::open(&settings, watch)?, keeping: None, is_scripted: false })
     }
 
     pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Statement<'a>> {
@@ -78,7 +83,7 @@ impl MySqlSession {
                 self.connection.query(&statement.text)?;
                 self.started(&statement.text, Format::Text, options)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(self.several(error, &query.text)),
         }
     }
 
@@ -89,8 +94,7 @@ impl MySqlSession {
         options: &ReadOptions,
     ) -> Result<Started> {
         let bound = self.bound(prepared, statement)?;
-        let escapes = self.connection.escapes();
-        if prepared.columns.is_empty() && !starts_with(&statement.text, escapes, &["call", "execute"]) {
+        if prepared.columns.is_empty() && !self.tells_columns_late(&statement.text) {
             return Err(no_result("was not run"));
         }
         // What cannot be read is found before it is run.
@@ -99,13 +103,30 @@ impl MySqlSession {
         self.started(&statement.text, Format::Binary, options)
     }
 
+    /// Whether a statement that was prepared without columns may have some when it runs: a procedure's, or those of
+    /// MariaDB's RETURNING.
+    fn tells_columns_late(&self, text: &str) -> bool {
+        let escapes = self.connection.escapes();
+        starts_with(text, escapes, &["call", "execute"]) || self.is_returning(text)
+    }
+
+    /// Whether `text` writes rows of MariaDB and returns some, of which preparing it tells nothing.
+    fn is_returning(&self, text: &str) -> bool {
+        let escapes = self.connection.escapes();
+        let is_mariadb = self.connection.capabilities() & capability::MYSQL == 0;
+        // The word is reserved there: without quotes it names nothing else.
+        is_mariadb
+            && starts_with(text, escapes, &["insert", "replace", "delete", "update", "with"])
+            && tokens(text, escapes).iter().any(|token| token.is_word("returning"))
+    }
+
     fn bound(&self, prepared: &Prepared, statement: &Statement<'_>) -> Result<Vec<u8>> {
         let (wanted, given) = (prepared.parameters, statement.values.len());
         if wanted != given {
             return Err(Error::programming(format!(
                 "the statement has {wanted} parameters, and params {given}"
             ))
-            .with_hint("write one ? for each value; a ? in a text or a comment is none"));
+            .with_hint("write one ? for each value; a ? in a text or a comment is not one"));
         }
         encode::parameters(&statement.values, self.connection.zone())
     }
@@ -195,6 +216,14 @@ impl MySqlSession {
         self.or_stop(told)
     }
 
+    /// Has each statement be a transaction of its own again, where a script has ended that. Nothing is open.
+    fn end_script(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.is_scripted) {
+            return Ok(());
+        }
+        self.tell("SET autocommit = 1")
+    }
+
     /// What the caller's own statement may change without a word.
     fn check_statement(&self, text: &str) -> Result<()> {
         let tracks = self.connection.capabilities() & capability::SESSION_TRACK != 0;
@@ -213,9 +242,10 @@ impl MySqlSession {
         let statement = self.statement(query)?;
         if statement.values.is_empty() {
             self.connection.query(&statement.text)?;
-            return self.connection.finish().map(Some);
+            return self.connection.finish().map(Some).map_err(|error| self.several(error, &query.text));
         }
-        let prepared = self.connection.prepare(&statement.text)?;
+        let prepared =
+            self.connection.prepare(&statement.text).map_err(|error| self.several(error, &query.text))?;
         let sent =
             self.bound(&prepared, &statement).and_then(|bound| self.connection.execute(prepared.id, &bound));
         self.connection.close(prepared.id);
@@ -223,15 +253,30 @@ impl MySqlSession {
         self.connection.finish().map(Some)
     }
 
+    /// The server's syntax error with what to do, where it may be that of a text of several statements.
+    fn several(&self, error: Error, text: &str) -> Error {
+        let tokens = tokens(text, self.connection.escapes());
+        let ends = tokens.iter().position(|token| token.is_mark(";"));
+        let goes_on = ends.is_some_and(|end| end + 1 < tokens.len());
+        if goes_on && message::code(&error) == Some(NOT_PARSED) { error.with_hint(SEVERAL) } else { error }
+    }
+
     /// The columns of `query`, which is not run.
     pub(crate) fn definitions(&mut self, query: &Query) -> Result<Vec<Definition>> {
         let statement = self.statement(query)?;
         let prepared = self.connection.prepare(&statement.text)?;
         self.connection.close(prepared.id);
-        if prepared.columns.is_empty() {
-            return Err(no_result("was not run"));
+        if !prepared.columns.is_empty() {
+            return Ok(prepared.columns);
         }
-        Ok(prepared.columns)
+        if self.is_returning(&statement.text) {
+            return Err(Error::new(
+                Kind::NotSupported,
+                "MariaDB tells what RETURNING returns only when the statement runs, and it was not run",
+            )
+            .with_hint("read_sql without parts runs it"));
+        }
+        Err(no_result("was not run"))
     }
 }
 
@@ -290,6 +335,24 @@ impl Session for MySqlSession {
         self.or_stop(affected)
     }
 
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        self.check_statement(script)?;
+        // A statement that commits, such as CREATE TABLE, is followed by a transaction again.
+        if begins && self.connection.commits_each() {
+            self.tell("SET autocommit = 0")?;
+            self.is_scripted = true;
+        }
+        // The server refuses an empty statement, such as what follows the last semicolon.
+        let tokens = tokens(script, self.connection.escapes());
+        let end = tokens.iter().rev().find(|token| !token.is_mark(";")).map(Token::end);
+        let ran = end.map_or(Ok(()), |end| self.connection.script(&script[..end]));
+        let ran = self.or_stop(ran);
+        if self.is_usable() && self.transaction() == Transaction::None {
+            self.end_script()?;
+        }
+        ran
+    }
+
     fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
         let estimate = split::estimate(self, query);
         self.or_stop(estimate)
@@ -342,8 +405,8 @@ impl Session for MySqlSession {
     fn commit(&mut self) -> Result<()> {
         self.keeping = None;
         match self.transaction() {
-            Transaction::None => Ok(()),
-            Transaction::Open => self.tell("COMMIT"),
+            Transaction::None => self.end_script(),
+            Transaction::Open => self.tell("COMMIT").and_then(|()| self.end_script()),
             // The server would commit nothing without a word.
             Transaction::Failed => {
                 self.rollback()?;
@@ -356,11 +419,11 @@ impl Session for MySqlSession {
 
     fn rollback(&mut self) -> Result<()> {
         self.keeping = None;
-        if self.transaction() == Transaction::None {
-            return Ok(());
+        if self.transaction() != Transaction::None {
+            self.connection.forget_loss();
+            self.tell("ROLLBACK")?;
         }
-        self.connection.forget_loss();
-        self.tell("ROLLBACK")
+        self.end_script()
     }
 
     fn is_setting(&self, statement: &str) -> bool {
@@ -377,6 +440,7 @@ impl Session for MySqlSession {
 
     fn reset(&mut self) -> Result<()> {
         self.keeping = None;
+        self.is_scripted = false;
         let reset = self.connection.reset();
         self.or_stop(reset)
     }

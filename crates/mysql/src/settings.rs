@@ -195,7 +195,7 @@ impl Values {
     fn number(&self, name: &str) -> Result<Option<u64>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         text.trim().parse().map(Some).map_err(|_| {
-            Error::interface(format!("the connection setting {name} is no whole number"))
+            Error::interface(format!("the connection setting {name} is not a whole number"))
                 .with_hint(format!("write {name}=10, for example"))
         })
     }
@@ -211,7 +211,8 @@ impl Values {
         }
         let port = self.text("port").map(|port| {
             port.trim().parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(|| {
-                Error::interface("the connection's port is none").with_hint("give a number from 1 to 65535")
+                Error::interface("the connection's port is not a number from 1 to 65535")
+                    .with_hint("write it as 3306")
             })
         });
         let port = port.transpose()?;
@@ -294,7 +295,7 @@ impl Values {
     fn zone(&self) -> Result<Zone> {
         let Some(text) = self.text("time-zone") else { return Ok(Zone::UTC) };
         Zone::fixed(text).ok_or_else(|| {
-            Error::interface("the connection setting time-zone is no fixed offset from UTC").with_hint(
+            Error::interface("the connection setting time-zone is not a fixed offset from UTC").with_hint(
                 "write it as +02:00; a zone with summer time has hours that come twice, whose TIMESTAMPs could not be \
                  told apart",
             )

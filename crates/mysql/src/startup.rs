@@ -104,7 +104,7 @@ fn connect(settings: &Settings, watch: &Watch) -> Result<Socket> {
 
 fn no_tls(peer: &str) -> Error {
     Error::operational(format!("{peer} does not speak TLS, which the connection's ssl-mode demands")).with_hint(
-        "give the server a certificate (ssl-cert and ssl-key in its configuration), or use ssl-mode=PREFERRED if nobody \
+        "give the server a certificate (ssl-cert and ssl-key in its configuration), or use ssl-mode=PREFERRED if no one \
          listens in between",
     )
 }
@@ -125,7 +125,7 @@ impl Opening<'_> {
             if let Some((length, number)) = header(self.inbox.bytes()) {
                 // What else answers need not be a MySQL server at all.
                 if length > LONGEST || self.sequence != Sequence::Next(number) {
-                    return Err(broken("a first message that is no packet of MySQL's"));
+                    return Err(broken("a first message that is not a MySQL packet"));
                 }
             }
             if let Some(length) = packet::receive(&mut self.inbox, 0, &mut self.sequence)? {

@@ -25,7 +25,7 @@ pub(crate) fn unreadable(native: &Type, wanted: &DataType) -> Error {
     let error = Error::new(Kind::NotSupported, format!("cannot be read as {wanted}"));
     error.with_hint(match (native.class, wanted) {
         (Class::Instant, DataType::Timestamp(_, None)) => {
-            "it is a moment: ask for \"timestamp[us, tz=UTC]\", or convert it in the query"
+            "it has a time zone: ask for \"timestamp[us, tz=UTC]\", or convert it in the query"
         }
         (Class::DateTime, DataType::Timestamp(..)) => {
             "it has no time zone: ask for \"timestamp[us]\", or convert it in the query"

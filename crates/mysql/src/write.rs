@@ -127,13 +127,27 @@ fn newcomer(
     server: &Server,
     undo: &mut Undo,
 ) -> Result<Name> {
+    // What is there is looked at once no other session can change it.
+    let lock = replace::lock(connection, name)?;
+    let made = takes_place(connection, load, name).and_then(|replaces| {
+        Newcomer::make(connection, load, name, replaces, server, undo.beside.as_ref(), lock.clone())
+    });
+    match made {
+        Ok(newcomer) => Ok(undo.newcomer.insert(newcomer).new.clone()),
+        Err(error) => {
+            replace::unlock(connection, &lock);
+            Err(error)
+        }
+    }
+}
+
+/// Whether the new table takes the place of another; an error where it may not.
+fn takes_place(connection: &mut Connection, load: &Load, name: &Name) -> Result<bool> {
     let existing = target::existing(connection, name)?;
-    let takes_place = match load.if_exists {
-        IfExists::Replace => replace::check_replaceable(name, existing.as_ref())?,
-        _ => replace::check_absent(name, existing.as_ref()).map(|()| false)?,
-    };
-    let newcomer = Newcomer::make(connection, load, name, takes_place, server, undo.beside.as_ref())?;
-    Ok(undo.newcomer.insert(newcomer).new.clone())
+    match load.if_exists {
+        IfExists::Replace => replace::check_replaceable(name, existing.as_ref()),
+        _ => replace::check_absent(name, existing.as_ref()).map(|()| false),
+    }
 }
 
 fn check_transaction(before: Transaction, if_exists: IfExists) -> Result<()> {

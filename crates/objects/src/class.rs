@@ -39,6 +39,8 @@ pub(crate) enum Class {
     Tuple,
     Array,
     Dict,
+    /// A member of an `enum.Enum`, which stands for its value.
+    Enum,
     Other,
 }
 
@@ -118,6 +120,7 @@ fn named(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
         ("numpy", "float16" | "float32") => Class::NumpyFloat,
         ("numpy", "bool" | "bool_") => Class::NumpyBool,
         ("numpy", "ndarray") => Class::Array,
+        ("enum", "Enum") => Class::Enum,
         _ => return Ok(None),
     }))
 }

@@ -123,8 +123,13 @@ fn item<'py>(
     choices: Choices,
 ) -> Result<Option<(Bound<'py, PyAny>, Class)>, Fault> {
     reader.row = row;
-    let Some(item) = slots.get(row) else { return Ok(None) };
-    Ok(class(reader, &item, choices)?.map(|class| (item, class)))
+    let Some(mut item) = slots.get(row) else { return Ok(None) };
+    let mut found = class(reader, &item, choices)?;
+    if found == Some(Class::Enum) {
+        item = reader.value(&item)?;
+        found = class(reader, &item, choices)?;
+    }
+    Ok(found.map(|class| (item, class)))
 }
 
 /// The class of an object among the rows; `None` if it says that there is nothing.

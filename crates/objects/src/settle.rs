@@ -98,7 +98,7 @@ fn too_long(row: usize) -> Fault {
 
 fn floats(seen: &Seen) -> Result<Kind, Fault> {
     let Some(row) = seen.integers.inexact else { return Ok(Kind::Float64) };
-    Err(Fault::new(row, "the integer is beside floats, and no float of 64 bits is just as large")
+    Err(Fault::new(row, "the column also holds floats, and no float of 64 bits equals this integer")
         .with_hint("make Decimals of the column, or convert it to float where that is near enough"))
 }
 
@@ -164,13 +164,16 @@ fn json(seen: &Seen) -> Result<Kind, Fault> {
     if let Some((what, row)) = seen.kinds().into_iter().find(|(what, _)| !what.is_json()) {
         return Err(Fault::new(
             row,
-            format!("{} has no form in JSON, which the values beside it need", what.name()),
+            format!("{} has no form in JSON, which the column's other values need", what.name()),
         )
         .with_hint("convert these values to one type, or to text"));
     }
     if let Some(row) = seen.infinite {
-        return Err(Fault::new(row, "JSON has no NaN and no infinity, and the values beside it need JSON")
-            .with_hint("replace them by None, or convert these values to one type"));
+        return Err(Fault::new(
+            row,
+            "JSON has no NaN and no infinity, and the column's other values need JSON",
+        )
+        .with_hint("replace them by None, or convert these values to one type"));
     }
     if let Some(items) = &seen.items {
         json(items).map_err(Fault::in_list)?;

@@ -44,7 +44,7 @@ impl<'py> Slots<'py> {
                 _buffer: buffer,
                 text,
             }),
-            _ => Err(Error::interface("the values are no NumPy array of objects with one dimension")),
+            _ => Err(Error::interface("the values are not a one-dimensional NumPy array of objects")),
         }
     }
 

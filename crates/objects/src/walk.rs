@@ -23,6 +23,10 @@ pub(crate) fn see<'py>(
         Class::Null => Ok(()),
         Class::List | Class::Tuple | Class::Array => see_list(reader, item, class, seen),
         Class::Dict => see_dict(reader, item, seen),
+        Class::Enum => {
+            let value = reader.value(item)?;
+            see(reader, &value, seen)
+        }
         _ => see_scalar(reader.row, item, class, seen).map_err(|misread| reader.fault(misread)),
     }
 }
@@ -172,6 +176,6 @@ fn member(
 #[cold]
 fn odd_key(row: usize, key: &Bound<'_, PyAny>) -> Fault {
     let class = key.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    Fault::new(row, format!("a key of the dict is no str, but of type {class}"))
+    Fault::new(row, format!("a key of the dict is not a str, but of type {class}"))
         .with_hint("make texts of the keys, or a list of pairs of the dict")
 }

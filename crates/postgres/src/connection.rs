@@ -16,6 +16,9 @@ use crate::message::{self, Frame, HEADER, Reader, broken, frame, server_error, u
 use crate::startup::{self, Link};
 use longshore_core::Target;
 
+/// The state of a syntax error.
+const SYNTAX: &str = "42601";
+
 /// How long a dropped connection may take to tell the server.
 const STOPPING: Duration = Duration::from_secs(2);
 
@@ -88,6 +91,11 @@ impl Connection {
         })
     }
 
+    /// Whether the database keeps texts as bytes of no known encoding.
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.link.parameters.get("server_encoding").is_some_and(|value| value == "SQL_ASCII")
+    }
+
     /// Whether the server's binary forms are PostgreSQL's. H2's temporal ones are not, and it says so.
     pub(crate) fn has_binary_forms(&self) -> bool {
         self.link.parameters.get("integer_datetimes").is_some_and(|value| value == "on")
@@ -100,6 +108,11 @@ impl Connection {
 
     pub(crate) fn has_room(&self) -> bool {
         self.link.inbox.has_room()
+    }
+
+    /// The memory that the next [`Connection::fill`] asks for.
+    pub(crate) fn growth(&self) -> usize {
+        self.link.inbox.growth()
     }
 
     pub(crate) fn consume(&mut self, count: usize) {
@@ -209,7 +222,14 @@ impl Connection {
 
     /// The same; returns the last command's tag.
     fn finish_with_tag(&mut self) -> Result<Option<String>> {
-        let (mut first_error, mut tag) = (None, None);
+        let mut last = None;
+        self.finish_with_tags(|tag| last = Some(tag))?;
+        Ok(last)
+    }
+
+    /// The same; does `each` with the tag of every command that has ended well.
+    fn finish_with_tags(&mut self, mut each: impl FnMut(String)) -> Result<()> {
+        let mut first_error = None;
         loop {
             let got = match self.next() {
                 Ok(got) => got,
@@ -223,14 +243,14 @@ impl Connection {
                 }
                 b'Z' => {
                     self.ready(got);
-                    return first_error.map_or(Ok(tag), Err);
+                    return first_error.map_or(Ok(()), Err);
                 }
                 b'G' => {
                     self.consume(got.length);
                     self.refuse_copy()?;
                 }
                 b'C' => {
-                    tag = Some(self.body(got).text()?);
+                    each(self.body(got).text()?);
                     self.consume(got.length);
                 }
                 _ => self.consume(got.length),
@@ -277,6 +297,26 @@ impl Connection {
         frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         self.flush(Exchange::Simple)?;
         self.finish()
+    }
+
+    /// Runs the statements of a script, which the server tells apart. An error says which one has failed.
+    pub(crate) fn script(&mut self, text: &str) -> Result<()> {
+        frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the script"))?;
+        self.flush(Exchange::Simple)?;
+        let mut done = 0;
+        self.finish_with_tags(|_| done += 1).map_err(|error| {
+            let line = error.position().map(|position| {
+                let before = text.chars().take(usize::try_from(position).unwrap_or_default());
+                format!("line {}", 1 + before.filter(|letter| *letter == '\n').count())
+            });
+            // The server reads all of the script before it runs the first statement.
+            let is_unread = done == 0 && error.sqlstate() == Some(SYNTAX);
+            match line {
+                Some(line) if is_unread => error.within(line),
+                Some(line) => error.within(format!("statement {}, {line}", done + 1)),
+                None => error.within(format!("statement {}", done + 1)),
+            }
+        })
     }
 
     /// Has the server parse and describe `text` as the unnamed statement; nothing runs yet.

@@ -26,10 +26,19 @@ pub(crate) fn parameters(values: &[&Value], types: &[Type]) -> Result<Vec<Option
     let numbered = values.iter().zip(types).enumerate();
     let encoded = numbered.map(|(index, (value, native))| {
         text(value, native)
-            .map(|text| text.map(String::into_bytes))
+            .and_then(|text| text.map(sendable).transpose())
             .map_err(|error| error.within(format!("parameter ${}", index + 1)))
     });
     encoded.collect()
+}
+
+fn sendable(text: String) -> Result<Vec<u8>> {
+    if text.contains('\0') {
+        return Err(Error::data("the text holds a zero byte, which PostgreSQL's text cannot")
+            .with_sqlstate("22021")
+            .with_hint("give it as bytes, for a bytea parameter, or without the zero byte"));
+    }
+    Ok(text.into_bytes())
 }
 
 /// The text of `value` for a parameter of type `native`; `None` is NULL.
@@ -82,7 +91,7 @@ fn refuse_loss(value: &Value, native: &Type) -> Result<()> {
         }
         (Value::Timestamp(_), Class::Instant) => Err(lossy(
             "timestamptz",
-            "a timestamp without a time zone is no moment; give it one: value.replace(tzinfo=timezone.utc)",
+            "a timestamp without a time zone is not a point in time; give it one: value.replace(tzinfo=timezone.utc)",
         )),
         (Value::Instant(_), Class::Timestamp) => Err(lossy(
             "timestamp",
@@ -103,6 +112,13 @@ fn refuse_loss(value: &Value, native: &Type) -> Result<()> {
         }
         (Value::Time(_, None), _) if native.name == "timetz" => {
             Err(lossy("timetz", "its offset would depend on the session; give the time a tzinfo"))
+        }
+        // The server would compare its text, and find nothing.
+        (Value::List(_) | Value::Row(_), _)
+            if !matches!(class, Class::TextOnly | Class::Json | Class::Jsonb) =>
+        {
+            Err(Error::data(format!("a list or a tuple is not a value of {}", native.name))
+                .with_hint("write = ANY($1) instead of IN ($1), or cast the parameter: $1::text[]"))
         }
         (Value::Bytes(_), _) if class != Class::Bytes => Err(lossy(
             "a type that is not bytea",
@@ -337,5 +353,9 @@ mod tests {
         assert!(super::text(&Value::Int(1 << 53), &builtin(701)).is_ok());
         assert!(super::text(&Value::Timestamp(1), &builtin(1082)).is_err());
         assert!(super::text(&Value::Bytes(vec![]), &builtin(25)).is_err());
+        for value in [Value::List(vec![]), Value::Row(vec![])] {
+            assert!(super::text(&value, &builtin(25)).is_err());
+            assert!(super::text(&value, &builtin(1009)).is_ok());
+        }
     }
 }

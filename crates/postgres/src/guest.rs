@@ -123,7 +123,7 @@ impl Inquiry {
                 let is_exact = rows.first().and_then(|row| row.first()?.as_deref()) == Some("t");
                 self.floats = if is_exact { Floats::Exact } else { Floats::Rounded };
             }
-            None => return Err(Error::internal("an answer that nobody has asked for")),
+            None => return Err(Error::internal("an answer to nothing that was asked")),
         }
         Ok(())
     }

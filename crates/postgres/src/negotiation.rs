@@ -42,7 +42,7 @@ pub(crate) fn upgrade(mut socket: Socket, upgrade: &Upgrade, watch: &Watch) -> R
 pub(crate) fn refused(peer: &str) -> Error {
     Error::operational(format!("{peer} does not speak TLS, which the connection's sslmode demands"))
         .with_hint(
-            "turn ssl on in the server's postgresql.conf, or use sslmode=prefer if nobody listens in between",
+            "turn ssl on in the server's postgresql.conf, or use sslmode=prefer if no one can listen in between",
         )
 }
 

@@ -81,14 +81,14 @@ fn is_number(text: &str) -> bool {
 
 #[cold]
 fn mixed() -> Error {
-    Error::programming("the statement has $1 beside named parameters")
+    Error::programming("the statement has both $1 and named parameters")
         .with_hint("give every parameter a name, or give params as a list")
 }
 
 #[cold]
 fn missing(name: &str) -> Error {
     Error::programming(format!("params has no value for :{name}"))
-        .with_hint("add it to the dict; a colon that is no parameter stands in quotes or before a blank")
+        .with_hint("add it to the dict; a colon that is not a parameter stands in quotes or before a blank")
 }
 
 /// The bytes at the start of `text` that hold no parameter; 0 where a parameter starts.

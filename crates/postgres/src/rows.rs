@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use longshore_cells::{Assembly, ReadColumn, Span, Spans};
-use longshore_core::{Batches, Error, ReadOptions, Result, Session, Settled, Settler, has_deferred};
+use longshore_core::{
+    Batches, Error, NATIVE_TYPE, Place, ReadOptions, Result, Session, Settled, Settler, has_deferred,
+};
 
 use crate::decode::settle;
 use crate::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
 use crate::session::PostgresSession;
 use crate::types::Format;
+
+/// The SQLSTATE of bytes that are not in the encoding that they should have.
+const UNREADABLE: &str = "22021";
 
 /// Rows of a batch whose decimals are settled later: its cells and its decimals are there at once.
 const DEFERRED_ROWS: usize = 1 << 16;
@@ -70,6 +75,7 @@ impl Rows {
                     if !self.session.connection.has_room() {
                         self.decode()?;
                     }
+                    self.options.budget.ask(self.session.connection.growth())?;
                     self.session.connection.fill()?;
                 }
                 Stop::Message(got) => {
@@ -114,6 +120,27 @@ impl Rows {
         Ok(())
     }
 
+    /// `error`, of a text that the server cannot send as UTF-8, with the place where that is: a row is sent when it is
+    /// computed, so that it is the next one.
+    fn unreadable(&self, error: Error) -> Error {
+        let schema = self.assembly.schema();
+        let texts: Vec<&FieldRef> =
+            schema.fields().iter().filter(|field| has_text(field.data_type())).collect();
+        let column = if let [only] = texts.as_slice() { Some(*only) } else { None };
+        let place = Place {
+            column: column.map(|field| field.name().clone()),
+            row: Some(self.assembly.decoded()),
+            native_type: column.and_then(|field| field.metadata().get(NATIVE_TYPE).cloned()),
+        };
+        let names: Vec<&str> = texts.iter().map(|field| field.name().as_str()).collect();
+        error.at(place).with_hint(format!(
+            "the database's encoding is SQL_ASCII, which has no letters beyond ASCII: convert_to(<column>, 'SQL_ASCII') in the \
+             query gives bytes, and convert_from(convert(convert_to(<column>, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII') \
+             text; the columns of texts are {}",
+            names.join(", ")
+        ))
+    }
+
     /// A message other than a row, at the start of the inbox.
     fn message(&mut self, got: Frame) -> Result<()> {
         let connection = &mut self.session.connection;
@@ -122,7 +149,8 @@ impl Rows {
                 let error = connection.take_error(got);
                 // A fatal error ends the connection instead of the exchange; the first error tells more.
                 let _ = connection.finish();
-                Err(error)
+                let is_text = connection.is_ascii() && error.sqlstate() == Some(UNREADABLE);
+                Err(if is_text { self.unreadable(error) } else { error })
             }
             b'Z' if self.told => {
                 connection.ready(got);
@@ -149,6 +177,16 @@ impl Rows {
             }
             other => Err(unexpected(other, "a result")),
         }
+    }
+}
+
+/// Whether some value of the type is a text.
+fn has_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Dictionary(..) => true,
+        DataType::List(item) => has_text(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_text(field.data_type())),
+        _ => false,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, Protocol, Query, ReadOptions, Result, Session, Sink,
-    Split, Stage, Target, Transaction, Value, Watch,
+    Batches, Column, Division, Error, Failed, Load, Placeholders, Protocol, Query, ReadOptions, Result,
+    SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Value, Watch,
 };
 
 use crate::catalogue::Catalogue;
@@ -64,7 +64,7 @@ impl PostgresSession {
         if !self.connection.has_binary_forms() {
             options.protocol = Protocol::Text;
         }
-        let prepared = self.prepare(statement)?;
+        let prepared = self.prepare(statement).map_err(several)?;
         let planned = match &prepared.columns {
             Some(columns) => plan(&self.catalogue, columns, statement, &options),
             None => Err(no_result()),
@@ -128,7 +128,7 @@ impl PostgresSession {
 
     /// Runs one statement, and throws its rows away.
     fn run_bound(&mut self, statement: &str, values: &[&Value]) -> Result<Option<u64>> {
-        let prepared = self.prepare(statement)?;
+        let prepared = self.prepare(statement).map_err(several)?;
         let bound = encode::parameters(values, &self.types_of(&prepared.parameters))?;
         self.used = true;
         self.catalogue.forget_all();
@@ -142,6 +142,11 @@ struct Started {
     schema: SchemaRef,
     columns: Vec<ReadColumn>,
     formats: Vec<Format>,
+}
+
+/// The server's refusal of several statements, with what to do. Only its words tell it from another syntax error.
+fn several(error: Error) -> Error {
+    if error.message().contains("multiple commands") { error.with_hint(SEVERAL) } else { error }
 }
 
 pub(crate) fn no_result() -> Error {
@@ -170,6 +175,16 @@ impl Session for PostgresSession {
         let statement = positional(&query.text, &query.params)?;
         let affected = self.run_bound(&statement.text, &statement.values);
         self.or_stop(affected).map_err(|error| statement.restore_position(error))
+    }
+
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        if begins && self.transaction() == Transaction::None {
+            self.begin()?;
+        }
+        self.used = true;
+        self.catalogue.forget_all();
+        let ran = self.connection.script(script);
+        self.or_stop(ran)
     }
 
     fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
@@ -253,6 +268,10 @@ impl Session for PostgresSession {
 
     fn is_setting(&self, statement: &str) -> bool {
         settings(statement).is_some()
+    }
+
+    fn placeholders(&self) -> Placeholders {
+        Placeholders::Numbered
     }
 
     fn is_usable(&self) -> bool {

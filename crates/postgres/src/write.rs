@@ -4,7 +4,6 @@ mod beside;
 mod binary;
 mod create;
 mod fit;
-mod json;
 mod keeps;
 mod numeric;
 mod place;

@@ -7,6 +7,8 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::error::raise;
+
 /// A block of memory that neither moves nor changes its size while Python has a view of it: a longer one is another block.
 ///
 /// What an event loop receives into is read and written by those alone who hold the interpreter's lock: Rust, which runs no
@@ -16,8 +18,8 @@ pub(crate) struct Block(Memory);
 
 impl Block {
     /// `size` zeros.
-    pub(crate) fn new(size: usize) -> Self {
-        Self(Memory::new(size))
+    pub(crate) fn new(size: usize) -> PyResult<Self> {
+        Memory::new(size).map(Self).map_err(|no_room| raise(no_room.into()))
     }
 
     /// The bytes of a vector.

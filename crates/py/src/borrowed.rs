@@ -14,6 +14,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::attached::attached;
 use crate::error::wrap;
 
 /// Rows that are fetched at a time.
@@ -82,7 +83,7 @@ impl BorrowedSession {
     /// Does `work` under the interpreter's lock, while SQLite looks at the watch.
     fn with<T>(&self, work: impl FnOnce(Python<'_>, &pyo3::Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
         let stopped: Arc<Mutex<Option<Error>>> = Arc::default();
-        let attached = Python::try_attach(|py| {
+        let attached = attached(|py| {
             let connection = self.connection.bind(py);
             let (watch, stop) = (self.watch.clone(), stopped.clone());
             let handler = PyCFunction::new_closure(
@@ -287,7 +288,11 @@ impl Session for BorrowedSession {
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
         let facts = self.facts(query).ok_or_else(|| {
-            Error::new(Kind::NotSupported, "Python's sqlite3 tells no columns before a query runs")
+            Error::new(
+                Kind::NotSupported,
+                "Python's sqlite3 does not tell this statement's columns before it runs",
+            )
+            .with_hint("give the URL or the path of the file")
         })?;
         Ok(plan(facts, options)?.iter().map(longshore_sqlite::Plan::column).collect())
     }
@@ -301,7 +306,7 @@ impl Session for BorrowedSession {
     }
 
     fn join_snapshot(&mut self, _snapshot: &str, _sessions: usize) -> Result<()> {
-        Err(Error::internal("a sqlite3.Connection joins nobody"))
+        Err(Error::internal("a sqlite3.Connection joins no snapshot"))
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
@@ -407,7 +412,7 @@ impl BorrowedRows {
     fn close(&mut self) {
         if let Some(cursor) = self.cursor.take() {
             // What a close has to say nobody waits for.
-            let _ = Python::try_attach(|py| cursor.call_method0(py, "close").map(drop));
+            let _ = attached(|py| cursor.call_method0(py, "close").map(drop));
         }
     }
 }
@@ -435,7 +440,7 @@ fn fill(rows: &pyo3::Bound<'_, PyList>, collector: &mut Collector) -> PyResult<F
             };
             cells.push(cell);
         }
-        collector.push(|index| cells[index]);
+        collector.push(|index| cells[index]).map_err(crate::error::raise)?;
     }
     Ok(Fetched::Some)
 }

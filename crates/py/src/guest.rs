@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use longshore_core::{Error, Protocol, ReadOptions};
+use longshore_core::memory::{Budget, begin};
+use longshore_core::{Error, Protocol, ReadOptions, Warnings};
 use longshore_postgres::{Answers, Arrival, Inquiry, Knowledge};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::raise;
-use crate::read::{Reading, choices};
+use crate::limit::Limit;
+use crate::read::{Reading, choices, is_stream};
 use crate::stream::Batch;
-use crate::types::data_type;
+use crate::types::data_types;
+use crate::warn::warn;
 
 /// What a connection has been told of the catalogue.
 #[pyclass(frozen, name = "Knowledge", module = "longshore._core")]
@@ -34,7 +37,8 @@ impl PyKnowledge {
 #[pyclass(frozen, name = "Inquiry", module = "longshore._core")]
 pub(crate) struct PyInquiry {
     inquiry: Mutex<Inquiry>,
-    memory_limit: Option<usize>,
+    budget: Arc<Budget>,
+    warnings: Arc<Warnings>,
 }
 
 impl PyInquiry {
@@ -58,17 +62,18 @@ impl PyInquiry {
         policy: BTreeMap<String, String>,
         batch_rows: usize,
         batch_bytes: usize,
-        memory_limit: Option<usize>,
+        memory_limit: Option<Limit>,
     ) -> PyResult<Self> {
-        let mut options = ReadOptions { batch_rows, batch_bytes, memory_limit, ..choices(&policy) };
+        begin().map_err(|no_room| raise(no_room.into()))?;
+        let budget = Limit::budget(memory_limit, is_stream(&policy));
+        let mut options = ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..choices(&policy) };
         if !binary_forms {
             options.protocol = Protocol::Text;
         }
-        for (name, wanted) in types {
-            options.schema.push((name.extract()?, data_type(&wanted)?));
-        }
+        options.schema = data_types(types)?;
+        let warnings = options.warnings.clone();
         let inquiry = Inquiry::new(statement, options, knowledge.0.clone());
-        Ok(Self { inquiry: Mutex::new(inquiry), memory_limit })
+        Ok(Self { inquiry: Mutex::new(inquiry), budget, warnings })
     }
 
     /// The server has described the statement; the last description counts.
@@ -99,7 +104,8 @@ impl PyInquiry {
     /// What takes the rows.
     fn arrival(&self) -> PyResult<PyArrival> {
         let arrival = self.inquiry().arrival().map_err(raise)?;
-        Ok(PyArrival { arrival: Arc::new(Mutex::new(Some(arrival))), memory_limit: self.memory_limit })
+        let arrival = Arc::new(Mutex::new(Some(arrival)));
+        Ok(PyArrival { arrival, budget: self.budget.clone(), warnings: self.warnings.clone() })
     }
 }
 
@@ -129,7 +135,8 @@ impl PyAnswers {
 #[pyclass(frozen, name = "Arrival", module = "longshore._core")]
 pub(crate) struct PyArrival {
     arrival: Arc<Mutex<Option<Arrival>>>,
-    memory_limit: Option<usize>,
+    budget: Arc<Budget>,
+    warnings: Arc<Warnings>,
 }
 
 impl PyArrival {
@@ -148,7 +155,7 @@ impl PyArrival {
     fn finish(&self, py: Python<'_>, tag: &str) -> PyResult<Reading> {
         let arrival = self.arrival().take().ok_or_else(taken)?;
         let batches = py.detach(|| arrival.finish(tag)).map_err(raise)?;
-        Reading::received(py, batches, self.memory_limit)
+        Reading::received(py, batches, self.budget.clone(), self.warnings.clone())
     }
 
     /// How many rows to ask the server for next, where they come in pages.
@@ -161,7 +168,11 @@ impl PyArrival {
     fn page(&self, asked: usize, tag: Option<&str>) -> PyResult<Vec<Batch>> {
         let mut arrival = self.arrival();
         let arrival = arrival.as_mut().ok_or_else(taken)?;
-        Ok(arrival.page(asked, tag).map_err(raise)?.into_iter().map(Batch).collect())
+        let batches = arrival.page(asked, tag).map_err(raise)?;
+        if tag.is_some() {
+            warn(&self.warnings).map_err(raise)?;
+        }
+        Ok(batches.into_iter().map(Batch).collect())
     }
 }
 

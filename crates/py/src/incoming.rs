@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
-use longshore_core::{Error, Kind, Place, Result, misencoded};
+use longshore_core::{Error, Kind, Place, Result, misencoded, type_name};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -20,13 +20,16 @@ const PRODUCER: &str = "Producer error: ";
 const UNKNOWN: &str = "Unknown error: ";
 const TRACE: &str = ". Detail: Python exception: ";
 
-/// The batches of all frames that a Python iterator gives, one after another. All have the first one's columns.
+/// The batches of all frames that a Python iterator gives, one after another. All have the first one's columns, in whatever
+/// order.
 pub(crate) struct Incoming {
     frames: Py<PyAny>,
     schema: SchemaRef,
     /// The frame whose batches come now, and its number.
     current: Option<Box<dyn RecordBatchReader + Send>>,
     number: usize,
+    /// Where the first frame's columns are in the current one; `None` where they are in their places.
+    order: Option<Vec<usize>>,
     /// Rows that went before.
     rows: u64,
 }
@@ -41,7 +44,14 @@ impl Incoming {
             ));
         };
         let schema = first.schema();
-        Ok(Self { frames: frames.clone().unbind(), schema, current: Some(first), number: 1, rows: 0 })
+        Ok(Self {
+            frames: frames.clone().unbind(),
+            schema,
+            current: Some(first),
+            number: 1,
+            order: None,
+            rows: 0,
+        })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -49,7 +59,10 @@ impl Incoming {
     }
 
     /// The batch, whose texts have to be texts: Arrow's interfaces hand on what they are given.
-    fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+    fn counted(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
+        if let Some(order) = &self.order {
+            batch = batch.project(order).map_err(failed)?;
+        }
         for (column, field) in batch.columns().iter().zip(self.schema.fields()) {
             if let Some(row) = misencoded(column) {
                 let place = Place {
@@ -72,15 +85,18 @@ impl Incoming {
         self.current = next.map_err(|error| wrap(Kind::Interrupted, error))?;
         self.number += 1;
         let Some(frame) = &self.current else { return Ok(false) };
-        match difference(&self.schema, &frame.schema()) {
+        let mut schema = frame.schema();
+        self.order = order(&self.schema, &schema);
+        if let Some(order) = &self.order {
+            schema = Arc::new(schema.project(order).map_err(failed)?);
+        }
+        match difference(&self.schema, &schema) {
             None => Ok(true),
             Some(difference) => Err(Error::interface(format!(
                 "frame {} has other columns than the first: {difference}",
                 self.number
             ))
-            .with_hint(
-                "give all frames of one write the same columns, in the same order and of the same types",
-            )),
+            .with_hint("give all frames of one write the same columns, of the same types")),
         }
     }
 }
@@ -104,8 +120,36 @@ impl Iterator for Incoming {
     }
 }
 
+/// Where the columns of `schema` are in `other`, which has the same in another order; `None` for every other schema.
+fn order(schema: &Schema, other: &Schema) -> Option<Vec<usize>> {
+    let names =
+        |schema: &Schema| schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let (own, others) = (names(schema), names(other));
+    if own == others || own.len() != others.len() {
+        return None;
+    }
+    let places: Vec<usize> =
+        own.iter().map(|name| others.iter().position(|other| other == name)).collect::<Option<_>>()?;
+    // Of two columns of one name, one would come twice.
+    let is_all = (0..places.len()).all(|place| places.contains(&place));
+    is_all.then_some(places)
+}
+
 /// What `other` has that `schema` has not; nullability is no difference.
 fn difference(schema: &Schema, other: &Schema) -> Option<String> {
+    let only = |of: &Schema, not: &Schema| {
+        let names = of.fields().iter().map(|field| field.name().as_str());
+        names.filter(|name| not.field_with_name(name).is_err()).collect::<Vec<_>>().join(", ")
+    };
+    let named = [(only(other, schema), "new"), (only(schema, other), "missing")];
+    let named: Vec<String> = named
+        .iter()
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, what)| format!("{names} is {what}"))
+        .collect();
+    if !named.is_empty() {
+        return Some(named.join(", "));
+    }
     if schema.fields().len() != other.fields().len() {
         return Some(format!("{} columns, not {}", other.fields().len(), schema.fields().len()));
     }
@@ -115,7 +159,14 @@ fn difference(schema: &Schema, other: &Schema) -> Option<String> {
             return Some(format!("{:?} in the place of {:?}", other.name(), field.name()));
         }
         let same = field.data_type() == other.data_type();
-        (!same).then(|| format!("{:?} is {}, not {}", field.name(), other.data_type(), field.data_type()))
+        (!same).then(|| {
+            format!(
+                "{:?} is {}, not {}",
+                field.name(),
+                type_name(other.data_type()),
+                type_name(field.data_type())
+            )
+        })
     })
 }
 
@@ -167,7 +218,7 @@ pub(crate) fn reader(frame: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRe
 pub(crate) fn invalid(error: ArrowError) -> PyErr {
     match error {
         ArrowError::CDataInterface(why) => crate::error::raise(
-            Error::interface(format!("the data is no table whose types are Arrow's: {why}"))
+            Error::interface(format!("the data cannot be read as Arrow data: {why}"))
                 .with_hint("make a frame of a Series or an array, and cast columns of other types"),
         ),
         other => crate::error::raise(failed(other)),

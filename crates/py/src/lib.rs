@@ -1,12 +1,15 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
 mod array;
+mod attached;
 mod block;
 mod borrowed;
+mod describe;
 mod error;
 mod given;
 mod guest;
 mod incoming;
+mod limit;
 mod objects;
 mod params;
 mod port;
@@ -27,12 +30,22 @@ mod types;
 mod warn;
 mod write;
 
+use longshore_core::memory::Reserving;
 use pyo3::prelude::*;
+
+/// Has what would end the process for want of memory be an error; see `docs/design/memory.md`.
+#[global_allocator]
+static ALLOCATOR: Reserving = Reserving;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::partition, module)?)?;
     module.add_function(wrap_pyfunction!(result::open_result, module)?)?;
+    module.add_function(wrap_pyfunction!(source::first_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(limit::memory_left, module)?)?;
+    module.add_function(wrap_pyfunction!(limit::room_for_thread, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
     module.add_function(wrap_pyfunction!(objects::texts, module)?)?;
@@ -40,9 +53,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(given::taken, module)?)?;
     module.add_function(wrap_pyfunction!(given::codes, module)?)?;
     module.add_class::<read::Reading>()?;
+    module.add_class::<result::Begun>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<borrowed::PySqliteConnection>()?;
     module.add_class::<source::PyPool>()?;
+    module.add_class::<source::PyHeld>()?;
     module.add_class::<source::PyConnection>()?;
     module.add_class::<switch::Switch>()?;
     module.add_class::<table::Table>()?;

@@ -2,13 +2,15 @@
 
 use std::cell::Cell;
 
-use longshore_core::{Param, Params, Value};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use longshore_core::{Error, Param, Params, Value};
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
     IntoPyDict, PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList,
     PyMemoryView, PyString, PyTime, PyTuple, PyType,
 };
+
+use crate::error::raise;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -33,6 +35,12 @@ pub(crate) fn params(given: Option<&Bound<'_, PyAny>>) -> PyResult<Params> {
 }
 
 fn within(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
+    if error.is_instance_of::<PyUnicodeEncodeError>(py) {
+        let message = format!("parameter {name}: the text holds a lone surrogate, which UTF-8 cannot encode");
+        return raise(
+            Error::data(message).with_hint("replace it: text.encode(\"utf-8\", \"replace\").decode()"),
+        );
+    }
     let message = format!("parameter {name}: {}", error.value(py));
     if error.is_instance_of::<PyTypeError>(py) {
         PyTypeError::new_err(message)
@@ -244,7 +252,8 @@ fn sequence(item: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 fn interval(item: &Bound<'_, PyAny>) -> PyResult<Value> {
-    let (months, days, nanoseconds): (i32, i32, i64) = item.extract()?;
+    let (months, days): (i32, i32) = (item.getattr("months")?.extract()?, item.getattr("days")?.extract()?);
+    let nanoseconds: i64 = item.getattr("nanoseconds")?.extract()?;
     if nanoseconds % 1000 != 0 {
         return Err(PyValueError::new_err("its nanoseconds do not fit; round it to microseconds first"));
     }

@@ -8,7 +8,7 @@ use longshore_core::Error;
 use longshore_rows::{Piece, Splitter, Wanted};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::{PyTraverseError, PyVisit, ffi};
 
 use crate::block::Block;
 use crate::error::raise;
@@ -255,11 +255,11 @@ impl State {
         self.held.end += count;
         self.received += count;
         let block = self.block.clone_ref(py);
-        let others = block.get().read(py, |bytes| {
+        block.get().read(py, |bytes| {
             let mut others = Others::default();
-            self.split(&bytes[..self.held.end], &mut others).map(|()| others.into_bytes(py, bytes))
-        });
-        others.map_err(raise)
+            self.split(&bytes[..self.held.end], &mut others).map_err(raise)?;
+            others.into_bytes(py, bytes)
+        })
     }
 
     fn split(&mut self, bytes: &[u8], others: &mut Others) -> Result<(), Error> {
@@ -329,14 +329,24 @@ impl Others {
         self.spilt.extend_from_slice(more);
     }
 
-    fn into_bytes<'py>(self, py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, PyBytes>> {
+    fn into_bytes<'py>(self, py: Python<'py>, bytes: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let others = if self.spilt.is_empty() { &bytes[self.run] } else { &self.spilt };
-        (!others.is_empty()).then(|| PyBytes::new(py, others))
+        (!others.is_empty()).then(|| copied(py, others)).transpose()
     }
 }
 
 fn new_block(py: Python<'_>, capacity: usize) -> PyResult<(Py<Block>, Py<PyAny>)> {
-    let block = Bound::new(py, Block::new(capacity))?;
+    let block = Bound::new(py, Block::new(capacity)?)?;
     let view = PyMemoryView::from(block.as_any())?;
     Ok((block.unbind(), view.into_any().unbind()))
+}
+
+/// The same as `PyBytes::new`, which panics without memory.
+#[allow(unsafe_code)]
+fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    // SAFETY: the bytes are as many, and are copied at once; the call gives a new reference, or null and an exception.
+    unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len().cast_signed());
+        Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked())
+    }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use longshore_core::{Kind, Meter, Result};
 use pyo3::prelude::*;
 
+use crate::attached::attached;
 use crate::error::wrap;
 
 /// Often enough for the eye.
@@ -56,7 +57,7 @@ impl Progress {
         let ended = self.with(Option::take);
         // A bar that nobody holds any more goes at once, not when the interpreter is next asked for something.
         if ended.is_some() {
-            let _ = Python::try_attach(|_| drop(ended));
+            let _ = attached(|_| drop(ended));
         }
     }
 

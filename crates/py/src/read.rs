@@ -5,15 +5,17 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
+use longshore_core::memory::{Budget, room_for};
 use longshore_core::{
     Batches, Decimals, Delivery, Error, OnOdd, Protocol, Query, ReadOptions, Request, Result, Settled, Split,
-    TinyInt1, Uuids, Warnings, Watch, within_limit,
+    TinyInt1, Uuids, Warnings, Watch,
 };
-use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_schema};
+use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_copy, polars_schema};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::raise;
+use crate::limit::Limit;
 use crate::params::value;
 use crate::progress::Progress;
 use crate::source::source;
@@ -21,7 +23,7 @@ use crate::stream::{Live, Stream, external, release};
 use crate::switch::{Switch, reading_watch};
 use crate::table::Table;
 use crate::trim::Trim;
-use crate::types::data_type;
+use crate::types::data_types;
 use crate::warn::warn;
 
 /// A result whose statement has been sent and whose rows have not been taken.
@@ -31,7 +33,7 @@ pub(crate) struct Reading {
     /// Why one session reads what the caller asked to split.
     #[pyo3(get)]
     serial: Option<String>,
-    memory_limit: Option<usize>,
+    budget: Arc<Budget>,
     /// Gives back what batches leave behind; an engine sees to its own.
     trim: Option<Trim>,
     watch: Watch,
@@ -40,8 +42,8 @@ pub(crate) struct Reading {
     warnings: Arc<Warnings>,
 }
 
-/// From a read's caller to what warns: `_whole`, `read`, `read_sql`, and the caller.
-const WHOLE: i32 = 4;
+/// What a frame's library takes for any result.
+const OVERHEAD: usize = 32 << 20;
 
 /// How a caller wants a read to be split; `longshore.partition` has checked it.
 #[derive(FromPyObject)]
@@ -55,7 +57,7 @@ pub(crate) struct Partition<'py> {
 }
 
 impl Partition<'_> {
-    fn split(self) -> PyResult<Split> {
+    pub(crate) fn split(self) -> PyResult<Split> {
         let range = self.range.map(|(low, high)| PyResult::Ok((value(&low)?, value(&high)?))).transpose()?;
         Ok(Split { number: self.number, most: self.most, unasked: self.unasked, on: self.on, range })
     }
@@ -79,17 +81,16 @@ pub(crate) fn open_read(
     policy: BTreeMap<String, String>,
     batch_rows: usize,
     batch_bytes: usize,
-    memory_limit: Option<usize>,
+    memory_limit: Option<Limit>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
     switch: Switch,
 ) -> PyResult<Reading> {
     let source = self::source(source)?;
     let params = crate::params::params(params)?;
-    let mut options = ReadOptions { batch_rows, batch_bytes, memory_limit, ..choices(&policy) };
-    for (name, wanted) in types {
-        options.schema.push((name.extract()?, data_type(&wanted)?));
-    }
+    let budget = Limit::budget(memory_limit, is_stream(&policy));
+    let mut options = ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..choices(&policy) };
+    options.schema = data_types(types)?;
     let estimate = progress.is_some();
     let progress = Arc::new(Progress::new(progress, options.meter.clone()));
     let request = Request {
@@ -109,14 +110,15 @@ pub(crate) fn open_read(
     })?;
     let batches = Mutex::new(Some(opened.batches));
     let trim = Some(Trim::default());
-    Ok(Reading { batches, serial: opened.serial, memory_limit, trim, watch, switch, progress, warnings })
+    Ok(Reading { batches, serial: opened.serial, budget, trim, watch, switch, progress, warnings })
 }
 
 fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
-    match policy.get("frame").map(String::as_str) {
-        Some("arrow_stream") => Delivery::Interleaved,
-        _ => Delivery::Ordered,
-    }
+    if is_stream(policy) { Delivery::Interleaved } else { Delivery::Ordered }
+}
+
+pub(crate) fn is_stream(policy: &BTreeMap<String, String>) -> bool {
+    policy.get("frame").is_some_and(|frame| frame == "arrow_stream")
 }
 
 /// The type policy in the core's words.
@@ -148,25 +150,27 @@ impl Reading {
     /// A result whose every wait looks at `watch`, over which `switch` is thrown.
     pub(crate) fn of(
         batches: Box<dyn Batches>,
-        memory_limit: Option<usize>,
+        budget: Arc<Budget>,
         watch: Watch,
         switch: Switch,
         progress: Arc<Progress>,
+        warnings: Arc<Warnings>,
     ) -> Self {
-        let (batches, warnings) = (Mutex::new(Some(batches)), Arc::default());
-        Self { batches, serial: None, memory_limit, trim: None, watch, switch, progress, warnings }
+        let batches = Mutex::new(Some(batches));
+        Self { batches, serial: None, budget, trim: None, watch, switch, progress, warnings }
     }
 
     /// A result that has been received already.
     pub(crate) fn received(
         py: Python<'_>,
         batches: Box<dyn Batches>,
-        memory_limit: Option<usize>,
+        budget: Arc<Budget>,
+        warnings: Arc<Warnings>,
     ) -> PyResult<Self> {
         let switch = Switch::default();
         let progress = Arc::new(Progress::new(None, Arc::default()));
         let watch = reading_watch(py, None, switch.clone(), progress.clone())?;
-        Ok(Self::of(batches, memory_limit, watch, switch, progress))
+        Ok(Self::of(batches, budget, watch, switch, progress, warnings))
     }
 
     fn untaken(&self) -> Option<Box<dyn Batches>> {
@@ -199,11 +203,10 @@ impl Reading {
     ) -> PyResult<(Vec<Column>, u64)> {
         let batches = self.take()?;
         let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
-        let filled =
-            py.detach(|| fill(batches, choices, self.memory_limit, self.trim.clone(), &self.progress));
+        let filled = py.detach(|| fill(batches, choices, &self.budget, self.trim.clone(), &self.progress));
         self.progress.end();
         let columns = filled.map_err(raise)?;
-        warn(&self.warnings, WHOLE).map_err(raise)?;
+        warn(&self.warnings).map_err(raise)?;
         let rows = columns.rows();
         Ok((columns.finish(py)?, rows))
     }
@@ -212,10 +215,14 @@ impl Reading {
     #[pyo3(signature = (*, for_polars))]
     fn table(&self, py: Python<'_>, for_polars: bool) -> PyResult<Table> {
         let batches = self.take()?;
-        let settled = py.detach(|| collect(batches, self.memory_limit, &self.progress));
+        let settled = py.detach(|| {
+            let (schema, batches) = collect(batches, &self.budget, &self.progress)?;
+            room_for(taken_over(&batches, for_polars))?;
+            Ok((schema, batches))
+        });
         self.progress.end();
         let (schema, batches) = settled.map_err(raise)?;
-        warn(&self.warnings, WHOLE).map_err(raise)?;
+        warn(&self.warnings).map_err(raise)?;
         if !for_polars {
             return Ok(Table::new(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema))));
         }
@@ -247,13 +254,22 @@ pub(crate) fn backend_named(name: &str) -> Backend {
     }
 }
 
+/// What the frame's library takes for `batches`, above their own memory: without it, the library ends the process.
+fn taken_over(batches: &[RecordBatch], for_polars: bool) -> usize {
+    let columns = batches.iter().flat_map(RecordBatch::columns);
+    let copied = columns.map(|column| 1024 + if for_polars { polars_copy(column) } else { 0 });
+    OVERHEAD + copied.sum::<usize>()
+}
+
 /// Every batch, with the final types. The session ends with the result.
-fn collect(mut batches: Box<dyn Batches>, limit: Option<usize>, progress: &Progress) -> Result<Settled> {
+fn collect(mut batches: Box<dyn Batches>, budget: &Budget, progress: &Progress) -> Result<Settled> {
     let (mut collected, mut held) = (Vec::new(), 0_usize);
     for batch in batches.by_ref() {
         let batch = batch?;
-        held = held.saturating_add(batch.get_array_memory_size());
-        within_limit(held, limit)?;
+        let bytes = batch.get_array_memory_size();
+        held = held.saturating_add(bytes);
+        budget.hold(held)?;
+        budget.grow(bytes)?;
         progress.tick()?;
         collected.push(batch);
     }
@@ -268,20 +284,23 @@ fn collect(mut batches: Box<dyn Batches>, limit: Option<usize>, progress: &Progr
 fn fill(
     mut batches: Box<dyn Batches>,
     choices: Choices,
-    limit: Option<usize>,
+    budget: &Budget,
     mut trim: Option<Trim>,
     progress: &Progress,
 ) -> Result<Columns> {
     if batches.settler().is_some() {
-        let (schema, batches) = collect(batches, limit, progress)?;
+        let (schema, batches) = collect(batches, budget, progress)?;
         let mut columns = Columns::new(schema, &choices)?;
         batches.into_iter().try_for_each(|batch| pour(batch, &mut columns, &mut trim))?;
         return Ok(columns);
     }
     let mut columns = Columns::new(batches.schema(), &choices)?;
     for batch in batches.by_ref() {
+        let before = columns.bytes();
         pour(batch?, &mut columns, &mut trim)?;
-        within_limit(columns.bytes(), limit)?;
+        let held = columns.bytes();
+        budget.hold(held)?;
+        budget.grow(held.saturating_sub(before))?;
         progress.tick()?;
     }
     progress.finish()?;

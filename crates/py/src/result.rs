@@ -1,39 +1,47 @@
 //! `sql`: a result of the engine on its way to the frame that was asked for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Watch};
-use longshore_engine::{Apart, Exported, Odds, error_of};
+use longshore_core::memory::spawn;
+use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Warnings, Watch};
+use longshore_engine::{Apart, Exported, Odds, stopped};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::attached::attached;
 use crate::error::{raise, wrap};
 use crate::incoming;
+use crate::limit::Limit;
 use crate::progress::Progress;
-use crate::read::Reading;
-use crate::signals::once_more;
+use crate::read::{Reading, is_stream};
 use crate::switch::{Switch, reading_watch};
 
-/// Has the engine begin, and returns the result on its way.
+/// How long a caller waits for an engine that was stopped.
+const MOST: Duration = Duration::from_millis(250);
+
+/// Returns the result on its way, of an engine that has begun.
 ///
-/// `stream` has `__arrow_c_stream__`. `cancel` stops the engine, from any thread; `close` is called once, when the engine
+/// `cancel` stops the engine, from any thread; `close` is called once, when the engine
 /// is not needed any more. `policy` holds the words of the type policy; `longshore.engine.result` has checked them.
+/// `labels` are those of each ENUM, in the order of the result's types.
 /// `failed` is called after a failure of the engine's, and gives the exception that made it fail, where there is one.
 #[pyfunction]
-#[pyo3(signature = (stream, *, policy, cancel, close, failed, switch))]
-// The interpreter gives values.
-#[allow(clippy::needless_pass_by_value)]
+#[pyo3(signature = (begun, *, policy, labels, memory_limit, cancel, close, failed, switch))]
+// One call from one place, by keyword; the interpreter gives values.
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn open_result(
     py: Python<'_>,
-    stream: Py<PyAny>,
+    begun: &Bound<'_, Begun>,
     policy: BTreeMap<String, String>,
+    labels: Vec<Vec<String>>,
+    memory_limit: Option<Limit>,
     cancel: Py<PyAny>,
     close: Option<Py<PyAny>>,
     failed: Option<Py<PyAny>>,
@@ -42,12 +50,21 @@ pub(crate) fn open_result(
     let engine = Engine { cancel: Arc::new(Cancel(cancel)), close };
     let failure = Failure(failed);
     let progress = Arc::new(Progress::new(None, Arc::default()));
-    let watch = reading_watch(py, None, switch.clone(), progress.clone())?;
+    let watch = reading_watch(py, None, switch.clone(), progress.clone());
+    let begun = begun.get().take().ok_or_else(|| raise(Error::internal("the result was taken before")));
+    let (begun, watch) = match begun.and_then(|begun| watch.map(|watch| (begun, watch))) {
+        Ok(both) => both,
+        Err(error) => {
+            py.detach(|| drop(engine));
+            return Err(error);
+        }
+    };
     let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
     let odd = |key: &str| if is(key, "null") { OnOdd::Null } else { OnOdd::Error };
     let odds = Odds { infinity: odd("infinity"), time_24: odd("time_24"), uuid_text: is("uuid", "text") };
+    let warnings = Arc::<Warnings>::default();
     let opened = py.detach(|| {
-        let exported = Exported::new(begun(stream, &engine.cancel, &failure, &watch)?, odds);
+        let exported = Exported::new(begun, odds, labels);
         let schema = exported.schema();
         if is("frame", "polars") {
             polars_refusal(&schema).map_or(Ok(()), Err)?;
@@ -57,10 +74,11 @@ pub(crate) fn open_result(
             Some("numpy") => integer_schema(&schema),
             _ => schema,
         };
-        let batches = Box::new(Blaming { batches: under(Box::new(exported), schema), failure });
+        let batches = Box::new(Blaming { batches: under(Box::new(exported), schema, &warnings), failure });
         Running::start(batches, engine, &watch)
     });
-    Ok(Reading::of(Box::new(opened.map_err(raise)?), None, watch, switch, progress))
+    let budget = Limit::budget(memory_limit, is_stream(&policy));
+    Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, watch, switch, progress, warnings))
 }
 
 /// What stops the engine.
@@ -69,7 +87,7 @@ struct Cancel(Py<PyAny>);
 impl Cancel {
     fn call(&self) {
         // An engine that cannot be stopped any more has ended. Without an interpreter there is none.
-        let _ = Python::try_attach(|py| self.0.call0(py).map(drop));
+        let _ = attached(|py| self.0.call0(py).map(drop));
     }
 }
 
@@ -80,7 +98,7 @@ impl Failure {
     /// The exception behind `error`, or the error itself.
     fn behind(&self, error: Error) -> Error {
         let Some(failure) = &self.0 else { return error };
-        let noted = Python::try_attach(|py| {
+        let noted = attached(|py| {
             let noted = failure.bind(py).call0()?;
             PyResult::Ok((!noted.is_none()).then(|| PyErr::from_value(noted)))
         });
@@ -100,80 +118,73 @@ struct Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         let Some(close) = self.close.take() else { return };
-        let _ = Python::try_attach(|py| {
-            match close.call0(py) {
-                Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => once_more(),
-                Err(error) => error.write_unraisable(py, Some(close.bind(py))),
-                Ok(_) => {}
-            }
-            drop(close);
-        });
-    }
-}
-
-/// Has the engine begin, on a thread of its own: it answers when it has its first rows, and this one hears Ctrl-C.
-fn begun(stream: Py<PyAny>, cancel: &Cancel, failure: &Failure, watch: &Watch) -> Result<Apart> {
-    let (sender, receiver) = sync_channel(1);
-    let run = move || {
-        let begun = Python::try_attach(|py| {
-            let capsule = stream.into_bound(py).call_method0("__arrow_c_stream__")?;
-            taken(capsule.cast::<PyCapsule>()?)
-        });
-        // Who does not wait any more has been told why.
-        let _ = begun.map(|begun| sender.send(begun));
-    };
-    let thread = thread::Builder::new().name("longshore-engine".into()).spawn(run);
-    let thread = thread.map_err(|error| Error::operational("no thread can be started").with_source(error))?;
-    let begun = awaited(&receiver, cancel, failure, watch);
-    // It has sent its answer, or has panicked and is told of below.
-    let _ = thread.join();
-    begun
-}
-
-/// The engine's stream in a capsule.
-#[allow(unsafe_code)]
-fn taken(capsule: &Bound<'_, PyCapsule>) -> PyResult<Apart> {
-    let stream = incoming::stream(capsule)?;
-    // SAFETY: it is the engine's own, or pyarrow's over it; both keep to the interface.
-    unsafe { Apart::new(stream) }.map_err(incoming::invalid)
-}
-
-fn awaited<T>(
-    receiver: &Receiver<PyResult<T>>,
-    cancel: &Cancel,
-    failure: &Failure,
-    watch: &Watch,
-) -> Result<T> {
-    let mut wanted = Ok(());
-    loop {
-        match receiver.recv_timeout(watch.slice()) {
-            Ok(begun) => return wanted.and(begun.map_err(|error| failure.behind(refused(error)))),
-            Err(RecvTimeoutError::Timeout) => {
-                wanted = wanted.and_then(|()| watch.check());
-                if wanted.is_err() {
-                    // Again and again: an engine that has not begun forgets that it was to stop.
-                    cancel.call();
+        let close = move || {
+            let _ = attached(|py| {
+                if let Err(error) = close.call0(py) {
+                    error.write_unraisable(py, Some(close.bind(py)));
                 }
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return wanted.and(Err(Error::internal("the thread that begins the query has panicked")));
-            }
-        }
+                drop(close);
+            });
+        };
+        apart(close);
     }
 }
 
-/// The engine's own exceptions by what they say; another's is the one to raise.
-fn refused(error: PyErr) -> Error {
-    Python::attach(|py| {
-        let class = error.get_type(py);
-        let module = class.getattr("__module__").and_then(|module| module.extract::<String>());
-        let is_engines = module.is_ok_and(|module| module.trim_start_matches('_').starts_with("duckdb"));
-        let is_plain = error.is_instance_of::<PyException>(py);
-        match error.value(py).str() {
-            Ok(text) if is_engines && is_plain => error_of(&text.to_string_lossy()),
-            _ => wrap(Kind::Interrupted, error),
+/// What ends a result, on a thread of its own: a signal's handler would run in what it calls on Python's main thread, and
+/// its exception be lost. What takes longer than `MOST` is left to itself.
+fn apart(work: impl FnOnce() + Send + 'static) {
+    let work = Arc::new(Mutex::new(Some(work)));
+    let (ended, end) = sync_channel::<()>(0);
+    let run = {
+        let work = work.clone();
+        move || {
+            done(&work);
+            drop(ended);
         }
-    })
+    };
+    if spawn(thread::Builder::new().name("longshore-end".into()), run).is_ok() {
+        let _ = end.recv_timeout(MOST);
+    } else {
+        done(&work);
+    }
+}
+
+fn done(work: &Mutex<Option<impl FnOnce()>>) {
+    let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(work) = work {
+        work();
+    }
+}
+
+/// The stream of an engine that has its first rows.
+#[pyclass(frozen, module = "longshore._core")]
+pub(crate) struct Begun(Mutex<Option<Apart>>);
+
+#[pymethods]
+impl Begun {
+    /// Waits for the rows behind the capsule of a stream: on a thread that hears no signals.
+    #[new]
+    #[allow(unsafe_code)]
+    fn new(py: Python<'_>, capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
+        let stream = incoming::stream(capsule)?;
+        // SAFETY: it is the engine's own, or pyarrow's over it; both keep to the interface.
+        let begun = py.detach(|| unsafe { Apart::new(stream) });
+        begun.map(|begun| Self(Mutex::new(Some(begun)))).map_err(|error| raise(stopped(&error)))
+    }
+}
+
+impl Begun {
+    fn take(&self) -> Option<Apart> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some(begun) = self.take() {
+            apart(move || drop(begun));
+        }
+    }
 }
 
 /// The same batches, whose errors are those behind the engine's.
@@ -202,16 +213,16 @@ impl Batches for Blaming {
 
 /// A result that is read ahead on a thread of its own.
 struct Running {
-    relay: Relay,
-    /// Dropped after what reads from it.
-    _engine: Engine,
+    /// The engine is dropped after what reads from it.
+    running: Option<(Relay, Engine)>,
+    schema: SchemaRef,
 }
 
 impl Running {
     fn start(batches: Box<dyn Batches>, engine: Engine, watch: &Watch) -> Result<Self> {
-        let cancel = engine.cancel.clone();
+        let (schema, cancel) = (batches.schema(), engine.cancel.clone());
         let relay = Relay::start(batches, watch, move || cancel.call())?;
-        Ok(Self { relay, _engine: engine })
+        Ok(Self { running: Some((relay, engine)), schema })
     }
 }
 
@@ -219,13 +230,26 @@ impl Iterator for Running {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.relay.next()
+        let next = self.running.as_mut()?.0.next();
+        if next.is_none() {
+            self.running = None;
+        }
+        next
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The engine may wait for what the caller's own objects do.
+        if let Some(running) = self.running.take() {
+            apart(move || drop(running));
+        }
     }
 }
 
 impl Batches for Running {
     fn schema(&self) -> SchemaRef {
-        self.relay.schema()
+        self.schema.clone()
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
@@ -234,11 +258,11 @@ impl Batches for Running {
 }
 
 /// The same batches with a frame's own types for decimals.
-fn under(batches: Box<dyn Batches>, schema: SchemaRef) -> Box<dyn Batches> {
+fn under(batches: Box<dyn Batches>, schema: SchemaRef, warnings: &Arc<Warnings>) -> Box<dyn Batches> {
     if batches.schema() == schema {
         return batches;
     }
-    Box::new(Retyped { batches, schema, rows: 0 })
+    Box::new(Retyped { batches, schema, rows: 0, warnings: warnings.clone() })
 }
 
 struct Retyped {
@@ -246,6 +270,7 @@ struct Retyped {
     schema: SchemaRef,
     /// Rows that went before.
     rows: u64,
+    warnings: Arc<Warnings>,
 }
 
 impl Iterator for Retyped {
@@ -253,7 +278,7 @@ impl Iterator for Retyped {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.batches.next()?;
-        let retyped = batch.and_then(|batch| double_batch(&batch, &self.schema, self.rows));
+        let retyped = batch.and_then(|batch| double_batch(&batch, &self.schema, self.rows, &self.warnings));
         self.rows += retyped.as_ref().map_or(0, |batch| batch.num_rows() as u64);
         Some(retyped)
     }

@@ -1,14 +1,16 @@
 //! Rows that go into NumPy's memory beside asyncpg.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_core::Error;
+use longshore_core::memory::{Budget, MemoryLimit, NoRoom};
 use longshore_postgres::native_name;
-use longshore_rows::{Column, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
+use longshore_rows::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
 use pyo3::prelude::*;
 
 use crate::block::Block;
 use crate::error::raise;
+use crate::taker::Taker;
 
 /// A field of a dtype: NumPy's kind, offset and size, the unit of a time, and the numbers that a void is made of.
 type PyField = (char, usize, usize, Option<(String, i64)>, Vec<(char, usize, usize)>);
@@ -72,7 +74,7 @@ impl Plan {
     fn rows(&self, expected: u64) -> PyRows {
         let mut rows = Rows::new(self.steps.clone(), &self.shape);
         rows.expect(expected);
-        PyRows(Arc::new(Mutex::new(rows)))
+        PyRows(Arc::new(Mutex::new(Kept { rows, budget: Budget::new(MemoryLimit::Auto), failure: None })))
     }
 }
 
@@ -99,13 +101,44 @@ fn leaf((kind, size, offset): (char, usize, usize)) -> Leaf {
     Leaf { kind, size, offset }
 }
 
+/// Rows, and what they may hold.
+pub(crate) struct Kept {
+    rows: Rows,
+    budget: Budget,
+    /// Why no more are taken, where memory is why.
+    failure: Option<Error>,
+}
+
+impl Taker for Kept {
+    fn push(&mut self, message: &[u8]) {
+        if self.failure.is_none()
+            && let Err(error) = self.budget.grow(message.len())
+        {
+            self.rows.fail(None, Fault::NoRoom);
+            self.failure = Some(error);
+        }
+        self.rows.push(message);
+    }
+
+    fn take_objects(&mut self) -> Option<Vec<u8>> {
+        self.rows.take_objects()
+    }
+}
+
+/// What was wrong with a row.
+type PyFailure = (Option<usize>, u64, String, &'static str);
+
 /// The rows of one result.
 #[pyclass(frozen, name = "Rows", module = "longshore._core")]
-pub(crate) struct PyRows(Arc<Mutex<Rows>>);
+pub(crate) struct PyRows(Arc<Mutex<Kept>>);
 
 impl PyRows {
-    pub(crate) fn shared(&self) -> Arc<Mutex<Rows>> {
+    pub(crate) fn shared(&self) -> Arc<Mutex<Kept>> {
         self.0.clone()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,21 +146,25 @@ impl PyRows {
 impl PyRows {
     #[getter]
     fn count(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).count()
+        self.kept().rows.count()
     }
 
     /// What was wrong: the column's index, the row, what, and what to do. No column where the whole row is at fault.
-    fn failure(&self) -> Option<(Option<usize>, u64, String, &'static str)> {
-        let failure = self.0.lock().unwrap_or_else(PoisonError::into_inner).failure()?;
+    ///
+    /// Raises where there was no memory.
+    fn failure(&self) -> PyResult<Option<PyFailure>> {
+        let mut kept = self.kept();
+        let Some(failure) = kept.rows.failure() else { return Ok(None) };
+        if failure.fault == Fault::NoRoom {
+            return Err(raise(kept.failure.take().unwrap_or_else(|| NoRoom.into())));
+        }
         let (what, hint) = failure.fault.text();
-        Some((failure.column, failure.row, what, hint))
+        Ok(Some((failure.column, failure.row, what, hint)))
     }
 
     /// The memory of the records, or that of each block, and the indexes of the NULLs.
     fn finish(&self) -> (Vec<Block>, Vec<u64>) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = std::mem::replace(&mut *held, Rows::new(Vec::new(), &Shape::Records(0)));
-        drop(held);
+        let rows = std::mem::replace(&mut self.kept().rows, Rows::new(Vec::new(), &Shape::Records(0)));
         let (memories, nulls) = rows.finish();
         (memories.into_iter().map(Block::of).collect(), nulls)
     }

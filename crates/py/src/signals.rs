@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use longshore_core::{Interrupt, Kind, Result};
 use pyo3::prelude::*;
 
+use crate::attached::attached;
 use crate::error::wrap;
 
 /// The interpreter's lock is not asked for more often than this.
@@ -32,7 +33,7 @@ impl Signals {
 
 /// Has Python see a Ctrl-C again that was taken here and whose exception cannot cross the Arrow C interface.
 pub(crate) fn once_more() {
-    let _ = Python::try_attach(|py| py.import("_thread")?.call_method0("interrupt_main").map(drop));
+    let _ = attached(|py| py.import("_thread")?.call_method0("interrupt_main").map(drop));
 }
 
 impl Interrupt for Signals {
@@ -47,7 +48,7 @@ impl Interrupt for Signals {
         *last = Instant::now();
         drop(last);
         #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general over lifetimes
-        let checked = Python::try_attach(|py| py.check_signals());
+        let checked = attached(|py| py.check_signals());
         checked.unwrap_or(Ok(())).map_err(|error| wrap(Kind::Interrupted, error))
     }
 }

@@ -1,16 +1,17 @@
 //! What a read can be given to read from: a target, a pool, a connection.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use longshore_core::{Direct, Own, Pool, Query, Source, Transaction};
+use longshore_core::{Direct, Held, Own, Pool, Query, Source, Transaction};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::borrowed::PySqliteConnection;
 use crate::error::raise;
 use crate::registry::driver;
-use crate::switch::watch;
+use crate::switch::{Switch, switched_watch};
 use crate::target::target;
 
 /// A database, and how to connect to it.
@@ -20,17 +21,25 @@ pub(crate) struct PyTarget(Arc<Direct>);
 #[pymethods]
 impl PyTarget {
     #[new]
-    #[pyo3(signature = (*, url, scheme, keywords, password))]
+    #[pyo3(signature = (*, url, scheme, keywords, password, creates = false))]
     fn new(
         url: Option<&str>,
         scheme: &str,
         keywords: BTreeMap<String, String>,
         password: Option<Py<PyAny>>,
+        creates: bool,
     ) -> PyResult<Self> {
-        let target = target(url, scheme, keywords, password)?;
+        let target = target(url, scheme, keywords, password, creates)?;
         let driver = driver(&target).map_err(raise)?;
         Ok(Self(Direct::new(driver, target)))
     }
+}
+
+/// The start of a file, without a change to the locks that others of this process have on it; None for a shorter one.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn first_bytes(path: PathBuf) -> Option<[u8; 16]> {
+    longshore_sqlite::first_bytes(&path)
 }
 
 /// A bounded number of sessions that outlive their reads.
@@ -57,8 +66,24 @@ impl PyPool {
         self.0.idle()
     }
 
+    /// Has the further reads of this thread leave so many sessions.
+    fn hold(&self, sessions: usize) -> PyHeld {
+        PyHeld(self.0.hold(sessions))
+    }
+
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.0.close());
+    }
+}
+
+/// Sessions of a pool that this thread's further reads leave to it.
+#[pyclass(unsendable, name = "Held", module = "longshore._core")]
+pub(crate) struct PyHeld(Option<Held>);
+
+#[pymethods]
+impl PyHeld {
+    fn release(&mut self) {
+        self.0 = None;
     }
 }
 
@@ -69,33 +94,54 @@ pub(crate) struct PyConnection(Arc<Own>);
 #[pymethods]
 impl PyConnection {
     #[new]
-    #[pyo3(signature = (target, *, autocommit, timeout))]
-    fn new(py: Python<'_>, target: &PyTarget, autocommit: bool, timeout: Option<f64>) -> PyResult<Self> {
-        let watch = watch(py, timeout)?;
+    #[pyo3(signature = (target, *, autocommit, timeout, switch=None))]
+    fn new(
+        py: Python<'_>,
+        target: &PyTarget,
+        autocommit: bool,
+        timeout: Option<f64>,
+        switch: Option<Switch>,
+    ) -> PyResult<Self> {
+        let watch = switched_watch(py, timeout, switch)?;
         let opened = py.detach(|| Own::open(target.0.clone(), autocommit, &watch));
         Ok(Self(opened.map_err(raise)?))
     }
 
-    #[pyo3(signature = (statement, params, *, timeout))]
+    #[pyo3(signature = (statement, params, *, timeout, switch=None))]
     fn execute(
         &self,
         py: Python<'_>,
         statement: String,
         params: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
+        switch: Option<Switch>,
     ) -> PyResult<Option<u64>> {
         let query = Query { text: statement, params: crate::params::params(params)? };
-        let watch = watch(py, timeout)?;
+        let watch = switched_watch(py, timeout, switch)?;
         py.detach(|| self.0.execute(&query, &watch)).map_err(raise)
     }
 
-    fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        let watch = watch(py, None)?;
+    #[pyo3(signature = (script, *, timeout, switch=None))]
+    fn execute_script(
+        &self,
+        py: Python<'_>,
+        script: &str,
+        timeout: Option<f64>,
+        switch: Option<Switch>,
+    ) -> PyResult<()> {
+        let watch = switched_watch(py, timeout, switch)?;
+        py.detach(|| self.0.run_script(script, &watch)).map_err(raise)
+    }
+
+    #[pyo3(signature = (*, switch=None))]
+    fn commit(&self, py: Python<'_>, switch: Option<Switch>) -> PyResult<()> {
+        let watch = switched_watch(py, None, switch)?;
         py.detach(|| self.0.commit(&watch)).map_err(raise)
     }
 
-    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        let watch = watch(py, None)?;
+    #[pyo3(signature = (*, switch=None))]
+    fn rollback(&self, py: Python<'_>, switch: Option<Switch>) -> PyResult<()> {
+        let watch = switched_watch(py, None, switch)?;
         py.detach(|| self.0.rollback(&watch)).map_err(raise)
     }
 

@@ -8,7 +8,7 @@ use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
-use longshore_core::{Batches, Error, Result, Warnings, Watch};
+use longshore_core::{Batches, Error, Kind, Result, Warnings, Watch};
 use longshore_frames::{
     Choices, Column, Columns, double_batch, double_schema, polars_batch, polars_refusal, polars_schema,
 };
@@ -16,6 +16,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use crate::attached::attached;
 use crate::error::raise;
 use crate::progress::Progress;
 use crate::read::backend_named;
@@ -30,10 +31,14 @@ pub(crate) struct Stream {
     schema: SchemaRef,
     switch: Switch,
     watch: Watch,
+    warnings: Arc<Warnings>,
     slot: Mutex<Slot>,
     /// Told whenever the slot is not busy any more.
     turn: Condvar,
 }
+
+/// The most columns that its `repr` names.
+const SHOWN: usize = 10;
 
 enum Slot {
     Live(Live),
@@ -45,8 +50,8 @@ enum Slot {
 
 impl Stream {
     pub(crate) fn new(live: Live, switch: Switch) -> Self {
-        let (schema, watch) = (live.schema.clone(), live.watch.clone());
-        Self { schema, switch, watch, slot: Mutex::new(Slot::Live(live)), turn: Condvar::new() }
+        let (schema, watch, warnings) = (live.schema.clone(), live.watch.clone(), live.warnings.clone());
+        Self { schema, switch, watch, warnings, slot: Mutex::new(Slot::Live(live)), turn: Condvar::new() }
     }
 
     fn slot(&self) -> MutexGuard<'_, Slot> {
@@ -108,6 +113,17 @@ impl Stream {
         made
     }
 
+    /// What has become of it.
+    fn state(&self) -> &'static str {
+        match &*self.slot() {
+            Slot::Live(Live { state: State::Running(_), .. }) => "is open",
+            Slot::Live(Live { state: State::Ended, .. }) => "has ended",
+            Slot::Live(Live { state: State::Failed, .. }) => "has failed",
+            Slot::Busy(_) => "is being read",
+            Slot::Gone(why) => why,
+        }
+    }
+
     fn end(&self, why: &'static str) {
         let ended = std::mem::replace(&mut *self.slot(), Slot::Gone(why));
         if matches!(ended, Slot::Busy(_)) {
@@ -119,11 +135,17 @@ impl Stream {
 }
 
 /// The columns of one `batch`, which has `before` rows of the result before it.
-fn columns(batch: &RecordBatch, before: u64, choices: Choices, exact: Option<&[String]>) -> Result<Columns> {
+fn columns(
+    batch: &RecordBatch,
+    before: u64,
+    choices: Choices,
+    exact: Option<&[String]>,
+    warnings: &Arc<Warnings>,
+) -> Result<Columns> {
     let (mut schema, mut batch) = (batch.schema(), batch.clone());
     if let Some(exact) = exact {
         schema = double_schema(&schema, exact);
-        batch = double_batch(&batch, &schema, before)?;
+        batch = double_batch(&batch, &schema, before, warnings)?;
     }
     let mut columns = Columns::new(schema, &choices)?.after(before);
     columns.push(&batch)?;
@@ -201,7 +223,7 @@ impl Stream {
         let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
         let filled = py.detach(|| {
             let Some((before, batch)) = self.next_from()? else { return Ok(None) };
-            self.kept(columns(&batch, before, choices, exact.as_deref()).map(Some))
+            self.kept(columns(&batch, before, choices, exact.as_deref(), &self.warnings).map(Some))
         });
         let Some(columns) = filled.map_err(raise)? else { return Ok(None) };
         let rows = columns.rows();
@@ -214,6 +236,16 @@ impl Stream {
         py.detach(|| self.end("was cancelled"));
     }
 
+    /// Its columns and its state; of many columns, the first.
+    fn __repr__(&self) -> String {
+        let fields = self.schema.fields();
+        let mut names: Vec<&str> = fields.iter().take(SHOWN).map(|field| field.name().as_str()).collect();
+        if fields.len() > SHOWN {
+            names.push("...");
+        }
+        format!("<Stream ({}) {}>", names.join(", "), self.state())
+    }
+
     /// Stops the query on the server where it still runs.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.end("is closed"));
@@ -222,7 +254,7 @@ impl Stream {
 
 /// The schema of a result.
 #[pyclass(frozen, module = "longshore._core")]
-pub(crate) struct Schema(SchemaRef);
+pub(crate) struct Schema(pub(crate) SchemaRef);
 
 #[pymethods]
 impl Schema {
@@ -285,9 +317,6 @@ pub(crate) struct Live {
     warnings: Arc<Warnings>,
 }
 
-/// From a stream's consumer to what warns: `_next`, `__next__`, and the consumer.
-const CONSUMER: i32 = 3;
-
 enum State {
     Running(Box<dyn Batches>),
     Ended,
@@ -320,7 +349,7 @@ impl Live {
                 self.progress.tick()?;
             } else {
                 self.progress.finish()?;
-                warn(&self.warnings, CONSUMER)?;
+                warn(&self.warnings)?;
             }
             Ok(batch)
         });
@@ -367,7 +396,7 @@ impl Drop for Live {
 pub(crate) fn release(batches: Box<dyn Batches>) {
     let mut held = Some(batches);
     // Without an interpreter there is no lock.
-    let _ = Python::try_attach(|py| {
+    let _ = attached(|py| {
         // Python drops results while an exception is on its way, and calls made meanwhile would lose that.
         let raised = PyErr::take(py);
         py.detach(|| drop(held.take()));
@@ -395,15 +424,22 @@ impl RecordBatchReader for Live {
 /// The C interface carries texts that end at a zero byte: none may stand inside.
 pub(crate) fn external(error: Error) -> ArrowError {
     let mut text = error.to_string();
+    let kind = error.kind();
     if let Some(Ok(python)) =
         error.into_source().map(<dyn std::error::Error + Send + Sync>::downcast::<PyErr>)
     {
-        let is_interrupt = Python::try_attach(|py| python.is_instance_of::<PyKeyboardInterrupt>(py));
+        let is_interrupt = attached(|py| python.is_instance_of::<PyKeyboardInterrupt>(py));
         if is_interrupt == Some(true) {
             signals::once_more();
         } else {
             text = format!("{text}: {python}");
         }
     }
-    ArrowError::from_external_error(text.replace('\0', "\u{fffd}").into())
+    let text = text.replace('\0', "\u{fffd}");
+    // Whoever reads it makes a MemoryError of it.
+    if kind == Kind::Memory {
+        ArrowError::MemoryError(text)
+    } else {
+        ArrowError::from_external_error(text.into())
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use longshore_core::memory::begin;
 use longshore_core::{Error, Interrupt, Kind, Result, Watch};
 use pyo3::prelude::*;
 
@@ -47,7 +48,16 @@ impl Interrupt for Interrupts {
 
 /// A watch over Ctrl-C and a deadline `timeout` seconds from now.
 pub(crate) fn watch(py: Python<'_>, timeout: Option<f64>) -> PyResult<Watch> {
-    over(Interrupts { signals: Signals::new(py)?, switch: None, progress: None }, timeout)
+    switched_watch(py, timeout, None)
+}
+
+/// A watch over Ctrl-C, `switch` if there is one, and a deadline `timeout` seconds from now.
+pub(crate) fn switched_watch(
+    py: Python<'_>,
+    timeout: Option<f64>,
+    switch: Option<Switch>,
+) -> PyResult<Watch> {
+    over(Interrupts { signals: Signals::new(py)?, switch, progress: None }, timeout)
 }
 
 /// A watch over Ctrl-C, `switch`, and a deadline `timeout` seconds from now, which has `progress` reported.
@@ -61,6 +71,7 @@ pub(crate) fn reading_watch(
 }
 
 fn over(interrupts: Interrupts, timeout: Option<f64>) -> PyResult<Watch> {
+    begin().map_err(|no_room| raise(no_room.into()))?;
     let timeout = timeout
         .map(Duration::try_from_secs_f64)
         .transpose()

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longshore_core::Result;
 use longshore_postgres::{Answers, Arrival, substitute};
-use longshore_rows::Rows;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -23,16 +22,6 @@ pub(crate) trait Taker: Send {
 }
 
 pub(crate) type SharedTaker = Arc<Mutex<dyn Taker>>;
-
-impl Taker for Rows {
-    fn push(&mut self, message: &[u8]) {
-        Rows::push(self, message);
-    }
-
-    fn take_objects(&mut self) -> Option<Vec<u8>> {
-        Rows::take_objects(self)
-    }
-}
 
 impl Taker for Option<Arrival> {
     fn push(&mut self, message: &[u8]) {

@@ -9,18 +9,20 @@ use pyo3::prelude::*;
 
 use crate::error::{raise, wrap};
 
-/// A URL, or a scheme with keywords, and perhaps a callable that gives the password.
+/// A URL, or a scheme with keywords, and perhaps a callable that gives the password; `creates` as in the core.
 pub(crate) fn target(
     url: Option<&str>,
     scheme: &str,
     keywords: BTreeMap<String, String>,
     password: Option<Py<PyAny>>,
+    creates: bool,
 ) -> PyResult<Target> {
     let mut target = match url {
         Some(url) => Target::from_url(url).map_err(raise)?,
         None => Target::from_keywords(scheme, BTreeMap::new()),
     };
     target.keywords = keywords;
+    target.creates = creates;
     target.password = password.map(|callable| Arc::new(Callable(callable)) as Arc<dyn PasswordSource>);
     Ok(target)
 }

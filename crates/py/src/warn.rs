@@ -1,4 +1,4 @@
-//! What a caller is told beside a result, as Python's warnings.
+//! What a caller is told with a result, as Python's warnings.
 
 use std::ffi::CString;
 
@@ -8,29 +8,43 @@ use pyo3::types::PyType;
 
 use crate::error::wrap;
 
-/// Warns of what was counted while a result came, in the line `frames` above the Python frame that called. An error where
-/// the caller's filters make one of a warning.
-pub(crate) fn warn(warnings: &Warnings, frames: i32) -> Result<()> {
-    let counted = warnings.take();
-    if counted.is_empty() {
-        return Ok(());
-    }
-    let told = Python::attach(|py| {
-        let category = py.import("longshore.errors")?.getattr("DataWarning")?.cast_into::<PyType>()?;
-        counted.into_iter().try_for_each(|(what, count)| {
-            let text = CString::new(format!("{what} ({count} of them)").replace('\0', "\u{fffd}"))?;
-            PyErr::warn(py, &category, &text, frames)
-        })
-    });
-    told.map_err(|error| wrap(Kind::Interrupted, error))
+/// Warns of what was found while a result came. An error where the caller's filters make one of a warning.
+pub(crate) fn warn(warnings: &Warnings) -> Result<()> {
+    raise("DataWarning", warnings.take())
 }
 
 /// Warns that one session writes what was to be written by several, and why; otherwise as [`warn`].
-pub(crate) fn warn_of_serial_write(reason: &str, frames: i32) -> Result<()> {
-    let told = Python::attach(|py| {
-        let category = py.import("longshore.errors")?.getattr("SerialWriteWarning")?.cast_into::<PyType>()?;
-        let text = CString::new(format!("written over one connection: {reason}"))?;
-        PyErr::warn(py, &category, &text, frames)
+pub(crate) fn warn_of_serial_write(reason: &str) -> Result<()> {
+    raise("SerialWriteWarning", vec![format!("written over one connection: {reason}")])
+}
+
+fn raise(category: &str, texts: Vec<String>) -> Result<()> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let raised = Python::attach(|py| {
+        let category = py.import("longshore.errors")?.getattr(category)?.cast_into::<PyType>()?;
+        let level = level(py).unwrap_or(1);
+        texts.into_iter().try_for_each(|text| {
+            let text = CString::new(text.replace('\0', "\u{fffd}"))?;
+            PyErr::warn(py, &category, &text, level)
+        })
     });
-    told.map_err(|error| wrap(Kind::Interrupted, error))
+    raised.map_err(|error| wrap(Kind::Interrupted, error))
+}
+
+/// The level of the innermost Python frame outside this package: that of the caller's own line.
+fn level(py: Python<'_>) -> PyResult<i32> {
+    let mut frame = py.import("sys")?.call_method1("_getframe", (0,))?;
+    let mut level = 1;
+    while !frame.is_none() {
+        let module: Option<String> =
+            frame.getattr("f_globals")?.call_method1("get", ("__name__",))?.extract()?;
+        if module.is_none_or(|module| module.split('.').next() != Some("longshore")) {
+            return Ok(level);
+        }
+        frame = frame.getattr("f_back")?;
+        level += 1;
+    }
+    Ok(level)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use longshore_core::{IfExists, Load, Meter, Relay, Result, Source, Spread, TableName, Watch};
+use longshore_core::{IfExists, Load, Meter, Nested, Relay, Result, Source, Spread, TableName, Watch};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -15,9 +15,6 @@ use crate::read::Reading;
 use crate::source::source;
 use crate::switch::{Switch, reading_watch, watch};
 use crate::warn::warn_of_serial_write;
-
-/// The caller of `write_sql`: what it is warned of happens in its line.
-const CALLER: i32 = 3;
 
 /// Where rows go, and how; `longshore.writing` has checked the words.
 #[derive(FromPyObject)]
@@ -29,6 +26,7 @@ pub(crate) struct Destination<'py> {
     if_exists: String,
     key: Vec<String>,
     types: Vec<(String, String)>,
+    nested: String,
     sessions: NonZeroUsize,
     most_rows: Option<NonZeroUsize>,
 }
@@ -46,6 +44,7 @@ pub(crate) fn write(
     let py = frames.py();
     let write = Write::new(py, into, timeout, progress, switch)?;
     let incoming = Incoming::new(frames)?;
+    write.watch.check_data().map_err(raise)?;
     let schema = incoming.schema();
     write.run(py, incoming, schema)
 }
@@ -98,6 +97,7 @@ impl Write {
                 if_exists: mode(&into.if_exists),
                 key: into.key,
                 types: into.types,
+                nested: if into.nested == "json" { Nested::Json } else { Nested::Error },
                 meter,
             },
             sessions: into.sessions,
@@ -115,7 +115,7 @@ impl Write {
         let Self { source, load, sessions, most_rows, watch, progress } = self;
         let load = Load { schema, ..load };
         let written = py.detach(|| {
-            let told = |reason: &str| warn_of_serial_write(reason, CALLER);
+            let told = |reason: &str| warn_of_serial_write(reason);
             let spread = Spread { sessions, most_rows, told: &told };
             let rows = longshore_core::write(source.as_ref(), &load, batches, &spread, &watch)?;
             progress.finish()?;

@@ -1,5 +1,7 @@
 //! The columns of one dtype, which become the rows of one array.
 
+use longshore_core::memory::{NoRoom, zeros};
+
 /// Rows that there is room for at first, at most, and their bytes.
 const FIRST_ROWS: usize = 64;
 const FIRST_BYTES: usize = 16 << 10;
@@ -28,15 +30,16 @@ impl Block {
 
     /// Makes room for row `row`.
     #[inline]
-    pub(crate) fn reach(&mut self, row: usize) {
-        if row >= self.room {
-            self.grow(more_room(self.room, self.columns * self.size));
+    pub(crate) fn reach(&mut self, row: usize) -> Result<(), NoRoom> {
+        if row < self.room {
+            return Ok(());
         }
+        self.grow(more_room(self.room, self.columns * self.size))
     }
 
     /// Makes room for `room` rows.
-    pub(crate) fn grow(&mut self, room: usize) {
-        let mut memory = vec![0; self.columns * room * self.size];
+    pub(crate) fn grow(&mut self, room: usize) -> Result<(), NoRoom> {
+        let mut memory = zeros(self.columns * room * self.size)?;
         let (before, after) = (self.room * self.size, room * self.size);
         for column in (0..self.columns).rev() {
             let (start, moved) = (column * before, column * after);
@@ -49,6 +52,7 @@ impl Block {
             }
         }
         (self.memory, self.room) = (memory, room);
+        Ok(())
     }
 
     /// A field of a row that there is room for.
@@ -90,9 +94,9 @@ mod tests {
 
     fn filled(columns: usize, rows: usize, expected: usize) -> Vec<u8> {
         let mut block = Block::new(columns, 3);
-        block.grow(expected);
+        block.grow(expected).unwrap();
         for row in 0..rows {
-            block.reach(row);
+            block.reach(row).unwrap();
             for column in 0..columns {
                 let field = block.field(column, row);
                 assert_eq!(field, [0; 3]);

@@ -1,5 +1,7 @@
 //! What can be wrong with a row.
 
+use longshore_core::memory::NoRoom;
+
 /// Why a cell does not become what its field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -17,6 +19,8 @@ pub enum Fault {
     OutOfRange,
     /// Beyond what the integer holds.
     Sign,
+    /// Text, where the field takes none.
+    Kind,
     /// No UTF-8.
     NotText,
     /// Another number of bits than a row before.
@@ -25,6 +29,8 @@ pub enum Fault {
     Version,
     /// The row's message is not what was described.
     Row,
+    /// There is no memory for the row.
+    NoRoom,
 }
 
 impl Fault {
@@ -60,6 +66,10 @@ impl Fault {
                 "a value is beyond what the field holds",
                 "ask for an integer with the sign of the database's type",
             ),
+            Self::Kind => known(
+                "a value is text, and the field takes NULL alone of it",
+                "ask for U, S or O, or cast the column in the query",
+            ),
             Self::NotText => known("a value is not UTF-8", "ask for a field of dtype S"),
             Self::BitCount(count) => (
                 format!(
@@ -72,8 +82,9 @@ impl Fault {
             }
             Self::Row => known(
                 "the server sent a row that is not the one it described",
-                "connect anew; something between may alter bytes",
+                "connect again; something in between may alter bytes",
             ),
+            Self::NoRoom => known(NoRoom::MESSAGE, NoRoom::HINT),
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
+use longshore_core::memory::{NoRoom, zeros};
+
 /// Bytes that neither move nor change their number.
 ///
 /// An event loop writes them through their address. References would claim that nobody else does, so here are pointers.
@@ -22,9 +24,8 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     /// `length` zeros.
-    #[must_use]
-    pub fn new(length: usize) -> Self {
-        vec![0; length].into()
+    pub fn new(length: usize) -> Result<Self, NoRoom> {
+        zeros(length).map(Self::from)
     }
 
     /// Where the bytes begin, for as long as the memory lives.
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_is_received_in_turns_is_read_and_moved() {
-        let memory = Memory::new(8);
+        let memory = Memory::new(8).unwrap();
         let early = memory.start();
         assert_eq!(bytes(&memory), [0; 8]);
         receive(&memory, 0, b"abcdef");
@@ -117,7 +118,7 @@ mod tests {
         receive(&memory, 4, b"ghij");
         assert_eq!(bytes(&memory), b"cdefghij");
         shift(&memory, 8..8, &memory);
-        let larger = Memory::new(16);
+        let larger = Memory::new(16).unwrap();
         shift(&memory, 1..8, &larger);
         receive(&larger, 7, b"k");
         assert_eq!(&bytes(&larger)[..8], b"defghijk");
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn no_bytes_are_some_too() {
-        let none = Memory::new(0);
+        let none = Memory::new(0).unwrap();
         assert_eq!(bytes(&none), b"");
         shift(&none, 0..0, &none);
     }
@@ -146,7 +147,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_not_moved() {
         for (from, room) in [(0..5, 8), (3..5, 8), (0..4, 3)] {
-            let moved = std::panic::catch_unwind(|| shift(&Memory::new(4), from.clone(), &Memory::new(room)));
+            let moved = std::panic::catch_unwind(|| {
+                shift(&Memory::new(4).unwrap(), from.clone(), &Memory::new(room).unwrap());
+            });
             assert!(moved.is_err(), "{from:?} into {room}");
         }
     }

@@ -41,6 +41,11 @@ pub(crate) enum Class {
 }
 
 impl Column {
+    /// Whether it may be a NULL without a type: the server describes that as text.
+    pub(crate) fn may_be_untyped(self) -> bool {
+        matches!(self.native, "text" | "unknown")
+    }
+
     pub(crate) fn class(self) -> Class {
         if !self.binary {
             return Class::Text;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::native::Class;
 use crate::scale::{Rest, Scale};
 use crate::step::{Action, Step};
-use crate::{Column, Field, Form};
+use crate::{Column, Field, Form, Leaf};
 
 /// Why a dtype does not fit a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +26,19 @@ pub fn plan(columns: &[Column], fields: &[Field]) -> Result<Vec<Step>, Mismatch>
 }
 
 fn step(column: Column, field: &Field) -> Option<Step> {
-    let action = action(column.class(), field)?;
+    let action = action(column.class(), field)
+        .or_else(|| (column.may_be_untyped() && has_null(field)).then_some(Action::Untyped))?;
     Some(Step::new(action, field.offset, field.size, null(action, field)))
+}
+
+/// Whether there is a NULL for the field, whatever its column is.
+fn has_null(field: &Field) -> bool {
+    match &field.form {
+        Form::Bool | Form::Signed | Form::Unsigned | Form::Instant(_) | Form::Duration(_) => true,
+        Form::Float => matches!(field.size, 4 | 8),
+        Form::Bytes | Form::Characters | Form::Void(_) => field.size > 0,
+        Form::Object | Form::Other => false,
+    }
 }
 
 fn action(class: Class, field: &Field) -> Option<Action> {
@@ -109,24 +120,29 @@ fn void(class: Class, field: &Field) -> Option<Action> {
         Class::Bytes if leaves.is_empty() && field.size > 0 => Some(Action::Exact),
         Class::Uuid if leaves.is_empty() && field.size == 16 => Some(Action::Exact),
         Class::Doubles(count) => {
-            let in_order = leaves.iter().enumerate();
-            let fit = in_order
-                .clone()
-                .all(|(index, leaf)| leaf.kind == 'f' && leaf.size == 8 && leaf.offset == index * 8);
-            let counted = leaves.is_empty() || leaves.len() == count;
-            (field.size == count * 8 && counted && fit).then_some(Action::Doubles(count))
+            let fit = leaves.is_empty() || are_doubles(leaves, field.size);
+            (field.size == count * 8 && fit).then_some(Action::Doubles(count))
         }
         Class::Tid => match leaves.as_slice() {
-            [] => (field.size == 6).then_some(Action::Tid(4)),
+            [] => (field.size == 6).then_some(Action::Tid(4, [false; 2])),
             [block, row] => {
-                let unsigned = block.kind == 'u' && row.kind == 'u';
+                let whole = [block, row].iter().all(|leaf| matches!(leaf.kind, 'u' | 'i'));
                 let sized = block.size == 4 && row.size == 2 && block.offset == 0;
-                (unsigned && sized && row.offset + 2 <= field.size).then_some(Action::Tid(row.offset))
+                let signed = [block.kind == 'i', row.kind == 'i'];
+                (whole && sized && row.offset + 2 <= field.size).then_some(Action::Tid(row.offset, signed))
             }
             _ => None,
         },
         _ => None,
     }
+}
+
+/// Whether so many bytes are these doubles, one after the other.
+fn are_doubles(leaves: &[Leaf], size: usize) -> bool {
+    let in_order = leaves.iter().enumerate();
+    let mut fit =
+        in_order.map(|(index, leaf)| leaf.kind == 'f' && leaf.size == 8 && leaf.offset == index * 8);
+    leaves.len() * 8 == size && fit.all(|fits| fits)
 }
 
 /// What a field holds for NULL: asyncpg-rkt's values.
@@ -144,6 +160,9 @@ fn null(action: Action, field: &Field) -> Arc<[u8]> {
         (Form::Float, _) if field.size == 4 => f32::NAN.to_ne_bytes().into(),
         (Form::Float, _) => f64::NAN.to_ne_bytes().into(),
         (Form::Bytes, _) => vec![0xff; field.size].into(),
+        (Form::Void(leaves), _) if !leaves.is_empty() && are_doubles(leaves, field.size) => {
+            f64::NAN.to_ne_bytes().repeat(leaves.len()).into()
+        }
         (Form::Void(_), Action::Doubles(count)) => f64::NAN.to_ne_bytes().repeat(count).into(),
         (Form::Void(_), _) => vec![0x80; field.size].into(),
         (Form::Characters | Form::Object, _) => vec![0; field.size].into(),

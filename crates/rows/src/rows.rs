@@ -1,5 +1,7 @@
 //! Rows -> the memory of one array of records, or of one block for the columns of each dtype.
 
+use longshore_core::memory::make_room;
+
 use crate::block::Block;
 use crate::splitter::HEADER;
 use crate::step::Step;
@@ -106,7 +108,8 @@ impl Rows {
                 let width: usize = self.steps.iter().map(|step| step.size).sum();
                 let rows = rows.min(MOST_EXPECTED / width.max(1));
                 for block in blocks {
-                    block.grow(rows);
+                    // Likewise.
+                    let _ = block.grow(rows);
                 }
             }
         }
@@ -131,17 +134,23 @@ impl Rows {
             return;
         }
         let body = message.get(HEADER..).unwrap_or_default();
+        if make_room(&mut self.nulls, self.steps.len()).is_err() {
+            return self.fail(None, Fault::NoRoom);
+        }
         let written = match &mut self.layout {
             Layout::Records { memory, size } => {
                 let start = memory.len();
+                if make_room(memory, *size).is_err() {
+                    return self.fail(None, Fault::NoRoom);
+                }
                 memory.resize(start + *size, 0);
                 write(&mut self.steps, &mut Record(&mut memory[start..]), body, &mut self.nulls, self.count)
             }
             Layout::Blocks { blocks, places } => {
                 // More rows than memory has addresses do not come.
                 let row = usize::try_from(self.count).unwrap_or(usize::MAX);
-                for block in &mut *blocks {
-                    block.reach(row);
+                if blocks.iter_mut().try_for_each(|block| block.reach(row)).is_err() {
+                    return self.fail(None, Fault::NoRoom);
                 }
                 write(
                     &mut self.steps,
@@ -153,12 +162,23 @@ impl Rows {
             }
         };
         if let Err((column, fault)) = written {
-            self.failure = Some(Failure { column, row: self.count, fault });
-            return;
+            return self.fail(column, fault);
         }
         self.count += 1;
         if let Some(objects) = &mut self.objects {
             rewrite(&self.steps, body, objects);
+        }
+    }
+
+    /// Keeps why no more rows are taken.
+    #[cold]
+    pub fn fail(&mut self, column: Option<usize>, fault: Fault) {
+        self.failure = Some(Failure { column, row: self.count, fault });
+        // What is there is of no use.
+        self.nulls = Vec::new();
+        match &mut self.layout {
+            Layout::Records { memory, .. } => *memory = Vec::new(),
+            Layout::Blocks { blocks, .. } => blocks.clear(),
         }
     }
 

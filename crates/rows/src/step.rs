@@ -45,8 +45,10 @@ pub(crate) enum Action {
     Bits,
     /// So many doubles.
     Doubles(usize),
-    /// A block's number, and where in the field its row's lies.
-    Tid(usize),
+    /// A block's number, and where in the field its row's lies; whether each has a sign there.
+    Tid(usize, [bool; 2]),
+    /// NULLs alone.
+    Untyped,
     /// asyncpg decodes it.
     Object,
 }
@@ -111,7 +113,8 @@ impl Step {
             Action::JsonCharacters => characters(json(cell)?, into)?,
             Action::Bits => self.bits(cell, into)?,
             Action::Doubles(count) => doubles(cell, count, into)?,
-            Action::Tid(second) => tid(fixed(cell)?, second, into),
+            Action::Tid(second, signed) => tid(fixed(cell)?, second, signed, into)?,
+            Action::Untyped => return Err(Fault::Kind),
             // The caller has left objects out, and `write` has the rest.
             _ => {}
         }
@@ -246,8 +249,13 @@ fn doubles(cell: &[u8], count: usize, into: &mut [u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn tid(cell: [u8; 6], second: usize, into: &mut [u8]) {
+fn tid(cell: [u8; 6], second: usize, signed: [bool; 2], into: &mut [u8]) -> Result<(), Fault> {
     let [a, b, c, d, row @ ..] = cell;
-    put(into, u32::from_be_bytes([a, b, c, d]).to_ne_bytes());
-    put(&mut into[second..], u16::from_be_bytes(row).to_ne_bytes());
+    let (block, row) = (u32::from_be_bytes([a, b, c, d]), u16::from_be_bytes(row));
+    if (signed[0] && block.cast_signed() < 0) || (signed[1] && row.cast_signed() < 0) {
+        return Err(Fault::Sign);
+    }
+    put(into, block.to_ne_bytes());
+    put(&mut into[second..], row.to_ne_bytes());
+    Ok(())
 }

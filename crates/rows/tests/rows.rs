@@ -248,6 +248,21 @@ fn json_loses_its_version_and_nothing_else() {
 }
 
 #[test]
+fn a_null_without_a_type_goes_into_every_field() {
+    for (form, size, null) in [
+        (Form::Bool, 1, vec![0x80]),
+        (Form::Signed, 2, i16::MIN.to_ne_bytes().to_vec()),
+        (Form::Float, 4, f32::NAN.to_ne_bytes().to_vec()),
+        (Form::Instant(unit("us")), 8, i64::MIN.to_ne_bytes().to_vec()),
+        (Form::Void(Vec::new()), 3, vec![0x80; 3]),
+        (Form::Void(vec![Leaf { kind: 'f', size: 8, offset: 0 }]), 8, f64::NAN.to_ne_bytes().to_vec()),
+    ] {
+        assert_eq!(read("text", form.clone(), size, &[NULL]).unwrap(), null, "{form:?}");
+        assert_eq!(fault("text", form, size, &[b""]), Fault::Kind);
+    }
+}
+
+#[test]
 fn fields_that_do_not_take_their_column_are_told() {
     let refused = |native, form, size| {
         let field = Field { form, offset: 0, size };
@@ -266,13 +281,14 @@ fn fields_that_do_not_take_their_column_are_told() {
         ("interval", Form::Duration(unit("M")), 8),
         ("text", Form::Bytes, 0),
         ("text", Form::Characters, 0),
-        ("text", Form::Void(Vec::new()), 4),
+        ("text", Form::Float, 2),
+        ("varchar", Form::Void(Vec::new()), 4),
         ("uuid", Form::Bytes, 15),
         ("point", Form::Void(Vec::new()), 24),
         ("point", Form::Void(vec![Leaf { kind: 'f', size: 4, offset: 0 }; 2]), 16),
         (
             "tid",
-            Form::Void(vec![Leaf { kind: 'u', size: 4, offset: 0 }, Leaf { kind: 'i', size: 2, offset: 4 }]),
+            Form::Void(vec![Leaf { kind: 'u', size: 4, offset: 0 }, Leaf { kind: 'f', size: 2, offset: 4 }]),
             8,
         ),
         ("no_such_type", Form::Bytes, 9),

@@ -77,6 +77,15 @@ impl<'a> Cell<'a> {
         }
     }
 
+    /// The bytes that [`Cell::tag`] appends.
+    pub(crate) fn tagged_length(&self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Integer(_) | Self::Real(_) => 9,
+            Self::Text(bytes) | Self::Blob(bytes) => 1 + bytes.len(),
+        }
+    }
+
     /// The value that [`Cell::tag`] wrote.
     pub(crate) fn untagged(bytes: &'a [u8]) -> Self {
         let word = |rest: &[u8]| rest.try_into().unwrap_or_default();

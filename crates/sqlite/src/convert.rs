@@ -10,8 +10,10 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, TimestampMicrosecondArray, UInt64Array, new_null_array};
 use arrow_schema::DataType;
-use longshore_cells::CellFault;
 use longshore_cells::calendar::DAY;
+use longshore_cells::{CellFault, Losses};
+use longshore_core::Kind;
+use longshore_core::memory::room_for;
 
 use crate::cell::{Cell, exact_double};
 use crate::decimals;
@@ -20,13 +22,19 @@ use crate::store::{not_utf8, try_walk};
 use crate::types::Class;
 
 /// `array`, which a store of `class` gave, as `to`. A fault names the first value that `to` does not hold as it is.
-pub(crate) fn convert(array: ArrayRef, class: Class, to: &DataType) -> Result<ArrayRef, CellFault> {
+pub(crate) fn convert(
+    array: ArrayRef,
+    class: Class,
+    to: &DataType,
+    losses: &mut Losses,
+) -> Result<ArrayRef, CellFault> {
     if array.data_type() == to {
         return Ok(array);
     }
     if array.null_count() == array.len() {
         return Ok(new_null_array(to, array.len()));
     }
+    room_for(2 * array.get_array_memory_size())?;
     match (array.data_type(), to) {
         (DataType::Timestamp(..), DataType::Timestamp(..)) => return Ok(with_zone(&array, to)),
         (DataType::Int64, DataType::UInt64) => {
@@ -37,7 +45,7 @@ pub(crate) fn convert(array: ArrayRef, class: Class, to: &DataType) -> Result<Ar
         _ => {}
     }
     if decimals::is_decimal(class) && to == &class.arrow() {
-        return decimals::convert(&array, class);
+        return decimals::convert(&array, class, losses);
     }
     match to {
         DataType::Int64 => primitive::<Int64Type>(&array, class, to, integer),
@@ -86,7 +94,7 @@ fn primitive<T: ArrowPrimitiveType>(
             Cell::Null => builder.append_null(),
             _ => builder.append_value(read(cell).ok_or_else(|| misfit(row, cell, to))?),
         }
-        Ok(())
+        Ok::<_, CellFault>(())
     })?;
     Ok(Arc::new(builder.finish().with_data_type(to.clone())))
 }
@@ -99,7 +107,7 @@ fn booleans(array: &ArrayRef, class: Class, to: &DataType) -> Result<ArrayRef, C
             Cell::Integer(value @ 0..=1) => builder.append_value(value == 1),
             _ => return Err(misfit(row, cell, to)),
         }
-        Ok(())
+        Ok::<_, CellFault>(())
     })?;
     Ok(Arc::new(builder.finish()))
 }
@@ -112,7 +120,7 @@ fn blobs(array: &ArrayRef, class: Class, to: &DataType) -> Result<ArrayRef, Cell
             Cell::Blob(bytes) => builder.append_value(bytes),
             _ => return Err(misfit(row, cell, to)),
         }
-        Ok(())
+        Ok::<_, CellFault>(())
     })?;
     Ok(Arc::new(builder.finish()))
 }
@@ -126,7 +134,7 @@ fn texts(array: &ArrayRef, class: Class) -> Result<ArrayRef, CellFault> {
             Cell::Blob(_) => return Err(misfit(row, cell, &DataType::Utf8)),
             _ => builder.append_value(std::str::from_utf8(&cell.text()).map_err(|_| not_utf8(row))?),
         }
-        Ok(())
+        Ok::<_, CellFault>(())
     })?;
     Ok(Arc::new(builder.finish()))
 }
@@ -184,10 +192,11 @@ pub(crate) fn time(cell: Cell<'_>) -> Option<i64> {
 fn misfit(row: usize, cell: Cell<'_>, to: &DataType) -> CellFault {
     CellFault {
         row,
-        what: format!("{} is no {to}", cell.shown()).into(),
+        what: format!("{} does not fit {to}", cell.shown()).into(),
         hint: Some(
             "give the column a type that holds all its values, such as schema={\"<column>\": \"string\"}"
                 .into(),
         ),
+        kind: Kind::Data,
     }
 }

@@ -8,8 +8,8 @@ use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Decimal256Type, Flo
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::i256;
 use longshore_cells::decimal::{DecimalType, text_double};
-use longshore_cells::{CellFault, Odd, fault};
-use longshore_core::OnOdd;
+use longshore_cells::{CellFault, Losses, Odd, fault};
+use longshore_core::{Kind, OnOdd};
 
 use crate::cell::Cell;
 use crate::store::try_walk;
@@ -39,14 +39,14 @@ fn of(class: Class) -> Option<DecimalType> {
 }
 
 /// The texts of `array` as what `class` becomes; a fault names the first that is no decimal of it.
-pub(crate) fn convert(array: &ArrayRef, class: Class) -> Result<ArrayRef, CellFault> {
+pub(crate) fn convert(array: &ArrayRef, class: Class, losses: &mut Losses) -> Result<ArrayRef, CellFault> {
     let to = of(class).unwrap_or(DecimalType { precision: 0, scale: 0, numeric_nan: OnOdd::Error });
     match class {
         Class::Decimal(..=38, _) => each::<Decimal128Type>(array, class, |text| to.text(text)),
         Class::Decimal(..) => each::<Decimal256Type>(array, class, |text| to.text(text)),
         // Whether it is one is asked of the decimal, not of the double.
         _ => each::<Float64Type>(array, class, |text| {
-            to.text::<i256>(text).and_then(|_| text_double(text, OnOdd::Error))
+            to.text::<i256>(text).and_then(|_| text_double(text, OnOdd::Error, losses))
         }),
     }
 }
@@ -54,14 +54,14 @@ pub(crate) fn convert(array: &ArrayRef, class: Class) -> Result<ArrayRef, CellFa
 fn each<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     class: Class,
-    read: impl Fn(&[u8]) -> Result<T::Native, Odd>,
+    mut read: impl FnMut(&[u8]) -> Result<T::Native, Odd>,
 ) -> Result<ArrayRef, CellFault> {
     let mut builder = PrimitiveBuilder::<T>::with_capacity(array.len());
     try_walk(array, class, |row, cell| {
         match cell {
             Cell::Null => builder.append_null(),
             Cell::Text(text) => builder.append_value(read(text).map_err(|odd| misfit(row, odd))?),
-            _ => return Err(misfit(row, Odd::fault(format!("{} is no decimal", cell.shown())))),
+            _ => return Err(misfit(row, Odd::fault(format!("{} is not a decimal", cell.shown())))),
         }
         Ok(())
     })?;
@@ -72,7 +72,7 @@ fn each<T: ArrowPrimitiveType>(
 fn misfit(row: usize, odd: Odd) -> CellFault {
     let hint = "read its text: schema={\"<column>\": \"string\"}";
     fault(row, odd).map_or_else(
-        || CellFault { row, what: "is no decimal".into(), hint: None },
+        || CellFault { row, what: "is not a decimal".into(), hint: None, kind: Kind::Data },
         |fault| CellFault { hint: Some(hint.into()), ..fault },
     )
 }

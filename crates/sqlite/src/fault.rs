@@ -1,5 +1,6 @@
 //! SQLite's result codes (sqlite.org/rescode.html) as errors.
 
+use longshore_core::memory::NoRoom;
 use longshore_core::{Error, Kind};
 
 /// The names of the codes that callers meet, extended ones included.
@@ -73,6 +74,9 @@ const NAMES: &[(i32, &str)] = &[
     (8458, "SQLITE_IOERR_CORRUPTFS"),
 ];
 
+/// `SQLITE_IOERR_NOMEM`.
+const NO_MEMORY_FOR_IO: i32 = 3082;
+
 /// `SQLITE_ERROR_SNAPSHOT`.
 const SNAPSHOT_GONE: i32 = 769;
 
@@ -108,6 +112,8 @@ fn kind(code: i32) -> Kind {
         _ if code == SNAPSHOT_GONE => Kind::Operational,
         1 | 17 | 25 => Kind::Programming,
         2 | 21 => Kind::Internal,
+        7 => Kind::Memory,
+        _ if code == NO_MEMORY_FOR_IO => Kind::Memory,
         9 => Kind::Cancelled,
         18 | 20 => Kind::Data,
         19 => Kind::Integrity,
@@ -138,8 +144,10 @@ fn hint(code: i32, message: &str) -> Option<&'static str> {
              transaction"
         }
         6 => "another statement of this process has the table locked: end it first",
+        7 => NoRoom::HINT,
+        _ if code == NO_MEMORY_FOR_IO => NoRoom::HINT,
         8 => "the file or its folder cannot be written, or the connection was opened with mode=ro",
-        _ if code == SNAPSHOT_GONE => "another connection has written over it: begin anew",
+        _ if code == SNAPSHOT_GONE => "another connection has written over it: begin again",
         10 => "the disk, or the network that it is on, failed: look into the system's log",
         11 => {
             "the file is damaged or cut short: PRAGMA integrity_check tells more, .recover of the sqlite3 shell saves what is left"
@@ -147,7 +155,7 @@ fn hint(code: i32, message: &str) -> Option<&'static str> {
         13 => "make room on the disk, or for temporary files set SQLITE_TMPDIR",
         14 => "look whether the file and its folder are there and may be read",
         23 => "the statement is not allowed here",
-        26 => "the file is no SQLite database, is encrypted, or is damaged at its start",
+        26 => "the file is not a SQLite database, is encrypted, or is damaged at its start",
         _ => return None,
     })
 }

@@ -6,6 +6,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use longshore_cells::CellFault;
 use longshore_cells::calendar::DAY;
+use longshore_core::Kind;
 
 use crate::cell::{Cell, exact_double};
 use crate::decimals;
@@ -233,5 +234,6 @@ fn mixed(row: usize, class: &str, others: &str) -> CellFault {
         hint: Some(
             "ask for bytes or for text: schema={\"<column>\": \"binary\"} or schema={\"<column>\": \"string\"}".into(),
         ),
+        kind: Kind::Data,
     }
 }

@@ -25,6 +25,7 @@ pub use cell::Cell;
 pub use driver::Sqlite;
 pub use encode::{Bound, encode};
 pub use fault::error;
+pub use library::first_bytes;
 pub use plan::{Facts, Plan, plan};
 pub use replica::{Database, replica};
 pub use rows::Collector;

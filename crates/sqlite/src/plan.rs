@@ -92,7 +92,7 @@ fn one(facts: Facts, options: &ReadOptions) -> Result<Plan> {
     }
     let is_streamed = options.decimals == Decimals::Streamed;
     let becomes = match options.wanted(&facts.name) {
-        Some(wanted) => Becomes::Wanted(supported(&facts, wanted, options)?),
+        Some(wanted) => Becomes::Wanted(supported(&facts, wanted, class, options)?),
         None if facts.is_enforced && class != Class::Any => Becomes::Declared(class.arrow()),
         None if !is_streamed => Becomes::Settled,
         None if class == Class::Any => Becomes::AsItBegins,
@@ -111,9 +111,9 @@ fn one(facts: Facts, options: &ReadOptions) -> Result<Plan> {
     Ok(Plan { field, class, becomes })
 }
 
-fn supported(facts: &Facts, wanted: &DataType, options: &ReadOptions) -> Result<DataType> {
+fn supported(facts: &Facts, wanted: &DataType, class: Class, options: &ReadOptions) -> Result<DataType> {
     let too_wide = matches!(wanted, DataType::Decimal256(digits, _) if *digits > options.decimal_digits);
-    if !too_wide && wanted::reader(wanted, options).is_some() {
+    if !too_wide && wanted::reader(wanted, class, options).is_some() {
         return Ok(wanted.clone());
     }
     let place = Place { column: Some(facts.name.clone()), row: None, native_type: facts.declared.clone() };

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
-use longshore_cells::CellFault;
-use longshore_core::{Batches, Error, Meter, ReadOptions, Result, Session, Settler};
+use longshore_cells::{CellFault, Losses};
+use longshore_core::memory::Budget;
+use longshore_core::{Batches, Error, Kind, Meter, ReadOptions, Result, Session, Settler};
 
 use crate::cell::Cell;
 use crate::convert::convert;
@@ -34,6 +35,9 @@ pub struct Collector {
     batch_rows: usize,
     batch_bytes: usize,
     meter: Arc<Meter>,
+    budget: Arc<Budget>,
+    /// Bytes of texts and blobs that the budget knows of.
+    bounded: usize,
     /// Rows of the batches so far.
     before: u64,
     pending: usize,
@@ -49,6 +53,7 @@ struct Column {
     class: Class,
     store: Store,
     finish: Finish,
+    losses: Losses,
 }
 
 /// What is done with a store's values.
@@ -62,7 +67,7 @@ enum Finish {
 impl Collector {
     /// Batches of the columns `plans`.
     pub fn new(plans: Vec<Plan>, options: &ReadOptions) -> Result<Self> {
-        let settler = Deciding::of(&plans);
+        let settler = Deciding::of(&plans, options);
         let columns = plans.into_iter().map(|plan| column(plan, options)).collect::<Result<Vec<_>>>()?;
         let schema = schema_of(&columns);
         Ok(Self {
@@ -72,6 +77,8 @@ impl Collector {
             batch_rows: options.batch_rows,
             batch_bytes: options.batch_bytes.min(CLOSE_AT),
             meter: options.meter.clone(),
+            budget: options.budget.clone(),
+            bounded: 0,
             before: 0,
             pending: 0,
             pending_bytes: 0,
@@ -82,20 +89,31 @@ impl Collector {
 
     /// Adds a row, whose cells `cell` gives by the number of the column.
     #[inline]
-    pub fn push<'a>(&mut self, mut cell: impl FnMut(usize) -> Cell<'a>) {
+    pub fn push<'a>(&mut self, mut cell: impl FnMut(usize) -> Cell<'a>) -> Result<()> {
+        if self.pending.is_multiple_of(REPORT) {
+            self.make_room()?;
+        }
         let mut bytes = 0;
         for (index, column) in self.columns.iter_mut().enumerate() {
             let cell = cell(index);
             if let Cell::Text(value) | Cell::Blob(value) = cell {
                 bytes += value.len();
             }
-            column.store.push(cell);
+            column.store.push(cell)?;
         }
         self.pending_bytes += bytes;
         self.pending += 1;
         if self.pending.is_multiple_of(REPORT) {
             self.report(REPORT);
         }
+        Ok(())
+    }
+
+    /// Has every column take the rows until the next report.
+    fn make_room(&mut self) -> Result<()> {
+        self.budget.grow(self.pending_bytes - self.bounded + REPORT * 8 * self.columns.len())?;
+        self.bounded = self.pending_bytes;
+        Ok(self.columns.iter_mut().try_for_each(|column| column.store.make_room(REPORT))?)
     }
 
     fn report(&mut self, rows: usize) {
@@ -125,13 +143,15 @@ impl Collector {
         let rows = self.pending;
         let mut arrays = Vec::with_capacity(self.columns.len());
         for column in &mut self.columns {
+            self.budget.grow(0)?;
             arrays.push(column.finish().map_err(|fault| located(fault, &column.field, self.before))?);
         }
         // The types of columns that began without one are final now.
         self.schema = schema_of(&self.columns);
         self.report(rows % REPORT);
         self.before += rows as u64;
-        (self.pending, self.pending_bytes, self.metered, self.yielded) = (0, 0, 0, true);
+        (self.pending, self.pending_bytes, self.metered, self.bounded) = (0, 0, 0, 0);
+        self.yielded = true;
         let fields = self.schema.fields().iter().zip(&arrays).map(|(field, array)| {
             if field.data_type() == array.data_type() {
                 return field.clone();
@@ -179,12 +199,13 @@ fn column(plan: Plan, options: &ReadOptions) -> Result<Column> {
         Becomes::AsItBegins => (Store::new(class), Finish::AsTheyBegin),
         Becomes::Declared(_) => (Store::new(class), Finish::Convert),
         Becomes::Wanted(wanted) => {
-            let reader = reader(&wanted, options)
+            let reader = reader(&wanted, class, options)
                 .ok_or_else(|| Error::internal(format!("no reader of {wanted} was there after all")))?;
             (Store::tagged(), Finish::Read(reader))
         }
     };
-    Ok(Column { field: Arc::new(field), class, store, finish })
+    let losses = Losses::of(field.name(), options);
+    Ok(Column { field: Arc::new(field), class, store, finish, losses })
 }
 
 impl Column {
@@ -196,14 +217,14 @@ impl Column {
         match &mut self.finish {
             Finish::AsTheyAre => Ok(raw),
             Finish::Read(reader) => reader.read(&raw),
-            Finish::Convert => convert(raw, self.class, self.field.data_type()),
+            Finish::Convert => convert(raw, self.class, self.field.data_type(), &mut self.losses),
             Finish::AsTheyBegin => {
                 let mut kinds = Kinds::default();
                 kinds.add(&raw, self.class);
                 let to = kinds.decide(self.class)?;
                 self.field = Arc::new(self.field.as_ref().clone().with_data_type(to));
                 self.finish = Finish::Convert;
-                convert(raw, self.class, self.field.data_type())
+                convert(raw, self.class, self.field.data_type(), &mut self.losses)
             }
         }
     }
@@ -215,6 +236,7 @@ fn broken_promise(array: &dyn Array) -> CellFault {
         row: array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count()),
         what: "NULL in a column that is declared NOT NULL".into(),
         hint: Some("the file is damaged: PRAGMA integrity_check tells more".into()),
+        kind: Kind::Data,
     }
 }
 
@@ -260,7 +282,7 @@ impl Rows {
         }
         while has_row {
             // Numbers of columns are those of the statement: they fit.
-            self.collector.push(|index| statement.cell(c_int::try_from(index).unwrap_or(c_int::MAX)));
+            self.collector.push(|index| statement.cell(c_int::try_from(index).unwrap_or(c_int::MAX)))?;
             if self.collector.is_full() {
                 return self.collector.batch().map(Some);
             }
@@ -273,7 +295,7 @@ impl Rows {
 
 #[cold]
 fn changed() -> Error {
-    Error::operational("somebody changed the tables between the query's start and its first row")
+    Error::operational("another session changed the tables between the query's start and its first row")
         .with_hint("run the query again")
 }
 

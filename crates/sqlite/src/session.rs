@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ffi::CString;
 
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, Query, ReadOptions, Result, Session, Sink, Split,
-    Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Load, Query, ReadOptions, Result, SEVERAL, Session, Sink,
+    Split, Transaction, Watch,
 };
 
 use crate::cell::Cell;
@@ -66,8 +66,7 @@ impl SqliteSession {
             return Err(if rest.starts_with('\0') {
                 zero_byte()
             } else {
-                Error::programming("there is more than one statement")
-                    .with_hint("run them one by one, or those before the query with pre_execution_query")
+                Error::programming("there is more than one statement").with_hint(SEVERAL)
             });
         }
         encode::bind(&mut statement, &query.params)?;
@@ -184,7 +183,14 @@ impl Told {
 /// The error of a database that cannot be opened, with its name.
 fn named(error: Error, settings: &Settings) -> Error {
     match &settings.file {
-        Some(file) => error.within(format!("{file:?}")),
+        Some(file) => {
+            let is_unopened = error.message().contains("[SQLITE_CANTOPEN");
+            let error = match is_unopened.then(|| settings.remedy()).flatten() {
+                Some(remedy) => error.with_hint(remedy),
+                None => error,
+            };
+            error.within(format!("{file:?}"))
+        }
         None => error,
     }
 }
@@ -214,6 +220,28 @@ impl Session for SqliteSession {
             0 => None,
             _ => Some(rows),
         })
+    }
+
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        let (mut rest, mut number) = (script, 1);
+        while !rest.is_empty() {
+            let in_place = |error: Error| error.within(format!("statement {number}"));
+            let (statement, after) = self.connection.prepare(rest).map_err(in_place)?;
+            if let Some(mut statement) = statement {
+                self.has_own_settings |= first_word(&rest[..rest.len() - after.len()]) == "PRAGMA";
+                if begins && self.connection.is_idle() {
+                    self.begin()?;
+                }
+                while statement.step().map_err(in_place)? {}
+                number += 1;
+            } else if after.starts_with('\0') {
+                return Err(zero_byte());
+            } else if after.len() == rest.len() {
+                break;
+            }
+            rest = after;
+        }
+        Ok(())
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use longshore_core::{Error, Result, Target, percent_decode};
 
 use crate::cell::hex;
-use crate::library::Open;
+use crate::library::{Open, first_bytes};
 
 /// The settings that are known.
 const KNOWN: &[&str] =
@@ -15,6 +15,9 @@ const KNOWN: &[&str] =
 
 /// How long to wait for a lock where nothing is said.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The bytes 18 and 19 of a file in WAL mode (sqlite.org/fileformat.html, section 1.3.3).
+const WAL: [u8; 2] = [2, 2];
 
 /// A database and how to open it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,22 +48,34 @@ impl Settings {
             given.insert("database".to_owned(), percent_decode(file_of(path)?, "path")?);
         }
         given.extend(target.keywords.clone());
-        Self::read(given)
+        Self::read(given, target.creates)
     }
 
-    fn read(mut given: BTreeMap<String, String>) -> Result<Self> {
+    fn read(mut given: BTreeMap<String, String>, creates: bool) -> Result<Self> {
         let pragmas = pragmas(&mut given)?;
-        let mode = given.remove("mode");
-        let mode = Mode::of(mode.as_deref())?;
         let is_immutable = given.remove("immutable").is_some_and(|value| flag(&value));
+        let mode = match given.remove("mode") {
+            Some(mode) => Mode::of(&mode)?,
+            None if creates && !is_immutable => Mode::Create,
+            None => Mode::Write,
+        };
         let cache = given.remove("cache");
         let patience = patience(given.remove("busy_timeout"), given.remove("timeout"))?;
         let database = given.remove("database").unwrap_or_default();
         if let Some(unknown) = given.keys().next() {
-            return Err(Error::interface(format!("sqlite:// knows no setting {unknown:?}"))
+            return Err(Error::interface(format!("unknown setting {unknown:?} of a sqlite:// URL"))
                 .with_hint(format!("known are {}", KNOWN.join(", "))));
         }
         let is_memory = database.is_empty() || database == ":memory:" || mode == Mode::Memory;
+        if is_memory && creates && cache.as_deref() != Some("shared") {
+            return Err(Error::interface(
+                "the database is in memory, of one connection: what is written would be gone when the call ends",
+            )
+            .with_hint(
+                "write to a file, such as sqlite:///new.db, or keep a connection open and write to that: \
+                 connection = longshore.connect(\"sqlite://\")",
+            ));
+        }
         let parameters = parameters(mode, is_immutable, cache.as_deref())?;
         let name = match parameters {
             Some(parameters) => format!("file:{}?{parameters}", encoded(&database)),
@@ -87,12 +102,33 @@ impl Settings {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !self.open.create => {
                 Err(Error::operational(format!("there is no file {file:?} [SQLITE_CANTOPEN]")).with_hint(format!(
                     "sqlite:///relative has three slashes, sqlite:////absolute four; the working directory is {}; \
-                     mode=rwc makes a new database",
+                     write_sql makes a new file with its table, mode=rwc at once",
                     std::env::current_dir().unwrap_or_default().display()
                 )))
             }
             _ => Ok(()),
         }
+    }
+
+    /// What to do where SQLite cannot open the file, as far as the file system tells.
+    pub(crate) fn remedy(&self) -> Option<String> {
+        let path = Path::new(self.file.as_deref()?);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Some(format!("there is no folder {}: make it first", folder.display()));
+        }
+        if !path.exists() {
+            return Some(format!(
+                "a new file is made in {}: look whether that folder may be written",
+                folder.display()
+            ));
+        }
+        let is_wal = first_bytes(path).is_some_and(|header: [u8; 20]| header[18..] == WAL);
+        is_wal.then(|| {
+            "the database is in WAL mode, whose -wal and -shm files cannot be made or read: let the folder be written, \
+             or, where no one writes to the database meanwhile, read it with immutable=1"
+                .to_owned()
+        })
     }
 }
 
@@ -105,13 +141,13 @@ enum Mode {
 }
 
 impl Mode {
-    fn of(given: Option<&str>) -> Result<Self> {
+    fn of(given: &str) -> Result<Self> {
         match given {
-            None | Some("rw") => Ok(Self::Write),
-            Some("ro") => Ok(Self::Read),
-            Some("rwc") => Ok(Self::Create),
-            Some("memory") => Ok(Self::Memory),
-            Some(other) => Err(Error::interface(format!("mode is ro, rw, rwc or memory, not {other:?}"))),
+            "rw" => Ok(Self::Write),
+            "ro" => Ok(Self::Read),
+            "rwc" => Ok(Self::Create),
+            "memory" => Ok(Self::Memory),
+            other => Err(Error::interface(format!("mode is ro, rw, rwc or memory, not {other:?}"))),
         }
     }
 }
@@ -186,7 +222,7 @@ fn pragmas(given: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
         let name = &key["pragma.".len()..];
         let value = value.as_str();
         if !is_word(name) || !is_word(value.trim_start_matches('-')) {
-            return Err(Error::interface(format!("{key} is no PRAGMA and its value: {value:?}"))
+            return Err(Error::interface(format!("{key} is not a PRAGMA with its value: {value:?}"))
                 .with_hint("write it as pragma.cache_size=-64000: a name, and a word or a number"));
         }
         found.push(format!("PRAGMA {name} = {value}"));
@@ -226,6 +262,23 @@ mod tests {
         assert!(!of("sqlite:///a?mode=ro").unwrap().open.create);
         assert!(of("sqlite:///a?mode=ro").unwrap().open.read_only);
         assert!(of("sqlite:///a?mode=rwc").unwrap().open.create);
+    }
+
+    #[test]
+    fn a_write_makes_the_file_where_nothing_else_is_said() {
+        let writing = |url: &str| {
+            let mut target = Target::from_url(url).unwrap();
+            target.creates = true;
+            Settings::of(&target)
+        };
+        assert!(writing("sqlite:///a").unwrap().open.create);
+        for url in ["sqlite:///a?mode=rw", "sqlite:///a?mode=ro", "sqlite:///a?immutable=1"] {
+            assert!(!writing(url).unwrap().open.create, "{url}");
+        }
+        for url in ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///a?mode=memory"] {
+            assert!(writing(url).unwrap_err().hint().unwrap().contains("longshore.connect"), "{url}");
+        }
+        assert!(writing("sqlite:///a?mode=memory&cache=shared").is_ok());
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema};
-use longshore_cells::CellFault;
-use longshore_core::{DEFERRED, Error, NATIVE_TYPE, Place, Result, Settled, Settler};
+use longshore_cells::{CellFault, Losses};
+use longshore_core::{DEFERRED, Error, NATIVE_TYPE, Place, ReadOptions, Result, Settled, Settler};
 
 use crate::convert::convert;
 use crate::kinds::Kinds;
@@ -15,13 +15,16 @@ use crate::types::Class;
 /// Decides once all values are there.
 pub(crate) struct Deciding {
     /// The classes of the columns; `None` for those that are final.
-    classes: Vec<Option<Class>>,
+    classes: Vec<Option<(Class, Losses)>>,
 }
 
 impl Deciding {
     /// What settles a result of these columns; `None` where all are final.
-    pub(crate) fn of(plans: &[Plan]) -> Option<Arc<dyn Settler>> {
-        let classes: Vec<_> = plans.iter().map(Plan::deferred).collect();
+    pub(crate) fn of(plans: &[Plan], options: &ReadOptions) -> Option<Arc<dyn Settler>> {
+        let classes: Vec<_> = plans
+            .iter()
+            .map(|plan| Some((plan.deferred()?, Losses::of(plan.field.name(), options))))
+            .collect();
         classes.iter().any(Option::is_some).then(|| Arc::new(Self { classes }) as Arc<dyn Settler>)
     }
 }
@@ -38,7 +41,7 @@ impl Settler for Deciding {
         let mut fields = Vec::with_capacity(by_column.len());
         for ((arrays, class), field) in by_column.iter_mut().zip(&self.classes).zip(schema.fields()) {
             fields.push(match class {
-                Some(class) => settled(field, arrays, *class)?,
+                Some((class, losses)) => settled(field, arrays, *class, &mut losses.clone())?,
                 None => field.clone(),
             });
         }
@@ -56,7 +59,7 @@ impl Settler for Deciding {
 }
 
 /// Brings `arrays` to one type, each freed once its values are there.
-fn settled(field: &FieldRef, arrays: &mut [ArrayRef], class: Class) -> Result<FieldRef> {
+fn settled(field: &FieldRef, arrays: &mut [ArrayRef], class: Class, losses: &mut Losses) -> Result<FieldRef> {
     let mut kinds = Kinds::default();
     for array in arrays.iter() {
         kinds.add(array, class);
@@ -66,7 +69,7 @@ fn settled(field: &FieldRef, arrays: &mut [ArrayRef], class: Class) -> Result<Fi
     for array in arrays {
         let rows = array.len() as u64;
         let taken = std::mem::replace(array, arrow_array::new_empty_array(&to));
-        *array = convert(taken, class, &to).map_err(|fault| located(fault, field, before))?;
+        *array = convert(taken, class, &to, losses).map_err(|fault| located(fault, field, before))?;
         before += rows;
     }
     let mut metadata = field.metadata().clone();
@@ -81,9 +84,5 @@ pub(crate) fn located(fault: CellFault, field: &FieldRef, before: u64) -> Error 
         row: Some(before + fault.row as u64),
         native_type: field.metadata().get(NATIVE_TYPE).filter(|native| !native.is_empty()).cloned(),
     };
-    let error = Error::data(fault.what);
-    match fault.hint {
-        Some(hint) => error.with_hint(hint).at(place),
-        None => error.at(place),
-    }
+    fault.into_error(place)
 }

@@ -17,6 +17,8 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use longshore_cells::{CellFault, Validity};
+use longshore_core::Kind;
+use longshore_core::memory::{NoRoom, make_room};
 
 use crate::cell::{Cell, exact_double};
 use crate::moment;
@@ -79,9 +81,11 @@ impl<O: Offset> Bytes<O> {
     }
 
     #[inline]
-    fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        make_room(&mut self.values, bytes.len())?;
         self.values.extend_from_slice(bytes);
         self.end();
+        Ok(())
     }
 
     #[inline]
@@ -133,13 +137,27 @@ impl Store {
         Self { class: Class::Any, values: Values::tagged(), validity: Validity::default(), rows: 0, told: 0 }
     }
 
+    /// Has the store take `rows` more. The bytes of texts and blobs are asked for with each of them.
+    pub(crate) fn make_room(&mut self, rows: usize) -> Result<(), NoRoom> {
+        match &mut self.values {
+            Values::Nothing => Ok(()),
+            Values::Integers(values) | Values::Timestamps(values) | Values::Times(values) => {
+                make_room(values, rows)
+            }
+            Values::Reals(values) | Values::Numbers(values) => make_room(values, rows),
+            Values::Dates(values) => make_room(values, rows),
+            Values::Texts(values) | Values::Blobs(values) => make_room(&mut values.offsets, rows),
+            Values::Tagged(values) => make_room(&mut values.offsets, rows),
+        }
+    }
+
     /// Adds a row.
     #[inline]
-    pub(crate) fn push(&mut self, cell: Cell<'_>) {
+    pub(crate) fn push(&mut self, cell: Cell<'_>) -> Result<(), NoRoom> {
         let held = match (&mut self.values, cell) {
             (_, Cell::Null) => {
                 self.push_null();
-                return;
+                return Ok(());
             }
             (Values::Integers(values), Cell::Integer(value)) => {
                 values.push(value);
@@ -155,17 +173,18 @@ impl Store {
             }
             (Values::Numbers(values), Cell::Integer(value)) => push_some(values, small_double(value)),
             (Values::Texts(texts), Cell::Text(text)) => {
-                texts.push(text);
+                texts.push(text)?;
                 true
             }
             (Values::Blobs(blobs), Cell::Blob(blob)) => {
-                blobs.push(blob);
+                blobs.push(blob)?;
                 true
             }
             (Values::Dates(values), Cell::Text(text)) => push_some(values, moment::date(text)),
             (Values::Timestamps(values), Cell::Text(text)) => push_some(values, moment::timestamp(text)),
             (Values::Times(values), Cell::Text(text)) => push_some(values, moment::time(text)),
             (Values::Tagged(values), cell) => {
+                make_room(&mut values.values, cell.tagged_length())?;
                 cell.tag(&mut values.values);
                 values.end();
                 true
@@ -174,9 +193,9 @@ impl Store {
         };
         if held {
             self.rows += 1;
-        } else {
-            self.push_other(cell);
+            return Ok(());
         }
+        self.push_other(cell)
     }
 
     fn push_null(&mut self) {
@@ -203,7 +222,7 @@ impl Store {
 
     /// Adds a value that the form does not hold.
     #[cold]
-    fn push_other(&mut self, cell: Cell<'_>) {
+    fn push_other(&mut self, cell: Cell<'_>) -> Result<(), NoRoom> {
         let class = self.class;
         let before = std::mem::replace(self, Self::tagged());
         self.class = class;
@@ -216,27 +235,27 @@ impl Store {
             };
             (0..before.rows).for_each(|_| self.push_null());
         } else {
-            self.take_in(before);
+            self.take_in(before)?;
         }
-        self.push(cell);
+        self.push(cell)
     }
 
     /// Tags what `before` holds.
-    fn take_in(&mut self, mut before: Self) {
+    fn take_in(&mut self, mut before: Self) -> Result<(), NoRoom> {
         let is_text = matches!(before.values, Values::Texts(_));
         if !is_text && !matches!(before.values, Values::Blobs(_)) {
-            walk(&before.raw_array(), self.class, |_, cell| self.push(cell));
-            return;
+            return try_walk(&before.raw_array(), self.class, |_, cell| self.push(cell));
         }
         let nulls = before.nulls();
-        let (Values::Texts(bytes) | Values::Blobs(bytes)) = &before.values else { return };
+        let (Values::Texts(bytes) | Values::Blobs(bytes)) = &before.values else { return Ok(()) };
         let at = |index: usize| usize::try_from(bytes.offsets[index]).unwrap_or_default();
         for row in 0..before.rows {
             let value = &bytes.values[at(row)..at(row + 1)];
             let cell = if is_text { Cell::Text(value) } else { Cell::Blob(value) };
             let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            self.push(if is_null { Cell::Null } else { cell });
+            self.push(if is_null { Cell::Null } else { cell })?;
         }
+        Ok(())
     }
 
     /// The values since the last call, which are now forgotten. A fault is text that is not UTF-8.
@@ -344,6 +363,7 @@ pub(crate) fn not_utf8(row: usize) -> CellFault {
             "read its bytes: schema={\"<column>\": \"binary\"}, or CAST(\"<column>\" AS BLOB) in the query"
                 .into(),
         ),
+        kind: Kind::Data,
     }
 }
 

@@ -7,15 +7,18 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use longshore_cells::decimal::DecimalType;
+use longshore_cells::decimal::{DecimalType, text_double};
 use longshore_cells::text::{double, exact_float, integer, timestamps, uuid};
 use longshore_cells::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Odd, Primitive, Span, fault, large_text, text,
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, large_text,
+    text,
 };
 use longshore_core::ReadOptions;
+use longshore_core::memory::room_for;
 
 use crate::cell::Cell;
 use crate::convert;
+use crate::decimals::is_decimal;
 use crate::moment::{self, Moment};
 use crate::store::try_walk;
 use crate::types::Class;
@@ -32,6 +35,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// The values of `array`, which a store of tagged values gave.
     pub(crate) fn read(&mut self, array: &ArrayRef) -> Result<ArrayRef, CellFault> {
+        room_for(2 * array.get_array_memory_size())?;
         let mut bytes = Vec::new();
         let mut spans = Vec::with_capacity(array.len());
         let mut any_null = false;
@@ -62,8 +66,8 @@ fn span(start: usize, end: usize) -> Span {
     Span::new(narrow(start), narrow(end - start))
 }
 
-/// What reads a column as `wanted`; `None` where nothing does.
-pub(crate) fn reader(wanted: &DataType, options: &ReadOptions) -> Option<Reader> {
+/// What reads a column of `class` as `wanted`; `None` where nothing does.
+pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> Option<Reader> {
     let as_is = wanted.clone();
     let (render, decoder): (Render, Box<dyn Decoder>) = match *wanted {
         DataType::Boolean => (flag, Booleans::boxed(|cell| Ok(cell == b"1"))),
@@ -76,6 +80,12 @@ pub(crate) fn reader(wanted: &DataType, options: &ReadOptions) -> Option<Reader>
         DataType::UInt32 => (whole, integer::<UInt32Type>()),
         DataType::UInt64 => (whole, integer::<UInt64Type>()),
         DataType::Float32 => (spelt, Primitive::<Float32Type, _>::boxed(as_is, exact_float)),
+        // Who wants doubles of decimals wants the nearest.
+        DataType::Float64 if is_decimal(class) => {
+            let (numeric_nan, mut losses) = (options.numeric_nan, Losses::default());
+            let read = move |cell: &[u8]| text_double(cell, numeric_nan, &mut losses);
+            (number, Primitive::<Float64Type, _>::boxed(as_is, read))
+        }
         DataType::Float64 => (number, Primitive::<Float64Type, _>::boxed(as_is, double)),
         DataType::Decimal128(precision, scale) => {
             let to = DecimalType { precision, scale, numeric_nan: options.numeric_nan };
@@ -126,7 +136,7 @@ const WIDER: &str = "ask for a type that holds it, such as schema={\"<column>\":
 
 #[cold]
 fn no(cell: Cell<'_>, what: &str) -> Odd {
-    Odd::with_hint(format!("{} is no {what}", cell.shown()), WIDER)
+    Odd::with_hint(format!("{} is not {what}", cell.shown()), WIDER)
 }
 
 #[allow(clippy::unnecessary_wraps)] // likewise
@@ -145,8 +155,8 @@ fn bytes(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
 /// A number's own text. Infinity has the name that the decoders know.
 fn number(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     match cell {
-        Cell::Blob(_) => Err(no(cell, "number")),
-        Cell::Text(text) if !is_number(text) => Err(no(cell, "number")),
+        Cell::Blob(_) => Err(no(cell, "a number")),
+        Cell::Text(text) if !is_number(text) => Err(no(cell, "a number")),
         Cell::Real(value) if value.is_infinite() => {
             copied(if value > 0.0 { b"Infinity" } else { b"-Infinity" }, to)
         }
@@ -161,12 +171,12 @@ fn is_number(text: &[u8]) -> bool {
 /// A whole number's digits.
 fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     match cell {
-        Cell::Text(text) if !is_number(text) => Err(no(cell, "number")),
+        Cell::Text(text) if !is_number(text) => Err(no(cell, "a number")),
         // Beyond 64 bits its digits would only make the error longer.
         Cell::Real(value) if value.fract() == 0.0 && value.abs() < 1e20 => {
             copied(format!("{value:.0}").as_bytes(), to)
         }
-        Cell::Real(_) | Cell::Blob(_) => Err(no(cell, "whole number")),
+        Cell::Real(_) | Cell::Blob(_) => Err(no(cell, "a whole number")),
         _ => any(cell, to),
     }
 }
@@ -177,7 +187,11 @@ fn spelt(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
         Cell::Real(value) if value.is_finite() => {
             #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the same line
             let is_narrow = f64::from(value as f32).to_bits() == value.to_bits();
-            if is_narrow { copied(format!("{value:.149}").as_bytes(), to) } else { Err(no(cell, "float32")) }
+            if is_narrow {
+                copied(format!("{value:.149}").as_bytes(), to)
+            } else {
+                Err(no(cell, "a float32"))
+            }
         }
         _ => number(cell, to),
     }
@@ -191,14 +205,14 @@ fn flag(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
         Cell::Integer(1) => copied(b"1", to),
         Cell::Text(text) if is_one_of(text, ["true", "t", "1"]) => copied(b"1", to),
         Cell::Text(text) if is_one_of(text, ["false", "f", "0"]) => copied(b"0", to),
-        _ => Err(no(cell, "boolean")),
+        _ => Err(no(cell, "a boolean")),
     }
 }
 
 fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     match cell {
         Cell::Blob(bytes) if bytes.len() == 16 => copied(bytes, to),
-        Cell::Text(text) => copied(&uuid(text).map_err(|_| no(cell, "UUID"))?, to),
+        Cell::Text(text) => copied(&uuid(text).map_err(|_| no(cell, "a UUID"))?, to),
         _ => Err(no(cell, "16 bytes")),
     }
 }
@@ -214,21 +228,21 @@ fn day(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
         Cell::Text(text) => midnight(text),
         _ => convert::day(cell),
     };
-    copied(&days.ok_or_else(|| no(cell, "date"))?.to_le_bytes(), to)
+    copied(&days.ok_or_else(|| no(cell, "a date"))?.to_le_bytes(), to)
 }
 
 fn naive(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     let at = convert::timestamp(cell, false)
-        .ok_or_else(|| no(cell, "timestamp in microseconds without a zone"))?;
+        .ok_or_else(|| no(cell, "a timestamp in microseconds without a zone"))?;
     copied(&at.to_le_bytes(), to)
 }
 
 fn instant(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
-    let at = convert::timestamp(cell, true).ok_or_else(|| no(cell, "timestamp in microseconds"))?;
+    let at = convert::timestamp(cell, true).ok_or_else(|| no(cell, "a timestamp in microseconds"))?;
     copied(&at.to_le_bytes(), to)
 }
 
 fn time(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
-    let at = convert::time(cell).ok_or_else(|| no(cell, "time of day"))?;
+    let at = convert::time(cell).ok_or_else(|| no(cell, "a time of day"))?;
     copied(&at.to_le_bytes(), to)
 }

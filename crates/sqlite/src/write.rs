@@ -80,7 +80,7 @@ pub(crate) fn write(mut session: Box<SqliteSession>, load: &Load) -> Result<Box<
 
 fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Prepared> {
     for field in load.schema.fields() {
-        create::native(field)?;
+        create::native(field, load.nested)?;
     }
     let table = match load.if_exists {
         IfExists::Fail | IfExists::Replace => made(session, load)?,
@@ -93,12 +93,13 @@ fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Prepared> {
     let columns = chosen(all, &table, load)?;
     let is_key = |name: &str| is_upsert && load.key.iter().any(|key| key == name);
     let names = load.schema.fields().iter().map(|field| field.name().as_str());
-    let is_keys: Vec<bool> = names.clone().map(is_key).collect();
+    let is_keys: Vec<bool> = names.map(is_key).collect();
     if is_upsert {
         expect_key(&table, &keys, &columns, &is_keys)?;
     }
-    let encoders = columns.iter().zip(names).zip(&is_keys);
-    let encoders = encoders.map(|((column, name), is_key)| Encoder::new(column, name, *is_key)).collect();
+    let encoders = columns.iter().zip(load.schema.fields()).zip(&is_keys);
+    let encoders =
+        encoders.map(|((column, field), is_key)| Encoder::new(column, field, load.nested, *is_key)).collect();
     let may_skip = is_upsert && is_keys.iter().all(|is_key| *is_key);
     let way = way(session, &table, &columns, &is_keys)?;
     Ok(Prepared { way, encoders, may_skip })
@@ -117,7 +118,7 @@ fn way(session: &SqliteSession, table: &Table, columns: &[Column], is_keys: &[bo
         return Ok(Way::Batches(by_batches));
     }
     let (statement, _) = session.connection.prepare(&statement(table, columns, is_keys, None))?;
-    let statement = statement.ok_or_else(|| Error::internal("an INSERT is no statement"))?;
+    let statement = statement.ok_or_else(|| Error::internal("an INSERT is not a statement"))?;
     Ok(Way::Rows(Insert::new(statement)))
 }
 
@@ -220,6 +221,7 @@ impl Values<'_> {
             Some(Uniform::Int(values)) => return Ok(Cell::Integer(values[row])),
             Some(Uniform::Double(values)) if !values[row].is_nan() => return Ok(Cell::Real(values[row])),
             Some(Uniform::Text(values)) => return Ok(Cell::Text(values.value(row).as_bytes())),
+            Some(Uniform::LargeText(values)) => return Ok(Cell::Text(values.value(row).as_bytes())),
             _ => {}
         }
         let item = self.items.get(row);

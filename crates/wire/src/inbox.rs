@@ -1,5 +1,6 @@
 //! The receive buffer: bytes from the socket wait here, whole messages are read in place.
 
+use longshore_core::memory::zeros;
 use longshore_core::{Error, Result, Watch};
 
 /// Where an inbox gets its bytes: a socket, or a layer above one.
@@ -71,7 +72,7 @@ impl Inbox {
     ///
     /// The bytes keep their positions relative to [`Inbox::bytes`].
     pub fn fill(&mut self, from: &mut impl Incoming, watch: &Watch) -> Result<usize> {
-        self.make_room();
+        self.make_room()?;
         match from.read(&mut self.buffer[self.end..], watch)? {
             0 => Err(Error::operational("the server closed the connection in the middle of an answer")
                 .with_hint(
@@ -84,7 +85,18 @@ impl Inbox {
         }
     }
 
-    fn make_room(&mut self) {
+    /// The memory that the next [`Inbox::fill`] asks for, where the message that is being received is longer than the
+    /// buffer; 0 otherwise.
+    #[must_use]
+    pub fn growth(&self) -> usize {
+        if self.has_room() || self.end - self.start < self.buffer.len() { 0 } else { self.next_size() }
+    }
+
+    fn next_size(&self) -> usize {
+        if self.buffer.is_empty() { FIRST } else { CAPACITY.max(self.buffer.len() * 2) }
+    }
+
+    fn make_room(&mut self) -> Result<()> {
         if self.start > 0 && (self.start == self.end || self.buffer.len() - self.end < CAPACITY / 4) {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -92,12 +104,13 @@ impl Inbox {
         }
         if self.end == self.buffer.len() {
             // A buffer grows beyond its capacity for a larger message only, and with what really arrives.
-            let size = if self.buffer.is_empty() { FIRST } else { CAPACITY.max(self.buffer.len() * 2) };
+            let size = self.next_size();
             // New memory rather than resized memory: the system's own zeros are not written until they are used.
-            let mut grown = vec![0; size];
+            let mut grown = zeros(size)?;
             grown[..self.end].copy_from_slice(&self.buffer[..self.end]);
             self.buffer = grown;
         }
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use longshore_core::memory::spawn;
 use longshore_core::{Error, Result, Watch};
 use socket2::{SockRef, TcpKeepalive};
 
@@ -238,10 +239,9 @@ where
 {
     let (sender, receiver) = mpsc::sync_channel(1);
     let run = move || drop(sender.send(work()));
-    thread::Builder::new()
-        .name("longshore-connect".into())
-        .spawn(run)
-        .map_err(|error| setting_error(peer, error))?;
+    // Room for the system\'s resolver, and little enough for the cancel request of a process that has no memory.
+    let thread = thread::Builder::new().name("longshore-connect".into()).stack_size(512 << 10);
+    spawn(thread, run)?;
     loop {
         match receiver.recv_timeout(watch.slice()) {
             Ok(outcome) => return outcome.map_err(|failure| connect_error(peer, failure)),

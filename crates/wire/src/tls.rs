@@ -196,7 +196,7 @@ fn roots_of(file: &Path) -> Result<Roots> {
     for certificate in &pinned {
         roots.add(certificate.clone()).map_err(|error| {
             Error::interface(format!("a certificate in {} is broken: {error}", file.display()))
-                .with_hint("get the authority's certificate anew")
+                .with_hint("get the authority's certificate again")
         })?;
     }
     Ok((Arc::new(roots), pinned))

@@ -158,7 +158,7 @@ pub(crate) fn failure(peer: &str, doing: &str, error: io::Error) -> Error {
     };
     Error::operational(format!("the connection was lost while {doing} {peer}: {what}"))
         .with_sqlstate("08006")
-        .with_hint("look into the server's log, and at the network in between; then connect anew")
+        .with_hint("look into the server's log, and at the network in between; then connect again")
         .with_source(error)
 }
 

@@ -12,6 +12,7 @@ except ImportError as error:
 
     raise missing(library="asyncpg", extra="asyncpg", purpose="longshore.asyncpg") from error
 
+from longshore.asyncpg import aliases
 from longshore.asyncpg.connection import Connection, connect
 from longshore.asyncpg.dtypes import DTypeError
 from longshore.asyncpg.pool import Pool, create_pool
@@ -19,6 +20,8 @@ from longshore.asyncpg.query import Query, set_query_dtype
 
 __all__ = ["Connection", "DTypeError", "Pool", "Query", "connect", "create_pool", "set_query_dtype"]
 __all__ += [name for name in asyncpg.__all__ if name not in __all__]
+
+aliases.install()
 
 
 def __getattr__(name: str) -> Any:

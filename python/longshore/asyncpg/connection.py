@@ -1,24 +1,24 @@
 """asyncpg's connection, whose ``fetch`` knows dtypes."""
 
 import contextlib
-import functools
 from collections.abc import AsyncGenerator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
-from asyncpg.connection import connect as _connect
+from asyncpg import connection as theirs
 
 from longshore import _core, frames
 from longshore.asyncpg.cursor import CursorFactory
+from longshore.asyncpg.decorators import of
 from longshore.asyncpg.dtypes import DTypeError
 from longshore.asyncpg.exchange import Exchange
-from longshore.asyncpg.fetching import Plan, fetch, plan, release
+from longshore.asyncpg.fetching import Plan, fetch, memory_told, plan, release
 from longshore.asyncpg.frames import FrameTerms, Terms
 from longshore.asyncpg.giving import GivesFrames
 from longshore.asyncpg.port import Port
 from longshore.asyncpg.prepared_stmt import PreparedStatement
-from longshore.asyncpg.query import Query, plain
+from longshore.asyncpg.query import Query, plain, with_dtype
 from longshore.asyncpg.result import Result
 from longshore.threads import on_a_thread
 
@@ -52,12 +52,13 @@ class Connection(GivesFrames, asyncpg.Connection):
             found = self._plans[key] = plan(self._protocol.get_settings(), statement, query)
         return found
 
-    @functools.wraps(asyncpg.Connection.execute)
-    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> Any:
+    @of(asyncpg.Connection.execute)
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
         """Do what asyncpg's method does."""
-        return await super().execute(plain(query), *args, timeout=timeout)
+        status: str = await super().execute(plain(query), *args, timeout=timeout)
+        return status
 
-    @functools.wraps(asyncpg.Connection.cursor)
+    @of(asyncpg.Connection.cursor)
     def cursor(
         self,
         query: str,
@@ -70,9 +71,22 @@ class Connection(GivesFrames, asyncpg.Connection):
         self._check_open()
         return CursorFactory(self, query, None, args, prefetch, timeout, record_class)
 
+    if TYPE_CHECKING:
+
+        async def prepare(
+            self,
+            query: str,
+            *,
+            name: str | None = None,
+            timeout: float | None = None,
+            record_class: type[Any] | None = None,
+        ) -> PreparedStatement:
+            """Do what asyncpg's method does."""
+
     # asyncpg's methods come together in these.
 
     async def _prepare(self, query: str, **options: Any) -> PreparedStatement:
+        query = with_dtype(query)
         prepared = await super()._prepare(plain(query), **options)
         return PreparedStatement(self, query, prepared._state)
 
@@ -80,9 +94,14 @@ class Connection(GivesFrames, asyncpg.Connection):
         return super()._executemany(plain(query), *arguments, **options)
 
     def _execute(self, query: str, args: Any, limit: int, timeout: float | None, **options: Any) -> Any:
+        query = with_dtype(query)
         if limit == 0 and isinstance(query, Query) and not options.get("return_status"):
             return self._fetch_arrays(query, args, timeout, options)
         return super()._execute(plain(query), args, limit, timeout, **options)
+
+    async def _do_execute(self, *arguments: Any, **options: Any) -> Any:
+        with memory_told():
+            return await super()._do_execute(*arguments, **options)
 
     async def _fetch_arrays(self, query: Query, args: Any, timeout: float | None, options: dict[str, Any]) -> Result:
         def run(statement: Any, timeout: float | None) -> Any:
@@ -153,8 +172,13 @@ class Connection(GivesFrames, asyncpg.Connection):
         self._knowledge.forget()
 
 
-@functools.wraps(_connect)
-async def connect(*arguments: Any, **options: Any) -> Any:
+@of(theirs.connect)
+async def connect(*arguments: Any, **options: Any) -> Connection:
     """Connect as ``asyncpg.connect`` does, with the same arguments."""
     options.setdefault("connection_class", Connection)
-    return await _connect(*arguments, **options)
+    connection: Connection = await theirs.connect(*arguments, **options)
+    return connection
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(theirs, name)

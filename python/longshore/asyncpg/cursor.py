@@ -6,10 +6,10 @@ from typing import Any
 
 import asyncpg
 from asyncpg import cursor as theirs
-from asyncpg.connresource import guarded
 
+from longshore.asyncpg.decorators import guarded
 from longshore.asyncpg.fetching import fetch
-from longshore.asyncpg.query import Query, plain
+from longshore.asyncpg.query import Query, plain, with_dtype
 from longshore.asyncpg.result import result
 
 __all__ = ["Cursor", "CursorFactory"]
@@ -22,8 +22,8 @@ class CursorFactory(theirs.CursorFactory):
 
     def __init__(self, connection: Any, query: str, *arguments: Any) -> None:
         """Keep the query beside its text, which is all that asyncpg takes."""
-        super().__init__(connection, plain(query), *arguments)
-        self._wanted = query
+        self._wanted = with_dtype(query)
+        super().__init__(connection, plain(self._wanted), *arguments)
 
     @guarded
     def __await__(self) -> Generator[Any, Any, "Cursor"]:
@@ -62,3 +62,7 @@ class Cursor(theirs.Cursor):
         arrays, _, count = await fetch(self._connection, plan, execute, timeout)
         self._exhausted = count < n  # type: ignore[misc]  # a slot of asyncpg's
         return arrays
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(theirs, name)

@@ -1,6 +1,7 @@
 """NumPy's dtypes in the words of the core, and the error of those that do not fit."""
 
 import functools
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from longshore.errors import DataError, InterfaceError
 
-__all__ = ["DTypeError", "Layout", "layout"]
+__all__ = ["DTypeError", "DTypeSpecificationError", "DTypeValueError", "Layout", "layout", "mark"]
 
 # Kind, offset, size; the unit of a time; kind, size and offset of each number in a void.
 Field = tuple[str, int, int, tuple[str, int] | None, list[tuple[str, int, int]]]
@@ -19,6 +20,14 @@ _OBJECT = np.dtype(object)
 
 class DTypeError(DataError):
     """A dtype does not fit the columns of a query, or one of its fields a value."""
+
+
+class DTypeValueError(InterfaceError, ValueError):
+    """A dtype from which no result can be made."""
+
+
+class DTypeSpecificationError(InterfaceError, TypeError):
+    """What was given for a dtype is not one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +47,22 @@ class Layout:
     """The fields of each block; None for records."""
     columns: np.dtype[Any]
     """A record of one array for each field."""
+    mark: str
+    """Twenty digits that stand for it."""
 
 
 @functools.lru_cache(maxsize=256)
 def layout(dtype: np.dtype[Any], *, block: bool) -> Layout:
-    """Lay ``dtype`` out; raises ``InterfaceError`` for a dtype without fields and for foreign byte orders."""
+    """Lay ``dtype`` out; raises ``DTypeValueError`` for a dtype without fields and for foreign byte orders."""
     if dtype.names is None or dtype.fields is None:
         message = f"a query's dtype has a field for each column, such as [('id', 'i8')], and {dtype!r} has none"
-        raise InterfaceError(message)
+        raise DTypeValueError(message)
     parts = [dtype.fields[name][:2] for name in dtype.names]
     dtypes = tuple(part for part, _ in parts)
     for name, part in zip(dtype.names, dtypes, strict=True):
         if not part.isnative:
             message = f"the field {name!r} is {part.str}, whose byte order is not this machine's"
-            raise InterfaceError(message)
+            raise DTypeValueError(message)
     objects = tuple(index for index, part in enumerate(dtypes) if part == _OBJECT)
     image = np.dtype(
         {
@@ -70,7 +81,14 @@ def layout(dtype: np.dtype[Any], *, block: bool) -> Layout:
         image=image,
         groups=_groups(dtypes) if block else None,
         columns=np.dtype([(name, object) for name in dtype.names]),
+        mark=mark(dtype, block=block),
     )
+
+
+def mark(dtype: np.dtype[Any] | None, *, block: bool) -> str:
+    """Give twenty digits that stand for a dtype, the same in every process; None is that of the statement."""
+    digest = hashlib.sha256(f"{block} {dtype!r}".encode()).digest()
+    return f"{int.from_bytes(digest[:8], 'big'):020}"
 
 
 def _field(dtype: np.dtype[Any], offset: int) -> Field:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from longshore import _core
-from longshore.asyncpg.fetching import Execute, is_binary, release, settled
+from longshore.asyncpg.fetching import Execute, is_binary, memory_told, release, settled
 from longshore.asyncpg.frames import Terms
 from longshore.errors import DataError, InterfaceError, OperationalError
 
@@ -94,7 +94,8 @@ class Exchange:
     async def _orderly(self) -> AsyncIterator[None]:
         """Leave the connection usable whatever happens."""
         try:
-            yield
+            with memory_told():
+                yield
         except BaseException as error:
             if isinstance(error, OperationalError) and error.sqlstate == _VIOLATION:
                 self._connection.terminate()

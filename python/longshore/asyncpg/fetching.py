@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -12,12 +13,12 @@ from longshore.asyncpg.auto import layout_of
 from longshore.asyncpg.dtypes import DTypeError, Layout
 from longshore.asyncpg.query import Query
 from longshore.asyncpg.result import Result, result
-from longshore.errors import InternalError, OperationalError
+from longshore.errors import InternalError, MemoryLimitError, OperationalError
 
 if TYPE_CHECKING:
     from longshore.asyncpg.connection import Connection
 
-__all__ = ["Execute", "Plan", "fetch", "is_binary", "plan", "release", "settled"]
+__all__ = ["Execute", "Plan", "fetch", "is_binary", "memory_told", "plan", "release", "settled"]
 
 # What runs a statement, given a time-out: rows, status, and whether all have come.
 Execute = Callable[[float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]
@@ -27,6 +28,11 @@ _RELEASE_SECONDS = 5
 
 # PG_FORMAT_BINARY of asyncpg.
 _BINARY = 1
+
+_TEXT = 25
+
+# Spaces, comments and semicolons.
+_NOTHING = re.compile(r"(?:[\s;]|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 # bytea, bit, varbit and uuid, whose S is no text.
 _BYTES = {17, 1560, 1562, 2950}
@@ -65,11 +71,14 @@ def plan(settings: Any, statement: Any, query: Query) -> Plan:
     """Pair the columns of ``statement`` with the fields of a dtype; raises ``DTypeError`` where one does not fit."""
     attributes = statement._get_attributes()
     layout = query.layout or layout_of(attributes, block=query.block)
+    columns = [(attribute.type.oid, is_binary(settings, attribute.type.oid)) for attribute in attributes]
     types = [attribute.type.name for attribute in attributes]
+    if not columns and _NOTHING.fullmatch(query.text):
+        # A query of no statement has no columns, and no row that would need them.
+        columns, types = [(_TEXT, True)] * len(layout.names), ["text"] * len(layout.names)
     if len(types) != len(layout.names):
         message = f"the dtype has {len(layout.names)} fields, and the query {len(types)} columns: name one for each"
         raise DTypeError(message)
-    columns = [(attribute.type.oid, is_binary(settings, attribute.type.oid)) for attribute in attributes]
     core = _core.Plan.of(columns, layout.fields, layout.groups or layout.dtype.itemsize)
     if isinstance(core, int):
         name, native = layout.names[core], types[core]
@@ -121,6 +130,22 @@ def _foreign_text(layout: Layout, column: int) -> DTypeError:
     hint = "SET client_encoding TO 'UTF8', or ask for a field of dtype O"
     text = f"{_place(layout, column)} takes text in UTF-8, and the session's client_encoding is another; {hint}"
     return DTypeError(text, hint=hint, column=layout.names[column])
+
+
+@contextlib.contextmanager
+def memory_told() -> Iterator[None]:
+    """Raise ``MemoryLimitError`` where asyncpg says no more than that the connection was closed."""
+    try:
+        yield
+    except asyncpg.ConnectionDoesNotExistError as error:
+        if not isinstance(error.__cause__, MemoryError):
+            raise
+        hint = (
+            "fetch fewer rows, use fetch_batches or a cursor, or set_query_dtype for NumPy's arrays, which take less "
+            'than objects; of frames, options={"memory_limit": ...} bounds the size'
+        )
+        message = f"there is not enough memory for the result, and the connection is closed\nHint: {hint}"
+        raise MemoryLimitError(message, hint=hint) from error
 
 
 async def settled(protocol: Any, timeout: float | None) -> float | None:

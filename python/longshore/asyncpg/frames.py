@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from longshore import _core, frames
 from longshore.errors import InterfaceError
 from longshore.options import Options
+from longshore.overrides import wanted
 from longshore.reading import batch_bytes, batch_rows, frame_for, policy, whole
-from longshore.schema import wanted
 
 __all__ = ["FrameTerms", "Terms", "batch_terms", "frame_terms"]
 
@@ -21,7 +21,7 @@ class Terms:
     policy: dict[str, str]
     batch_rows: int
     batch_bytes: int
-    memory_limit: int | None
+    memory_limit: int | Literal["auto"] | None
 
     def inquiry(self, text: str, knowledge: _core.Knowledge, *, binary_forms: bool) -> _core.Inquiry:
         """Begin to ask what the rows of a statement need."""
@@ -62,7 +62,7 @@ def frame_terms(
     chosen = Options.of(options)
     frame = frame_for(return_type, dtype_backend, index_col)
     if frame is None:
-        message = f"{return_type} is no frame"
+        message = f"{return_type} is not a frame"
         raise InterfaceError(message)
     limit = chosen.memory_limit_bytes
     rows = Terms(
@@ -70,7 +70,7 @@ def frame_terms(
         policy=policy(return_type, dtype_backend, chosen),
         batch_rows=batch_rows(None, return_type, frame),
         batch_bytes=batch_bytes(return_type, limit, None),
-        memory_limit=limit,
+        memory_limit=chosen.memory_budget,
     )
     return FrameTerms(rows, frame, json_objects=chosen.json == "object")
 
@@ -88,5 +88,5 @@ def batch_terms(
         policy=policy("arrow_stream", None, chosen),
         batch_rows=batch_rows(batch_size, "arrow_stream", None),
         batch_bytes=batch_bytes("arrow_stream", None, None),
-        memory_limit=None,
+        memory_limit=chosen.stream_budget,
     )

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from longshore.arguments import Backend
 from longshore.asyncpg.frames import FrameTerms, Terms, batch_terms, frame_terms
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from longshore.asyncpg.query import Query
+    from longshore.asyncpg.result import Result
 
 __all__ = ["ForBatches", "ForFrames", "ForPandas", "GivesFrames"]
 
@@ -41,6 +44,34 @@ class GivesFrames:
     """What runs a query, and gives its result as a frame."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+        # What asyncpg's classes have; they have no types. A text that is composed of a Query is told to give records.
+
+        async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
+            """Do what asyncpg's method does."""
+
+        async def executemany(self, command: str, args: Any, *, timeout: float | None = None) -> None:
+            """Do what asyncpg's method does."""
+
+        @overload
+        async def fetch(
+            self, query: Query, *args: Any, timeout: float | None = None, record_class: type[Any] | None = None
+        ) -> Result: ...
+        @overload
+        async def fetch(
+            self, query: str, *args: Any, timeout: float | None = None, record_class: type[Any] | None = None
+        ) -> list[Any]: ...
+        async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+            """Do what asyncpg's method does, or give arrays where the query has a dtype."""
+
+        async def fetchrow(
+            self, query: str, *args: Any, timeout: float | None = None, record_class: type[Any] | None = None
+        ) -> Any:
+            """Do what asyncpg's method does."""
+
+        async def fetchval(self, query: str, *args: Any, column: int = 0, timeout: float | None = None) -> Any:
+            """Do what asyncpg's method does."""
 
     @abstractmethod
     async def _fetch_frame(self, query: str, args: Any, timeout: float | None, wanted: FrameTerms) -> Any:

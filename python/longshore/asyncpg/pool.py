@@ -1,7 +1,6 @@
 """asyncpg's pool, of connections that know dtypes."""
 
 import contextlib
-import functools
 import inspect
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from asyncpg import pool as theirs
 
 from longshore.asyncpg.connection import Connection
+from longshore.asyncpg.decorators import of
 from longshore.asyncpg.frames import FrameTerms, Terms
 from longshore.asyncpg.giving import GivesFrames
 
@@ -38,10 +38,14 @@ class Pool(GivesFrames, theirs.Pool):
                 yield batch
 
 
-@functools.wraps(theirs.create_pool)
+@of(theirs.create_pool)
 def create_pool(*arguments: Any, **options: Any) -> Pool:
     """Make a pool as ``asyncpg.create_pool`` does, with the same arguments."""
     options.setdefault("connection_class", Connection)
     bound = _SIGNATURE.bind(*arguments, **options)
     bound.apply_defaults()
     return Pool(*bound.args, **bound.kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(theirs, name)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import asyncpg
 from asyncpg import prepared_stmt as theirs
-from asyncpg.connresource import guarded
 
 from longshore.asyncpg.cursor import CursorFactory
+from longshore.asyncpg.decorators import guarded
 from longshore.asyncpg.fetching import fetch
 from longshore.asyncpg.frames import FrameTerms, Terms
 from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas, GivesFrames
-from longshore.asyncpg.query import Query
+from longshore.asyncpg.query import Query, plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,6 +47,12 @@ class PreparedStatement(theirs.PreparedStatement):
     """A prepared statement of asyncpg's; ``fetch`` gives arrays where its query is from ``set_query_dtype``."""
 
     __slots__ = ()
+
+    @guarded
+    def get_query(self) -> str:
+        """Give the text that the server has."""
+        text: str = plain(self._query)
+        return text
 
     @guarded
     def cursor(self, *args: Any, prefetch: int | None = None, timeout: float | None = None) -> CursorFactory:
@@ -96,3 +102,7 @@ class PreparedStatement(theirs.PreparedStatement):
         """Run the statement's query as ``Connection.fetch_batches`` does."""
         batches: AsyncIterator[pa.RecordBatch] = _Frames(self).fetch_batches(self._query, *args, **wanted)
         return batches
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(theirs, name)

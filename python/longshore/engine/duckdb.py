@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from longshore.engine.result import SETTINGS
-from longshore.engine.waiting import undisturbed
+from longshore import _core
+from longshore.engine.waiting import finish, undisturbed
 from longshore.frames.libraries import missing, require_version
 from longshore.options import Options
 
@@ -25,6 +25,10 @@ except ImportError as error:
 # Before, a filter over Arrow data loses NaN, and a reader that is read twice is empty the second time.
 require_version("duckdb", duckdb.__version__, (2, 0))
 
+#: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
+#: and JSON cannot be told from bytes and text.
+_SETTINGS = {"arrow_lossless_conversion": True}
+
 __all__ = ["Instance", "abandon", "duckdb", "shared"]
 
 
@@ -35,7 +39,11 @@ class Instance:
         """Start it: a matter of milliseconds, which is why one is shared."""
         self._spill = Path(tempfile.gettempdir()) / f"longshore-{os.getpid()}-{secrets.token_hex(8)}"
         # Its own search for Python variables would find others than ours.
-        settings: dict[str, Any] = {"python_enable_replacements": False, "temp_directory": str(self._spill), **SETTINGS}
+        settings: dict[str, Any] = {
+            "python_enable_replacements": False,
+            "temp_directory": str(self._spill),
+            **_SETTINGS,
+        }
         if options.threads is not None:
             settings["threads"] = options.threads
         if (limit := options.memory_limit_bytes) is not None:
@@ -47,6 +55,25 @@ class Instance:
         # A version that has it no more says so.
         with contextlib.suppress(duckdb.Error):
             self._root.execute("SET GLOBAL disabled_optimizers = 'outer_join_simplification'")
+        self._most = _shown_bytes(self._value("current_setting('memory_limit')"))
+        self._is_lowered = False
+        self.limit_memory(options)
+
+    def limit_memory(self, options: Options) -> None:
+        """Have it take no more than the system leaves, where that is less than it would take by itself."""
+        left = _core.memory_left() if options.memory_limit == "auto" else None
+        share = self._most if left is None else left * 4 // 5
+        with contextlib.suppress(duckdb.Error):
+            if share < self._most:
+                taken = self._value("sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
+                self._root.execute(f"SET GLOBAL memory_limit = '{min(taken + share, self._most)}B'")
+                self._is_lowered = True
+            elif self._is_lowered:
+                self._root.execute("RESET GLOBAL memory_limit")
+                self._is_lowered = False
+
+    def _value(self, expression: str) -> Any:
+        return self._root.execute(f"SELECT {expression}").fetchall()[0][0]
 
     def connection(self) -> Any:
         """Open one more connection, which sees no other's registered tables."""
@@ -76,22 +103,28 @@ class _Shared:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._instance: Instance | None = None
-        self._open = 0
+        #: Connections that are not released.
+        self.open = 0
 
-    def connection(self) -> Any:
-        """Open a connection to it, and start it for the first; ``release`` takes it back."""
+    def connection(self, options: Options | None = None) -> Any:
+        """Open a connection to it, and start it for the first; ``release`` takes it back.
+
+        Without options its memory stays limited as it is.
+        """
         with self._lock:
             if self._instance is None:
-                self._instance = Instance(Options())
+                self._instance = Instance(options or Options())
+            elif options is not None:
+                self._instance.limit_memory(options)
             connection = self._instance.connection()
-            self._open += 1
+            self.open += 1
             return connection
 
     def release(self, connection: Any) -> None:
         """Close a connection of this process."""
         connection.close()
         with self._lock:
-            self._open -= 1
+            self.open -= 1
 
     def examine(self) -> None:
         """End the instance if an error has: the next query starts another."""
@@ -107,7 +140,7 @@ class _Shared:
     def before_fork(self) -> None:
         """End it, for a child has none of its threads; while queries run, it goes on in the parent."""
         self._lock.acquire()
-        if self._open == 0:
+        if self.open == 0:
             self._end()
 
     def after_fork_in_parent(self) -> None:
@@ -119,13 +152,18 @@ class _Shared:
         if self._instance is not None:
             self._instance.abandon()
             self._instance = None
-        self._open = 0
+        self.open = 0
         self._lock.release()
 
     def _end(self) -> None:
         instance, self._instance = self._instance, None
         if instance is not None:
             instance.close()
+
+
+def _shown_bytes(size: str) -> int:
+    number, unit = size.split()
+    return int(float(number) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit))
 
 
 def abandon(connection: Any) -> None:
@@ -135,6 +173,8 @@ def abandon(connection: Any) -> None:
 
 shared = _Shared()
 atexit.register(shared.close)
+# The last that is registered is called first: what uses the instance ends before it.
+atexit.register(finish)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=shared.before_fork,

@@ -7,31 +7,38 @@ from collections.abc import Collection, Iterator
 
 from longshore import errors
 from longshore.engine.duckdb import duckdb
+from longshore.passwords import masked
 
-__all__ = ["Failure", "is_ruined", "missing_table", "retold", "translated", "with_columns"]
+__all__ = ["Failure", "circular_table", "is_ruined", "missing_table", "retold", "translated", "with_columns"]
 
 #: From the particular to the general: the first that fits is taken.
-_KINDS: list[tuple[str, type[errors.Error]]] = [
-    ("OutOfMemoryException", errors.MemoryLimitError),
-    ("ConversionException", errors.DataError),
-    ("OutOfRangeException", errors.DataError),
-    ("TypeMismatchException", errors.DataError),
-    ("InternalException", errors.InternalError),
-    ("FatalException", errors.InternalError),
-    ("NotImplementedException", errors.NotSupportedError),
-    ("ConstraintException", errors.IntegrityError),
-    ("InterruptException", errors.OperationalError),
-    ("IOException", errors.OperationalError),
-    ("ProgrammingError", errors.ProgrammingError),
-    ("DataError", errors.DataError),
-    ("IntegrityError", errors.IntegrityError),
-    ("NotSupportedError", errors.NotSupportedError),
-    ("OperationalError", errors.OperationalError),
-    ("InternalError", errors.InternalError),
-]
+_KINDS: dict[str, type[errors.Error]] = {
+    "OutOfMemoryException": errors.MemoryLimitError,
+    "ConversionException": errors.DataError,
+    "OutOfRangeException": errors.DataError,
+    "TypeMismatchException": errors.DataError,
+    "InternalException": errors.InternalError,
+    "FatalException": errors.InternalError,
+    "NotImplementedException": errors.NotSupportedError,
+    "ConstraintException": errors.IntegrityError,
+    "InterruptException": errors.OperationalError,
+    "IOException": errors.OperationalError,
+    "ProgrammingError": errors.ProgrammingError,
+    "DataError": errors.DataError,
+    "IntegrityError": errors.IntegrityError,
+    "NotSupportedError": errors.NotSupportedError,
+    "OperationalError": errors.OperationalError,
+    "InternalError": errors.InternalError,
+}
 
 _MISSING = re.compile(r"Catalog Error: Table with name (.+?) does not exist!(?:\n|$)", re.DOTALL)
 _UNREADABLE = re.compile(r'Binder Error: No extension found that is capable of reading the file "(.+?)"\n', re.DOTALL)
+_CIRCULAR = re.compile(r'Binder Error: Circular reference to CTE "(.+?)", use WITH RECURSIVE', re.DOTALL)
+_UNGIVEN = re.compile(r"Values were not provided for the following parameters: (.+)")
+_MIXED = "Mixing named and positional parameters"
+_COLON = 'Parser Error: syntax error at or near ":"'
+#: What the engine says of the data, though it calls it an invalid input.
+_OF_DATA = re.compile(r"Invalid Input Error: (?:Map keys must be unique|Arrow map contains duplicate key)")
 _COLUMN = re.compile(r'Binder Error: Referenced column "(.+?)" (?:was )?not found', re.DOTALL)
 #: Columns that a hint names.
 _FEW = 10
@@ -71,6 +78,8 @@ def translated() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        # It quotes the query, and what is between its quotes.
+        error.args = (masked(str(error)),)
         raise _translation(error) from error
 
 
@@ -84,6 +93,12 @@ def retold(text: str) -> errors.Error:
 def missing_table(error: BaseException) -> str | None:
     """Give the name of the table, unqualified, or of the file, whose absence is the whole of ``error``."""
     found = _MISSING.match(str(error)) or _UNREADABLE.match(str(error))
+    return found[1] if found else None
+
+
+def circular_table(error: BaseException) -> str | None:
+    """Give the name of a common table expression that reads another table of its own name, which is not there yet."""
+    found = _CIRCULAR.match(str(error))
     return found[1] if found else None
 
 
@@ -108,10 +123,28 @@ def is_ruined(error: BaseException) -> bool:
 
 def _translation(error: Exception) -> errors.Error:
     text = str(error).strip()
-    if "Mixing named and positional parameters" in text:
-        hint = "give params as a list for ? and $1, as a dict for $name and :name"
-        return errors.ProgrammingError(f"the query's parameters and params do not go together\nHint: {hint}", hint=hint)
-    for name, kind in _KINDS:
-        if isinstance(error, getattr(duckdb, name)):
-            return kind(text)
-    return errors.DatabaseError(text)
+    name = next((name for name in _KINDS if isinstance(error, getattr(duckdb, name))), None)
+    kind = errors.DatabaseError if name is None else _KINDS[name]
+    if _OF_DATA.match(text):
+        kind = errors.DataError
+    hint = _hint(text, kind)
+    if _MIXED in text:
+        kind, text = errors.ProgrammingError, "the query's parameters and params do not go together"
+    return kind(text if hint is None else f"{text}\nHint: {hint}", hint=hint)
+
+
+def _hint(text: str, kind: type[errors.Error]) -> str | None:
+    if (ungiven := _UNGIVEN.search(text)) is not None:
+        names = ungiven[1].split(", ")
+        by_name = ", ".join(f'"{name}": ...' for name in names)
+        return "give params=[...], a value for each" if names[0].isdecimal() else f"give params={{{by_name}}}"
+    if _MIXED in text:
+        return "give params as a list for ? and $1, as a dict for $name and :name"
+    if text.startswith(_COLON):
+        return 'the value of :name is given as params={"name": value}'
+    if kind is errors.MemoryLimitError:
+        return (
+            'raise options={"memory_limit": ...}, select fewer columns or rows, or use return_type="arrow_stream"; '
+            "what the engine cannot spill to disk has to fit"
+        )
+    return None

@@ -31,7 +31,7 @@ def arrow_files(name: str) -> Any:
     try:
         return from_arrow.streamed(paths) if _is_stream(paths[0]) else from_arrow.filed(paths)
     except (OSError, ValueError) as error:
-        message = f"{name!r} is no Arrow file that can be read: {error}"
+        message = f"{name!r} cannot be read as an Arrow file: {error}"
         raise OperationalError(message) from error
 
 

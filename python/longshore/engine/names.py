@@ -18,12 +18,16 @@ from longshore.engine.session import Session
 from longshore.engine.syntax import Kept, Syntax
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.chosen import chosen, is_long
-from longshore.frames.scanned import column_names, scanned
+from longshore.frames.scanned import column_names, is_produced, scanned
 from longshore.frames.selected import folded
 from longshore.frames.use import Wanted
 from longshore.options import Options
+from longshore.texts import display
 
 __all__ = ["Names"]
+
+#: A name that is a file's rather than a table's.
+_FILE = re.compile(r".*(?:[/*\\].*|\.\w{1,8})", re.DOTALL)
 
 _KEPT = Kept()
 
@@ -70,6 +74,10 @@ class Names:
                 raise _strange(name)
             self._register(name, data)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a variable of exactly that name."""
+        return self._scope.find(name)[0]
+
     def table(self, name: str) -> None:
         """Make the variable ``name`` a table; raises ``ProgrammingError`` where there is none."""
         is_there, value = self._scope.find(name)
@@ -115,7 +123,8 @@ class Names:
         return coded(data, use.keys, self._options.threads)
 
     def _whole(self, name: str, value: object, columns: Wanted) -> Any:
-        return scanned(value, name, columns, self._options, self._failure.note)
+        again = is_produced(value) and self._taken_apart().reads(name, self._text) > 1
+        return scanned(value, name, columns, self._options, self._failure.note, again=again)
 
     def _taken_apart(self) -> Syntax:
         if self._syntax is None:
@@ -135,11 +144,17 @@ class Names:
 
 
 def _missing(name: str, close: str | None) -> ProgrammingError:
-    hint = f"did you mean {close!r}?" if close else f"give it as a keyword: sql(..., {name}=frame)"
-    return ProgrammingError(f"no table and no variable is called {name!r}\nHint: {hint}", hint=hint)
+    if close is None and _FILE.fullmatch(name):
+        hint = f"say what reads it: read_csv({display(name)}), read_parquet(...), read_json(...)"
+        message = f"the ending of {display(name)} does not tell what kind of file it is\nHint: {hint}"
+        return ProgrammingError(message, hint=hint)
+    hint = f"did you mean {close!r}?" if close else "give it as a keyword"
+    if not close and name.isidentifier():
+        hint += f": sql(..., {name}=frame)"
+    return ProgrammingError(f"no table and no variable is called {display(name)}\nHint: {hint}", hint=hint)
 
 
 def _strange(name: str) -> InterfaceError:
     close = difflib.get_close_matches(name, _OWN, n=1)
     remedy = f"did you mean {close[0]!r}?" if close else "the query names no such table"
-    return InterfaceError(f"unknown keyword {name!r}; {remedy}")
+    return InterfaceError(f"unknown keyword {display(name)}; {remedy}")

@@ -13,7 +13,7 @@ from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.selected import are_clear
 from longshore.parameters import bound
 
-__all__ = ["Params", "by_name", "for_statement", "given", "with_dollars"]
+__all__ = ["Params", "by_name", "for_statement", "given", "named", "with_dollars"]
 
 #: What a colon can stand in that is no parameter's, and a parameter's own colon: not after a name, a literal or a
 #: bracket, where it is a slice's or a struct's, nor beside another one, where it is a cast's.
@@ -22,6 +22,8 @@ _COLONS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|(?<![\w"'\]):}$]):(\w+)""",
     re.DOTALL,
 )
+
+_DOLLARS = re.compile(r"(?<![\w$])\$(\w+)")
 
 #: NumPy's units of dates, and those of them that are not always as long.
 _DAYS = {"Y", "M", "W", "D"}
@@ -32,6 +34,9 @@ Params = list[Any] | dict[str, Any] | None
 
 def given(params: object) -> Params:
     """Take ``params`` as a caller gives them; raises ``DataError`` for a value that DuckDB would change."""
+    if isinstance(params, Mapping):
+        # The engine's own names of $1, $2, ... are texts.
+        params = {str(name) if type(name) is int else name: value for name, value in params.items()}
     values: Any = bound(params)
     if values is None:
         return None
@@ -53,6 +58,17 @@ def with_dollars(query: str, params: Params) -> str:
         return f"${found[2]}" if found[2] in params else found[0]
 
     return _COLONS.sub(dollar, query)
+
+
+def named(query: str) -> set[str]:
+    """Give the names of a query's parameters.
+
+    >>> sorted(named("SELECT :a, ':b', $c, $1, b::d, $$:e$$"))
+    ['a', 'c']
+    """
+    colons = {found[2] for found in _COLONS.finditer(query) if found[2]}
+    dollars = {found[1] for found in _DOLLARS.finditer(_COLONS.sub(" ", query))}
+    return {name for name in colons | dollars if not name[0].isdecimal()}
 
 
 def by_name(params: Params) -> dict[str, Any]:
@@ -125,7 +141,7 @@ def _moment(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
     exact = value.astype(f"{kind}8[D]" if kind == "M" and unit in _DAYS else f"{kind}8[us]")
     item = exact.item()
     if exact != value or isinstance(item, int):
-        raise _refused(place, value, "is no moment or span of Python's, to the microsecond")
+        raise _refused(place, value, "cannot be a datetime or timedelta of Python, which count microseconds")
     return item
 
 
@@ -141,7 +157,7 @@ def _text(value: str, place: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _refused(place, value, "holds a lone surrogate: it is no text") from error
+        raise _refused(place, value, "holds a lone surrogate: UTF-8 cannot encode it") from error
     return value
 
 

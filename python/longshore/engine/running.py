@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from types import FrameType
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longshore.connection import is_connection
@@ -12,23 +12,26 @@ from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
 from longshore.engine.remote.changed import Changed, settled
 from longshore.engine.result import Form, bounded, deliver
-from longshore.engine.scope import Scope
+from longshore.engine.scope import Caller, Scope
 from longshore.engine.session import Session
-from longshore.engine.waiting import undisturbed
+from longshore.engine.stopping import stopped_by
 from longshore.errors import DataError, InterfaceError, ProgrammingError
-from longshore.frames.scanned import is_frame
+from longshore.frames.scanned import is_table
 from longshore.options import Options
-from longshore.schema import encodable
+from longshore.texts import display, statement_text
 
 if TYPE_CHECKING:
     from longshore.engine.remote.attaching import Attached
 
 __all__ = ["run"]
 
+#: From the function that runs once: what lets it run again, ``run``, ``sql``, and who called that.
+_CALLER = 5
+
 
 def run(
     query: object,
-    caller: FrameType,
+    caller: Caller,
     *,
     params: Sequence[Any] | Mapping[str, Any] | None,
     return_type: str,
@@ -43,15 +46,15 @@ def run(
         message = f"query is a text, not {type(query).__name__}"
         raise InterfaceError(message)
     if not isinstance(explain, bool):
-        message = f"explain is True or False, not {explain!r}"
+        message = f"explain is True or False, not {display(explain)}"
         raise InterfaceError(message)
     chosen = Options.of(options)
     # Before the query runs: it may write a file.
     form = Form.of(return_type, dtype_backend, chosen)
-    text = encodable(query, "query")
+    text = statement_text(query, "query")
     values = given(params)
     text = with_dollars(text, values)
-    scope = Scope(caller, tables, is_frame)
+    scope = Scope(caller, tables, is_table)
     attach = with_connections(text, scope, attach)
     tables = {name: table for name, table in tables.items() if not is_connection(table)}
     if attach is None:
@@ -61,10 +64,12 @@ def run(
 
     def once() -> Any:
         with attaching(text, values, attach, chosen) as remote:
+            stopped_by(remote.cancel)
             if explain:
                 return str(remote)
             if (rows := remote.whole()) is not None:
                 return deliver(rows, form, cancel=remote.cancel, failed=remote.failure.noted)
+            remote.warn(_CALLER)
             return _local(remote.sql, remote.params, scope, tables, form, chosen, remote=remote)
 
     return settled(once)
@@ -85,40 +90,69 @@ def _local(  # noqa: PLR0917  what one query is
     """Have the engine run a query, beside what attached databases send."""
     session = Session(text, options, stays_as_written=explain or as_written)
     sources = remote or _Alone()
+    stopped_by(session.cancel)
     names = Names(session, scope, text, params, options=options, failure=sources.failure)
     may_run_again = True
     try:
-        with _ending(session, names):
-            for name, rows in sources.tables():
-                session.register(name, rows)
-            names.keywords(tables)
-            with sources.failure.raised():
-                result = _run(session, names, params, explain=explain)
+
+        def parse() -> None:
+            with _ending(session):
+                session.open()
+
+        session.apart(parse, sources.cancel)
+        # On the caller's thread: Python's own connections answer no other.
+        loaded = list(sources.tables())
+
+        def bind() -> _Bound:
+            with _ending(session):
+                for name, rows in loaded:
+                    session.register(name, rows)
+                names.keywords(tables)
+                with sources.failure.raised():
+                    return _bound(session, names, params, form, explain=explain)
+
+        bound = session.apart(bind, sources.cancel)
         may_run_again = session.reads_again
-        return _delivered(result, session, form, sources)
+        return _delivered(bound, session, form, sources)
     except Changed as error:
+        session.give_up()
         # What was written would be written twice, and a reader among the variables is empty by now.
         error.again = session.only_selects and names.found_none
         raise
-    except (DataError, ProgrammingError):
+    except (DataError, ProgrammingError) as error:
+        session.give_up()
         if not may_run_again or session.is_as_written or remote is not None:
-            raise
+            raise with_columns(error, names.columns) from error.__cause__
+    except BaseException:
+        session.give_up()
+        raise
     # The error quotes another text than the caller's.
     return _local(text, params, scope, tables, form, options, as_written=True)
 
 
 @contextlib.contextmanager
-def _ending(session: Session, names: Names) -> Iterator[None]:
-    """Close after a failure."""
+def _ending(session: Session) -> Iterator[None]:
+    """Close after a failure; one that is not the query's own may have ended the engine."""
     try:
         yield
-    except ProgrammingError as error:
+    except ProgrammingError:
         session.close()
-        raise with_columns(error, names.columns) from error.__cause__
+        raise
     except BaseException:
         session.examine()
         session.close()
         raise
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A text whose last statement is bound, or has run."""
+
+    #: The relation of the last statement; None where it has no rows.
+    relation: Any
+    types: Sequence[Any]
+    #: Its plan, if that is asked for.
+    plan: str | None = None
 
 
 class _Alone:
@@ -143,16 +177,11 @@ class _Alone:
         return rows
 
 
-def _delivered(result: Any, session: Session, form: Form, remote: "Attached | _Alone") -> Any:
+def _delivered(bound: _Bound, session: Session, form: Form, remote: "Attached | _Alone") -> Any:
     """Make the frame, or the stream, and close with its end."""
-    if result is None or isinstance(result, str):
-        session.close()
+    if bound.relation is None:
         remote.settle()
-        return result
-    with undisturbed():
-        types = result.types
-    if form.keeps_texts and "VARCHAR" in types:
-        session.widen_texts()
+        return bound.plan
 
     def cancel() -> None:
         session.cancel()
@@ -167,18 +196,25 @@ def _delivered(result: Any, session: Session, form: Form, remote: "Attached | _A
         return remote.failure.noted()
 
     # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
-    rows = remote.settled(bounded(result, types)) if form.frame is None else result
-    delivered = deliver(rows, form, cancel=cancel, close=close, failed=failed)
+    rows = remote.settled(bounded(bound.relation, bound.types)) if form.frame is None else bound.relation
+    delivered = deliver(rows, form, types=bound.types, cancel=cancel, close=close, failed=failed, lender=session)
     if form.frame is not None:
         remote.settle()
     return delivered
 
 
-def _run(session: Session, names: Names, params: Params, *, explain: bool) -> Any:
-    """Run all statements, and give the relation of the last, or its plan; None where it has no rows."""
+def _bound(session: Session, names: Names, params: Params, form: Form, *, explain: bool) -> _Bound:
+    """Run all statements but the last, and bind that."""
     parameters = [each.named_parameters for each in session.statements]
     last = len(parameters) - 1
     for at in range(last):
-        session.execute(at, for_statement(params, at, parameters), names.table)
-    result = session.execute(last, for_statement(params, last, parameters), names.table, explain=explain)
-    return "\n".join(text for _, text in result.fetchall()) if explain else result
+        session.execute(at, for_statement(params, at, parameters), names.table, names.has)
+    result = session.execute(last, for_statement(params, last, parameters), names.table, names.has, explain=explain)
+    if result is None or explain:
+        plan = "\n".join(text for _, text in result.fetchall()) if explain else None
+        session.close()
+        return _Bound(None, (), plan)
+    types = result.types
+    if form.keeps_texts and "VARCHAR" in types:
+        session.widen_texts()
+    return _Bound(result, types)

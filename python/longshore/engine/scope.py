@@ -1,11 +1,37 @@
-"""The variables that a query can name: those that its caller sees, and the frames of those who called it."""
+"""The variables that a query can name: those that its caller sees, and the tables of those who called it."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Scope"]
+__all__ = ["Caller", "KeptFrame", "Scope"]
+
+
+@dataclass(frozen=True)
+class KeptFrame:
+    """A frame as it was: a coroutine that waits has no caller any more, and other values in its variables."""
+
+    f_code: CodeType
+    f_locals: Mapping[str, Any]
+    f_globals: Mapping[str, Any]
+    f_back: "KeptFrame | None"
+
+    @classmethod
+    def of(cls, frame: FrameType) -> "KeptFrame":
+        """Keep a frame and those that led to it."""
+        outer, outers = frame.f_back, []
+        while outer is not None:
+            outers.append(outer)
+            outer = outer.f_back
+        kept = None
+        for each in reversed(outers):
+            kept = cls(each.f_code, dict(each.f_locals), each.f_globals, kept)
+        return cls(frame.f_code, dict(frame.f_locals), frame.f_globals, kept)
+
+
+Caller = FrameType | KeptFrame
 
 
 class Scope:
@@ -13,14 +39,14 @@ class Scope:
 
     Keywords come first. Then Python's own rule: the locals of the caller, of the functions around it that still run,
     and the caller's globals. A name that they lack is looked for in the functions that led to the caller, among
-    dataframes only: who wraps a query in a helper means the helper's callers.
+    what can be a table only: who wraps a query in a helper means the helper's callers.
     """
 
-    def __init__(self, caller: FrameType, tables: Mapping[str, Any], is_frame: Callable[[object], bool]) -> None:
+    def __init__(self, caller: Caller, tables: Mapping[str, Any], is_table: Callable[[object], bool]) -> None:
         """Keep the frame only as long as the query is bound: it keeps every variable of the caller alive."""
         self._caller = caller
         self._tables = tables
-        self._is_frame = is_frame
+        self._is_table = is_table
 
     def find(self, name: str) -> tuple[bool, Any]:
         """Tell whether there is a variable of exactly that name, and give its value."""
@@ -28,7 +54,7 @@ class Scope:
             if name in variables:
                 return True, variables[name]
         for variables in self._led_here():
-            if name in variables and self._is_frame(variables[name]):
+            if name in variables and self._is_table(variables[name]):
                 return True, variables[name]
         return False, None
 
@@ -39,38 +65,31 @@ class Scope:
         return sorted(other for other in every if other != name and other.casefold() == folded)
 
     def closest(self, name: str) -> str | None:
-        """Give the name that ``name`` was probably meant to be: a dataframe's before any other's."""
-        frames: set[str] = set()
-        others: set[str] = set()
-        for variables in self._own():
-            for other, value in variables.items():
-                (frames if self._is_frame(value) else others).add(other)
-        for names in (frames, others):
-            if alike := [other for other in names if other.casefold() == name.casefold()]:
-                return min(alike)
-            if close := difflib.get_close_matches(name, sorted(names), n=1):
-                return close[0]
-        return None
+        """Give the name of the table that ``name`` was probably meant to be."""
+        names = {other for variables in self._own() for other, value in variables.items() if self._is_table(value)}
+        if alike := [other for other in names if other.casefold() == name.casefold()]:
+            return min(alike)
+        return next(iter(difflib.get_close_matches(name, sorted(names), n=1)), None)
 
     def _own(self) -> Iterator[Mapping[str, Any]]:
         yield self._tables
-        frame = self._caller
+        frame: Caller = self._caller
         yield frame.f_locals
         for outer in _enclosing(frame):
             yield outer.f_locals
         yield frame.f_globals
 
     def _led_here(self) -> Iterator[Mapping[str, Any]]:
-        outer = self._caller.f_back
+        outer: Caller | None = self._caller.f_back
         while outer is not None:
             yield outer.f_locals
             outer = outer.f_back
 
 
-def _enclosing(frame: FrameType) -> Iterator[FrameType]:
+def _enclosing(frame: Caller) -> Iterator[Caller]:
     """Give the running frames of the functions, comprehensions and classes in whose text the frame's code stands."""
     code = frame.f_code
-    outer = frame.f_back
+    outer: Caller | None = frame.f_back
     while outer is not None:
         if _holds(outer.f_code, code):
             # A class's names are its own: code within its functions does not see them.

@@ -1,12 +1,15 @@
 """What the text of a query says of the tables that it reads, before it is bound."""
 
 import json
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from longshore.engine.limits import reached
 from longshore.engine.mentions import mentions
+from longshore.engine.nodes import nodes
 from longshore.engine.predicates import Found, found, keys
 from longshore.frames.selected import folded
 from longshore.frames.use import Rest, Use
@@ -28,7 +31,15 @@ class Syntax:
         self._keys = keys(tree)
         self._found = found(tree, text.encode())
         self._reached = reached(tree)
+        #: How often it reads each table, by its folded name; None where that is not known.
+        self._reads = None if tree["error"] else Counter(map(folded, _tables(tree)))
         self._rests = {table: _rest(tree, founds) for table, founds in self._found.items()}
+
+    def reads(self, table: str, text: str) -> int:
+        """Tell how often the statement reads a table, or at most, by how often the text has its name."""
+        if self._reads is not None:
+            return self._reads[folded(table)]
+        return len(re.findall(rf"(?<!\w){re.escape(table)}(?!\w)", text, re.IGNORECASE))
 
     def use(self, table: str, params: Mapping[str, object]) -> Use:
         """Tell what the statement does with a table, where its parameters have these values."""
@@ -58,6 +69,10 @@ class Kept:
                     del self._known[next(iter(self._known))]
                 self._known[text] = made
         return made
+
+
+def _tables(tree: object) -> Iterator[str]:
+    return (node["table_name"] for node in nodes(tree) if node.get("type") == "BASE_TABLE")
 
 
 def _rest(tree: Mapping[str, Any], founds: Sequence[Found]) -> Rest | None:

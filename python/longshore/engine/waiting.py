@@ -1,42 +1,133 @@
-"""Work that does not hear Ctrl-C by itself, or badly."""
+"""Work with the engine, on a thread of Python's own.
 
+On the main thread any signal's handler may run, and raise: within DuckDB and pyarrow its exception is lost, becomes a
+text of another one, or ends the process. So the main thread waits, where a handler's exception is raised as it is, and
+the work is stopped.
+"""
+
+import _thread
 import contextlib
+import contextvars
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from longshore import _core
 
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["awaited", "begun", "interruptible", "undisturbed"]
+__all__ = ["Task", "apart", "finish", "left", "undisturbed"]
 
 T = TypeVar("T")
 
-#: Seconds between two looks, and between two requests to stop: one that comes before the work begins is lost.
-_SLICE = 0.05
+#: The tasks that run.
+left: "set[Task[Any]]" = set()
+
+#: Seconds between two requests to stop: one that comes before the work begins is lost.
+_SLICE = 0.02
+
+#: Seconds that work has to stop in, before it is left to itself.
+_MOST = 0.25
 
 
-def interruptible(work: Callable[[], T], cancel: Callable[[], None]) -> T:
-    """Do the work on a thread, and give what it gives; Ctrl-C calls ``cancel`` until it has ended."""
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    outcome = begun(work)
-    try:
-        return awaited(outcome)
-    except BaseException:
-        while not outcome.done():
-            cancel()
-            _look(outcome)
-        raise
-    finally:
-        del outcome
+class Task(Generic[T]):
+    """Work that the caller waits for."""
+
+    def __init__(self, work: Callable[[], T], cancel: Callable[[], object]) -> None:
+        """Keep the work, and what stops it from any thread."""
+        self._work: Callable[[], T] | None = work
+        self.cancel = cancel
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+        self._after: list[Callable[[], object]] = []
+        self._lock = threading.Lock()
+        self._is_over = False
+        #: Held until it is over: a wait for a lock is one call, which a handler's exception ends.
+        self._running = threading.Lock()
+        self._running.acquire()
+
+    def run(self) -> T:
+        """Do the work, and give what it gives; an exception of a signal's handler stops it, and is raised."""
+        try:
+            _begin(self._do)
+            # The system may tell another thread of a signal, which then does not end this one's wait.
+            while not self._running.acquire(timeout=_SLICE):
+                pass
+        except BaseException:
+            self._stop()
+            raise
+        try:
+            if self._error is not None:
+                raise self._error
+            return self._results.pop()
+        finally:
+            # The exception has this frame.
+            self._error = None
+
+    def after(self, work: Callable[[], object]) -> None:
+        """Do something else when the work has ended: at once if it has."""
+        with self._lock:
+            if not self._is_over:
+                self._after.append(work)
+                return
+        work()
+
+    def _do(self) -> None:
+        with self._lock:
+            work, self._work = self._work, None
+        if work is None:
+            return
+        left.add(self)
+        try:
+            self._results.append(work())
+        except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is waited for
+            self._error = error
+        del work
+        try:
+            self._end()
+        finally:
+            left.discard(self)
+            self._running.release()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_over = True
+        while self._after:
+            self._after.pop()()
+
+    def _stop(self) -> None:
+        with self._lock:
+            work, self._work = self._work, None
+        if work is not None:
+            # It has not begun, and never will.
+            self._end()
+            return
+        try:
+            self._stop_for(_MOST)
+        finally:
+            if not self._is_over:
+                _begin(partial(self._stop_for, float("inf")))
+
+    def _stop_for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self._is_over and time.monotonic() < end:
+            self.cancel()
+            self._running.acquire(timeout=_SLICE)
+
+
+def apart(work: Callable[[], T]) -> T:
+    """Do work that is short, and cannot be stopped."""
+    return Task(work, lambda: None).run()
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Have Ctrl-C wait for what is done here: within DuckDB its exception is lost, another's, or the process's end."""
+    """Have Ctrl-C wait for what is done here."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -51,33 +142,24 @@ def undisturbed() -> Iterator[None]:
             handler(signal.SIGINT, heard[0])
 
 
-def begun(work: Callable[[], T]) -> "Future[T]":
-    """Have the work done on a thread."""
-    outcome: Future[T] = Future()
-    threading.Thread(target=_run, args=(work, outcome), name="longshore-sql").start()
-    return outcome
-
-
-def awaited(outcome: "Future[T]") -> T:
-    """Give what the work gives; Ctrl-C is heard, and leaves the work to itself."""
+def _begin(work: Callable[[], object]) -> None:
+    """Have work done on a thread; one of ``threading`` cannot be started where a signal's handler may raise."""
+    context = contextvars.copy_context()
     try:
-        while not outcome.done():
-            _look(outcome)
-        return outcome.result()
-    finally:
-        # An exception has this frame, and the outcome has the exception.
-        del outcome
+        _core.room_for_thread()
+        _thread.start_new_thread(context.run, (work,))
+    except (RuntimeError, MemoryError):
+        # An interpreter that ends begins no more threads, nor does one without memory.
+        work()
 
 
-def _look(outcome: "Future[T]") -> None:
-    with contextlib.suppress(TimeoutError):
-        outcome.exception(_SLICE)
+def finish() -> None:
+    """Stop what still runs, of daemon threads too, and wait for its end: the interpreter would end within it."""
+    while left:
+        for task in left.copy():
+            task.cancel()
+        time.sleep(_SLICE)
 
 
-def _run(work: Callable[[], T], outcome: "Future[T]") -> None:
-    try:
-        outcome.set_result(work())
-    except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is awaited
-        outcome.set_exception(error)
-    finally:
-        del work, outcome
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=left.clear)

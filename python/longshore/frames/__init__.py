@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from longshore.errors import InterfaceError
 from longshore.frames.given import given
 from longshore.frames.target import FRAMES, ColumnsTarget, FrameName, StreamTarget, Target
+from longshore.texts import display
 
 if TYPE_CHECKING:
     from longshore.frames.pandas import PandasTarget
@@ -86,10 +87,10 @@ def _known(return_type: str) -> FrameName:
     for name in FRAMES:
         if name == return_type:
             return name
-    # An argument in another's place may be a URL, with a password in it.
-    shown = "that is a URL" if "://" in str(return_type) else repr(return_type)
-    message = f"unknown return_type {shown}; choose one of {', '.join(FRAMES)}, arrow_stream"
-    raise InterfaceError(message)
+    # ConnectorX's.
+    hint = 'return_type="arrow" gives a pyarrow.Table' if return_type == "arrow2" else None
+    message = f"unknown return_type {display(return_type)}; choose one of {', '.join(FRAMES)}, arrow_stream"
+    raise InterfaceError(message if hint is None else f"{message}\nHint: {hint}", hint=hint)
 
 
 def _refuse(name: FrameName, option: str, value: object) -> None:

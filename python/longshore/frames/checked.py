@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
-from weakref import WeakSet
+from weakref import ReferenceType, ref
 
 from longshore.errors import DataError, Error, InterfaceError, OperationalError
 
-#: Readers that have been begun here: their end is not to be taken for a table without rows.
-_begun: "WeakSet[Any]" = WeakSet()
+#: Readers that have been begun here, by their identities: their end is not to be taken for a table without rows. A
+#: WeakSet would have a callback for a reader's end, in which the exception of a signal's handler is lost.
+_begun: dict[int, "ReferenceType[Any]"] = {}
 
 #: What pyarrow writes before the text of an exception in a stream, and between it and its traceback.
 _UNKNOWN = "Unknown error: "
@@ -21,7 +22,7 @@ def checked(reader: Any) -> Iterator[Any]:
     pyarrow looks at neither, and whoever took such a batch by the schema would read memory that is not the batch's.
     Raises ``InterfaceError`` for a reader that was begun before.
     """
-    if reader in _begun:
+    if (before := _begun.get(id(reader))) is not None and before() is reader:
         message = "this RecordBatchReader has already been consumed: read it into a table with read_all() first"
         raise InterfaceError(message)
     return _batches(reader)
@@ -69,7 +70,9 @@ def stopped(error: Exception, name: str) -> BaseException:
 
 
 def _batches(reader: Any) -> Iterator[Any]:
-    _begun.add(reader)
+    for ended in [key for key, reference in list(_begun.items()) if reference() is None]:
+        _begun.pop(ended, None)
+    _begun[id(reader)] = ref(reader)
     types = reader.schema.types
     for at, batch in enumerate(reader):
         if batch.schema.types != types:

@@ -4,19 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from longshore.errors import DataError, InterfaceError
 from longshore.frames.libraries import missing
 from longshore.frames.rows import Rows, together
 from longshore.frames.selected import are_clear, folded, selected
 from longshore.frames.use import Wanted
 from longshore.options import Options
-from longshore.schema import column_name
+from longshore.texts import column_name
 
 try:
     import pyarrow as pa
-    import pyarrow.compute as pc
 except ImportError as error:
     raise missing(library="pyarrow", extra="sql", purpose="SQL over dataframes") from error
 
@@ -30,8 +27,6 @@ _PLACEHOLDER = "(no column is read)"
 _MOST_DIGITS = 38
 
 _LACKING = "the engine does not have the type"
-
-_NANOSECONDS = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
 
 
 def table(data: Any, name: str, wanted: Wanted) -> Any:
@@ -77,16 +72,23 @@ def dataset(data: Any, name: str, wanted: Wanted) -> Any:
     """Give a Dataset, whose columns and rows the engine asks for as it needs them."""
     names = [column_name(each) for each in data.schema.names]
     is_parquet = getattr(getattr(data, "format", None), "default_extname", None) == "parquet"
+    from longshore.frames.within import has_runs, is_span
+
     # Parquet has no dates with a time of day.
     is_cut = not is_parquet and any(map(pa.types.is_date64, data.schema.types))
+    is_cut = is_cut or any(is_span(kind) or has_runs(kind) for kind in data.schema.types)
     if _is_plain(data.schema) and not is_cut:
         return data
     places = selected(names, wanted(), name)
     for at in places:
         field = data.schema.field(at)
         _refuse_unfit(field, name)
-        if is_cut and pa.types.is_date64(field.type):
+        if is_cut and not is_parquet and pa.types.is_date64(field.type):
             raise _unfit(field, name, "a date with a time of day would be cut")
+        if is_span(field.type):
+            raise _unfit(field, name, "a span with nanoseconds would be cut")
+        if has_runs(field.type):
+            raise _unfit(field, name, _LACKING)
     fit = places or [at for at, field in enumerate(data.schema) if field.name and not _is_unfit(field.type)][:1]
     if not fit:
         message = f"{name!r} has no column that the engine could read"
@@ -108,7 +110,7 @@ def reader(data: Any, name: str, failed: Callable[[BaseException], None]) -> Any
     selected([column_name(each) for each in stream.schema.names], None, name)
     schema = pa.schema([_fitted_field(field, name) for field in stream.schema])
     batches = checked(stream) if is_own else translated(checked(stream), name)
-    if schema.types != stream.schema.types or any(_check(kind) or is_loose(kind) for kind in schema.types):
+    if schema.types != stream.schema.types or any(map(is_loose, schema.types)):
         batches = _fitted_batches(batches, schema, name)
     if any(map(is_deep, schema.types)):
         batches = map(unsliced, batches)
@@ -116,9 +118,12 @@ def reader(data: Any, name: str, failed: Callable[[BaseException], None]) -> Any
 
 
 def _fitted_field(field: Any, table: str) -> Any:
+    from longshore.frames.within import plain_type
+
     fault = _fault(field.type)
-    if fault is not None and not _check(field.type):
+    if fault is not None:
         raise _unfit(field, table, fault)
+    field = field.with_type(plain_type(field.type))
     target = _cast(field.type, _taken)
     return field if target is None else field.with_type(target)
 
@@ -149,7 +154,7 @@ def _imported(make: Callable[[Any], Any], data: Any, name: str) -> Any:
     try:
         return make(data)
     except (pa.ArrowInvalid, TypeError) as error:
-        message = f"{name!r}, of type {type(data).__name__}, is no table: {error}"
+        message = f"{name!r}, of type {type(data).__name__}, is not a table: {error}"
         raise InterfaceError(message) from error
 
 
@@ -176,11 +181,14 @@ def _sliced(made: Any) -> Any:
 
 def _fitted(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
     """Give a column in a type of the engine's; raises ``DataError`` for a value that it does not have."""
-    from longshore.frames.within import is_loose, refuse_loose
+    from longshore.frames.within import has_runs, is_loose, refuse_loose, without_runs
 
     fault = _fault(field.type)
-    if fault is not None and not (_check(field.type) and _is_exact(column)):
+    if fault is not None:
         raise _unfit(field, table, fault)
+    if has_runs(field.type):
+        column = without_runs(column)
+        field = field.with_type(column.type)
     if is_loose(field.type):
         refuse_loose(column, field.name, table, before=before)
     target = _cast(field.type, _taken)
@@ -267,14 +275,13 @@ def _decoded(leaf: Callable[[Any], Any], kind: Any) -> Any:
 
 def _fault(kind: Any) -> str | None:
     """Tell what the engine would change without a word in values of a type, at any depth."""
-    if _check(kind):
-        return "the engine's intervals have no nanoseconds"
     if isinstance(kind, pa.BaseExtensionType):
         if kind.extension_name.startswith("pandas."):
             return "a pandas period or interval, which the engine does not have"
         return _fault(kind.storage_type)
     if pa.types.is_dictionary(kind):
-        return _LACKING if _cast(kind.value_type, _lacking) is not None else _fault(kind.value_type)
+        is_lacking = not pa.types.is_float16(kind.value_type) and _cast(kind.value_type, _lacking) is not None
+        return _LACKING if is_lacking else _fault(kind.value_type)
     if pa.types.is_struct(kind) and (fault := _fault_of_names(kind)) is not None:
         return fault
     return next((fault for at in range(kind.num_fields) if (fault := _fault(kind.field(at).type))), None)
@@ -285,31 +292,6 @@ def _fault_of_names(kind: Any) -> str | None:
     if "" in names:
         return "one of its fields has no name"
     return "two of its fields have names that SQL does not tell apart" if len(set(names)) < len(names) else None
-
-
-def _check(kind: Any) -> Callable[[Any], Any] | None:
-    """Give what counts nanoseconds in arrays of a type that the engine would cut to microseconds."""
-    if pa.types.is_duration(kind) and kind.unit == "ns":
-        return _durations
-    if pa.types.is_interval(kind):
-        return _intervals
-    return None
-
-
-def _is_exact(column: Any) -> bool:
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    count = _check(column.type)
-    return count is not None and not any((count(chunk) % 1000).any() for chunk in chunks)
-
-
-def _durations(array: Any) -> Any:
-    return pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
-
-
-def _intervals(array: Any) -> Any:
-    values = np.frombuffer(array.buffers()[1], dtype=_NANOSECONDS)["nanoseconds"]
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    return values[array.offset : array.offset + len(array)] * valid
 
 
 def filed(paths: Sequence[str]) -> Any:

@@ -11,7 +11,7 @@ from longshore.frames.objects import masked
 from longshore.frames.selected import selected
 from longshore.frames.use import Wanted
 from longshore.options import Options
-from longshore.schema import column_name
+from longshore.texts import column_name, display
 
 try:
     import pyarrow as pa
@@ -21,7 +21,7 @@ except ImportError as error:
 
 def table(data: "np.ndarray[Any, Any] | Mapping[Any, Any]", options: Options) -> Any:
     """Give a ``pyarrow.Table`` of one-dimensional arrays of one length; raises ``InterfaceError`` for other data."""
-    fields, arrays = _converted(_columns(data), options)
+    fields, arrays = converted(_columns(data), options)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -31,27 +31,13 @@ def scanned(data: "np.ndarray[Any, Any] | Mapping[Any, Any]", name: str, wanted:
 
     columns = _columns(data)
     chosen = [list(columns)[at] for at in selected(list(columns), wanted(), name)]
-    fields, arrays = _converted({each: columns[each] for each in chosen}, options)
+    fields, arrays = converted({each: columns[each] for each in chosen}, options)
     rows = data if isinstance(data, np.ndarray) else next(iter(columns.values()), ())
     return of_columns(fields, arrays, rows, name)
 
 
-def records(rows: "list[Mapping[Any, Any]]", name: str, wanted: Wanted, options: Options) -> Any:
-    """Give a ``pyarrow.Table`` with a column for every key of a list of dicts; a key that a row lacks is NULL."""
-    from longshore.frames.from_arrow import of_columns
-
-    if strange := [at for at, row in enumerate(rows) if not isinstance(row, Mapping)]:
-        message = f"row {strange[0]} of {name!r} is {type(rows[strange[0]]).__name__}, not a dict"
-        raise InterfaceError(message, row=strange[0])
-    keys = dict.fromkeys(key for row in rows for key in row)
-    names = [column_name(key) for key in keys]
-    chosen = [list(keys)[at] for at in selected(names, wanted(), name)]
-    columns = {column_name(key): _array([row.get(key) for row in rows], key) for key in chosen}
-    fields, arrays = _converted(columns, options)
-    return of_columns(fields, arrays, rows, name)
-
-
-def _converted(columns: Mapping[str, Any], options: Options) -> tuple[list[Any], list[Any]]:
+def converted(columns: Mapping[str, Any], options: Options) -> tuple[list[Any], list[Any]]:
+    """Give the fields and the arrays of named columns; raises ``DataError`` for objects that have no one type."""
     as_text = options.objects == "text"
     made = [_made(name, values, as_text=as_text) for name, values in columns.items()]
     return [field for field, _ in made], [array for _, array in made]
@@ -75,20 +61,20 @@ def _columns(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]
 
 def _named(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]:
     if isinstance(data, Mapping):
-        return {column_name(name): _array(values, name) for name, values in data.items()}
+        return {column_name(name): column(values, name) for name, values in data.items()}
     if data.dtype.names is None:
         message = "a NumPy array without field names has no columns: give a structured array or a dict of arrays"
         raise InterfaceError(message)
     return {column_name(name): data[name] for name in data.dtype.names}
 
 
-def _array(values: Any, name: object) -> Any:
+def column(values: Any, name: object) -> Any:
+    """Give what is a column already, or an array of the objects of a list; raises ``InterfaceError`` for one value."""
     if _is_arrow(values) or (isinstance(values, np.ndarray) and values.ndim > 0):
         return values
     if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
-        message = (
-            f"column {str(name)!r} is one {type(values).__name__}: give an array or a list, with a value for each row"
-        )
+        one = f"column {display(str(name))} is one {type(values).__name__}"
+        message = f"{one}: give an array or a list, with a value for each row"
         raise InterfaceError(message)
     # A list as it is: NumPy would make floats of integers beside None, and texts of numbers beside texts.
     listed = list(values)

@@ -12,7 +12,7 @@ from longshore.frames.rows import Rows, together
 from longshore.frames.selected import are_clear, selected
 from longshore.frames.use import Wanted
 from longshore.options import Options
-from longshore.schema import column_name
+from longshore.texts import column_name
 
 try:
     import pyarrow as pa
@@ -37,7 +37,8 @@ def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[A
     schema = pa.schema([column.field for column in columns])
     for start in range(0, max(len(frame), 1), _ROWS):
         arrays = [column.slice(start, start + _ROWS) for column in columns]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        made = pa.Table.from_arrays(arrays, schema=schema)
+        yield from made.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
 
 
 def table(frame: pd.DataFrame, name: str, wanted: Wanted, options: Options) -> Any:

@@ -10,10 +10,16 @@ from longshore.frames.rows import Rows
 from longshore.frames.selected import selected
 from longshore.frames.use import Wanted
 from longshore.options import Options
-from longshore.schema import column_name
+from longshore.texts import column_name
 
-#: What polars hands over as something else than it is: an object as its address, the others under a name of its own.
-_FOREIGN = {"Object", "Int128", "UInt128"}
+#: What to do with what polars hands over as something else than it is: an object as its address, the others under a
+#: name of its own.
+_LARGE = "cast it: pl.Decimal(38, 0) and pl.String hold large integers"
+_HINTS = {
+    "Object": "give its values one type of polars': pl.Series(name, frame[name].to_list(), dtype=...)",
+    "Int128": _LARGE,
+    "UInt128": _LARGE,
+}
 
 
 #: Types whose memory is read beside the engine.
@@ -109,7 +115,7 @@ def _refuse_foreign(name: str, kind: object) -> None:
     for part in parts:
         if part is not None:
             _refuse_foreign(name, part)
-    if str(kind) in _FOREIGN:
-        hint = "cast it: pl.Decimal(38, 0) and pl.String hold large integers"
+    if str(kind) in _HINTS:
+        hint = _HINTS[str(kind)]
         message = f"column {name!r} is of polars' type {kind}, which Arrow does not have\nHint: {hint}"
         raise DataError(message, column=name, hint=hint)

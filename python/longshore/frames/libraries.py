@@ -1,9 +1,10 @@
 """Clear errors for libraries that are missing or too old."""
 
 
-def missing(*, library: str, extra: str, purpose: str) -> ImportError:
-    """Make the error for a ``library`` that is not installed."""
-    return ImportError(f"{purpose} needs {library}: pip install 'longshore[{extra}]'", name=library)
+def missing(*, library: str, extra: str, purpose: str, instead: str = "") -> ImportError:
+    """Make the error for a ``library`` that is not installed; ``instead`` is what does without."""
+    other = f", or {instead}" if instead else ""
+    return ImportError(f"{purpose} needs {library}: pip install 'longshore[{extra}]'{other}", name=library)
 
 
 def require_version(library: str, found: str, minimum: tuple[int, int]) -> None:

@@ -17,6 +17,9 @@ except ImportError as error:
 _NAT = np.iinfo(np.int64).min
 _BITS = 64
 
+#: Chunks of a slice that are handed on as they lie; more of them are copied into one.
+_CHUNKS = 4
+
 #: Rows of a chunk of objects: as many as of the engine's batches.
 _ROWS = 122_880
 
@@ -42,11 +45,12 @@ class Column:
             self.field = pa.field(name, _data_type(values, name))
 
     def slice(self, start: int, end: int) -> Any:
-        """Give the array of some rows; what is missing in them is NULL."""
+        """Give the array of some rows, or a few chunks of it; what is missing in them is NULL."""
         if self._objects is not None:
             return pa.array(self._objects.array(start, end))
         made = self._array(self._values.iloc[start:end])
-        return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+        is_scattered = isinstance(made, pa.ChunkedArray) and made.num_chunks > _CHUNKS
+        return made.combine_chunks() if is_scattered else made
 
     def whole(self) -> Any:
         """Give all rows: values that lie in memory as Arrow has them are taken over, objects in many chunks."""
@@ -150,7 +154,7 @@ def _data_type(values: Any, name: str) -> Any:
 
 def _no_text(name: str) -> DataError:
     hint = "look for lone surrogates, and for bytes that were read as characters"
-    message = f"column {name!r} has a value that is no text, which UTF-8 has no form of\nHint: {hint}"
+    message = f"column {name!r} has a value that is not text, which UTF-8 has no form of\nHint: {hint}"
     return DataError(message, column=name, hint=hint)
 
 

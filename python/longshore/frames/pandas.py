@@ -8,11 +8,13 @@ import numpy as np
 from longshore.errors import InterfaceError
 from longshore.frames.libraries import missing, require_version
 from longshore.frames.target import Backend, Column
+from longshore.texts import display
 
 try:
     import pandas as pd
 except ImportError as error:
-    raise missing(library="pandas", extra="pandas", purpose='return_type="pandas"') from error
+    purpose, instead = 'return_type="pandas", the default,', 'give return_type="polars", "arrow" or "numpy"'
+    raise missing(library="pandas", extra="pandas", purpose=purpose, instead=instead) from error
 
 require_version("pandas", pd.__version__, (2, 2))
 
@@ -29,9 +31,9 @@ class PandasTarget:
 
     def __init__(self, dtype_backend: str | None, index_col: str | Sequence[str] | None) -> None:
         """Decide on dtypes; raises where pandas needs pyarrow for them and it is missing."""
-        if dtype_backend not in _BACKENDS:
+        if not (dtype_backend is None or isinstance(dtype_backend, str)) or dtype_backend not in _BACKENDS:
             known = ", ".join(repr(name) for name in _BACKENDS)
-            message = f"unknown dtype_backend {dtype_backend!r}; choose one of {known}"
+            message = f"unknown dtype_backend {display(dtype_backend)}; choose one of {known}"
             raise InterfaceError(message)
         self.backend = _BACKENDS[dtype_backend]
         self._text = _text_dtype(self.backend)
@@ -151,9 +153,9 @@ def _position(names: Sequence[str], name: str) -> int:
     if len(found) == 1:
         return found[0]
     if not found:
-        message = f"index_col names {name!r}, but the result has only {', '.join(map(repr, names))}"
+        message = f"index_col names {display(name)}, but the result has only {', '.join(map(repr, names))}"
         raise InterfaceError(message)
-    message = f"index_col names {name!r}, which the result has {len(found)} times; rename it in the query"
+    message = f"index_col names {display(name)}, which the result has {len(found)} times; rename it in the query"
     raise InterfaceError(message)
 
 

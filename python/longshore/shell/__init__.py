@@ -1,11 +1,10 @@
 """The command ``longshore``: the verbs, from a shell."""
 
 import importlib
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
+from longshore.shell import signals, streams
 from longshore.shell.codes import Code
 
 __all__ = ["main"]
@@ -13,6 +12,8 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say, those of the process by default, and return the exit code."""
+    if arguments is None:
+        streams.prepare()
     try:
         # typer does without it, and the rest does not.
         importlib.import_module("rich")
@@ -23,11 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         sys.stderr.write("the command needs typer and rich: pip install 'longshore[shell]'\n")
         return Code.LIBRARY
-    if arguments is None:
-        # What is half done is undone, and the query cancelled, as Ctrl-C does.
-        signal.signal(signal.SIGTERM, _end)
-    return run(sys.argv[1:] if arguments is None else arguments)
-
-
-def _end(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(Code.TERMINATED)
+    if arguments is not None:
+        return run(arguments)
+    signals.listen()
+    return run([streams.decoded(argument) for argument in sys.argv[1:]])

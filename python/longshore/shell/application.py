@@ -1,14 +1,16 @@
 """The commands, put together and run."""
 
+import errno
 import functools
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
 import longshore
-from longshore.shell import bench, copy, demo, read, schema, write
+from longshore.shell import bench, copy, demo, read, schema, sql, write
 from longshore.shell.codes import Code
 from longshore.shell.failing import ClosedPipeError, code, told
 from longshore.shell.hiding import Curtain
@@ -24,6 +26,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "read": read.read,
     "write": write.write,
     "copy": copy.copy,
+    "sql": sql.sql,
     "schema": schema.schema,
     "demo": demo.demo,
     "bench": bench.bench,
@@ -39,7 +42,7 @@ def _version(asked: bool) -> None:  # noqa: FBT001  typer's way to call it
 def _root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and leave.")
     ] = False,
 ) -> None:
     """Load and unload databases."""
@@ -95,6 +98,8 @@ def _sheltered(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _outcome(arguments: list[str]) -> int:
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed", "standard output")
     if len(arguments) == len(_COMPLETION) and arguments[0] == _COMPLETION[0]:
         # typer shows the script of the shell that it runs in; its own way to ask for another is the environment.
         os.environ["_LONGSHORE_COMPLETE"] = f"source_{arguments[1]}"

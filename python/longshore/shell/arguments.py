@@ -9,6 +9,7 @@ from longshore.shell.files import Format
 
 __all__ = [
     "Args",
+    "Delimiter",
     "From",
     "IfExists",
     "Json",
@@ -16,11 +17,13 @@ __all__ = [
     "Layout",
     "Mode",
     "Options",
+    "Out",
     "Params",
     "PartitionNum",
     "PartitionOn",
     "Query",
     "Quiet",
+    "Rows",
     "Schema",
     "Target",
     "Timeout",
@@ -44,11 +47,11 @@ Query = Annotated[
 ]
 From = Annotated[
     str | None,
-    typer.Option("--from", envvar="LONGSHORE_FROM", help="The database: a URL, or env:NAME.", show_default=False),
+    typer.Option("--from", envvar="LONGSHORE_FROM", help="The database: URL, file, or env:NAME.", show_default=False),
 ]
 Target = Annotated[
     str | None,
-    typer.Option("--to", envvar="LONGSHORE_TO", help="The database: a URL, or env:NAME.", show_default=False),
+    typer.Option("--to", envvar="LONGSHORE_TO", help="The database: URL, file, or env:NAME.", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Speak JSON: one object for the result, one for an error.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
@@ -77,6 +80,21 @@ PartitionNum = Annotated[
 Timeout = Annotated[float | None, typer.Option(metavar="SECONDS", help="The longest wait.", show_default=False)]
 Layout = Annotated[
     Format | None, typer.Option("--format", help="The file's format; by default that of its name.", show_default=False)
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="FILE", help="The file, or - for standard output; without it, a preview.", show_default=False
+    ),
+]
+Rows = Annotated[int | None, typer.Option(metavar="N", min=1, help="Rows of a preview.", show_default="20")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER",
+        help=r"What is between two fields of CSV: ';' or '\t'; else ','.",
+        show_default=False,
+    ),
 ]
 IfExists = Annotated[Mode, typer.Option(help="What to do where the table is there, or is not.")]
 Keys = Annotated[

@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import json
-import signal
 import statistics
 import subprocess
 import sys
@@ -146,11 +145,13 @@ def _once(asked: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _ended(child: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Have the child end with the block: it cancels its query, as on Ctrl-C."""
+    """Have the child end before an exception leaves the block: it cancels its query, as on Ctrl-C."""
     try:
         yield
     except BaseException:
-        child.send_signal(signal.SIGINT)
+        # Unlike Ctrl-C, it is not ignored where a shell has started this process in the background.
+        child.terminate()
+        child.wait()
         raise
 
 

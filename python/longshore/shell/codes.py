@@ -21,6 +21,8 @@ class Code(IntEnum):
     """A fault of Longshore's own."""
     TIMEOUT = 124
     """As timeout(1) has it."""
+    HUNG_UP = 129
+    """The terminal was closed."""
     INTERRUPTED = 130
     PIPE = 141
     """Nobody reads the output any more."""

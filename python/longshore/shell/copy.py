@@ -10,7 +10,7 @@ from longshore.shell import arguments as given
 from longshore.shell.pairs import options, pairs, parameters
 from longshore.shell.places import database
 from longshore.shell.queries import statement
-from longshore.shell.speaking import clock, finished, warned
+from longshore.shell.speaking import clock, finished, rows_of, warned
 from longshore.shell.watching import watching
 
 __all__ = ["copy"]
@@ -63,4 +63,4 @@ def copy(
         )
     seconds = time.monotonic() - began
     figures = {"rows": count, "bytes": watcher.bytes, "seconds": seconds, "table": table, "warnings": warnings}
-    finished(figures, f"{count:,} rows into {table} in {clock(seconds)}", as_json=as_json)
+    finished(figures, f"{rows_of(count)} into {table} in {clock(seconds)}", as_json=as_json)

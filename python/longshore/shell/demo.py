@@ -15,7 +15,7 @@ import longshore
 from longshore.shell import arguments as given
 from longshore.shell.bench import compared, installed, show
 from longshore.shell.places import database
-from longshore.shell.speaking import clock, say, warned
+from longshore.shell.speaking import clock, rows_of, say, warned
 
 __all__ = ["demo"]
 
@@ -38,7 +38,7 @@ _From = Annotated[
     str | None,
     typer.Option(
         "--from",
-        help="A database that may hold the table meanwhile: a URL, or env:NAME; else SQLite.",
+        help="A database that may hold the table meanwhile: a URL, a file, or env:NAME; else SQLite.",
         show_default=False,
     ),
 ]
@@ -57,7 +57,7 @@ def demo(
         seconds = time.monotonic() - began
         scheme, query = url.partition("://")[0], f"SELECT * FROM {table}"  # noqa: S608  a name of this file's own
         if not as_json:
-            say(f"{written:,} rows written into {scheme} in {clock(seconds)}; read again, each in its own process:")
+            say(f"{rows_of(written)} written into {scheme} in {clock(seconds)}; read again, each in its own process:")
         figures = list(compared(installed(), 1, {"query": query, "conn": url}, quiet=quiet))
         if as_json:
             written_figures = {"source": scheme, "rows": written, "seconds": seconds}

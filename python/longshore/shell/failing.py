@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longshore import errors
+from longshore.shell import signals
 from longshore.shell.codes import Code
 
 __all__ = ["ClosedPipeError", "code", "described", "told"]
@@ -19,7 +20,6 @@ class ClosedPipeError(Exception):
 #: The first that fits, so the narrower before the wider.
 _CODES: list[tuple[type[BaseException], Code]] = [
     (ClosedPipeError, Code.PIPE),
-    (KeyboardInterrupt, Code.INTERRUPTED),
     (errors.TimeoutError, Code.TIMEOUT),
     (errors.InterfaceError, Code.USAGE),
     (errors.OperationalError, Code.CONNECTION),
@@ -37,6 +37,11 @@ def code(error: BaseException) -> Code:
     """
     if isinstance(error, SystemExit):
         return Code(error.code) if isinstance(error.code, int) else Code.USAGE
+    if isinstance(error, KeyboardInterrupt):
+        return signals.code()
+    if isinstance(error, errors.OperationalError) and str(error).startswith("IO Error: "):
+        # So the engine of sql begins what it says of a file.
+        return Code.FILE
     for kind, given in _CODES:
         if isinstance(error, kind):
             return given

@@ -4,14 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
+from longshore.passwords import LOGIN, SETTING, STARS, masked
+
 __all__ = ["Curtain"]
 
-_STARS = "***"
-#: In a URL, whose password may hold what should have been percent-encoded.
-_LOGIN = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*://[^\s:/@]*):(?P<password>[^\s]*)@")
-_SETTING = re.compile(
-    r"(?P<name>[?&;\s](?:\w*password|passwd|pwd|token|secret)=)(?P<password>[^&;\s'\"]+)", re.IGNORECASE
-)
 #: An argument that is one URL, whose password should have been encoded all the more.
 _ALONE = re.compile(r"^-*(?:[^\s=:]*=)?[A-Za-z][\w+.-]*://[^:/@]*:(?P<password>.*)@", re.DOTALL)
 _NAMES = re.compile("password|passwd|passphrase|_pwd$|token|secret", re.IGNORECASE)
@@ -39,15 +35,14 @@ class Curtain:
     def hide(self, text: str) -> str:
         """Give the text without them."""
         for secret in self._secrets:
-            text = text.replace(secret, _STARS)
-        text = _LOGIN.sub(rf"\g<scheme>:{_STARS}@", text)
-        return _SETTING.sub(rf"\g<name>{_STARS}", text)
+            text = text.replace(secret, STARS)
+        return masked(text)
 
 
 def _secrets(text: str) -> Iterator[str]:
     if "://" not in text:
         return
-    for pattern in (_LOGIN, _SETTING, _ALONE):
+    for pattern in (LOGIN, SETTING, _ALONE):
         for match in pattern.finditer(text):
             yield match["password"]
             yield unquote(match["password"])

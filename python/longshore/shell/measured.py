@@ -15,6 +15,7 @@ import longshore
 from longshore.progress import Progress
 from longshore.shell.failing import described
 from longshore.shell.pairs import parameters
+from longshore.shell.signals import listen
 from longshore.shell.speaking import warned
 
 __all__ = ["LIBRARIES", "main"]
@@ -25,6 +26,7 @@ LIBRARIES = {"pandas": "pandas", "arrow": "pyarrow", "polars": "polars", "numpy"
 
 def main() -> None:
     """Read as standard input says."""
+    listen()
     asked = json.load(sys.stdin)
     importlib.import_module(LIBRARIES[asked["return_type"]])
     try:
@@ -35,7 +37,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  it is told where the bench is
         figures = {"error": described(error)}
     except KeyboardInterrupt:
-        # The bench has got the same Ctrl-C, and says so.
+        # The bench has been interrupted, and says so.
         return
     sys.stdout.write(json.dumps(figures))
 
@@ -50,7 +52,7 @@ def measured(return_type: str, **arguments: Any) -> dict[str, Any]:
 
     before = _peak()
     began = time.perf_counter()
-    result: Any = longshore.read_sql(return_type=return_type, progress=watch, **arguments)  # type: ignore[call-overload]
+    result: Any = longshore.read_sql(return_type=return_type, progress=watch, **arguments)
     rows = _rows(result)
     seconds = time.perf_counter() - began
     return {"rows": rows, "bytes": size, "seconds": seconds, "peak_bytes": _peak() - before}

@@ -9,7 +9,7 @@ from longshore.errors import InterfaceError
 
 __all__ = ["options", "pairs", "parameters"]
 
-_WORDS = {"true": True, "false": False}
+_WORDS = {"true": True, "false": False, "none": None}
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str] | None:
@@ -49,9 +49,17 @@ def parameters(named: Sequence[str] | None, positional: Sequence[str] | None) ->
 
 
 def options(given: Sequence[str] | None) -> dict[str, Any] | None:
-    """Give the keys of ``options=``, each in its type."""
+    """Give the keys of ``options=``, each in its type.
+
+    >>> options(["uuid=text", "ordered=true", "threads=2", "memory_limit=none"])
+    {'uuid': 'text', 'ordered': True, 'threads': 2, 'memory_limit': None}
+    """
     taken = pairs(given, "--option")
-    return None if taken is None else {name: _WORDS.get(value, value) for name, value in taken.items()}
+    return None if taken is None else {name: _option(value) for name, value in taken.items()}
+
+
+def _option(value: str) -> Any:
+    return int(value) if value.isdecimal() else _WORDS.get(value, value)
 
 
 def _value(text: str) -> Any:

@@ -1,44 +1,22 @@
 """Databases, as a command's arguments name them."""
 
-import os
-
-from longshore.connection import is_url
 from longshore.errors import InterfaceError
+from longshore.target import target
 
-__all__ = ["database", "is_place"]
-
-_MARKS = ("env:", "$")
+__all__ = ["database"]
 
 
 def database(given: str | None, option: str) -> str:
-    """Give a URL: the one given, or that of the environment variable in ``env:NAME`` or ``$NAME``.
+    """Give what names a database: a URL, a file, or ``env:NAME`` or ``$NAME`` for a variable of the environment.
 
-    Raises ``InterfaceError`` for what is none, and shows nothing of it: it may hold a password.
+    Raises ``InterfaceError`` for what names none, and shows nothing of it: it may hold a password.
     """
     if not given:
-        message = f"{option} is missing: give a URL, or env:NAME for a variable of the environment that holds one"
+        message = f"{option} is missing: give a URL, a file, or env:NAME for what the environment has"
         raise InterfaceError(message)
-    for mark in _MARKS:
-        if given.startswith(mark):
-            return _checked(_variable(given.removeprefix(mark)), f"the variable of {option}")
-    return _checked(given, option)
-
-
-def is_place(text: str) -> bool:
-    """Whether a text names a database and no file."""
-    return text.startswith(_MARKS) or is_url(text)
-
-
-def _variable(name: str) -> str:
-    text = os.environ.get(name)
-    if text:
-        return text
-    message = f"the environment has no variable {name!r}, or it is empty: set it to a URL"
-    raise InterfaceError(message)
-
-
-def _checked(url: str, option: str) -> str:
-    if "://" in url:
-        return url
-    message = f"{option} is no URL: write it as postgresql://user@host/database, mysql://... or sqlite:///file.db"
-    raise InterfaceError(message)
+    try:
+        target(given)
+    except InterfaceError as error:
+        message = f"{option}: {error}"
+        raise InterfaceError(message, hint=error.hint) from None
+    return given

@@ -15,7 +15,7 @@ from longshore.errors import NotSupportedError
 from longshore.shell.files.faults import FaultError
 from longshore.shell.files.fragments import fragments
 from longshore.shell.files.texts import plain, texts
-from longshore.shell.speaking import say
+from longshore.shell.speaking import rows_of, say
 from longshore.shell.tables import printed, terminal_width, visible
 
 __all__ = ["shown"]
@@ -92,8 +92,8 @@ def _cell(text: str | None) -> Text:
 
 
 def _caption(count: int, *, more: bool) -> str:
-    rows = "1 row" if count == 1 else f"{count:,} rows"
-    return f"the first {rows} of more; the rest was not read" if more else f"{rows}, all there are"
+    rows = rows_of(count)
+    return f"the first {rows} of more; the rest was not read" if more else f"{rows} in all"
 
 
 def _document(schema: pa.Schema, columns: Sequence[Sequence[str | None]], count: int, *, more: bool) -> str:

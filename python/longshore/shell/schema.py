@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import longshore
+from longshore.connection import scheme_of
 from longshore.errors import InterfaceError
 from longshore.shell import arguments as given
 from longshore.shell.files import needs_arrow
@@ -17,7 +18,7 @@ from longshore.writing import table_name
 __all__ = ["schema"]
 
 _BACKTICKS = ("mysql", "mariadb")
-_Url = Annotated[str, typer.Argument(help="The database: a URL, or env:NAME.", show_default=False)]
+_Url = Annotated[str, typer.Argument(help="The database: URL, file, or env:NAME.", show_default=False)]
 _Table = Annotated[str | None, typer.Argument(help="The table, after its schema and a dot.", show_default=False)]
 _Query = Annotated[
     str | None, typer.Option(help="A query instead of a table, @FILE that holds it, or -.", show_default=False)
@@ -38,18 +39,17 @@ def schema(
         message = "give a table, or a query with --query"
         raise InterfaceError(message)
     needs_arrow()
-    text = statement(query) if query is not None else f"SELECT * FROM {_quoted(table, target)} WHERE 1 = 0"  # noqa: S608  quoted
-    with longshore.read_sql(text, target, return_type="arrow_stream", timeout=timeout) as stream:
-        columns = [_column(field) for field in stream.schema]
+    text = statement(query) if query is not None else f"SELECT * FROM {_quoted(table, target)}"  # noqa: S608  quoted
+    columns = [_column(field) for field in longshore.schema(text, target, timeout=timeout)]
     if as_json:
         say(json.dumps({"table": table, "columns": columns}, ensure_ascii=False))
         return
     _show(columns)
 
 
-def _quoted(table: str | None, url: str) -> str:
+def _quoted(table: str | None, target: str) -> str:
     """Put a table's name into a statement, with its case as it is."""
-    mark = "`" if url.partition("://")[0].lower() in _BACKTICKS else '"'
+    mark = "`" if scheme_of(target) in _BACKTICKS else '"'
     parts = [part for part in table_name(table) if part is not None]
     return ".".join(f"{mark}{part.replace(mark, mark * 2)}{mark}" for part in parts)
 

@@ -10,25 +10,26 @@ from typing import Any
 
 import longshore
 from longshore.shell.failing import ClosedPipeError
+from longshore.shell.streams import named
 
-__all__ = ["clock", "finished", "say", "turn_off", "warned", "whisper"]
+__all__ = ["clock", "finished", "rows_of", "say", "turn_off", "warned", "whisper"]
 
 
 def say(text: str) -> None:
     """Write a line to standard output."""
-    try:
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
-    except BrokenPipeError as error:
-        raise ClosedPipeError from error
+    with named("standard output"):
+        try:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise ClosedPipeError from error
 
 
 def whisper(text: str) -> None:
-    """Write a line to standard error, where there is one."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+    """Write a line to standard error, where somebody can read it."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def finished(figures: dict[str, Any], sentence: str, *, as_json: bool, aside: bool = False) -> None:
@@ -58,6 +59,15 @@ def turn_off() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+def rows_of(count: int) -> str:
+    """Give a number of rows for people.
+
+    >>> rows_of(1), rows_of(1000)
+    ('1 row', '1,000 rows')
+    """
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def clock(seconds: float) -> str:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from longshore.shell.speaking import say
+from longshore.shell.streams import named
 
 __all__ = ["printed", "terminal_width", "visible"]
 
@@ -19,7 +20,7 @@ def printed(table: Table, *, below: str | None = None) -> None:
     if not console.is_terminal:
         console.width = _ENDLESS
     # rich would end the process where nobody reads.
-    with console.capture() as drawn:
+    with named("standard output"), console.capture() as drawn:
         console.print(table)
     say(drawn.get() + (f" {below}" if below is not None else ""))
 

@@ -13,7 +13,7 @@ class Watcher:
 
     def __init__(self, *, shown: bool) -> None:
         """Begin, with a bar if it is to be shown and standard error is a terminal."""
-        self.bytes = 0
+        self.bytes: int | None = None
         self._bar = bar() if shown else None
 
     def __call__(self, progress: Progress) -> None:

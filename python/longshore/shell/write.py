@@ -7,10 +7,10 @@ import typer
 
 import longshore
 from longshore.shell import arguments as given
-from longshore.shell.files import format_of, needs_arrow
+from longshore.shell.files import layout_of, needs_arrow
 from longshore.shell.pairs import options, pairs
 from longshore.shell.places import database
-from longshore.shell.speaking import clock, finished, warned
+from longshore.shell.speaking import clock, finished, rows_of, warned
 from longshore.shell.watching import watching
 
 __all__ = ["write"]
@@ -27,6 +27,7 @@ def write(
     table: _Table,
     to: given.Target = None,
     layout: given.Layout = None,
+    delimiter: given.Delimiter = None,
     if_exists: given.IfExists = given.Mode.FAIL,
     key: given.Keys = None,
     types: given.Types = None,
@@ -38,7 +39,7 @@ def write(
 ) -> None:
     """Write a parquet, csv, arrow, arrows or json file into a table: all of it, or nothing."""
     url = database(to, "--to")
-    form = format_of(file, layout)
+    form = layout_of(file, layout, delimiter)
     needs_arrow()
     from longshore.shell.files.readers import batches
 
@@ -67,7 +68,7 @@ def write(
         "seconds": seconds,
         "table": table,
         "file": file,
-        "format": form.value,
+        "format": form.format.value,
         "warnings": warnings,
     }
-    finished(figures, f"{count:,} rows into {table} in {clock(seconds)}", as_json=as_json)
+    finished(figures, f"{rows_of(count)} into {table} in {clock(seconds)}", as_json=as_json)

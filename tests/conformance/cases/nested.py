@@ -28,7 +28,6 @@ CASES = (
             "'{{1,NULL},{3,4}}'": [[1, None], [3, 4]],
             "'{}'": [],
             "'{{5}}'": [[5]],
-            "'[0:1][5:5]={{1},{2}}'": [[1], [2]],
         },
         odd=(Odd(sql="'{1,2}'", says="an array of 1 dimensions where the column's type has 2"),),
         native="int4[]",
@@ -42,12 +41,6 @@ CASES = (
             "'{{{x},{y}},{{z},{\"{}\"}}}'": [[["x"], ["y"]], [["z"], ["{}"]]],
         },
         native="text[]",
-        shown="",
-    ),
-    Case(
-        type="int4[]",
-        arrow=pa.list_(pa.int32()),
-        cells={"'[5:7]={1,2,3}'": [1, 2, 3], "'[-2:-2]={9}'": [9]},
         shown="",
     ),
     Case(

@@ -7,9 +7,10 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import longshore
-from longshore.engine.result import SETTINGS, Form, deliver
+from longshore.engine.result import Form, deliver
 
 __all__ = ["Harbour", "loaded", "same"]
 
@@ -41,7 +42,7 @@ class Harbour:
 @contextmanager
 def loaded(attach: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> Iterator[Harbour]:
     """Load the tables of each database, named ``schema.table``, or ``table`` where there is no schema."""
-    engine = duckdb.connect(config={**SETTINGS})
+    engine = duckdb.connect(config={"arrow_lossless_conversion": True})
     engine.execute("SET TimeZone = 'UTC'")
     for name, paths in tables.items():
         engine.execute(f"ATTACH ':memory:' AS {name}")
@@ -50,12 +51,20 @@ def loaded(attach: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> It
             if schema:
                 engine.execute(f"CREATE SCHEMA IF NOT EXISTS {name}.{schema}")
             with longshore.read_sql(f"SELECT * FROM {path}", attach[name], return_type="arrow_stream") as stream:
-                rows = pa.Table.from_batches(list(stream), stream.schema)
+                rows = _unpadded(pa.Table.from_batches(list(stream), stream.schema))
             engine.register("rows", rows)
             engine.execute(f"CREATE TABLE {name}.{path} AS SELECT * FROM rows")
             engine.unregister("rows")
     yield Harbour(attach, engine)
     engine.close()
+
+
+def _unpadded(rows: pa.Table) -> pa.Table:
+    """Take the padding from the columns that PostgreSQL compares without it."""
+    for at, field in enumerate(rows.schema):
+        if (field.metadata or {}).get(b"native_type", b"").startswith(b"bpchar"):
+            rows = rows.set_column(at, field, pc.utf8_rtrim(rows[at], " "))
+    return rows
 
 
 def same(harbour: Harbour, query: str, params: Any = None) -> pa.Table:

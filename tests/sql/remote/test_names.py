@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import longshore
@@ -84,7 +85,7 @@ def test_columns_that_differ_in_case_are_an_error_when_needed(named: dict[str, A
         ("pg.nowhere.ships", "is not there"),
         ("pg.ships", "is not there"),
         ("pg.quay.bare", "has no columns"),
-        ("pg.quay.ships.id", "is no table"),
+        ("pg.quay.ships.id", "is not a table"),
     ],
 )
 def test_what_is_no_table_is_an_error(named: dict[str, Any], table: str, text: str) -> None:
@@ -201,3 +202,26 @@ def test_what_is_no_url_is_not_shown(url: str) -> None:
     with pytest.raises(longshore.InterfaceError, match="not a URL") as caught:
         longshore.sql("SELECT * FROM pg.t", attach={"pg": url})
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("query", ["SHOW TABLES FROM db", "SHOW ALL TABLES", "FROM (show all tables)"])
+@pytest.mark.parametrize("source", ["pg", "my", "lite"])
+def test_what_lists_tables_is_in_the_hint(source: str, query: str, request: pytest.FixtureRequest) -> None:
+    attach = {"db": request.getfixturevalue(source).attach[source]}
+    with pytest.raises(longshore.NotSupportedError, match="SHOW lists the engine's own tables") as caught:
+        longshore.sql(query, attach=attach)
+    found = longshore.sql(str(caught.value.hint), attach=attach, return_type="arrow")
+    assert "hostile" in found.columns[-1].to_pylist()
+
+
+def test_a_time_of_mysql_is_an_interval(mariadb: MySQLEndpoint) -> None:
+    mariadb.sql("CREATE TABLE spans (t time(6)); INSERT INTO spans VALUES ('-838:59:58.000001')", database="test")
+    query = "SELECT {} FROM my.spans"
+    attach = {"my": mariadb.url(database="test")}
+    found = longshore.sql(query.format("t"), attach=attach, return_type="arrow")
+    assert found.schema.types == [pa.month_day_nano_interval()]
+    assert one(query.format("epoch_us(t)"), attach) == -3020398000001
+    assert longshore.read_sql("SELECT t FROM spans", attach["my"], return_type="arrow")["t"].cast("int64")[
+        0
+    ].as_py() == (-3020398000001)
+    mariadb.sql("DROP TABLE spans", database="test")

@@ -12,10 +12,11 @@ use arrow_schema::SchemaRef;
 
 use super::Delivery;
 use crate::agreement::agree;
+use crate::memory::spawn;
 use crate::session::released;
 use crate::{
     Batches, Error, Failed, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result, Session, Sessions,
-    Settler, Watch, within_limit,
+    Settler, Watch,
 };
 
 /// What a session needs to make its result final.
@@ -89,10 +90,8 @@ impl Crew {
                 outlet: outlet.clone(),
                 part: first,
             };
-            let thread = thread::Builder::new()
-                .name(format!("longshore-{first}"))
-                .spawn(move || hand.work_through())
-                .map_err(|error| Error::operational("no thread for a part").with_source(error))?;
+            let thread = thread::Builder::new().name(format!("longshore-{first}"));
+            let thread = spawn(thread, move || hand.work_through())?;
             crew.threads.push(thread);
         }
         Ok(crew)
@@ -222,7 +221,7 @@ impl Work {
     fn hold(&self, batch: &RecordBatch) -> Result<()> {
         let bytes = batch.get_array_memory_size();
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
-        within_limit(before.saturating_add(bytes), self.options.memory_limit)
+        self.options.budget.hold(before.saturating_add(bytes))
     }
 
     /// The error of a part, whose rows are counted within it. Where parts leave as they come, nobody knows how many the

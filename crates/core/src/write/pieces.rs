@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use crate::{Error, Load, Meter, Result};
+use crate::{Error, Load, Meter, Result, Watch};
 
 /// Rows that follow one another in the data.
 pub(super) struct Piece {
@@ -26,6 +26,7 @@ pub(super) struct Pieces<'a, I> {
     batches: I,
     load: &'a Load,
     most: Option<usize>,
+    watch: &'a Watch,
     /// The batch that is being cut, the first row that is left of it, and its bytes.
     rest: Option<(RecordBatch, usize, u64)>,
     /// Rows of all pieces so far.
@@ -33,9 +34,17 @@ pub(super) struct Pieces<'a, I> {
 }
 
 impl<'a, I: Iterator<Item = Result<RecordBatch>>> Pieces<'a, I> {
-    /// Pieces of `batches` of the load, each of at most so many rows.
-    pub(super) fn new(batches: I, load: &'a Load, most: Option<usize>) -> Self {
-        Self { batches, load, most, rest: None, rows: 0 }
+    /// Pieces of `batches` of the load, each of at most so many rows. Looks at `watch` before and after each batch.
+    pub(super) fn new(batches: I, load: &'a Load, most: Option<usize>, watch: &'a Watch) -> Self {
+        Self { batches, load, most, watch, rest: None, rows: 0 }
+    }
+
+    /// Whether there is a further batch, which is then the one that is cut.
+    fn fetch(&mut self) -> Result<bool> {
+        self.watch.check()?;
+        let batch = self.batches.next().transpose();
+        self.watch.check_data()?;
+        batch?.map_or(Ok(false), |batch| self.begin(batch).map(|()| true))
     }
 
     fn begin(&mut self, batch: RecordBatch) -> Result<()> {
@@ -69,10 +78,12 @@ impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Pieces<'_, I> {
     type Item = Result<Piece>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_none()
-            && let Err(error) = self.batches.next()?.and_then(|batch| self.begin(batch))
-        {
-            return Some(Err(error));
+        if self.rest.is_none() {
+            match self.fetch() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
         }
         self.cut().map(Ok)
     }
@@ -117,7 +128,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
-    use crate::{IfExists, Place, TableName};
+    use crate::{IfExists, Nested, Place, TableName};
 
     fn load() -> Load {
         Load {
@@ -126,6 +137,7 @@ mod tests {
             if_exists: IfExists::Fail,
             key: Vec::new(),
             types: Vec::new(),
+            nested: Nested::Error,
             meter: Arc::default(),
         }
     }
@@ -140,7 +152,8 @@ mod tests {
         let load = load();
         let cut = |most| {
             let batches = [batch(5), batch(0), batch(2)].into_iter();
-            let pieces = Pieces::new(batches, &load, most);
+            let watch = Watch::never();
+            let pieces = Pieces::new(batches, &load, most, &watch);
             pieces
                 .map(|piece| piece.map(|piece| (piece.first, piece.batch.num_rows())).unwrap())
                 .collect::<Vec<_>>()

@@ -11,6 +11,7 @@ use arrow_schema::Schema;
 use super::pieces::{Origins, Piece, Pieces};
 use super::queue::{Queue, Waiting};
 use super::{Load, Sink, Stage, Written};
+use crate::memory::spawn_scoped;
 use crate::session::{ENDING, released};
 use crate::{Error, Failed, Kind, Result, Session, Sessions, Watch};
 
@@ -55,7 +56,8 @@ pub(super) fn write(
         helper: Mutex::new(Some(helper)),
         after: Mutex::default(),
     };
-    let filled = crew.fill(stage.as_mut(), Pieces::new(batches, load, Some(most.unwrap_or(PIECE))), watch);
+    let filled =
+        crew.fill(stage.as_mut(), Pieces::new(batches, load, Some(most.unwrap_or(PIECE)), watch), watch);
     let undo = stage.undo();
     let outcome = match filled {
         Ok(rows) => stage.commit(rows).map(|session| Written { rows, session }),
@@ -92,9 +94,7 @@ impl Crew<'_> {
             let _stop = StopAtEnd(&self.queue);
             for number in 0..self.sessions {
                 let thread = thread::Builder::new().name(format!("longshore-{number}"));
-                thread
-                    .spawn_scoped(scope, || self.work())
-                    .map_err(|error| Error::operational("no thread for a session").with_source(error))?;
+                spawn_scoped(thread, scope, || self.work())?;
             }
             let mut kept = Instant::now();
             let mut look = || {

@@ -12,7 +12,7 @@ use crate::fault::{Fault, What};
 /// The same booleans of a bit each.
 pub(crate) fn booleans(array: &dyn Array) -> Result<ArrayRef, Fault> {
     let Some(bytes) = array.as_primitive_opt::<Int8Type>() else {
-        return Err(What::internal("booleans that are no bytes").at_row(0));
+        return Err(What::internal("booleans that are not bytes").at_row(0));
     };
     let values = bytes.values();
     let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);

@@ -20,7 +20,7 @@ const BEYOND: What = What::Data {
 /// Sixteen bytes each, the lowest first, as decimals without a fraction.
 pub(crate) fn decimals(array: &dyn Array, signed: bool, data_type: &DataType) -> Result<ArrayRef, Fault> {
     let Some(bytes) = array.as_fixed_size_binary_opt() else {
-        return Err(What::internal("integers that are no sixteen bytes").at_row(0));
+        return Err(What::internal("integers that are not sixteen bytes").at_row(0));
     };
     let mut values = Vec::with_capacity(bytes.len());
     for row in 0..bytes.len() {

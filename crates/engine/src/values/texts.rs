@@ -57,6 +57,6 @@ fn bytes_of(array: &dyn Array) -> Result<Bytes<'_>, Fault> {
             let array = array.as_fixed_size_binary();
             Ok(Box::new(|row| array.value(row)))
         }
-        _ => Err(What::internal("values that are no bytes").at_row(0)),
+        _ => Err(What::internal("values that are not bytes").at_row(0)),
     }
 }

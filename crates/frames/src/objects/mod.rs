@@ -8,9 +8,14 @@ mod strings;
 mod table;
 mod temporal;
 
+use std::mem::take;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow_array::Array;
 use arrow_schema::Field;
 use longshore_core::Result;
+use longshore_core::memory::{NoRoom, make_room};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 use crate::column::Parts;
@@ -54,10 +59,12 @@ impl Objects {
 
     /// Makes the objects of `array`.
     pub(crate) fn absorb(&mut self, py: Python<'_>, array: &dyn Array) -> Result<(), Fault> {
-        self.values.reserve(array.len());
-        self.maker.make(py, array, &mut self.values)?;
+        make_room(&mut self.values, array.len())?;
+        // Where the interpreter has no memory, much of pyo3 panics.
+        let made = catch_unwind(AssertUnwindSafe(|| self.maker.make(py, array, &mut self.values)));
+        made.unwrap_or_else(|_| Err(without_memory(py)))?;
         if self.masked {
-            self.mask.extend(array.logical_nulls().as_ref(), array.len());
+            self.mask.extend(array.logical_nulls().as_ref(), array.len())?;
         }
         Ok(())
     }
@@ -68,11 +75,30 @@ impl Objects {
     }
 
     /// Hands the objects over as one array.
-    pub(crate) fn finish(self, py: Python<'_>) -> PyResult<Parts> {
-        let mut parts = Parts::new("objects", object_array(py, self.values)?);
+    pub(crate) fn finish(mut self, py: Python<'_>) -> PyResult<Parts> {
+        let mut parts = Parts::new("objects", object_array(py, take(&mut self.values))?);
         parts.masked = self.masked;
-        parts.mask = mask_array(py, self.mask)?;
+        parts.mask = mask_array(py, take(&mut self.mask))?;
         parts.text = self.text;
         Ok(parts)
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        let values = take(&mut self.values);
+        if !values.is_empty() {
+            // Without its lock the interpreter keeps a list of all that is dropped, for which there may be no memory.
+            let _ = Python::try_attach(move |_| drop(values));
+        }
+    }
+}
+
+/// The fault of a panic: for want of memory, or a defect.
+#[cold]
+fn without_memory(py: Python<'_>) -> Fault {
+    match PyErr::take(py) {
+        Some(error) if !error.is_instance_of::<PyMemoryError>(py) => Fault::internal(error.to_string()),
+        _ => NoRoom.into(),
     }
 }

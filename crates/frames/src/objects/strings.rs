@@ -49,7 +49,7 @@ impl Cache {
         self.looked < TRIAL || self.found >= self.looked / 8
     }
 
-    fn object(&mut self, py: Python<'_>, text: &str) -> Py<PyAny> {
+    fn object(&mut self, py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
         if text.len() > SHORT || !self.is_worthwhile() {
             return self.string(py, text);
         }
@@ -59,18 +59,19 @@ impl Cache {
         match &self.slots[at] {
             Some((known, object)) if *known == key => {
                 self.found += 1;
-                return object.clone_ref(py);
+                return Ok(object.clone_ref(py));
             }
             _ => {}
         }
-        let object = self.string(py, text);
+        let object = self.string(py, text)?;
         self.slots[at] = Some((key, object.clone_ref(py)));
-        object
+        Ok(object)
     }
 
-    fn string(&mut self, py: Python<'_>, text: &str) -> Py<PyAny> {
+    fn string(&mut self, py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
         self.bytes += HEADER + text.len();
-        PyString::new(py, text).into_any().unbind()
+        // The same as `new`, which panics without memory.
+        PyString::from_bytes(py, text.as_bytes()).map(|string| string.into_any().unbind())
     }
 }
 
@@ -126,7 +127,9 @@ impl Maker for Strings {
     fn make(&mut self, py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAny>>) -> Result<(), Fault> {
         self.cache.restart();
         let texts = Texts::of(array)?;
-        each_row(py, array, objects, |row| Ok(self.cache.object(py, texts.get(row))))
+        each_row(py, array, objects, |row| {
+            self.cache.object(py, texts.get(row)).map_err(|error| Fault::python(row, "no string", error))
+        })
     }
 
     fn bytes(&self, _rows: usize) -> usize {

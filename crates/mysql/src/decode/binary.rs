@@ -18,7 +18,7 @@ pub(super) fn decoder(
     arrow: &DataType,
     context: &Context,
 ) -> Option<Box<dyn Decoder>> {
-    let Context { zero_date, offset, .. } = *context;
+    let (zero_date, offset) = (context.options.zero_date, context.offset);
     let as_is = arrow.clone();
     Some(match native.class {
         Class::Tiny1 if *arrow == DataType::Boolean => Booleans::boxed(boolean),

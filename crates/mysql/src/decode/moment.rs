@@ -80,7 +80,7 @@ impl Civil {
             return match zero_date {
                 OnOdd::Null => Odd::Null,
                 OnOdd::Error => Odd::with_hint(
-                    "the zero date 0000-00-00 is no date",
+                    "the zero date 0000-00-00 is not a date",
                     format!("read it as NULL with options={{\"zero_date\": \"null\"}}, or {REMEDY}"),
                 ),
             };
@@ -175,7 +175,7 @@ fn damaged() -> Odd {
 
 #[cold]
 fn no_moment(cell: &[u8]) -> Odd {
-    Odd::with_hint(format!("{:?} is no date or time", String::from_utf8_lossy(cell)), REMEDY)
+    Odd::with_hint(format!("{:?} is not a date or time", String::from_utf8_lossy(cell)), REMEDY)
 }
 
 /// A column of moments, whose zero dates are counted where they become NULL.
@@ -191,7 +191,7 @@ struct Counted {
 /// The column `name`, which `moments` reads.
 pub(super) fn counted(name: &str, context: &Context, moments: Box<dyn Decoder>) -> Box<dyn Decoder> {
     let warning = format!("zero dates of column {name:?} were read as NULL");
-    Box::new(Counted { moments, nulls: 0, warnings: context.warnings.clone(), warning })
+    Box::new(Counted { moments, nulls: 0, warnings: context.options.warnings.clone(), warning })
 }
 
 impl Decoder for Counted {

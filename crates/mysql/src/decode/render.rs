@@ -5,6 +5,7 @@ use std::io::Write;
 use arrow_array::ArrayRef;
 use longshore_cells::calendar::SECOND;
 use longshore_cells::{CellFault, Cells, Decoder, Odd, Span, fault};
+use longshore_core::Kind;
 
 use super::moment::binary_span;
 use crate::types::{Class, Type};
@@ -59,6 +60,7 @@ impl Decoder for Rendered {
                     row,
                     what: "no value".into(),
                     hint: None,
+                    kind: Kind::Data,
                 }));
             }
             // A chunk has a thousand cells of a few bytes.

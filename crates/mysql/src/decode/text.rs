@@ -14,7 +14,7 @@ use longshore_cells::text::{
     double, exact_float, integer, narrowed, shortest_double, shortest_float, timestamps, utf8, uuid,
 };
 use longshore_cells::{
-    Booleans, Decoder, Derived, Fixed, Odd, Primitive, bytes, large_bytes, large_text, text,
+    Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_bytes, large_text, text,
 };
 use longshore_core::OnOdd;
 
@@ -33,7 +33,7 @@ pub(super) fn decoder(
         Class::Bit => bits(arrow),
         Class::Date | Class::DateTime | Class::Instant => moments(name, native.class, arrow, context),
         Class::Time => spans(arrow),
-        _ => scalar(native.class, arrow),
+        _ => scalar(name, native.class, arrow, context),
     }
 }
 
@@ -46,7 +46,7 @@ fn string(arrow: &DataType) -> Option<Box<dyn Decoder>> {
     }
 }
 
-fn scalar(class: Class, arrow: &DataType) -> Option<Box<dyn Decoder>> {
+fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
     let as_is = arrow.clone();
     let is_text = matches!(class, Class::Text | Class::Json | Class::Uuid);
     Some(match *arrow {
@@ -73,7 +73,9 @@ fn scalar(class: Class, arrow: &DataType) -> Option<Box<dyn Decoder>> {
         ),
         DataType::Float64 => match class {
             Class::Decimal(..) => {
-                Primitive::<Float64Type, _>::boxed(as_is, |cell| decimal::text_double(cell, OnOdd::Error))
+                let mut losses = Losses::of(name, &context.options);
+                let read = move |cell: &[u8]| decimal::text_double(cell, OnOdd::Error, &mut losses);
+                Primitive::<Float64Type, _>::boxed(as_is, read)
             }
             Class::Float => {
                 Primitive::<Float64Type, _>::boxed(as_is, |cell| shortest_float(cell).map(f64::from))
@@ -145,7 +147,7 @@ fn bit_number(cell: &[u8]) -> Result<u64, Odd> {
 }
 
 fn moments(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
-    let Context { zero_date, offset, .. } = *context;
+    let (zero_date, offset) = (context.options.zero_date, context.offset);
     let offset = if class == Class::Instant { offset } else { 0 };
     let as_is = arrow.clone();
     match arrow {
@@ -196,7 +198,7 @@ fn time_of_day(cell: &[u8]) -> Result<i64, Odd> {
         return Ok(time);
     }
     Err(Odd::with_hint(
-        format!("{} is no time of day", utf8(cell)?),
+        format!("{} is not a time of day", utf8(cell)?),
         "leave the column out of schema=: it is read as a duration then",
     ))
 }

@@ -242,7 +242,7 @@ fn table(session: &mut MySqlSession, schema: String, name: String) -> Result<Tab
         return Err(Halt::serial(format!("the catalogue has no table {name}")));
     };
     if kind.as_deref() != Some("BASE TABLE") {
-        return Err(Halt::serial(format!("{name} is no table")));
+        return Err(Halt::serial(format!("{name} is not a table")));
     }
     match engine.as_deref() {
         Some("InnoDB") => {}

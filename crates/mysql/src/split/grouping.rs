@@ -240,7 +240,7 @@ impl Scope<'_> {
 
 fn found<'a>(sources: impl Iterator<Item = &'a (String, Columns)>, name: &str) -> Origin {
     let found = sources.filter_map(|(_, columns)| columns.find(name)).max();
-    found.unwrap_or(Origin::Uncertain("partition_on is no column that can be followed to its table"))
+    found.unwrap_or(Origin::Uncertain("partition_on is not a column that can be followed to its table"))
 }
 
 const NOT_GROUPED: &str = "partition_on is not among what the query groups by";

@@ -107,7 +107,9 @@ impl Key {
         let name = primary(session, table)?;
         let table = table.qualified();
         let columns = session.definitions(&Query::new(format!("SELECT {name} FROM {table}")))?;
-        let Some(column) = columns.first() else { return Err(Halt::serial("the primary key is no column")) };
+        let Some(column) = columns.first() else {
+            return Err(Halt::serial("the primary key is not a column"));
+        };
         Ok(Self {
             column: format!("{}.{name}", quoted_name(&called)),
             native: Type::of(column),

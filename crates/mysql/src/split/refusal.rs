@@ -93,7 +93,7 @@ pub(super) const AGGREGATES: &[&str] = &[
 pub(super) fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), Halt> {
     let first = found.iter().find(|token| !token.is_mark("("));
     if !first.is_some_and(|first| first.is_word("select") || first.is_word("with")) {
-        return Err(Halt::serial("it is no SELECT"));
+        return Err(Halt::serial("it is not a SELECT"));
     }
     let locks = |(at, token): (usize, &Token<'_>)| {
         let next = found.get(at + 1);

@@ -20,7 +20,7 @@ pub(super) fn parsed(text: &str) -> Result<Box<Parsed>, Halt> {
     match Parser::parse_sql(&MySqlDialect {}, text) {
         Ok(mut trees) if trees.len() == 1 => match trees.remove(0) {
             Tree::Query(query) => Ok(query),
-            _ => Err(Halt::serial("it is no SELECT")),
+            _ => Err(Halt::serial("it is not a SELECT")),
         },
         _ => Err(Halt::serial("its text cannot be taken apart")),
     }

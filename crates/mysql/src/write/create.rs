@@ -1,11 +1,14 @@
 //! THE TABLE of a new table's types: Arrow type -> MySQL's.
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{EXTENSION, Error, Kind, Load, Place, Result};
+use longshore_cells::is_nested;
+use longshore_core::{EXTENSION, Error, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name};
 
 use super::server::Server;
 use super::target::Name;
-use crate::tokens::quoted_name;
+use crate::tokens::{Token, quoted_name, tokens};
+
+const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`')];
 
 /// The longest name of a column or table, in characters.
 const LONGEST_NAME: usize = 64;
@@ -23,12 +26,15 @@ pub(super) fn statement(load: &Load, name: &Name, server: &Server) -> Result<Str
         check_name(field.name())?;
         let chosen = load.types.iter().find(|(column, _)| column == field.name());
         let native = match chosen {
-            Some((_, native)) => native.clone(),
-            None if is_key(field) => key_type(field, long, server)?,
-            None => native_type(field, server)?,
+            Some((column, native)) => {
+                check_type(column, native, QUOTES)?;
+                native.clone()
+            }
+            None if is_key(field) => key_type(field, load.nested, long, server)?,
+            None => native_type(field, load.nested, server)?,
         };
         let nullable = field.is_nullable() && !is_key(field);
-        lines.push(format!("{} {native}{}", quoted_name(field.name()), null_words(&native, nullable)));
+        lines.push(format!("{} {}", quoted_name(field.name()), definition(&native, nullable)));
     }
     if !load.key.is_empty() {
         let columns: Vec<String> = load.key.iter().map(|name| quoted_name(name)).collect();
@@ -40,6 +46,20 @@ pub(super) fn statement(load: &Load, name: &Name, server: &Server) -> Result<Str
         lines.join(", "),
         server.collation()
     ))
+}
+
+/// A type with what says whether NULL may be: before the constraints that end it. What the caller says of NULL stays, unless
+/// the data promises more.
+fn definition(native: &str, nullable: bool) -> String {
+    let tokens = tokens(native, true);
+    let ends =
+        |token: &&Token<'_>| ["check", "constraint", "references"].iter().any(|word| token.is_word(word));
+    let (kind, constraints) =
+        native.split_at(tokens.iter().find(ends).map_or(native.len(), |token| token.start));
+    let kind = kind.trim_end();
+    let is_said = tokens.iter().any(|token| token.is_word("null"));
+    let words = if nullable && is_said { "" } else { null_words(kind, nullable) };
+    format!("{kind}{words} {constraints}").trim_end().to_owned()
 }
 
 /// A TIMESTAMP without a word on it would change with every update of its row, where the server is old.
@@ -87,7 +107,7 @@ fn has_length(data_type: &DataType) -> bool {
 }
 
 /// The type of a column of the primary key, which has no room for long texts.
-fn key_type(field: &Field, long: usize, server: &Server) -> Result<String> {
+fn key_type(field: &Field, nested: Nested, long: usize, server: &Server) -> Result<String> {
     let bytes = KEY_BYTES / long.max(1);
     match value_type(field) {
         DataType::Null => {
@@ -95,11 +115,11 @@ fn key_type(field: &Field, long: usize, server: &Server) -> Result<String> {
         }
         text if text.is_string() => Ok(format!("VARCHAR({})", (bytes / 4).min(255))),
         binary if is_binary(binary) => Ok(format!("VARBINARY({})", bytes.min(767))),
-        _ => native_type(field, server),
+        _ => native_type(field, nested, server),
     }
 }
 
-fn native_type(field: &Field, server: &Server) -> Result<String> {
+fn native_type(field: &Field, nested: Nested, server: &Server) -> Result<String> {
     let extension = field.metadata().get(EXTENSION).map(String::as_str);
     let native = match value_type(field) {
         DataType::Boolean => "TINYINT(1)",
@@ -130,10 +150,16 @@ fn native_type(field: &Field, server: &Server) -> Result<String> {
         DataType::Timestamp(_, None) => "DATETIME(6)",
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP(6)",
         DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_) => "TIME(6)",
+        other if nested == Nested::Json && is_nested(other) => "JSON",
         other => {
-            return Err(Error::new(Kind::NotSupported, format!("MySQL has no type for {other}"))
-                .with_hint("write \"<column>\" as JSON text, as a number, or in columns of its parts")
-                .at(place(field)));
+            let hint = match other {
+                DataType::Interval(_) => {
+                    "types={\"<column>\": \"longtext\"} keeps spans as text, such as P1M2DT3.5S"
+                }
+                _ => "options={\"nested\": \"json\"} writes lists, structs and maps as JSON",
+            };
+            let text = format!("MySQL has no type for {}", type_name(other));
+            return Err(Error::new(Kind::NotSupported, text).with_hint(hint).at(place(field)));
         }
     };
     Ok(native.to_owned())

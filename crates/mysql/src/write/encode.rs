@@ -1,7 +1,8 @@
 //! Values -> cells of a table's column: exactly, or with an error that says why not.
 
-use longshore_cells::{Item, uuid};
-use longshore_core::{Error, Kind, Place, Result};
+use arrow_schema::{FieldRef, TimeUnit};
+use longshore_cells::{Item, Odd, json, push_period, uuid};
+use longshore_core::{Error, Kind, Nested, Place, Result};
 
 use super::moment::{self, Moment};
 use super::native::{Length, Native};
@@ -12,9 +13,10 @@ use super::target::Column;
 /// A column of the table that values go into.
 #[derive(Debug)]
 pub(super) struct Encoder {
-    /// The column's name in the data, and in the table.
-    pub(super) name: String,
+    /// The column in the data, and in the table.
+    pub(super) field: FieldRef,
     pub(super) column: Column,
+    pub(super) nested: Nested,
     pub(super) moments: Moments,
     /// Whether it tells rows apart.
     pub(super) is_key: bool,
@@ -42,7 +44,7 @@ impl Encoder {
     #[cold]
     fn placed(&self, error: Error, row: u64) -> Error {
         error.at(Place {
-            column: Some(self.name.clone()),
+            column: Some(self.field.name().clone()),
             row: Some(row),
             native_type: Some(self.column.words.clone()),
         })
@@ -73,14 +75,14 @@ impl Encoder {
             }
             Native::Time(digits) => moment::put(item, Moment::Time(*digits), self.moments, page, room),
             Native::Text(length) => self.text(item, Some(*length), page, room),
-            Native::Char(most) => fixed_text(item, *most, page, room),
+            Native::Char(most) => fixed_text(item, self.as_text(item, room)?, *most, page),
             Native::Parsed => self.text(item, None, page, room),
             Native::Bytes(most) => bytes(item, 0, *most, page),
             Native::Binary(length) => bytes(item, *length, *length, page),
             Native::Geometry => bytes(item, 0, u64::MAX, page),
             Native::Enum(labels) => label(item, labels, page),
             Native::Set(labels) => members(item, labels, page),
-            Native::Json => json(item, page),
+            Native::Json => self.json(item, page, room),
             Native::Uuid => uuid_cell(item, page),
         }
     }
@@ -106,7 +108,7 @@ impl Encoder {
         page: &mut Page,
         room: &mut String,
     ) -> Result<()> {
-        let text = as_text(item, room)?;
+        let text = self.as_text(item, room)?;
         match length {
             Some(Length::Characters(most)) if longer(text, most) => return Err(too_long(item, most)),
             // Of another character set, the server counts the bytes.
@@ -116,6 +118,32 @@ impl Encoder {
             _ => {}
         }
         page.text(text);
+        Ok(())
+    }
+
+    /// Text, and what text says exactly.
+    fn as_text<'a>(&self, item: &'a Item<'_>, room: &'a mut String) -> Result<&'a str> {
+        match item {
+            Item::Text(text) => return Ok(text),
+            Item::Uuid(bytes) => *room = uuid(bytes),
+            Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
+                number::digits(item, room);
+            }
+            Item::Interval(months, days, nanoseconds) => {
+                room.clear();
+                push_period(room, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
+            }
+            Item::List(_) | Item::Row(..) if self.nested == Nested::Json => {
+                *room = json(item, &self.field).map_err(no_document)?;
+            }
+            _ => return Err(refused(item)),
+        }
+        Ok(room)
+    }
+
+    fn json(&self, item: &Item<'_>, page: &mut Page, room: &mut String) -> Result<()> {
+        let (Item::Text(_) | Item::List(_) | Item::Row(..)) = item else { return Err(refused(item)) };
+        page.text(self.as_text(item, room)?);
         Ok(())
     }
 
@@ -146,13 +174,13 @@ impl Encoder {
 /// The error of a value whose like the column does not take.
 #[cold]
 pub(super) fn refused(item: &Item<'_>) -> Error {
-    let error = Error::data(format!("{} is nothing that this type takes", item.shown()));
+    let error = Error::data(format!("{} cannot be written into this type", item.shown()));
     match item {
         Item::List(_) | Item::Row(..) => {
-            error.with_hint("MySQL has no lists and structs: write them as JSON text, or leave \"<column>\" out")
+            error.with_hint("options={\"nested\": \"json\"} writes \"<column>\" as JSON into a column of JSON or text")
         }
         Item::Timestamp(..) => error.with_hint(
-            "TIMESTAMP holds moments: give \"<column>\" a time zone, or make the column a DATETIME",
+            "TIMESTAMP holds instants: give \"<column>\" a time zone, or make the column a DATETIME",
         ),
         Item::Instant(..) => error.with_hint(
             "DATETIME has no time zone: take it away from \"<column>\" (as UTC, say), or make the column a TIMESTAMP",
@@ -161,12 +189,22 @@ pub(super) fn refused(item: &Item<'_>) -> Error {
     }
 }
 
+#[cold]
+fn no_document(odd: Odd) -> Error {
+    match odd {
+        Odd::Null => Error::data("it cannot be JSON"),
+        Odd::Fault(fault) => {
+            let error = Error::data(format!("it cannot be JSON: {}", fault.0));
+            fault.1.into_iter().fold(error, Error::with_hint)
+        }
+    }
+}
+
 fn longer(text: &str, most: u64) -> bool {
     text.len() as u64 > most && text.chars().count() as u64 > most
 }
 
-fn fixed_text(item: &Item<'_>, most: u64, page: &mut Page, room: &mut String) -> Result<()> {
-    let text = as_text(item, room)?;
+fn fixed_text(item: &Item<'_>, text: &str, most: u64, page: &mut Page) -> Result<()> {
     if longer(text, most) {
         return Err(too_long(item, most));
     }
@@ -182,22 +220,6 @@ fn fixed_text(item: &Item<'_>, most: u64, page: &mut Page, room: &mut String) ->
 fn too_long(item: &Item<'_>, most: u64) -> Error {
     let error = Error::data(format!("{} has more than {most} characters", item.shown()));
     error.with_hint("make the column longer, such as types={\"<column>\": \"varchar(500)\"} for a new table")
-}
-
-/// Text, and what text says exactly.
-fn as_text<'a>(item: &'a Item<'_>, room: &'a mut String) -> Result<&'a str> {
-    match item {
-        Item::Text(text) => Ok(text),
-        Item::Uuid(bytes) => {
-            *room = uuid(bytes);
-            Ok(room)
-        }
-        Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
-            number::digits(item, room);
-            Ok(room)
-        }
-        _ => Err(refused(item)),
-    }
 }
 
 fn bytes(item: &Item<'_>, least: u64, most: u64, page: &mut Page) -> Result<()> {
@@ -240,14 +262,8 @@ fn members(item: &Item<'_>, labels: &[String], page: &mut Page) -> Result<()> {
 
 #[cold]
 fn no_label(item: &Item<'_>, labels: &[String]) -> Error {
-    Error::data(format!("{} is none of the column's labels", item.shown()))
+    Error::data(format!("{} is not one of the column's labels", item.shown()))
         .with_hint(format!("they are {}", labels.join(", ")))
-}
-
-fn json(item: &Item<'_>, page: &mut Page) -> Result<()> {
-    let Item::Text(text) = item else { return Err(refused(item)) };
-    page.text(text);
-    Ok(())
 }
 
 fn uuid_cell(item: &Item<'_>, page: &mut Page) -> Result<()> {

@@ -227,7 +227,7 @@ impl Loader {
             return error;
         }
         let place = Place {
-            column: encoder.map(|encoder| encoder.name.clone()),
+            column: encoder.map(|encoder| encoder.field.name().clone()),
             row: row.map(|row| self.before + row),
             native_type: encoder.map(|encoder| encoder.column.words.clone()),
         };

@@ -21,7 +21,8 @@ pub(super) fn encoders(
         let is_chosen = load.types.iter().any(|(chosen, _)| chosen == field.name());
         let as_utc = is_chosen && matches!(column.native, Native::DateTime(_));
         Some(Encoder {
-            name: field.name().clone(),
+            field: field.clone(),
+            nested: load.nested,
             is_key: load.key.contains(field.name()),
             moments: Moments { offset, as_utc },
             column,

@@ -1,7 +1,7 @@
 //! Values -> dates and times of a column.
 
 use longshore_cells::calendar::{DAY, SECOND, parse_date, parse_time};
-use longshore_cells::{Item, microseconds, push_clock, push_date, push_timestamp};
+use longshore_cells::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
 use longshore_core::{Error, Result};
 
 use super::encode::{Moments, refused};
@@ -69,7 +69,7 @@ fn push_time(time: i64, room: &mut String) {
 
 #[cold]
 fn no_such(item: &Item<'_>) -> Error {
-    Error::data(format!("{} is no date that MySQL has", item.shown()))
+    Error::data(format!("{} is not a date that MySQL has", item.shown()))
         .with_hint("its years have four digits, 0000 to 9999")
 }
 
@@ -83,8 +83,7 @@ fn date(item: &Item<'_>) -> Result<i64> {
     match item {
         Item::Date(days) => Ok(i64::from(*days)),
         Item::Timestamp(value, unit) => {
-            let at = microseconds(*value, *unit).filter(|at| at % DAY == 0);
-            at.map(|at| at / DAY).ok_or_else(|| misfit(item).with_hint("a DATE has no time of day"))
+            whole_day(*value, *unit).ok_or_else(|| misfit(item).with_hint("a DATE has no time of day"))
         }
         Item::Text(text) => parsed_date(text).ok_or_else(|| no_such(item)),
         _ => Err(refused(item)),
@@ -140,7 +139,7 @@ fn instant(item: &Item<'_>) -> Result<i64> {
         return Ok(at);
     }
     Err(misfit(item).with_hint(
-        "TIMESTAMP ends at 1970 and 2038; a new table takes such moments in UTC with \
+        "TIMESTAMP ends at 1970 and 2038; a new table takes such values in UTC with \
          types={\"<column>\": \"datetime(6)\"}",
     ))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use longshore_cells::decimal::{Text, is_same_number};
+use longshore_cells::decimal::{Text, is_same_number, short_mantissa};
 use longshore_cells::{Item, push_decimal};
 use longshore_core::{Error, Result};
 
@@ -103,6 +103,14 @@ pub(super) fn decimal(
         page.decimal(*value, places.unsigned_abs());
         return Ok(());
     }
+    if let Item::Double(value) = item
+        && let Some(value) = short_mantissa(*value, scale).map(i128::from)
+        && let Ok(places) = i8::try_from(scale)
+        && fits(value, places, precision, scale, signed)
+    {
+        page.decimal(value, scale);
+        return Ok(());
+    }
     let text: &str = match item {
         Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
             digits(item, room);
@@ -153,7 +161,7 @@ fn shortest<'a>(value: f64, item: &Item<'_>, room: &'a mut String) -> Result<&'a
 
 #[cold]
 fn no_number(item: &Item<'_>) -> Error {
-    Error::data(format!("{} is no number that MySQL has", item.shown())).with_hint("write NULL instead")
+    Error::data(format!("{} is not a number that MySQL has", item.shown())).with_hint("write NULL instead")
 }
 
 /// Doubles, and floats where the column `is_short`.
@@ -249,7 +257,9 @@ mod tests {
             (Item::Decimal(1_500_000, 5), "15.00000"),
             (Item::Decimal(9, -2), "900"),
             (Item::Int(999), "999"),
-            (Item::Double(0.1), "1e-1"),
+            (Item::Double(0.1), "0.10"),
+            (Item::Double(-999.99), "-999.99"),
+            (Item::Float(0.5), "5e-1"),
             (Item::Text("1.50"), "1.50"),
         ] {
             assert_eq!(put(item.clone()).unwrap(), text, "{item:?}");
@@ -257,6 +267,8 @@ mod tests {
         for item in [
             Item::Int(1000),
             Item::Decimal(1, 3),
+            Item::Double(1000.0),
+            Item::Double(0.001),
             Item::Double(f64::INFINITY),
             Item::Text("x"),
             Item::Bytes(b"1"),

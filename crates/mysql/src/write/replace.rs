@@ -12,6 +12,9 @@ use crate::tokens::{literal, quoted_name};
 /// The longest name of a table, in characters.
 const LONGEST_NAME: usize = 64;
 
+/// Seconds of one wait for another session: a day, after which it is asked for again.
+const WAIT: u32 = 86_400;
+
 /// A table on its way to another's name.
 #[derive(Debug)]
 pub(super) struct Newcomer {
@@ -26,7 +29,7 @@ pub(super) struct Newcomer {
 
 impl Newcomer {
     /// Makes an empty table for the rows of `load`. What an earlier write has left goes. One that others fill is
-    /// `beside`.
+    /// `beside`. The session has the `lock` from [`lock`].
     pub(super) fn make(
         connection: &mut Connection,
         load: &Load,
@@ -34,6 +37,7 @@ impl Newcomer {
         takes_place: bool,
         server: &Server,
         beside: Option<&Beside>,
+        lock: String,
     ) -> Result<Self> {
         check_name(&name.table)?;
         if takes_place {
@@ -45,33 +49,13 @@ impl Newcomer {
                 .map_or_else(|| name.beside(working_name(&name.table, "new")), |beside| beside.name.clone()),
             old: name.beside(working_name(&name.table, "old")),
             takes_place,
-            lock: format!("longshore_{:016x}", hash(&name.shown().to_lowercase())),
+            lock,
         };
         let comment = beside.map_or(String::new(), Beside::comment);
         let statement = create::statement(load, &newcomer.new, server)? + &comment;
-        newcomer.lock(connection)?;
-        let made = newcomer.clear(connection).and_then(|()| connection.run(&statement));
-        match made {
-            Ok(()) => Ok(newcomer),
-            Err(error) => {
-                newcomer.unlock(connection);
-                Err(error)
-            }
-        }
-    }
-
-    fn lock(&self, connection: &mut Connection) -> Result<()> {
-        let rows = connection.rows(&format!("SELECT GET_LOCK({}, 0)", literal(&self.lock)))?;
-        if rows.into_iter().flatten().next().flatten().as_deref() == Some("1") {
-            return Ok(());
-        }
-        Err(Error::operational(format!("another session is writing a new table {}", self.name.shown()))
-            .with_hint("wait until it has ended"))
-    }
-
-    /// The lock goes with the session in any case.
-    fn unlock(&self, connection: &mut Connection) {
-        let _ = connection.run(&format!("DO RELEASE_LOCK({})", literal(&self.lock)));
+        newcomer.clear(connection)?;
+        connection.run(&statement)?;
+        Ok(newcomer)
     }
 
     fn clear(&self, connection: &mut Connection) -> Result<()> {
@@ -94,15 +78,44 @@ impl Newcomer {
     }
 
     pub(super) fn end(&self, connection: &mut Connection) {
-        self.unlock(connection);
+        unlock(connection, &self.lock);
     }
 
     /// Drops the new table.
     pub(super) fn undo(&self, connection: &mut Connection) -> Result<()> {
         let dropped = connection.run(&format!("DROP TABLE IF EXISTS {}", self.new.quoted()));
-        self.unlock(connection);
+        unlock(connection, &self.lock);
         dropped
     }
+}
+
+/// Waits until no other session is writing a new table of that name, and gives the name of the lock that says so.
+pub(super) fn lock(connection: &mut Connection, name: &Name) -> Result<String> {
+    let lock = format!("longshore_{:016x}", hash(&name.shown().to_lowercase()));
+    loop {
+        let asked = connection.rows(&format!("SELECT GET_LOCK({}, {WAIT})", literal(&lock)));
+        let rows = asked.map_err(|error| match error.kind() {
+            Kind::Timeout => error
+                .within(format!("another session is writing a new table {}", name.shown()))
+                .with_hint("give a longer timeout, or wait until it has ended"),
+            _ => error,
+        })?;
+        match rows.into_iter().flatten().next().flatten().as_deref() {
+            Some("1") => return Ok(lock),
+            Some(_) => {}
+            None => {
+                return Err(Error::operational(format!(
+                    "the wait for another session, which is writing a new table {}, was ended by the server",
+                    name.shown()
+                )));
+            }
+        }
+    }
+}
+
+/// The lock goes with the session in any case.
+pub(super) fn unlock(connection: &mut Connection, lock: &str) {
+    let _ = connection.run(&format!("DO RELEASE_LOCK({})", literal(lock)));
 }
 
 /// Refuses to make a table where there is something.
@@ -124,8 +137,10 @@ pub(super) fn check_replaceable(name: &Name, existing: Option<&Existing>) -> Res
             Err(Error::new(Kind::NotSupported, format!("{} is a temporary table", name.shown()))
                 .with_hint("use if_exists=\"truncate\", or another name"))
         }
-        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{} is no table", name.shown()))
-            .with_hint("a view is not replaced by a table: use another name")),
+        Some(Existing::Other) => {
+            Err(Error::new(Kind::NotSupported, format!("{} is not a table", name.shown()))
+                .with_hint("a view is not replaced by a table: use another name"))
+        }
     }
 }
 

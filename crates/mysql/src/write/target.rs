@@ -97,7 +97,7 @@ pub(super) fn check(name: &Name, existing: Option<&Existing>) -> Result<()> {
         None => Err(Error::programming(format!("there is no table {shown}"))
             .with_sqlstate("42S02")
             .with_hint("check its name and the database; if_exists=\"fail\" or \"replace\" makes a new one")),
-        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{shown} is no table"))
+        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{shown} is not a table"))
             .with_hint("name the table that a view shows, or another name")),
         Some(Existing::Table(engine) | Existing::Temporary(engine)) if !is_transactional(engine) => {
             Err(Error::new(

@@ -80,6 +80,11 @@ fn document<'py>(
             out.push(']');
             Ok(())
         }
+        Class::Enum => {
+            let value = reader.value(item)?;
+            let class = reader.class(&value)?;
+            document(reader, &value, class, out)
+        }
         _ => scalar(item, class, out).map_err(|misread| reader.fault(misread)),
     }
 }

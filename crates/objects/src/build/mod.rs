@@ -50,6 +50,10 @@ fn append<'py>(
             builder.push_nulls(1);
             Ok(())
         }
+        Class::Enum => {
+            let value = reader.value(item)?;
+            append(builder, reader, &value)
+        }
         class => builder.push(reader, item, class),
     }
 }

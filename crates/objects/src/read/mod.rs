@@ -70,6 +70,16 @@ impl<'py> Reader<'py> {
         }
     }
 
+    /// The value of an `Enum`'s member. That of a class which makes one of its own may be a member again, without an end.
+    pub(crate) fn value(&mut self, member: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Fault> {
+        let value = member.getattr("value").map_err(|error| self.fault(error.into()))?;
+        if self.class(&value)? == Class::Enum {
+            return Err(Fault::new(self.row, "the value of the enum's member is a member again")
+                .with_hint("write the values that the members mean"));
+        }
+        Ok(value)
+    }
+
     /// The failure to read an object of the row.
     #[cold]
     pub(crate) fn fault(&self, misread: Misread) -> Fault {

@@ -116,12 +116,21 @@ pub(crate) fn interval(item: &Bound<'_, PyAny>, class: Class) -> Result<(i32, i3
     if class != Class::Interval {
         return Err(Misread::Changed);
     }
-    item.extract().map_err(|_| {
+    interval_parts(item).map_err(|_| {
         Misread::Odd(
-            "the interval's months, days or nanoseconds are no integers of 32, 32 and 64 bits",
+            "the interval's months, days or nanoseconds are not integers of 32, 32 and 64 bits",
             "convert the column to text",
         )
     })
+}
+
+fn interval_parts(item: &Bound<'_, PyAny>) -> PyResult<(i32, i32, i64)> {
+    let py = item.py();
+    Ok((
+        item.getattr(intern!(py, "months"))?.extract()?,
+        item.getattr(intern!(py, "days"))?.extract()?,
+        item.getattr(intern!(py, "nanoseconds"))?.extract()?,
+    ))
 }
 
 pub(crate) fn uuid(item: &Bound<'_, PyAny>, class: Class) -> Result<[u8; 16], Misread> {

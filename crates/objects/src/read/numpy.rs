@@ -97,7 +97,7 @@ fn microseconds(count: i128, unit: &str) -> Result<i64, Misread> {
         "fs" => parts(count, 1_000_000_000),
         "as" => parts(count, 1_000_000_000_000),
         _ => Err(Misread::Odd(
-            "NumPy's span of years, of months or without a unit is no number of microseconds",
+            "NumPy's span of years, of months or without a unit is not a number of microseconds",
             "convert the column to days or seconds first",
         )),
     }

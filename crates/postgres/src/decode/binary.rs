@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use longshore_cells::calendar::DAY;
 use longshore_cells::decimal::DecimalType;
 use longshore_cells::odds::{Odds, infinite, out_of_range, time_24};
-use longshore_cells::{Booleans, Decoder, Derived, Fixed, Odd, Primitive, bytes, text};
+use longshore_cells::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, text};
 use longshore_core::OnOdd;
 
 use super::dictionary::Labels;
@@ -25,23 +25,27 @@ const EPOCH_DAYS: i32 = 10_957;
 const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 
 /// The decoder of `native`'s binary form into `arrow`.
-pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Box<dyn Decoder> {
+pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn Decoder> {
     match (&native.kind, arrow) {
-        (Kind::Plain(class), _) => plain(*class, arrow, odds),
+        (Kind::Plain(class), _) => plain(*class, arrow, odds, losses),
         (Kind::Enum(labels), _) => Box::new(Labels::new(labels)),
-        (Kind::Array { element, dimensions, .. }, DataType::List(item)) => {
+        (Kind::Array { element, dimensions, delimiter, .. }, DataType::List(item)) => {
             let mut leaf = item;
             for _ in 1..*dimensions {
                 if let DataType::List(inner) = leaf.data_type() {
                     leaf = inner;
                 }
             }
-            let values = decoder(element, leaf.data_type(), odds);
-            Box::new(Lists::new(item.clone(), *dimensions, values, Box::new(super::nested::BinaryArray)))
+            let values = decoder(element, leaf.data_type(), odds, losses);
+            // int2vector and oidvector, all of which begin at 0, are parted by blanks.
+            let losses = (*delimiter != b' ').then(|| losses.clone());
+            let split = Box::new(super::nested::BinaryArray);
+            Box::new(Lists::new(item.clone(), *dimensions, values, split, losses))
         }
         (Kind::Composite(attributes), DataType::Struct(fields)) => {
             let children = attributes.iter().zip(fields);
-            let children = children.map(|(child, field)| decoder(&child.native, field.data_type(), odds));
+            let children =
+                children.map(|(child, field)| decoder(&child.native, field.data_type(), odds, losses));
             let identifiers = attributes.iter().map(|attribute| attribute.oid).collect();
             Box::new(Records::new(
                 fields.clone(),
@@ -54,7 +58,7 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Box<dyn De
     }
 }
 
-fn plain(class: Class, arrow: &DataType, odds: Odds) -> Box<dyn Decoder> {
+fn plain(class: Class, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn Decoder> {
     let as_is = arrow.clone();
     match class {
         Class::Bool => Booleans::boxed(|cell| Ok(array::<1>(cell)? != [0])),
@@ -71,7 +75,7 @@ fn plain(class: Class, arrow: &DataType, odds: Odds) -> Box<dyn Decoder> {
         Class::Float8 => {
             Primitive::<Float64Type, _>::boxed(as_is, |cell| array(cell).map(f64::from_be_bytes))
         }
-        Class::Numeric => decimal(arrow, odds.numeric_nan),
+        Class::Numeric => decimal(arrow, odds.numeric_nan, losses),
         Class::Text | Class::Json | Class::TextOnly => text(),
         Class::Jsonb => Derived::<Utf8Type, _>::boxed(jsonb),
         Class::Bytes => bytes(),
@@ -90,7 +94,7 @@ fn plain(class: Class, arrow: &DataType, odds: Odds) -> Box<dyn Decoder> {
     }
 }
 
-fn decimal(arrow: &DataType, numeric_nan: OnOdd) -> Box<dyn Decoder> {
+fn decimal(arrow: &DataType, numeric_nan: OnOdd, losses: &Losses) -> Box<dyn Decoder> {
     let as_is = arrow.clone();
     match *arrow {
         DataType::Decimal128(precision, scale) => {
@@ -102,7 +106,9 @@ fn decimal(arrow: &DataType, numeric_nan: OnOdd) -> Box<dyn Decoder> {
             Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| numeric::binary(to, cell))
         }
         DataType::Float64 => {
-            Primitive::<Float64Type, _>::boxed(as_is, move |cell| numeric::double(cell, numeric_nan))
+            let mut losses = losses.clone();
+            let read = move |cell: &[u8]| numeric::double(cell, numeric_nan, &mut losses);
+            Primitive::<Float64Type, _>::boxed(as_is, read)
         }
         // Deferred: the cells wait as they are for the scale that fits them all.
         _ => bytes(),

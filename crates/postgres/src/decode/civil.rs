@@ -31,14 +31,14 @@ pub(super) fn date(cell: &[u8], odds: Odds) -> Result<i32, Odd> {
     }
     let (civil, before_christ) = strip_era(text);
     let civil = civil.strip_suffix(" 00:00:00").unwrap_or(civil);
-    let days = parse_date(civil, before_christ).ok_or_else(|| not("date", text))?;
+    let days = parse_date(civil, before_christ).ok_or_else(|| not("a date", text))?;
     i32::try_from(days).map_err(|_| out_of_range(odds.infinity))
 }
 
 /// A time's microseconds since midnight.
 pub(super) fn time(cell: &[u8], odds: Odds) -> Result<i64, Odd> {
     let text = utf8(cell)?;
-    match parse_time(text).ok_or_else(|| not("time", text))? {
+    match parse_time(text).ok_or_else(|| not("a time", text))? {
         DAY => Err(time_24(odds.time_24)),
         microseconds => Ok(microseconds),
     }
@@ -58,8 +58,8 @@ pub(super) fn timestamp(cell: &[u8], is_instant: bool, odds: Odds) -> Result<i64
         return Err(wrong_zone(text, is_instant));
     }
     let parsed = parse_date(date, before_christ).zip(parse_time(clock));
-    let (days, time) = parsed.ok_or_else(|| not("timestamp", text))?;
-    let offset = offset.map_or(Some(0), parse_offset).ok_or_else(|| not("timestamp", text))?;
+    let (days, time) = parsed.ok_or_else(|| not("a timestamp", text))?;
+    let offset = offset.map_or(Some(0), parse_offset).ok_or_else(|| not("a timestamp", text))?;
     // Wide, for the clock on the wall may be beyond what its moment is not.
     let moment = i128::from(days) * i128::from(DAY) + i128::from(time) - i128::from(offset);
     i64::try_from(moment).map_err(|_| out_of_range(odds.infinity))
@@ -69,12 +69,12 @@ pub(super) fn timestamp(cell: &[u8], is_instant: bool, odds: Odds) -> Result<i64
 fn wrong_zone(text: &str, is_instant: bool) -> Odd {
     if is_instant {
         return Odd::with_hint(
-            format!("{text:?} has no time zone, so it is no moment"),
+            format!("{text:?} has no time zone, so it is not a point in time"),
             "ask for \"timestamp[us]\", or convert in the query: column AT TIME ZONE 'UTC'",
         );
     }
     Odd::with_hint(
-        format!("{text:?} is a moment; without its time zone it would be another value"),
+        format!("{text:?} has a time zone; without it, it would be another value"),
         "ask for \"timestamp[us, tz=UTC]\", or convert in the query: column AT TIME ZONE 'UTC'",
     )
 }

@@ -152,6 +152,7 @@ impl Leaf<'_> {
         let mut converted = Vec::with_capacity(arrays.len());
         // Each batch of cells is freed once its decimals are there.
         for array in arrays {
+            self.options.budget.grow(array.len() * size_of::<T::Native>())?;
             let array = array.as_binary::<i32>();
             converted
                 .push(Arc::new(self.cells::<T>(array, decimal, row)?.with_data_type(to.clone())) as ArrayRef);

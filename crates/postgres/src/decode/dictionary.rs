@@ -7,6 +7,8 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use longshore_cells::{CellFault, Cells, Decoder, Validity};
+use longshore_core::Kind;
+use longshore_core::memory::make_room;
 
 /// A column of an enum's labels, of which all batches share one dictionary.
 pub(crate) struct Labels {
@@ -27,6 +29,7 @@ impl Labels {
 
 impl Decoder for Labels {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        make_room(&mut self.keys, cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
             let key = match cell {
                 None => 0,
@@ -55,5 +58,6 @@ fn unknown(row: usize, label: &[u8]) -> CellFault {
         row,
         what: format!("the label {:?} is not in the catalogue", String::from_utf8_lossy(label)).into(),
         hint: Some("the enum was altered while the query ran: run it again".into()),
+        kind: Kind::Data,
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn parse(cell: &[u8], odds: Odds) -> Result<IntervalMonthDayNano, Odd
     }
     let (months, days, microseconds) = parts(text).ok_or_else(|| {
         Odd::with_hint(
-            format!("{text:?} is no interval in PostgreSQL's own style"),
+            format!("{text:?} is not an interval in PostgreSQL's own style"),
             "leave IntervalStyle at postgres, or ask for text with schema={\"<column>\": \"string\"}",
         )
     })?;

@@ -27,6 +27,7 @@ impl SplitArray for TextArray {
             return Err(damaged("array"));
         }
         let mut dimensions = Dimensions::default();
+        dimensions.has_bounds = start > 0;
         if walk.lengths == [Some(0)] {
             return Ok(dimensions);
         }

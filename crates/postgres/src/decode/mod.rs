@@ -11,8 +11,8 @@ mod numeric;
 mod text;
 
 use arrow_schema::DataType;
-use longshore_cells::Decoder;
 use longshore_cells::odds::Odds;
+use longshore_cells::{Decoder, Losses};
 use longshore_core::{Error, Kind, Place, ReadOptions, Result};
 
 pub(crate) use deferred::settle;
@@ -27,10 +27,10 @@ pub(crate) fn decoder(
     data_type: &DataType,
     options: &ReadOptions,
 ) -> Result<Box<dyn Decoder>> {
-    let odds = Odds::from(options);
+    let (odds, losses) = (Odds::from(options), Losses::of(name, options));
     match format {
-        Format::Binary => Ok(binary::decoder(native, data_type, odds)),
-        Format::Text => text::decoder(native, data_type, odds).ok_or_else(|| {
+        Format::Binary => Ok(binary::decoder(native, data_type, odds, &losses)),
+        Format::Text => text::decoder(native, data_type, odds, &losses).ok_or_else(|| {
             let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) };
             Error::new(Kind::NotSupported, format!("cannot be read as {data_type}"))
                 .with_hint("leave it out of schema=, or ask for \"string\"")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{FieldRef, Fields};
-use longshore_cells::{CellFault, Cells, Decoder, Odd, Span, Validity, fault};
+use longshore_cells::{CellFault, Cells, Decoder, Losses, Odd, Span, Validity, fault};
 
 /// Receives the parts of one nested value, in order.
 #[derive(Default)]
@@ -53,6 +53,8 @@ pub(crate) trait SplitArray: Send {
 pub(crate) struct Dimensions {
     lengths: [usize; 6],
     count: usize,
+    /// Whether one of them begins elsewhere than at 1.
+    pub(crate) has_bounds: bool,
 }
 
 impl Dimensions {
@@ -86,6 +88,8 @@ pub(crate) struct Lists {
     parts: Parts,
     /// The row of the chunk that each part belongs to, for a fault's place.
     owners: Vec<usize>,
+    /// What tells of an array that does not begin at 1, until it has.
+    losses: Option<Losses>,
 }
 
 struct Level {
@@ -110,6 +114,7 @@ impl Lists {
         dimensions: usize,
         values: Box<dyn Decoder>,
         split: Box<dyn SplitArray>,
+        losses: Option<Losses>,
     ) -> Self {
         let mut levels = Vec::new();
         let mut item = item;
@@ -119,7 +124,7 @@ impl Lists {
                 item = inner.clone();
             }
         }
-        Self { levels, values, split, parts: Parts::default(), owners: Vec::new() }
+        Self { levels, values, split, parts: Parts::default(), owners: Vec::new(), losses }
     }
 
     fn append(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Odd> {
@@ -131,6 +136,11 @@ impl Lists {
         // An element more or less would move every list after it, such as that of `{{{}},{1}}`.
         if dimensions.elements() != Some(self.parts.spans.len() - before) {
             return Err(damaged("array"));
+        }
+        if dimensions.has_bounds
+            && let Some(losses) = self.losses.take()
+        {
+            losses.bounds();
         }
         self.owners.resize(self.parts.spans.len(), row);
         let lengths = dimensions.lengths();
@@ -302,7 +312,7 @@ impl BinaryArray {
         let mut dimensions = Dimensions::default();
         for _ in 0..count {
             let length = usize::try_from(word(bytes)?).ok()?;
-            let _lower_bound = word(bytes)?;
+            dimensions.has_bounds |= word(bytes)? != 1;
             if let Err(odd) = dimensions.push(length) {
                 return Some(Err(odd));
             }

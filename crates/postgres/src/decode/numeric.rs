@@ -5,10 +5,10 @@
 
 use std::fmt::Write;
 
-use longshore_cells::Odd;
 use longshore_cells::decimal::{
-    DecimalType, Mantissa, Misfit, beyond_double, exact_quotient, rescale, special,
+    ALWAYS_BACK, DecimalType, Mantissa, Misfit, beyond_double, exact_quotient, rescale, special,
 };
+use longshore_cells::{Losses, Odd};
 use longshore_core::OnOdd;
 
 const NEGATIVE: u16 = 0x4000;
@@ -100,16 +100,23 @@ impl Numeric<'_> {
 
     /// The nearest double.
     #[inline]
-    fn nearest(&self) -> Result<f64, Odd> {
+    fn nearest(&self, losses: &mut Losses) -> Result<f64, Odd> {
         if self.digits.len() <= 8 {
             let mantissa = self.digits().fold(0_i64, |acc, digit| acc * 10_000 + i64::from(digit));
-            if let Some(value) = exact_quotient(mantissa, 4 * self.places) {
+            if let Some(value) = exact_quotient(mantissa, 4 * self.places)
+                && (mantissa < ALWAYS_BACK.cast_signed() || !losses.looks())
+            {
                 return Ok(if self.negative { -value } else { value });
             }
         }
         // The standard library rounds a decimal text to the nearest double.
         match self.text().parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(value),
+            Ok(value) if value.is_finite() => {
+                if losses.looks() {
+                    losses.look(&self.plain(), value);
+                }
+                Ok(value)
+            }
             Ok(_) => Err(beyond_double()),
             Err(_) => Err(damaged()),
         }
@@ -164,9 +171,9 @@ impl Numeric<'_> {
 
 /// The double nearest to a binary cell.
 #[inline]
-pub(crate) fn double(cell: &[u8], policy: OnOdd) -> Result<f64, Odd> {
+pub(crate) fn double(cell: &[u8], policy: OnOdd, losses: &mut Losses) -> Result<f64, Odd> {
     match parse(cell)? {
-        Parsed::Finite(numeric) => numeric.nearest(),
+        Parsed::Finite(numeric) => numeric.nearest(losses),
         Parsed::Special(value) => Err(special(value, policy)),
     }
 }
@@ -219,12 +226,21 @@ mod tests {
 
     #[test]
     fn doubles_are_the_nearest() {
-        assert_eq!(double(&cell(0, 0, &[0, 1000]), OnOdd::Error), Ok(0.1));
-        assert_eq!(double(&cell(1, NEGATIVE, &[1, 2345, 6700]), OnOdd::Error), Ok(-12_345.67));
-        assert_eq!(double(&cell(4, 0, &[1, 2, 3, 4, 5]), OnOdd::Error), Ok(10_002_000_300_040_005.0));
-        assert_eq!(double(&cell(0, NAN, &[]), OnOdd::Null), Err(Odd::Null));
-        assert_eq!(double(&cell(0, 0, &[]), OnOdd::Error), Ok(0.0));
-        assert!(matches!(double(&cell(100, 0, &[1]), OnOdd::Null), Err(Odd::Fault(_))));
+        assert_eq!(double(&cell(0, 0, &[0, 1000]), OnOdd::Error, &mut Losses::default()), Ok(0.1));
+        assert_eq!(
+            double(&cell(1, NEGATIVE, &[1, 2345, 6700]), OnOdd::Error, &mut Losses::default()),
+            Ok(-12_345.67)
+        );
+        assert_eq!(
+            double(&cell(4, 0, &[1, 2, 3, 4, 5]), OnOdd::Error, &mut Losses::default()),
+            Ok(10_002_000_300_040_005.0)
+        );
+        assert_eq!(double(&cell(0, NAN, &[]), OnOdd::Null, &mut Losses::default()), Err(Odd::Null));
+        assert_eq!(double(&cell(0, 0, &[]), OnOdd::Error, &mut Losses::default()), Ok(0.0));
+        assert!(matches!(
+            double(&cell(100, 0, &[1]), OnOdd::Null, &mut Losses::default()),
+            Err(Odd::Fault(_))
+        ));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use longshore_cells::text::{
     double, exact_float, integer, narrowed, not, shortest_double, shortest_float, timestamps, unhex, utf8,
     uuid,
 };
-use longshore_cells::{Booleans, Decoder, Derived, Fixed, Odd, Primitive, bytes, large_text, text};
+use longshore_cells::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_text, text};
 
 use super::civil;
 use super::dictionary::Labels;
@@ -24,7 +24,12 @@ use super::nested::{Lists, Records};
 use crate::types::{Class, Kind, Type};
 
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
-pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder>> {
+pub(super) fn decoder(
+    native: &Type,
+    arrow: &DataType,
+    odds: Odds,
+    losses: &Losses,
+) -> Option<Box<dyn Decoder>> {
     match (&native.kind, arrow) {
         // The one dictionary type that labels are decoded into.
         (Kind::Enum(labels), DataType::Dictionary(keys, values))
@@ -33,20 +38,27 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box
             Some(Box::new(Labels::new(labels)))
         }
         (Kind::Array { element, delimiter, .. }, DataType::List(_)) => {
-            lists(element, *delimiter, arrow, odds)
+            lists(element, *delimiter, arrow, odds, losses)
         }
         (Kind::Composite(attributes), DataType::Struct(fields)) if attributes.len() == fields.len() => {
             let children = attributes.iter().zip(fields);
-            let children: Option<Vec<_>> =
-                children.map(|(child, field)| decoder(&child.native, field.data_type(), odds)).collect();
+            let children: Option<Vec<_>> = children
+                .map(|(child, field)| decoder(&child.native, field.data_type(), odds, losses))
+                .collect();
             Some(Box::new(Records::new(fields.clone(), children?, Box::new(TextRecord))))
         }
-        _ => scalar(native, arrow, odds),
+        _ => scalar(native, arrow, odds, losses),
     }
 }
 
 /// Lists as deep as the Arrow type says; the innermost of them may be the elements' own.
-fn lists(element: &Type, delimiter: u8, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder>> {
+fn lists(
+    element: &Type,
+    delimiter: u8,
+    arrow: &DataType,
+    odds: Odds,
+    losses: &Losses,
+) -> Option<Box<dyn Decoder>> {
     let DataType::List(item) = arrow else { return None };
     let own = lists_in(element);
     let (mut leaf, mut depth) = (item, 1);
@@ -54,8 +66,9 @@ fn lists(element: &Type, delimiter: u8, arrow: &DataType, odds: Odds) -> Option<
         leaf = inner;
         depth += 1;
     }
-    let values = decoder(element, leaf.data_type(), odds)?;
-    Some(Box::new(Lists::new(item.clone(), depth, values, Box::new(TextArray { delimiter }))))
+    let values = decoder(element, leaf.data_type(), odds, losses)?;
+    let split = Box::new(TextArray { delimiter });
+    Some(Box::new(Lists::new(item.clone(), depth, values, split, Some(losses.clone()))))
 }
 
 /// The levels of lists that a value of the type has by itself: an array of a domain over arrays has more than one.
@@ -73,7 +86,7 @@ fn levels(arrow: &DataType) -> usize {
     }
 }
 
-fn scalar(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder>> {
+fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Option<Box<dyn Decoder>> {
     let is = |class: Class| matches!(native.kind, Kind::Plain(got) if got == class);
     let as_is = arrow.clone();
     Some(match *arrow {
@@ -93,9 +106,12 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder
             exact_float(cell)
         }),
         DataType::Float32 => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
-        DataType::Float64 if is(Class::Numeric) => Primitive::<Float64Type, _>::boxed(as_is, move |cell| {
-            decimal::text_double(cell, odds.numeric_nan)
-        }),
+        DataType::Float64 if is(Class::Numeric) => {
+            let mut losses = losses.clone();
+            Primitive::<Float64Type, _>::boxed(as_is, move |cell| {
+                decimal::text_double(cell, odds.numeric_nan, &mut losses)
+            })
+        }
         DataType::Float64 if is(Class::Float4) => {
             Primitive::<Float64Type, _>::boxed(as_is, |cell| shortest_float(cell).map(f64::from))
         }
@@ -136,7 +152,7 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds) -> Option<Box<dyn Decoder
                 super::interval::parse(cell, odds)
             })
         }
-        DataType::List(_) => return lists(&Type::text_only("element"), b',', arrow, odds),
+        DataType::List(_) => return lists(&Type::text_only("element"), b',', arrow, odds, losses),
         _ => return None,
     })
 }
@@ -145,7 +161,7 @@ fn boolean(cell: &[u8]) -> Result<bool, Odd> {
     match cell {
         b"t" | b"true" => Ok(true),
         b"f" | b"false" => Ok(false),
-        _ => Err(not("boolean", utf8(cell)?)),
+        _ => Err(not("a boolean", utf8(cell)?)),
     }
 }
 
@@ -186,7 +202,7 @@ mod tests {
         let native = Type { name: "numeric".to_owned(), kind: Kind::Plain(Class::Numeric), modifier: -1 };
         let read = |text: &str, numeric_nan: OnOdd| {
             let odds = Odds { numeric_nan, infinity: OnOdd::Error, time_24: OnOdd::Error };
-            let mut decoder = decoder(&native, &DataType::Float32, odds).unwrap();
+            let mut decoder = decoder(&native, &DataType::Float32, odds, &Losses::default()).unwrap();
             let span = Span::new(0, u32::try_from(text.len()).unwrap());
             decoder
                 .decode(Cells::new(text.as_bytes(), &[span], false))
@@ -205,7 +221,7 @@ mod tests {
         let odds = Odds { numeric_nan: OnOdd::Error, infinity: OnOdd::Error, time_24: OnOdd::Error };
         let reads = |class: Class, arrow: &DataType| {
             let native = Type { name: "made".to_owned(), kind: Kind::Plain(class), modifier: -1 };
-            decoder(&native, arrow, odds).is_some()
+            decoder(&native, arrow, odds, &Losses::default()).is_some()
         };
         assert!(reads(Class::Bytes, &DataType::Binary) && reads(Class::Bytes, &DataType::LargeBinary));
         assert!(reads(Class::Uuid, &DataType::FixedSizeBinary(16)));
@@ -224,7 +240,7 @@ mod tests {
         let list = |item: DataType| DataType::List(std::sync::Arc::new(Field::new_list_field(item, true)));
         let reads = |text: &str| {
             let wanted = list(list(list(DataType::Int8)));
-            let mut decoder = decoder(&Type::text_only("text"), &wanted, odds).unwrap();
+            let mut decoder = decoder(&Type::text_only("text"), &wanted, odds, &Losses::default()).unwrap();
             let span = Span::new(0, u32::try_from(text.len()).unwrap());
             decoder.decode(Cells::new(text.as_bytes(), &[span], false)).is_ok()
         };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_cells::{Assembly, ReadColumn};
-use longshore_core::{Batches, Error, ReadOptions, Result, Session, Settler, within_limit};
+use longshore_core::memory::make_room;
+use longshore_core::{Batches, Error, ReadOptions, Result, Session, Settler};
 
 use crate::connection::{TextRow, text_row};
 use crate::message::{HEADER, Reader};
@@ -76,6 +77,8 @@ impl Arrival {
     fn add(&mut self, message: &[u8]) -> Result<()> {
         let start = self.held.len();
         self.received += message.len();
+        self.options.budget.ask(message.len())?;
+        make_room(&mut self.held, message.len())?;
         self.held.extend_from_slice(message);
         let most = self.assembly.chunk_rows();
         let spans = self.assembly.spans();
@@ -103,7 +106,7 @@ impl Arrival {
 
     fn keep(&mut self, batch: RecordBatch) -> Result<()> {
         self.size = self.size.saturating_add(batch.get_array_memory_size());
-        within_limit(self.size, self.options.memory_limit)?;
+        self.options.budget.hold(self.size)?;
         self.batches.push(batch);
         Ok(())
     }

@@ -100,7 +100,7 @@ fn mismatch(a: &str, m: usize, b: &str, n: usize) -> Error {
 /// The text is not repeated: in a URL it may be the start of a password.
 fn parse_port(text: &str) -> Result<u16> {
     text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
-        Error::interface("the port is no number from 1 to 65535").with_hint(
+        Error::interface("the port is not a number from 1 to 65535").with_hint(
             "in a URL, percent-encode special characters in user and password: @ as %40, / as %2F, : as %3A",
         )
     })
@@ -110,7 +110,7 @@ fn check_address(text: &str) -> Result<()> {
     // An IPv6 address may name its interface behind a percent sign.
     let bare = text.split_once('%').map_or(text, |(address, _)| address);
     bare.parse::<std::net::IpAddr>().map(drop).map_err(|_| {
-        Error::interface(format!("hostaddr is no IP address: {text:?}"))
+        Error::interface(format!("hostaddr is not an IP address: {text:?}"))
             .with_hint("give a name as host instead")
     })
 }

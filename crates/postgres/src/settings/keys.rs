@@ -127,7 +127,7 @@ fn unknown(name: &str) -> Error {
     let is_word =
         name.len() < 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if !is_word || name.is_empty() {
-        return Error::interface("the connection's settings hold a name that is no word")
+        return Error::interface("the connection's settings hold a name that is not a word")
             .with_hint("percent-encode special characters in a URL: @ as %40, / as %2F, ? as %3F, & as %26");
     }
     let hint = match ALIASES.iter().find(|(alias, _)| *alias == name.to_ascii_lowercase()) {

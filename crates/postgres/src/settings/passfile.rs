@@ -27,7 +27,7 @@ impl Passfile {
         let Ok(metadata) = std::fs::metadata(path) else { return Self::Absent };
         if !metadata.is_file() {
             return Self::Ignored(format!(
-                "the password file {} is ignored: it is no plain file",
+                "the password file {} is ignored: it is not a plain file",
                 path.display()
             ));
         }

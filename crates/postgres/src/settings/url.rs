@@ -33,6 +33,10 @@ pub(crate) fn parse(rest: &str) -> Result<Vec<(String, String)>> {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) =
             pair.split_once('=').ok_or_else(|| broken("has a setting without = behind its ?"))?;
+        // So does a question mark. A name of a user may have an @, and a password that is a setting of its own.
+        if value.contains('@') && !matches!(key, "user" | "password") {
+            return Err(broken("has an @ behind its ?"));
+        }
         settings.push((percent_decode(key, "setting")?, percent_decode(value, "setting's value")?));
     }
     Ok(settings)
@@ -55,8 +59,9 @@ fn parse_hosts(hosts: &str) -> Result<(String, String)> {
             None => host.split_once(':').unwrap_or((host, "")),
         };
         if port.contains(':') {
-            return Err(broken("has a colon too many in a host")
-                .with_hint("write an IPv6 address in brackets: [::1]"));
+            return Err(
+                broken("has too many colons in a host").with_hint("write an IPv6 address in brackets: [::1]")
+            );
         }
         names.push(percent_decode(name, "host")?);
         ports.push(percent_decode(port, "port")?);

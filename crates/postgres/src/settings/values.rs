@@ -61,7 +61,7 @@ impl Values {
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let number: i32 = text.trim().parse().map_err(|_| {
-            Error::interface(format!("the connection setting {name} is no whole number"))
+            Error::interface(format!("the connection setting {name} is not a whole number"))
                 .with_hint(format!("write {name}=10, for example"))
         })?;
         Ok(Some(number.into()))

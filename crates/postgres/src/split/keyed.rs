@@ -55,7 +55,8 @@ pub(super) fn parts(
     let mut queries = Vec::new();
     for part in &parts {
         match part {
-            Part::Value(value, pieces) if *pieces > 1 => {
+            // Without a snapshot, a row that is updated meanwhile would go from one range of blocks into another.
+            Part::Value(value, pieces) if *pieces > 1 && moment.snapshot.is_some() => {
                 queries.extend(keyed.by_blocks(session, moment, value, *pieces)?);
             }
             _ => queries.push(query.statement.query(keyed.wrapped(part))),

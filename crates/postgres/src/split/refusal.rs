@@ -17,8 +17,8 @@ const NODES: &[(&str, &str)] = &[
 const NODES_OF_ANY_QUERY: &[(&str, &str)] = &[
     ("LockRows", "FOR UPDATE or FOR SHARE"),
     ("ModifyTable", "it changes data"),
-    ("Foreign Scan", "a foreign table has a moment of its own"),
-    ("Custom Scan", "an extension reads the table, at a moment of its own"),
+    ("Foreign Scan", "a foreign table has a snapshot of its own"),
+    ("Custom Scan", "an extension reads the table, in a snapshot of its own"),
 ];
 
 /// Refuses what the plans show to be of no use as a part; `is_divided` where one query becomes several. Returns what

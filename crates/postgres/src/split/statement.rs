@@ -50,7 +50,7 @@ impl Statement {
         let found = tokens(&statement.text);
         let first = found.iter().find(|token| !token.is_mark("("));
         if !first.is_some_and(|first| QUERIES.iter().any(|word| first.is_word(word))) {
-            return Err(Halt::serial("it is no SELECT"));
+            return Err(Halt::serial("it is not a SELECT"));
         }
         let last = found.iter().rfind(|token| !token.is_mark(";"));
         let text = statement.text[..last.map_or(0, Token::end)].to_owned();

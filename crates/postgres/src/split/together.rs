@@ -42,7 +42,7 @@ pub(crate) fn begin(session: &mut PostgresSession, queries: &[Query]) -> Result<
     }
     Err(Error::operational("the queries' tables are rewritten again and again while they are locked")
         .with_sqlstate("40001")
-        .with_hint("read again; or give each query a moment of its own: options={\"snapshot\": False}"))
+        .with_hint("read again; or give each query a snapshot of its own: options={\"snapshot\": False}"))
 }
 
 /// Begins, and tells whether a table was rewritten meanwhile.

@@ -90,7 +90,7 @@ impl Round<'_> {
         let (state, hint) = (last.sqlstate().map(str::to_owned), last.hint().map(str::to_owned));
         self.reasons.push(last);
         let told: Vec<&str> = self.reasons.iter().map(Error::message).collect();
-        let mut error = Error::new(kind, format!("none of the hosts will do: {}", told.join("; ")));
+        let mut error = Error::new(kind, format!("no host accepted the connection: {}", told.join("; ")));
         if let Some(state) = state {
             error = error.with_sqlstate(state);
         }

@@ -1,7 +1,7 @@
 //! Values -> cells of the binary format, where a column's Arrow type and its native type are of one kind.
 
-use arrow_schema::{DataType, Field};
-use longshore_cells::{Item, Odd};
+use arrow_schema::{DataType, Field, TimeUnit};
+use longshore_cells::{Item, Odd, whole_day};
 use longshore_core::EXTENSION;
 
 use super::{fit, numeric};
@@ -44,7 +44,7 @@ pub(super) fn suits(field: &Field, native: &Type) -> bool {
             matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
                 || matches!(data_type, DataType::FixedSizeBinary(_)) && !is_uuid
         }
-        Class::Date => *data_type == DataType::Date32,
+        Class::Date => matches!(data_type, DataType::Date32 | DataType::Timestamp(_, None)),
         Class::Time => matches!(data_type, DataType::Time32(_) | DataType::Time64(_)),
         Class::Timestamp => matches!(data_type, DataType::Timestamp(_, None)),
         Class::Instant => matches!(data_type, DataType::Timestamp(_, Some(_))),
@@ -102,9 +102,7 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
         (Class::Numeric, Item::WideDecimal(value, scale)) => {
             return numeric::put_digits(native, &value.to_string(), *scale, out);
         }
-        (Class::Numeric, Item::Double(value)) => {
-            return numeric::put_float(native, *value, &value.to_string(), out);
-        }
+        (Class::Numeric, Item::Double(value)) => return numeric::put_double(native, *value, out),
         (Class::Numeric, Item::Float(value)) => {
             return numeric::put_float(native, (*value).into(), &value.to_string(), out);
         }
@@ -120,6 +118,9 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
         (Class::Date, Item::Date(days)) => {
             fixed(self::days(*days).ok_or_else(beyond)?.to_be_bytes(), out);
         }
+        (Class::Date, Item::Timestamp(value, unit)) => {
+            fixed(day(*value, *unit)?.to_be_bytes(), out);
+        }
         (Class::Time, Item::Time(value, unit)) => {
             fixed(fit::moment(native, *value, *unit)?.to_be_bytes(), out);
         }
@@ -134,7 +135,7 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
         }
         (Class::Interval, Item::Interval(months, days, nanoseconds)) => {
             fit::check(item, native)?;
-            let span = fit::moment(native, *nanoseconds, arrow_schema::TimeUnit::Nanosecond)?;
+            let span = fit::moment(native, *nanoseconds, TimeUnit::Nanosecond)?;
             interval(*months, *days, span, out);
         }
         _ => return Err(unsuited()),
@@ -160,6 +161,18 @@ pub(super) fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
+/// The day of a timestamp at midnight, as the server counts it.
+#[inline]
+pub(super) fn day(value: i64, unit: TimeUnit) -> Result<i32, Odd> {
+    let Some(whole) = whole_day(value, unit) else {
+        return Err(Odd::with_hint(
+            "the column would drop the time of day",
+            "make it a timestamp, or the data dates",
+        ));
+    };
+    i32::try_from(whole).ok().and_then(days).ok_or_else(beyond)
+}
+
 /// Days as the server counts them. The least number stands for -infinity there.
 #[inline]
 pub(super) fn days(days: i32) -> Option<i32> {
@@ -179,7 +192,7 @@ fn label(labels: &[String], item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Od
         return bytes(&[], value.as_bytes(), out);
     }
     let known: Vec<&str> = labels.iter().take(20).map(String::as_str).collect();
-    Err(Odd::with_hint("it is no label of the enum", format!("its labels are {}", known.join(", "))))
+    Err(Odd::with_hint("it is not a label of the enum", format!("its labels are {}", known.join(", "))))
 }
 
 fn ranged<To, From>(value: From) -> Result<To, Odd>

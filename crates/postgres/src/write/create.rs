@@ -1,15 +1,23 @@
 //! THE TABLE for new tables: Arrow's types, and what PostgreSQL has for them.
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{EXTENSION, Error, Kind, Load, Place, Result};
+use longshore_core::{EXTENSION, Error, Kind, Load, Place, Quotes, Result, check_type, type_name};
 
 use super::{Ending, quoted_list, quoted_name};
+use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
+
+const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"')];
 
 /// Makes the table `name`, a quoted one; its primary key comes once its rows are there.
 pub(super) fn table(session: &mut PostgresSession, load: &Load, name: &str) -> Result<Ending> {
-    session.connection.simple(&statement(load, name)?).map_err(taken)?;
+    alone(session, &statement(load, name)?).map_err(taken)?;
     Ok(key(load, name).map_or(Ending::Nothing, Ending::Key))
+}
+
+/// Runs a statement in the protocol that takes one at a time.
+pub(super) fn alone(session: &mut PostgresSession, statement: &str) -> Result<()> {
+    session.connection.flight(&[Step::run(statement)]).map(drop)
 }
 
 /// An error of a name that another table has, with what to do.
@@ -27,7 +35,10 @@ pub(super) fn statement(load: &Load, name: &str) -> Result<String> {
     let columns = load.schema.fields().iter().map(|field| {
         let chosen = load.types.iter().find(|(column, _)| column == field.name());
         let native = match chosen {
-            Some((_, native)) => native.clone(),
+            Some((column, native)) => {
+                check_type(column, native, QUOTES)?;
+                native.clone()
+            }
             None => native(field)?,
         };
         let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
@@ -101,7 +112,7 @@ fn numeric(precision: u8, scale: i8) -> String {
 
 #[cold]
 fn no_type(field: &Field, data_type: &DataType) -> Error {
-    Error::new(Kind::NotSupported, format!("PostgreSQL has no type for {data_type}"))
+    Error::new(Kind::NotSupported, format!("PostgreSQL has no type for {}", type_name(data_type)))
         .with_hint("leave the column out, or convert it")
         .at(Place { column: Some(field.name().clone()), row: None, native_type: None })
 }

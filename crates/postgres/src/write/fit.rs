@@ -73,6 +73,11 @@ pub(super) fn length(native: &Type, value: &str) -> Result<(), Odd> {
     ))
 }
 
+/// The digits after the point that numeric's column has, where it is bound.
+pub(super) fn scale(native: &Type) -> Option<i32> {
+    (native.modifier >= 4).then(|| precision_and_scale(native.modifier).1)
+}
+
 /// Whether numeric's column surely holds `value`: what this denies is looked at more closely.
 #[inline]
 pub(super) fn is_surely_held(native: &Type, value: i128, places: usize) -> bool {
@@ -134,7 +139,7 @@ fn number_text(native: &Type, value: &str) -> Result<(), Odd> {
     if digits.eq_ignore_ascii_case("nan") {
         return Ok(());
     }
-    Err(Odd::with_hint("the text is no plain number", "write digits with a point, such as -12.50"))
+    Err(Odd::with_hint("the text is not a plain number", "write digits with a point, such as -12.50"))
 }
 
 /// `value` as a float of 32 bits.
@@ -174,7 +179,7 @@ fn float_text(plain: &str, class: Class) -> Result<(), Odd> {
 pub(super) fn moment(native: &Type, value: i64, unit: TimeUnit) -> Result<i64, Odd> {
     let Some(microseconds) = microseconds(value, unit) else {
         return Err(Odd::with_hint(
-            "it is no whole number of microseconds",
+            "it is not a whole number of microseconds",
             "round the data to microseconds",
         ));
     };

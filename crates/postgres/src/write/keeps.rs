@@ -42,7 +42,7 @@ fn refuse_numbers(item: &Item<'_>) -> Result<(), Odd> {
             | Item::WideDecimal(..)
     );
     if is_number {
-        return Err(Odd::with_hint("a number is no time", "convert the data to dates or times"));
+        return Err(Odd::with_hint("a number is not a time", "convert the data to dates or times"));
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ fn named(item: &Item<'_>, name: &str) -> Result<(), Odd> {
             Err(Odd::with_hint("the column keeps only a time of day", "make it timestamptz"))
         }
         ("timetz", Item::Text(text)) if !is_zoned_clock(text) => {
-            Err(Odd::with_hint("the text is no time with a zone", "write 23:59:59.999999+02"))
+            Err(Odd::with_hint("the text is not a time with a zone", "write 23:59:59.999999+02"))
         }
         ("daterange" | "datemultirange", Item::Text(text)) if text.contains(':') => {
             Err(Odd::with_hint("the column has no times of day", "write [2026-01-31,2026-02-28)"))

@@ -1,6 +1,7 @@
 //! Decimals -> numeric's binary form (`numeric_recv`): groups of four decimal digits, and where the point is.
 
 use longshore_cells::Odd;
+use longshore_cells::decimal::short_mantissa;
 
 use super::fit;
 use crate::types::Type;
@@ -49,6 +50,17 @@ pub(super) fn put_digits(native: &Type, digits: &str, scale: i8, out: &mut Vec<u
     let mut plain = String::with_capacity(digits.len() + 2);
     longshore_cells::push_decimal(&mut plain, digits, scale);
     put_plain(native, &plain, out)
+}
+
+/// Appends length and value of a double, by the digits that tell it from all others.
+#[inline]
+pub(super) fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Odd> {
+    // Where the column has a scale, the server gives every value the column's own.
+    let scale = fit::scale(native).and_then(|scale| u8::try_from(scale).ok());
+    match scale.and_then(|scale| short_mantissa(value, scale).zip(i8::try_from(scale).ok())) {
+        Some((mantissa, scale)) => put(native, mantissa.into(), scale, out),
+        None => put_float(native, value, &value.to_string(), out),
+    }
 }
 
 /// Appends length and value of a float, by the digits that tell it from all others.

@@ -7,6 +7,10 @@ use crate::types::Type;
 
 /// `error` with the row and the column that the context of a COPY names: `COPY boats, line 3, column berth`.
 pub(super) fn located<C>(error: Error, columns: &[C], parts: impl Fn(&C) -> (&FieldRef, &Type)) -> Error {
+    // It is found when the server stores many rows at once, and counts the last of them.
+    if error.message().starts_with("row is too big") {
+        return error;
+    }
     let Some((row, rest)) = error.detail().and_then(line) else { return error };
     let named = |column: &&C| {
         let name = parts(column).0.name();

@@ -44,7 +44,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     .bind(name)])?;
     let schema = schema.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
     let into = format!("{schema}.{}", quoted_name(&new));
-    session.connection.simple(&create::statement(load, &into)?)?;
+    create::alone(session, &create::statement(load, &into)?)?;
     let replacement = Replacement::new(load, &schema, &into, true);
     Ok((into, Ending::Replace(replacement)))
 }

@@ -92,7 +92,7 @@ fn place(session: &mut PostgresSession, name: &str) -> Result<Option<Place>> {
     let Some(answer) = answers.first().filter(|answer| !answer.rows.is_empty()) else { return Ok(None) };
     let (schema, kind) = (answer.cell(0, 0).to_owned(), answer.cell(0, 1));
     if !["r", "p"].contains(&kind) {
-        return Err(Error::new(Kind::NotSupported, format!("{name} is no ordinary table"))
+        return Err(Error::new(Kind::NotSupported, format!("{name} is not an ordinary table"))
             .with_hint("leave parallel out, or name a table"));
     }
     Ok(Some(Place { name: name.to_owned(), has_rules: answer.cell(0, 2) == "t", schema }))

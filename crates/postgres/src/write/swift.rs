@@ -1,6 +1,6 @@
 //! Columns without NULLs whose values all have a cell of the binary format: nothing is left to be decided for each.
 
-use arrow_array::{Array, StringArray};
+use arrow_array::{Array, GenericStringArray, LargeStringArray, OffsetSizeTrait, StringArray};
 use longshore_cells::{Items, Odd, Uniform};
 
 use super::binary::{bytes, days, fixed};
@@ -15,6 +15,7 @@ pub(super) enum Swift<'a> {
     Date(&'a [i32]),
     Numeric(&'a [i128], i8),
     Text(&'a StringArray),
+    LargeText(&'a LargeStringArray),
 }
 
 impl<'a> Swift<'a> {
@@ -30,6 +31,7 @@ impl<'a> Swift<'a> {
             }
             (Class::Numeric, Uniform::Decimal(values, scale)) => Some(Self::Numeric(values, scale)),
             (Class::Text, Uniform::Text(array)) => fit(native, array).then_some(Self::Text(array)),
+            (Class::Text, Uniform::LargeText(array)) => fit(native, array).then_some(Self::LargeText(array)),
             _ => None,
         }
     }
@@ -44,19 +46,19 @@ impl<'a> Swift<'a> {
             Self::Date(values) => fixed(days(values[row]).unwrap_or_default().to_be_bytes(), out),
             Self::Numeric(values, scale) => return numeric::put(native, values[row], *scale, out),
             Self::Text(array) => return bytes(&[], array.value(row).as_bytes(), out),
+            Self::LargeText(array) => return bytes(&[], array.value(row).as_bytes(), out),
         }
         Ok(())
     }
 }
 
 /// Whether a column of `native` takes each text as it is. All of them are looked at as one.
-fn fit(native: &Type, array: &StringArray) -> bool {
+fn fit<Offset: OffsetSizeTrait>(native: &Type, array: &GenericStringArray<Offset>) -> bool {
     let offsets = array.value_offsets();
-    let at = |index: usize| offsets.get(index).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
+    let at = |index: usize| offsets.get(index).map_or(0, |offset| offset.as_usize());
     let used = array.value_data().get(at(0)..at(array.len()));
-    let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default();
+    let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]).as_usize()).max().unwrap_or_default();
     let most = fit::most_characters(native).unwrap_or(usize::MAX);
     // As many bytes or fewer are as many characters or fewer.
-    usize::try_from(longest).is_ok_and(|longest| longest <= most)
-        && used.is_some_and(|used| !used.contains(&0))
+    longest <= most && used.is_some_and(|used| !used.contains(&0))
 }

@@ -99,7 +99,7 @@ pub(super) fn must_be_postgresql(session: &mut PostgresSession) -> Result<()> {
         Err(error) if error.sqlstate().is_some_and(|state| state == "00000" || state.starts_with("42")) => {
             Err(Error::new(
                 Kind::NotSupported,
-                "the server speaks PostgreSQL's protocol, but is no PostgreSQL",
+                "the server speaks PostgreSQL's protocol, but is not PostgreSQL",
             )
             .with_hint("write into it by its own client: its catalogue and its COPY are others"))
         }

@@ -1,18 +1,18 @@
 //! Values -> texts that the server parses: arrays, composites, and whatever has no binary form here.
 
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
-use longshore_cells::{Item, Items, Odd, push_decimal};
+use arrow_schema::{DataType, Field, TimeUnit};
+use longshore_cells::{Item, Items, Odd, element, json, push_decimal};
 use longshore_core::Value;
 
-use super::{fit, json, keeps};
+use super::{fit, keeps};
 use crate::encode;
 use crate::types::{Class, Kind, Type};
 
 /// Appends the text of `item`; `false` is NULL, of which nothing is appended.
 pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut String) -> Result<bool, Odd> {
     let value = value(item, field, native)?;
-    let text = encode::text(&value, native).map_err(of_error)?;
+    let text = encode::text(&value, native).map_err(Odd::from)?;
     match text {
         None => Ok(false),
         Some(text) if text.as_bytes().contains(&0) => Err(Odd::with_hint(
@@ -57,7 +57,7 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
             Value::Interval(*months, *days, microseconds(*nanoseconds, TimeUnit::Nanosecond)?)
         }
         Item::List(_) | Item::Row(..) if is(native, Class::Json) || is(native, Class::Jsonb) => {
-            Value::Json(json::document(item, field)?.to_string())
+            Value::Json(json(item, field)?)
         }
         Item::List(values) => list(values, field, native)?,
         Item::Row(..) => composite(item, native)?,
@@ -94,7 +94,7 @@ fn decimal(digits: &str, scale: i8, native: &Type) -> Value {
 
 fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Odd> {
     let item_field = element(field, values);
-    let items = Items::new(values, &item_field).map_err(of_error)?;
+    let items = Items::new(values, &item_field).map_err(Odd::from)?;
     // The elements of an inner list are those of the whole array.
     let inner = match &native.kind {
         Kind::Array { element, .. } if !is_list(values.data_type()) => element.as_ref(),
@@ -120,25 +120,12 @@ fn is_list(data_type: &DataType) -> bool {
     )
 }
 
-/// The field of a list's elements.
-pub(super) fn element(field: &Field, values: &ArrayRef) -> FieldRef {
-    match field.data_type() {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::Map(item, _) => item.clone(),
-        _ => std::sync::Arc::new(Field::new("item", values.data_type().clone(), true)),
-    }
-}
-
 /// A struct's values in the order of the composite's fields, which have the same names.
 fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
     let Item::Row(array, row) = item else { return Ok(Value::Null) };
     let Kind::Composite(attributes) = &native.kind else {
         return Err(Odd::with_hint(
-            "the column is no composite",
+            "the column is not a composite",
             "write structs into a composite, or into json",
         ));
     };
@@ -158,19 +145,10 @@ fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
             .zip(array.columns())
             .find(|(field, _)| *field.name() == attribute.name)
             .ok_or_else(|| Odd::fault("the struct lacks a field"))?;
-        let items = Items::new(column, field).map_err(of_error)?;
+        let items = Items::new(column, field).map_err(Odd::from)?;
         let item = items.get(*row);
         fit::check(&item, &attribute.native)?;
         value(&item, field, &attribute.native)
     });
     Ok(Value::Row(each.collect::<Result<_, _>>()?))
-}
-
-/// The words of an error that has no place yet.
-#[allow(clippy::needless_pass_by_value)] // for map_err
-pub(super) fn of_error(error: longshore_core::Error) -> Odd {
-    match error.hint() {
-        Some(hint) => Odd::with_hint(error.message().to_owned(), hint.to_owned()),
-        None => Odd::fault(error.message().to_owned()),
-    }
 }

@@ -48,7 +48,7 @@ impl Connection {
             if super::locks::is_inherited(&open.name) {
                 return Err(Error::interface("the file was open when this process was forked from another")
                     .with_hint(
-                        "close it before the fork, or start processes anew: multiprocessing's \"spawn\"",
+                        "close it before the fork, or start new processes: multiprocessing's \"spawn\"",
                     ));
             }
         }
@@ -109,7 +109,7 @@ impl Connection {
     pub(crate) fn prepare<'a>(&self, text: &'a str) -> Result<(Option<Statement>, &'a str)> {
         if !self.is_ours() {
             return Err(Error::interface("the connection belongs to the process that opened it")
-                .with_hint("connect anew after a fork"));
+                .with_hint("connect again after a fork"));
         }
         let length = c_int::try_from(text.len())
             .map_err(|_| Error::programming("the statement is longer than 2 GiB"))?;

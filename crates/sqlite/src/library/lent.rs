@@ -93,7 +93,7 @@ impl Lent {
     pub(crate) fn new(connection: &Connection, name: &str, columns: usize, text: &str) -> Result<Self> {
         let table = Table::new(connection, name, columns)?;
         let (statement, _) = connection.prepare(text)?;
-        let statement = statement.ok_or_else(|| Error::internal("an INSERT is no statement"))?;
+        let statement = statement.ok_or_else(|| Error::internal("an INSERT is not a statement"))?;
         Ok(Self { statement, table })
     }
 

@@ -7,7 +7,10 @@
 //! closes no descriptor of a file that somebody else in this process has open: such a one is parked until nobody has.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
 use libsqlite3_sys as ffi;
@@ -47,9 +50,35 @@ fn table() -> MutexGuard<'static, Table> {
 /// Whether the file `path` was open here when this process was forked: SQLite's own memory then says of locks what is true of
 /// the parent alone.
 pub(super) fn is_inherited(path: &str) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let found = std::fs::metadata(path);
     found.is_ok_and(|found| table().inherited.contains(&(found.dev(), found.ino())))
+}
+
+/// Fills `buffer` with the start of the file `path`, whose locks stay what they are; false where it cannot be read or is
+/// shorter.
+pub(super) fn read_start(path: &Path, buffer: &mut [u8]) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    let file = (found.dev(), found.ino());
+    let pread = |descriptor: c_int, buffer: &mut [u8]| {
+        // SAFETY: the buffer has so many bytes, and lives for the call.
+        let read = unsafe { libc::pread(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        usize::try_from(read).is_ok_and(|read| read == buffer.len())
+    };
+    {
+        let table = table();
+        let is_it = |(descriptor, of): (&c_int, &File)| (*of == file).then_some(*descriptor);
+        if let Some(descriptor) = table.open.iter().chain(&table.parked).find_map(is_it) {
+            return pread(descriptor, buffer);
+        }
+    }
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    let descriptor = open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK, 0);
+    if descriptor < 0 {
+        return false;
+    }
+    let is_filled = pread(descriptor, buffer);
+    close(descriptor);
+    is_filled
 }
 
 /// Has SQLite call the functions of this file. Does something once only.
@@ -73,6 +102,9 @@ pub(super) fn install() {
 }
 
 extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
+    if let Some(descriptor) = table().reused(path, flags) {
+        return descriptor;
+    }
     // SAFETY: SQLite's own arguments to open(2).
     let descriptor = unsafe { libc::open(path, flags, mode) };
     if let Some(file) = file_of(descriptor) {
@@ -116,19 +148,42 @@ extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: *mut c_void) ->
 impl Table {
     /// The descriptor that has the locks of the file that `descriptor` is of.
     fn holder(&mut self, descriptor: c_int) -> c_int {
-        let Some(file) = self.open.get(&descriptor) else { return descriptor };
-        if let Some(holder) = self.holders.get(file) {
+        let Some(file) = self.open.get(&descriptor).copied() else { return descriptor };
+        if let Some(holder) = self.holders.get(&file) {
             return *holder;
         }
-        let path = std::ffi::CString::new(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
+        let path = CString::new(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
         // Whoever reads first: a later one may write, and a write lock needs a descriptor that can.
         let opened = [libc::O_RDWR, libc::O_RDONLY].into_iter().find_map(|access| {
-            let holder = reopen(&path, access);
+            let holder = self.unparked(file, access).unwrap_or_else(|| reopen(&path, access));
             (holder >= 0).then_some(holder)
         });
         let Some(holder) = opened else { return descriptor };
-        self.holders.insert(*file, holder);
+        self.holders.insert(file, holder);
         holder
+    }
+
+    /// A parked descriptor of the file `path` for an open with `flags`: else each read would park another one for as long as
+    /// the file is open elsewhere in this process.
+    fn reused(&mut self, path: *const c_char, flags: c_int) -> Option<c_int> {
+        if self.parked.is_empty() || flags & (libc::O_EXCL | libc::O_TRUNC) != 0 {
+            return None;
+        }
+        let file = file_at(path)?;
+        let descriptor = self.unparked(file, flags & libc::O_ACCMODE)?;
+        self.open.insert(descriptor, file);
+        Some(descriptor)
+    }
+
+    /// A descriptor of `file` that was parked, opened with this `access`. SQLite has given up its locks, but for the one that
+    /// says of a -shm file that it is in use: whoever opens that again takes it again.
+    fn unparked(&mut self, file: File, access: c_int) -> Option<c_int> {
+        let fits = |(descriptor, of): (&c_int, &File)| {
+            (*of == file && access_of(*descriptor) == access).then_some(*descriptor)
+        };
+        let found = self.parked.iter().find_map(fits)?;
+        self.parked.remove(&found);
+        Some(found)
     }
 
     /// Closes what is parked and whose file nobody else in this process has open.
@@ -159,6 +214,21 @@ fn foreign_files(ours: &HashSet<c_int>, wanted: &HashSet<File>) -> Option<HashSe
     let descriptors = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<c_int>().ok());
     let foreign = descriptors.filter(|descriptor| !ours.contains(descriptor)).filter_map(file_of);
     Some(foreign.filter(|file| wanted.contains(file)).collect())
+}
+
+/// Whether a descriptor reads, writes, or both.
+fn access_of(descriptor: c_int) -> c_int {
+    // SAFETY: fcntl(2) asks for the flags of any number, and gives -1 for what is not open.
+    unsafe { libc::fcntl(descriptor, libc::F_GETFL) & libc::O_ACCMODE }
+}
+
+/// The file that `path` names, which ends with a zero byte.
+fn file_at(path: *const c_char) -> Option<File> {
+    // SAFETY: all zeros are a `stat`, which stat(2) fills; the path is SQLite's own argument to open(2).
+    unsafe {
+        let mut found: libc::stat = std::mem::zeroed();
+        (libc::stat(path, &raw mut found) == 0).then_some((found.st_dev, found.st_ino))
+    }
 }
 
 fn file_of(descriptor: c_int) -> Option<File> {

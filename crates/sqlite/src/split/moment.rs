@@ -44,7 +44,7 @@ pub(crate) fn join(session: &mut SqliteSession, text: &str) -> Result<()> {
     let before = session.connection.be_patient(PATIENCE.min(session.settings.open.patience));
     let found = find(session, &moment);
     session.connection.be_patient(before);
-    found.map_err(|error| error.within("the parts did not come to one moment"))?;
+    found.map_err(|error| error.within("the parts did not get one snapshot"))?;
     if file_of(session)? == file { Ok(()) } else { Err(changed()) }
 }
 
@@ -64,11 +64,9 @@ fn find(session: &mut SqliteSession, moment: &Moment) -> Result<()> {
 }
 
 fn changed() -> Error {
-    Error::operational(
-        "somebody wrote to the database, or put another file in its place, while the parts began",
-    )
-    .with_hint("read again; or without parts, or without one moment: options={\"snapshot\": False}")
-    .passing()
+    Error::operational("another process wrote to the database, or replaced its file, while the parts began")
+        .with_hint("read again; or without parts, or without one snapshot: options={\"snapshot\": False}")
+        .passing()
 }
 
 fn of(session: &SqliteSession) -> Result<Moment> {

@@ -3,18 +3,24 @@
 use std::borrow::Cow;
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{EXTENSION, Error, Kind, Load, Place, Result};
+use longshore_cells::is_nested;
+use longshore_core::{EXTENSION, Error, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name};
 
 use crate::split::text::quoted_name;
 
+const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`'), ('[', ']')];
+
 /// The type that CREATE TABLE declares for a column of `field`. What is declared decides what the column is read as, and
 /// what SQLite does to its values: texts that must stay as they are have a type with TEXT in its name.
-pub(super) fn native(field: &Field) -> Result<Cow<'static, str>> {
+pub(super) fn native(field: &Field, nested: Nested) -> Result<Cow<'static, str>> {
     let extension = field.metadata().get(EXTENSION).map(String::as_str);
+    if nested == Nested::Json && is_nested(field.data_type()) {
+        return Ok("JSON_TEXT".into());
+    }
     of(field.data_type(), extension).ok_or_else(|| {
         let place = Place { column: Some(field.name().clone()), row: None, native_type: None };
-        Error::new(Kind::NotSupported, format!("SQLite has no type for {}", field.data_type()))
-            .with_hint("make it text, such as JSON, or a number before it is written")
+        Error::new(Kind::NotSupported, format!("SQLite has no type for {}", type_name(field.data_type())))
+            .with_hint("options={\"nested\": \"json\"} writes lists, structs and maps as JSON")
             .at(place)
     })
 }
@@ -34,7 +40,12 @@ fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if extension == Some("arrow.json") => {
             "JSON_TEXT".into()
         }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "TEXT".into(),
+        // Spans are texts as SQLite's own functions take them, or in the form of ISO 8601.
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Duration(_)
+        | DataType::Interval(_) => "TEXT".into(),
         DataType::FixedSizeBinary(_) if extension == Some("arrow.uuid") => "TEXT".into(),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             "BLOB".into()
@@ -55,8 +66,11 @@ pub(super) fn statement(load: &Load, quoted: &str) -> Result<String> {
     for field in load.schema.fields() {
         let own = load.types.iter().find(|(name, _)| name == field.name());
         let native = match own {
-            Some((name, native)) => Cow::Owned(told(name, native)?),
-            None => native(field)?,
+            Some((name, native)) => {
+                check_type(name, native, QUOTES)?;
+                Cow::Owned(native.clone())
+            }
+            None => native(field, load.nested)?,
         };
         // A key of SQLite's takes NULLs unless it is told not to.
         let not_null = !field.is_nullable() || load.key.contains(field.name());
@@ -68,13 +82,4 @@ pub(super) fn statement(load: &Load, quoted: &str) -> Result<String> {
         parts.push(format!("PRIMARY KEY ({})", names.join(", ")));
     }
     Ok(format!("CREATE TABLE {quoted} ({})", parts.join(", ")))
-}
-
-/// A type of the caller's own, which may not end the statement.
-fn told(name: &str, native: &str) -> Result<String> {
-    if native.trim().is_empty() || native.contains(';') {
-        return Err(Error::interface(format!("types[{name:?}] is no type: {native:?}"))
-            .with_hint("give what CREATE TABLE takes, such as \"VARCHAR(20)\""));
-    }
-    Ok(native.to_owned())
 }

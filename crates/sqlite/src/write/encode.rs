@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use longshore_cells::{Item, Uniform};
-use longshore_core::{Error, Kind, Place};
+use arrow_schema::FieldRef;
+use longshore_cells::{Item, Odd, Uniform, json};
+use longshore_core::{Error, Kind, Nested, Place};
 
 use super::affinity::Affinity;
 use super::target::Column;
@@ -17,6 +18,8 @@ pub(super) struct Encoder {
     class: Class,
     affinity: Affinity,
     nulls: Nulls,
+    field: FieldRef,
+    nested: Nested,
 }
 
 /// What NULL is in a column.
@@ -34,19 +37,22 @@ enum Nulls {
 /// Why a value cannot be stored as it is, and what to do.
 pub(super) struct Refusal {
     why: Cow<'static, str>,
-    hint: &'static str,
+    hint: Cow<'static, str>,
 }
 
 pub(super) type Encoded<'a> = Result<Cell<'a>, Refusal>;
 
 #[cold]
-pub(super) fn refused<T>(why: impl Into<Cow<'static, str>>, hint: &'static str) -> Result<T, Refusal> {
-    Err(Refusal { why: why.into(), hint })
+pub(super) fn refused<T>(
+    why: impl Into<Cow<'static, str>>,
+    hint: impl Into<Cow<'static, str>>,
+) -> Result<T, Refusal> {
+    Err(Refusal { why: why.into(), hint: hint.into() })
 }
 
 impl Encoder {
     /// What `column` takes; `is_key` where its value tells the rows of an upsert apart.
-    pub(super) fn new(column: &Column, name: &str, is_key: bool) -> Self {
+    pub(super) fn new(column: &Column, field: &FieldRef, nested: Nested, is_key: bool) -> Self {
         let affinity = Affinity::of(&column.declared, column.is_strict);
         let class = match Class::of(&column.declared) {
             // What the name says is not what the column does.
@@ -65,8 +71,8 @@ impl Encoder {
             () => Nulls::Stored,
         };
         let native_type = (!column.declared.is_empty()).then(|| column.declared.clone());
-        let place = Place { column: Some(name.to_owned()), row: None, native_type };
-        Self { place, class, affinity, nulls }
+        let place = Place { column: Some(field.name().clone()), row: None, native_type };
+        Self { place, class, affinity, nulls, field: field.clone(), nested }
     }
 
     /// What is stored of `item`, with a text of its own in `text`.
@@ -86,7 +92,7 @@ impl Encoder {
             Class::Blob => match item {
                 Item::Bytes(value) => Ok(Cell::Blob(value)),
                 Item::Uuid(value) => Ok(Cell::Blob(*value)),
-                _ => refused("is no bytes", "give bytes, or write into a column for it"),
+                _ => refused("is not bytes", "give bytes, or write into a column for it"),
             },
             Class::Date | Class::Timestamp | Class::Instant | Class::Time => {
                 texts::moment(self.class, item, text)
@@ -106,7 +112,7 @@ impl Encoder {
             Uniform::Double(_) => {
                 matches!(self.class, Class::Float | Class::Fraction | Class::Number | Class::Any)
             }
-            Uniform::Text(_) => {
+            Uniform::Text(_) | Uniform::LargeText(_) => {
                 matches!(self.class, Class::Text | Class::Any)
                     && matches!(self.affinity, Affinity::Text | Affinity::None)
             }
@@ -122,7 +128,7 @@ impl Encoder {
             Kind::Data
         };
         let error = Error::new(kind, format!("{} {}", item.shown(), refusal.why))
-            .with_hint(refusal.hint)
+            .with_hint(refusal.hint.clone())
             .at(Place { row: Some(row), ..self.place.clone() });
         if kind == Kind::Integrity { error.with_sqlstate("23502") } else { error }
     }
@@ -130,7 +136,7 @@ impl Encoder {
     #[cold]
     fn null<'a>(&self) -> Encoded<'a> {
         match self.nulls {
-            Nulls::NoKey => refused("is no key: it equals nothing", "give every row a key"),
+            Nulls::NoKey => refused("is not a key: it equals nothing", "give every row a key"),
             Nulls::Numbered => refused(
                 "in a column that SQLite numbers itself would become a number",
                 "leave the column out of the data, or give every row a number",
@@ -163,8 +169,27 @@ impl Encoder {
     }
 
     fn written<'a>(&self, item: &Item<'_>, text: &'a mut String) -> Encoded<'a> {
-        texts::write(item, text)?;
+        match item {
+            Item::List(_) | Item::Row(..) => self.document(item, text)?,
+            _ => texts::write(item, text)?,
+        }
         self.kept(text)
+    }
+
+    fn document(&self, item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
+        if self.nested == Nested::Error {
+            return refused("is not text", "options={\"nested\": \"json\"} writes \"<column>\" as JSON");
+        }
+        match json(item, &self.field) {
+            Ok(document) => {
+                *text = document;
+                Ok(())
+            }
+            Err(Odd::Null) => refused("cannot be JSON", "leave it out"),
+            Err(Odd::Fault(fault)) => {
+                refused(format!("cannot be JSON: {}", fault.0), fault.1.unwrap_or("leave it out".into()))
+            }
+        }
     }
 
     #[inline]
@@ -181,7 +206,7 @@ impl Encoder {
             Item::Decimal(digits, scale) => self.decimal(*digits, *scale),
             Item::WideDecimal(..) => too_long(),
             Item::Text(text) => self.number_in(text),
-            _ => refused("is no number", "give numbers, or write into a column for it"),
+            _ => refused("is not a number", "give numbers, or write into a column for it"),
         }
     }
 
@@ -215,7 +240,7 @@ impl Encoder {
         {
             return self.integer(value as i64);
         }
-        refused("is no whole number of 64 bits", "write it into a column of REAL")
+        refused("is not a whole number of 64 bits", "write it into a column of REAL")
     }
 
     /// A decimal, as an integer or as a real that reads back as the same digits.
@@ -233,7 +258,7 @@ impl Encoder {
             }
         }
         if matches!(self.class, Class::Int | Class::UInt | Class::Bool) {
-            return refused("is no whole number of 64 bits", "write it into a column of TEXT");
+            return refused("is not a whole number of 64 bits", "write it into a column of TEXT");
         }
         // Fifteen digits survive the way into a double and back; both operands are exact, so that the quotient is the
         // double next to the decimal.
@@ -259,7 +284,7 @@ impl Encoder {
             return Ok(Cell::Real(value));
         }
         refused(
-            "is no number that would be kept as it is written",
+            "is not a number that would be kept as it is written",
             "give numbers, or write into a column of TEXT",
         )
     }

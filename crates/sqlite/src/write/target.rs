@@ -137,7 +137,7 @@ impl Table {
             return Ok(());
         }
         Err(Error::new(Kind::NotSupported, format!("{} is a {} table", self.name, self.kind))
-            .with_hint("drop it and make it anew, or use if_exists=\"append\""))
+            .with_hint("drop it and create it again, or use if_exists=\"append\""))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 
 use arrow_schema::TimeUnit;
 use longshore_cells::calendar::DAY;
-use longshore_cells::{Item, microseconds, push_decimal, uuid};
+use longshore_cells::{Item, microseconds, push_clock, push_decimal, push_period, uuid, whole_day};
 
 use super::encode::{Encoded, Refusal, refused};
 use crate::cell::{Cell, real_text};
@@ -29,7 +29,11 @@ pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
         Item::Time(value, unit) => time(*value, *unit, text)?,
         Item::Timestamp(value, unit) => timestamp(*value, *unit, text)?,
         Item::Instant(value, unit) => instant(*value, *unit, text)?,
-        _ => return refused("is no text", "make it text before it is written"),
+        Item::Duration(value, unit) => duration(*value, *unit, text)?,
+        Item::Interval(months, days, nanoseconds) => {
+            push_period(text, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
+        }
+        _ => return refused("is not text", "make it text before it is written"),
     }
     Ok(())
 }
@@ -56,12 +60,12 @@ pub(super) fn moment<'a>(class: Class, item: &Item<'a>, text: &'a mut String) ->
         (Class::Time, Item::Time(value, unit)) => time(*value, *unit, text)?,
         (Class::Timestamp, Item::Instant(..)) => {
             return refused(
-                "is an instant, and the column's moments have no zone",
+                "is an instant, and the column's values have no time zone",
                 "take the zone off, or write into a column of TIMESTAMP WITH TIME ZONE",
             );
         }
         (Class::Instant, Item::Timestamp(..) | Item::Date(_)) => {
-            return refused("has no zone, and the column's moments have one", "give it a zone");
+            return refused("has no zone, and the column's values have one", "give it a zone");
         }
         _ => return refused(no(class), "write it into a column for it"),
     }
@@ -81,10 +85,10 @@ fn said(class: Class, given: &str) -> Encoded<'_> {
 
 fn no(class: Class) -> &'static str {
     match class {
-        Class::Date => "is no date",
-        Class::Timestamp => "is no date and time without a zone",
-        Class::Instant => "is no date and time with a zone",
-        _ => "is no time of day to the microsecond",
+        Class::Date => "is not a date",
+        Class::Timestamp => "is not a date and time without a zone",
+        Class::Instant => "is not a date and time with a zone",
+        _ => "is not a time of day to the microsecond",
     }
 }
 
@@ -100,9 +104,9 @@ fn date(days: i64, text: &mut String) -> Result<(), Refusal> {
 }
 
 fn midnight(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
-    match microseconds(value, unit) {
-        Some(at) if at % DAY == 0 => date(at / DAY, text),
-        _ => refused("has a time of day", "write it into a column of TIMESTAMP"),
+    match whole_day(value, unit) {
+        Some(days) => date(days, text),
+        None => refused("has a time of day", "write it into a column of TIMESTAMP"),
     }
 }
 
@@ -114,6 +118,18 @@ fn time(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
         }
         _ => refused(no(Class::Time), "round it to microseconds of one day"),
     }
+}
+
+/// As SQLite's functions take a span: `-HH:MM:SS`, with the fraction that there is.
+fn duration(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
+    let Some(length) = value.checked_abs() else {
+        return refused("is beyond 64 bits without its sign", "leave it out");
+    };
+    if value < 0 {
+        text.push('-');
+    }
+    push_clock(text, length, unit);
+    Ok(())
 }
 
 fn timestamp(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
@@ -141,7 +157,7 @@ fn instant(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal>
 
 fn real(value: f64, text: &mut String) -> Result<(), Refusal> {
     if value.is_nan() {
-        return refused("is no number", "give NULL where NULL is meant");
+        return refused("is not a number", "give NULL where NULL is meant");
     }
     text.push_str(&real_text(value));
     Ok(())

@@ -1,6 +1,7 @@
 """One query of ``sql`` over attached databases: planned, its reads registered with the engine."""
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +16,8 @@ from longshore.engine.remote.planning import Plan, plan
 from longshore.engine.remote.settled import Settled
 from longshore.engine.remote.source import Source, attached
 from longshore.engine.remote.types import Unsafe
-from longshore.engine.waiting import undisturbed
+from longshore.engine.waiting import apart
+from longshore.errors import DataWarning
 from longshore.options import Options
 
 __all__ = ["Attached", "attaching"]
@@ -45,6 +47,19 @@ class Attached:
     def __str__(self) -> str:
         """Show the SQL of each source, and the engine's."""
         return explained(self._plan)
+
+    def warn(self, stacklevel: int) -> None:
+        """Tell of the columns that their databases would compare otherwise."""
+        columns = self._plan.bytewise
+        if columns:
+            named = ", ".join(f"{name} ({collation})" for name, collation in columns.items())
+            first = next(iter(columns)).rpartition(".")[2]
+            message = (
+                f"compared byte by byte, and not by its collation as in its database, where texts that differ in case, "
+                f"accents or spaces at the end may be equal: {named}. CAST({first} AS VARCHAR) says that bytes are "
+                "meant; lower() of both sides passes over case; read_sql has the database compare"
+            )
+            warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
 
     def tables(self) -> Iterator[tuple[str, Any]]:
         """Send the reads, and give each one's name and rows for the engine."""
@@ -106,12 +121,15 @@ def attaching(query: str, params: Params, attach: Mapping[str, Any], options: Op
 
 def _described(query: str, params: Params) -> list[tuple[str, str]]:
     """Have the engine bind a query."""
-    connection = shared.connection()
-    try:
-        with undisturbed():
+
+    def bind() -> list[tuple[str, str]]:
+        connection = shared.connection()
+        try:
             rows = connection.execute(f"DESCRIBE {query}", params).fetchall()
-    except duckdb.Error as error:
-        raise Unsafe from error
-    finally:
-        shared.release(connection)
-    return [(row[0], row[1]) for row in rows]
+        except duckdb.Error as error:
+            raise Unsafe from error
+        finally:
+            shared.release(connection)
+        return [(row[0], row[1]) for row in rows]
+
+    return apart(bind)

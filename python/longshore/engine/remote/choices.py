@@ -106,7 +106,13 @@ class Choices:
     def _spelled(self, item: Any, of: Type) -> str:
         if isinstance(item, Value):
             return item.sql
-        return "NULL" if item is _NULL else self._dialect.literal(fitting(item, of), of)
+        if item is _NULL:
+            return "NULL"
+        value = fitting(item, of)
+        # Blanks at its end would mean nothing in the source.
+        if of.padded and value.endswith(" "):
+            raise Unsafe
+        return self._dialect.literal(value, of)
 
     def _of_constants(self, constants: Sequence[Any]) -> Type:
         if constants and all(type(one) is int for one in constants):

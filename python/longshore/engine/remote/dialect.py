@@ -19,6 +19,8 @@ Ask = Callable[[str, Sequence[Any]], Sequence[tuple[Any, ...]]]
 class Dialect(abc.ABC):
     """A source's SQL: its catalogue, its names and its constants."""
 
+    #: What lists its tables.
+    listing: ClassVar[str] = "SELECT table_schema, table_name FROM {}.information_schema.tables"
     #: Around names.
     quote: ClassVar[str] = '"'
     #: What begins a transaction that sees one moment.
@@ -43,7 +45,7 @@ class Dialect(abc.ABC):
     spelled: ClassVar[Type] = Type(Kind.TEXT, "VARCHAR", nulls=True, charset="ascii")
     #: Whether whole numbers are added and multiplied in 64 bits, whatever their types.
     widens: ClassVar[bool] = False
-    #: Whether LIKE without a backslash is the engine's.
+    #: Whether LIKE without a backslash is the engine's, but for what the column's collation finds equal.
     matches: ClassVar[bool] = False
 
     @abc.abstractmethod

@@ -138,14 +138,14 @@ class Expressions:
         if isinstance(left, Value) and isinstance(right, Value):
             trust = min(how(left.type), how(right.type))
             same_meaning(left.type, right.type)
-            sides = left.sql, right.sql
+            sides = left.compared, right.compared
             of = left.type
         elif isinstance(left, Value):
             of, trust = left.type, how(left.type)
-            sides = left.sql, self._literal(right, of)
+            sides = left.compared, self._constant(left, right)
         elif isinstance(right, Value):
             of, trust = right.type, how(right.type)
-            sides = self._literal(left, of), right.sql
+            sides = self._constant(right, left), right.compared
         else:
             raise Unsafe
         if trust is Trust.NONE:
@@ -158,6 +158,11 @@ class Expressions:
         except Unsafe:
             return self.value(node)
 
+    def _constant(self, value: Value, literal: Any) -> str:
+        """Write a constant that a value is compared with: blanks at its end are nothing to what is padded."""
+        fits = fitting(literal, value.type)
+        return self.dialect.literal(fits.rstrip(" ") if value.type.padded else fits, value.type)
+
     def _literal(self, value: Any, of: Type) -> str:
         return self.dialect.literal(fitting(value, of), of)
 
@@ -168,8 +173,8 @@ class Expressions:
         value = self.value(node.this)
         if not node.expressions or value.type.equal is Trust.NONE:
             raise Unsafe
-        literals = [self._literal(constant(item, self.params), value.type) for item in node.expressions]
-        return f"({value.sql} IN ({', '.join(literals)}))", value.type.equal
+        literals = [self._constant(value, constant(item, self.params)) for item in node.expressions]
+        return f"({value.compared} IN ({', '.join(literals)}))", value.type.equal
 
     def _in_query(self, node: exp.Expression) -> Test:
         only(node, "this", "query")
@@ -197,8 +202,8 @@ class Expressions:
         value = self.value(node.this)
         if value.type.order is Trust.NONE:
             raise Unsafe
-        key = self.dialect.ordered(value.sql, value.type)
-        low, high = (self._literal(constant(node.args[end], self.params), value.type) for end in ("low", "high"))
+        key = self.dialect.ordered(value.compared, value.type)
+        low, high = (self._constant(value, constant(node.args[end], self.params)) for end in ("low", "high"))
         return f"({key} >= {low} AND {key} <= {high})", value.type.order
 
     def _like(self, node: exp.Expression) -> Test:
@@ -211,7 +216,9 @@ class Expressions:
             raise Unsafe
         if value.type.kind is not Kind.TEXT or value.type.equal is not Trust.EXACT:
             raise Unsafe
-        test = f"({value.sql} LIKE {self._literal(pattern, value.type)})", Trust.EXACT
+        if value.type.padded and value.padded is None:
+            raise Unsafe
+        test = f"({value.compared} LIKE {self._literal(pattern, value.type)})", Trust.EXACT
         return self._negated(test) if node.args.get("negate") else test
 
     _TESTS: ClassVar[Mapping[type[exp.Expression], Callable[["Expressions", Any], Test]]] = {

@@ -3,7 +3,8 @@
 The engine tests them again, so a condition of a source has to be true wherever the engine's is, and no more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -12,12 +13,22 @@ from longshore.engine.remote.expressions import Expressions
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.names import Names, Relation, known
 from longshore.engine.remote.references import Reference
-from longshore.engine.remote.types import Table, Unsafe
+from longshore.engine.remote.types import Table, Trust, Unsafe
 
-__all__ = ["conditions"]
+__all__ = ["Filter", "conditions"]
 
 _JOINS = {"", "INNER", "CROSS", "OUTER"}
 _SIDES = {"", "LEFT", "RIGHT", "FULL"}
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition in a source's SQL."""
+
+    sql: str
+    #: Where the condition stands in the query if the engine may not test it again: its first and its last letter.
+    place: tuple[int, int] | None = None
+    node: exp.Expression | None = None
 
 
 def conditions(
@@ -26,8 +37,12 @@ def conditions(
     dialect: Dialect,
     others: Sequence[tuple[Reference, Table]],
     params: Params,
-) -> list[str]:
-    """Give the conditions on a table in its source's SQL, its columns without an alias; none where in doubt."""
+    place: Callable[[exp.Expression], tuple[int, int] | None],
+) -> list[Filter]:
+    """Give the conditions on a table in its source's SQL, its columns without an alias; none where in doubt.
+
+    What a collation decides is the source's alone, if ``place`` tells where in the query it stands.
+    """
     node = reference.node
     if (
         node is None
@@ -39,11 +54,22 @@ def conditions(
     names = _names(reference, table, [(one, of) for one, of in others if one.node is not node], select)
     if names is None or node.alias_column_names or any(node.args.get(name) for name in ("sample", "pivots", "joins")):
         return []
-    write = Expressions(dialect, names, params)
+    inside = replace(table, columns=[column.in_source for column in table.columns])
+    own = _names(reference, inside, [(one, of) for one, of in others if one.node is not node], select) or names
+    collated = {column.name.lower() for column in table.columns if column.collation is not None}
     found = []
     for condition in _conjuncts(select, node):
         try:
-            found.append(write.test(condition)[0])
+            if any(one.name.lower() in collated for one in condition.find_all(exp.Column)):
+                sql, trust = Expressions(dialect, own, params).test(condition)
+                where = place(condition)
+                if trust is Trust.EXACT and where is not None:
+                    found.append(Filter(sql, where, condition))
+                    continue
+        except Unsafe:
+            pass
+        try:
+            found.append(Filter(Expressions(dialect, names, params).test(condition)[0]))
         except Unsafe:
             continue
     return found

@@ -27,10 +27,12 @@ def is_current(table: Table, schema: pa.Schema) -> bool:
 
 def _is_of(column: Column, field: pa.Field) -> bool:
     of = column.type
+    native = (field.metadata or {}).get(b"native_type", b"")
+    if column.padded is not None:
+        return bool(native == (b"bpchar(%d)" % column.padded if column.padded else b"bpchar"))
     # Nothing is asked of other kinds, and a form is made of any type that it fits.
     if of.kind is Kind.OTHER or of.engine is None or column.form != "{}":
         return True
-    native = (field.metadata or {}).get(b"native_type", b"")
-    if (of.collation == "padded") is not native.startswith(b"bpchar"):
+    if native.startswith(b"bpchar"):
         return False
     return arrow_type(of.engine) in {None, field.type}

@@ -85,7 +85,7 @@ class Loads:
 
     def open(self, one: Read, source: Source) -> Stream:
         """Send a read's query."""
-        options = dataclasses.replace(self._options, memory_limit=None)
+        options = dataclasses.replace(self._options, memory_limit=self._options.stream_budget)
         with warnings.catch_warnings():
             # Nobody asked for parts.
             warnings.simplefilter("ignore", SerialReadWarning)

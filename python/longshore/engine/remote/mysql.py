@@ -35,6 +35,8 @@ _TYPES = {
 }
 #: Collations find texts equal that are not the same, but never the same text unequal.
 _TEXT = Type(Kind.TEXT, "VARCHAR", equal=Trust.SUPERSET, nulls=True)
+#: Collations that neither pass over case nor over spaces at the end.
+_BYTEWISE = ("_nopad_bin", "_0900_bin")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _OTHER = Type(Kind.OTHER)
 #: What Python calls a column's character set; of others, ASCII is in all but swe7.
@@ -58,6 +60,7 @@ class MySQL(Dialect):
     # NULLs beside it are forgotten.
     nests: ClassVar[bool] = False
     widens: ClassVar[bool] = True
+    matches: ClassVar[bool] = True
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a database, in the session's."""
@@ -88,13 +91,25 @@ class MySQL(Dialect):
             of = _type(data_type.lower(), column_type.lower(), precision, scale)
             if of.kind is Kind.TEXT:
                 of = dataclasses.replace(of, charset=_CHARSETS.get(charset, "ascii"))
+                # In these, what is equal is the same to the last byte; their order is not asked for.
+                if collation and collation.endswith(_BYTEWISE):
+                    of = dataclasses.replace(of, equal=Trust.EXACT, groups=True)
+                of = dataclasses.replace(of, collation=collation)
             if data_type.lower() == "longtext" and collation == "utf8mb4_bin":
                 # MariaDB's JSON.
                 of = _OTHER
             boolean = column_type.lower().startswith("tinyint(1)")
             if of.kind in untrusted or (boolean and Kind.BOOLEAN in untrusted):
                 of = _OTHER
-            columns.append(Column(name, self.name(name), of, readable="select" in privileges.lower()))
+            columns.append(
+                Column(
+                    name,
+                    self.name(name),
+                    of,
+                    readable="select" in privileges.lower(),
+                    collation=None if not collation or collation.endswith(_BYTEWISE) else collation,
+                )
+            )
         return Table(".".join(map(self.name, names)), columns)
 
     def _text(self, value: str) -> str:

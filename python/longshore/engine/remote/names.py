@@ -20,6 +20,13 @@ class Value:
     type: Type
     #: Whether it is a column of a table, as it is.
     plain: bool = False
+    #: A ``char(n)`` as its table has it: its comparisons with constants, and LIKE, are the source's own.
+    padded: str | None = None
+
+    @property
+    def compared(self) -> str:
+        """What is compared with a constant, where the source may use an index."""
+        return self.padded or self.sql
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,10 @@ def known(reference: Reference, table: Table, alias: str) -> Relation:
     columns: dict[str, Value | None] = {}
     for column in table.columns:
         name = column.name.lower()
+        padded = f"{alias}.{column.quoted}" if column.padded is not None else None
+        value = Value(column.sql(alias), column.type, plain=column.form == "{}", padded=padded)
         # Two names that differ in the case of letters are one to the engine.
-        columns[name] = None if name in columns else Value(column.sql(alias), column.type, plain=column.form == "{}")
+        columns[name] = None if name in columns else value
     return Relation(names, columns, [column.name for column in table.columns])
 
 

@@ -13,8 +13,9 @@ from longshore.engine.remote.filters import conditions
 from longshore.engine.remote.kept import Understood, understood
 from longshore.engine.remote.literals import Params
 from longshore.engine.remote.pieces import Piece, named_in, names_all, pieces, remaining
-from longshore.engine.remote.references import Reference, read_once
-from longshore.engine.remote.text import Edit, edited, keeps_meanings, mixes_parameters
+from longshore.engine.remote.references import Reference, listed, quoted, read_once
+from longshore.engine.remote.semantics import semantics
+from longshore.engine.remote.text import Edit, edited, keeps_meanings, mixes_parameters, place
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.engine.remote.whole import Result, checked, stub, write
 from longshore.errors import NotSupportedError
@@ -63,6 +64,8 @@ class Plan:
     reads: Sequence[Read] = ()
     #: The columns of the result where the one read is all there is to do.
     whole: Sequence[Result] | None = None
+    #: Columns that the engine compares byte by byte, and their databases do not, with their collations.
+    bytewise: Mapping[str, str] = field(default_factory=dict)
 
 
 #: Gives the names and the engine's types of a query's columns; raises ``Unsafe`` where it cannot be bound.
@@ -75,6 +78,10 @@ def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: D
     ``whole`` is whether one source may answer all of it.
     """
     text = understood(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
+    if (name := listed(text.words, sources)) is not None:
+        hint = sources[name].dialect.listing.format(quoted(name))
+        message = f"SHOW lists the engine's own tables, and none of an attached database\nHint: {hint}"
+        raise NotSupportedError(message, hint=hint)
     if not text.references:
         return Plan(query, params)
     for name, source in sources.items():
@@ -114,6 +121,8 @@ class _Planner:
         known = text.trees or []
         self._pushes = not mixes_parameters(text.words) and keeps_meanings(known) and names_all(known, params)
         self._reads: dict[tuple[str, str], Read] = {}
+        #: Conditions that a source tests alone, each with what takes its place.
+        self._tested: list[tuple[exp.Expression, Edit]] = []
 
     def whole(self) -> Plan | None:
         """Give the whole query to one source, or None."""
@@ -135,10 +144,14 @@ class _Planner:
         for reference, table in self._tables:
             if id(reference) not in inside:
                 edits += reference.replaced(self._read(reference, table, needs))
-        params = self._params
+        edits += [edit for _, edit in self._tested]
+        trees, answered = self._trees or [], [*(piece.node for piece in gone), *(node for node, _ in self._tested)]
+        meaning = semantics(trees, self._tables, answered, self._params)
+        params = meaning.params(self._params)
         if isinstance(params, dict) and self._trees is not None:
-            params = remaining(self._trees, [piece.node for piece in gone], params)
-        return Plan(edited(self._query, edits), params, list(self._reads.values()))
+            params = remaining(trees, answered, params)
+        sql = edited(self._query, [*edits, *meaning.edits])
+        return Plan(sql, params, list(self._reads.values()), bytewise=meaning.bytewise)
 
     def _pieces(self) -> tuple[list[Edit], list[Piece]]:
         """Give the subqueries that a source answers, and what takes their places."""
@@ -184,10 +197,13 @@ class _Planner:
         columns = needs.columns(reference, table)
         _refuse_twins(reference, columns)
         pushes = self._pushes and table.typed
-        tests = conditions(reference, table, dialect, self._tables, self._params) if pushes else []
-        sql = f"SELECT {', '.join(column.quoted for column in columns)} FROM {table.sql}"
+        tests = conditions(reference, table, dialect, self._tables, self._params, self._place) if pushes else []
+        for test in tests:
+            if test.node is not None and test.place is not None:
+                self._tested.append((test.node, Edit(*test.place, "TRUE")))
+        sql = f"SELECT {', '.join(column.loaded for column in columns)} FROM {table.sql}"
         if tests:
-            sql += f" WHERE {' AND '.join(tests)}"
+            sql += f" WHERE {' AND '.join(test.sql for test in tests)}"
         key = reference.source, sql
         if key in self._reads:
             self._reads[key] = replace(self._reads[key], once=False)
@@ -195,6 +211,12 @@ class _Planner:
             name = self._name()
             self._reads[key] = Read(name, reference.source, sql, typed=table.typed, once=reference.read_once)
         return self._reads[key].name
+
+    def _place(self, condition: exp.Expression) -> tuple[int, int] | None:
+        """Find where a condition stands in the text, if it may go from there."""
+        if isinstance(self._params, list) and condition.find(exp.Placeholder):
+            return None
+        return place(self._query, self._words, condition)
 
     def _name(self) -> str:
         name = f"longshore_{len(self._reads) + 1}"

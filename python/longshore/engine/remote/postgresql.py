@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 from longshore.engine.remote.dialect import Ask, Dialect, chosen, moment
 from longshore.engine.remote.types import ASCII, Column, Kind, Table, Trust, Type, decimal, scalar
@@ -14,7 +14,8 @@ __all__ = ["PostgreSQL"]
 #: No column as it is: whether it may be NULL would be asked for, too, each time.
 _COLUMNS = """
 SELECT n.nspname || '', c.relname || '', a.attname || '', CAST(a.atttypid AS int8), CAST(t.typtype AS text),
-    a.atttypmod + 0, co.collisdeterministic IS TRUE, CAST(a.attcollation AS int8),
+    a.atttypmod + 0, CAST(t.typbasetype AS int8), t.typtypmod + 0,
+    co.collisdeterministic IS TRUE, co.collname || '', CAST(a.attcollation AS int8),
     current_setting('server_encoding'), version(), concat(c.oid, ' ', c.xmin, ' ', a.xmin),
     has_column_privilege(c.oid, a.attnum, 'SELECT') IS TRUE
 FROM pg_catalog.pg_class AS c
@@ -25,6 +26,9 @@ LEFT JOIN pg_catalog.pg_collation AS co ON co.oid = a.attcollation
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND {table} AND {schema}
 ORDER BY array_position(current_schemas(true), n.nspname), n.nspname, c.relname, a.attnum
 """
+
+#: What a domain is made of.
+_BASE = "SELECT CAST(typbasetype AS int8), typtypmod + 0 FROM pg_catalog.pg_type WHERE oid = $1 AND typtype = 'd'"
 
 #: Of what the pushed text names, whichever table its name without a schema would be by now.
 _VERSIONS = """
@@ -55,9 +59,15 @@ _TYPES = {
     2950: Type(Kind.UUID, "UUID", equal=Trust.EXACT, groups=True, nulls=True),
 }
 _NUMERIC = 1700
-_TEXTS = (25, 1043)
-#: Spaces at its end mean nothing in a comparison, and are there when it is read.
-_PADDED = 1042
+_PADDED, _PADDED_ARRAY = 1042, 1014
+_VARYING = 1043
+_TEXTS = (25, _VARYING, _PADDED)
+#: Padding means nothing in comparisons, and a cast takes it away.
+_FORMS = {_PADDED: "{}::text", _PADDED_ARRAY: "{}::text[]"}
+#: Bytes of a value's length, which a modifier counts.
+_HEADER = 4
+#: Types below are the server's own, of which no domain is padded.
+_FIRST_OF_USERS = 16384
 _OTHER = Type(Kind.OTHER)
 #: What Python calls a server's encoding; of others, ASCII is in all.
 _CHARSETS = {"UTF8": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "WIN1252": "cp1252"}
@@ -80,26 +90,32 @@ class PostgreSQL(Dialect):
             rows = ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
             names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
             if names is not None:
-                return self._table(names, [row[2:] for row in rows if row[:2] == names], untrusted)
+                own = [_Row(*row[2:]) for row in rows if row[:2] == names]
+                columns = [self._column(_based(row, ask), untrusted) for row in own if row.name is not None]
+                return Table(".".join(map(self.name, names)), columns, version=[row.version for row in own])
         return None
 
-    def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
-        columns = []
-        for name, oid, category, modifier, deterministic, collation, encoding, version, _, readable in rows:
-            if name is None:
-                continue
-            known = _known(version)
-            of = _type(oid, modifier, collation, deterministic=bool(deterministic) and encoding == "UTF8")
-            if of.kind is Kind.TEXT:
-                of = dataclasses.replace(of, charset=_CHARSETS.get(encoding, "ascii"))
-            form = "{}"
-            if category == "e" and encoding == "UTF8":
-                # An enumeration is a text to the engine, and its order is that of texts.
-                of, form = _text(Trust.EXACT, "enum"), "{}::text"
-            if not known or of.kind in untrusted:
-                of = _OTHER
-            columns.append(Column(name, self.name(name), of, form, bool(readable)))
-        return Table(".".join(map(self.name, names)), columns, version=[row[-2] for row in rows])
+    def _column(self, row: "_Row", untrusted: frozenset[Kind]) -> Column:
+        of = _type(row.oid, row.modifier, row.collation, deterministic=row.deterministic and row.encoding == "UTF8")
+        if of.kind is Kind.TEXT:
+            of = dataclasses.replace(of, charset=_CHARSETS.get(row.encoding, "ascii"))
+        form = _FORMS.get(row.oid, "{}")
+        if row.category == "e" and row.encoding == "UTF8":
+            # An enumeration is a text to the engine, and its order is that of texts.
+            of, form = _text(Trust.EXACT, "enum"), "{}::text"
+        if not _known(row.server) or of.kind in untrusted:
+            of = _OTHER
+        of = dataclasses.replace(of, padded=row.oid == _PADDED, varying=_VARYING in (row.oid, row.base))
+        return Column(
+            row.name,
+            self.name(row.name),
+            of,
+            form,
+            readable=row.readable,
+            is_cast=row.oid in _FORMS,
+            padded=max(row.modifier - _HEADER, 0) if row.oid == _PADDED else None,
+            collation=row.collation_name if row.collation and not row.deterministic else None,
+        )
 
     def ordered(self, sql: str, wanted: Type) -> str:
         """Texts are in the engine's order, that of their bytes, under one collation only."""
@@ -127,6 +143,35 @@ class PostgreSQL(Dialect):
         return f"'{value}'::uuid"
 
 
+class _Row(NamedTuple):
+    """A column in the catalogue."""
+
+    name: str
+    oid: int
+    category: str
+    modifier: int
+    base: int
+    base_modifier: int
+    deterministic: bool
+    collation_name: str
+    collation: int
+    encoding: str
+    server: str
+    version: str
+    readable: bool
+
+
+def _based(row: _Row, ask: Ask) -> _Row:
+    """Give a domain over a ``char(n)`` as what it is to comparisons and to LIKE."""
+    base, modifier = row.base, row.base_modifier
+    while base >= _FIRST_OF_USERS:
+        below = ask(_BASE, [base])
+        if not below:
+            break
+        ((base, modifier),) = below
+    return row._replace(oid=base, modifier=modifier) if base in _FORMS else row._replace(base=base)
+
+
 def _known(version: str) -> bool:
     """Whether it is PostgreSQL, and not what speaks as it does."""
     name, number, *_ = [*version.split(), "", ""]
@@ -139,8 +184,6 @@ def _type(oid: int, modifier: int, collation: int, *, deterministic: bool) -> Ty
         return _numeric(modifier)
     if oid in _TEXTS:
         return _text(Trust.EXACT if deterministic else Trust.SUPERSET, str(collation))
-    if oid == _PADDED:
-        return dataclasses.replace(_text(Trust.SUPERSET, "padded"), engine="VARCHAR")
     return _TYPES.get(oid, _OTHER)
 
 
@@ -155,6 +198,6 @@ def _numeric(modifier: int) -> Type:
     if modifier < 0:
         return _OTHER
     # The header's four bytes come first; the scale has eleven bits, with a sign since version 15.
-    scale = (modifier - 4) & 0x7FF
+    scale = (modifier - _HEADER) & 0x7FF
     scale -= 0x800 if scale & 0x400 else 0
-    return decimal(((modifier - 4) >> 16) & 0xFFFF, scale)
+    return decimal(((modifier - _HEADER) >> 16) & 0xFFFF, scale)

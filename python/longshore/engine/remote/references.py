@@ -9,7 +9,7 @@ from sqlglot.tokens import Token, TokenType
 from longshore.engine.remote.text import Edit
 from longshore.errors import NotSupportedError
 
-__all__ = ["Reference", "in_tokens", "in_trees", "is_table_statement", "quoted", "read_once"]
+__all__ = ["Reference", "in_tokens", "in_trees", "is_table_statement", "listed", "quoted", "read_once"]
 
 _WRITES = (
     exp.Insert,
@@ -98,7 +98,7 @@ def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
         return None
     name = ".".join(part.name for part in parts)
     if len(parts) > _MOST_PARTS or not all(isinstance(part, exp.Identifier) for part in parts):
-        message = f"{name} is no table of an attached database: write {parts[0].name}.schema.table"
+        message = f"{name} is not a table of an attached database: write {parts[0].name}.schema.table"
         raise NotSupportedError(message)
     if isinstance(node.parent, _WRITES) and node.arg_key != "using":
         message = f"{name} is in an attached database, which sql only reads; write_sql and copy write tables"
@@ -132,6 +132,17 @@ def _add_columns(tree: exp.Expression, found: Sequence[Reference]) -> None:
 def is_table_statement(words: Sequence[Token]) -> bool:
     """Whether these are ``TABLE t``, which stands for a whole SELECT; its table takes no alias."""
     return bool(words) and words[0].token_type is TokenType.TABLE
+
+
+def listed(words: Sequence[Token], sources: Collection[str]) -> str | None:
+    """Give the source whose tables ``SHOW TABLES FROM`` or ``SHOW ALL TABLES`` would list, if there is one."""
+    texts = [word.text.lower() for word in words]
+    for at in range(len(texts)):
+        if texts[at : at + 3] == ["show", "tables", "from"] and texts[at + 3 : at + 4] and texts[at + 3] in sources:
+            return texts[at + 3]
+        if texts[at : at + 3] == ["show", "all", "tables"]:
+            return next(iter(sources), None)
+    return None
 
 
 def in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Reference]:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from longshore import _core
-from longshore.connection import Connection, connect, scheme_of
+from longshore.connection import Connection, connect, is_connection, scheme_of
 from longshore.engine.connections import TAKEN
 from longshore.engine.remote.changed import changed
 from longshore.engine.remote.dialect import Dialect
@@ -21,6 +21,7 @@ from longshore.engine.remote.types import Kind, Table
 from longshore.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
 from longshore.reading import read
+from longshore.texts import display, name_text
 
 __all__ = ["Source", "attached", "untrusted"]
 
@@ -58,7 +59,7 @@ class Source:
     @property
     def conn(self) -> Any:
         """What reads are given: the caller's own connection or pool, else one that this query has opened."""
-        if not isinstance(self._given, str | Mapping):
+        if is_connection(self._given):
             return self._given
         if self._own is None:
             self._own = connect(self._given, autocommit=True)
@@ -69,12 +70,12 @@ class Source:
     @property
     def identity(self) -> int:
         """What is the same where two names stand for one connection of the caller's."""
-        return id(self if isinstance(self._given, str | Mapping) else self._given)
+        return id(self._given if is_connection(self._given) else self)
 
     @property
     def opens(self) -> bool:
         """Whether a read may open further connections: of a URL, where it is alone."""
-        return isinstance(self._given, str | Mapping) and not self.one_moment
+        return not is_connection(self._given) and not self.one_moment
 
     @property
     def stays(self) -> bool:
@@ -181,8 +182,9 @@ def attached(attach: Mapping[str, Any], options: Options) -> Iterator[dict[str, 
         raise InterfaceError(message)
     for name, conn in attach.items():
         if not isinstance(name, str) or not name:
-            message = f"attach names its databases by texts, not {name!r}"
+            message = f"attach names its databases by texts, not {display(name)}"
             raise InterfaceError(message)
+        name_text(name, "a name in attach")
         if name.lower() in TAKEN or name.lower() in sources:
             message = f"attach cannot name a database {name!r}: that is another's name already"
             raise InterfaceError(message)

@@ -34,6 +34,7 @@ _OTHER = Type(Kind.OTHER)
 class SQLite(Dialect):
     """SQLite's SQL."""
 
+    listing: ClassVar[str] = "SELECT name FROM {}.sqlite_schema WHERE type IN ('table', 'view')"
     one_moment: ClassVar[Sequence[str]] = ("BEGIN",)
     #: Nor is there need: what a transaction sees has its catalogue with it.
     locks: ClassVar[bool] = False

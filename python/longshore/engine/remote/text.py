@@ -9,9 +9,22 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-__all__ = ["Edit", "Tokens", "edited", "keeps_meanings", "mixes_parameters", "parenthesized", "parsed", "tokens"]
+__all__ = [
+    "Edit",
+    "Tokens",
+    "edited",
+    "keeps_meanings",
+    "mixes_parameters",
+    "parenthesized",
+    "parsed",
+    "place",
+    "tokens",
+]
 
 Tokens = Sequence[Token]
+
+#: How many tokens are tried after the last one whose place is known.
+_MOST_MORE = 8
 
 #: What a dollar can stand in that is no parameter's, and a parameter's name.
 _DOLLARS = re.compile(
@@ -104,6 +117,22 @@ def parenthesized(words: Tokens) -> list[tuple[int, int]]:
     return pairs
 
 
+def place(query: str, words: Tokens, node: exp.Expression) -> tuple[int, int] | None:
+    """Find where the text of an expression begins and ends: what is there has to be read as the same tree."""
+    known = [one.meta for one in node.walk() if "start" in one.meta]
+    if not known:
+        return None
+    start, end = min(one["start"] for one in known), max(one["end"] for one in known)
+    inner = [word for word in words if start <= word.start and word.end <= end]
+    # A parenthesis at its end has no place of its own, nor has a parameter.
+    more = [word for word in words if word.start > end][:_MOST_MORE]
+    for count in range(len(more) + 1):
+        alone = parsed(query, [*inner, *more[:count]])
+        if alone is not None and list(alone) == [node]:
+            return start, max(end, *(word.end for word in more[:count])) if count else end
+    return None
+
+
 def _numbered(words: Tokens) -> list[Token]:
     numbered = []
     count = 0
@@ -131,9 +160,12 @@ def keeps_meanings(trees: Sequence[exp.Expression]) -> bool:
 
 
 def edited(query: str, edits: Sequence[Edit]) -> str:
-    """Give the text with each piece replaced; of pieces within each other, the outer one."""
+    """Give the text with each piece replaced; of pieces within each other, the outer one.
+
+    A piece that ends before it begins is put before what begins there.
+    """
     done, at = [], 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.start <= edit.end, -edit.end)):
         if edit.start >= at:
             done += [query[at : edit.start], edit.text]
             at = edit.end + 1

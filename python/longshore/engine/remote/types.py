@@ -1,7 +1,7 @@
 """What a column's values mean, and what may be asked of its database without changing an answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
 __all__ = [
@@ -72,6 +72,10 @@ class Type:
     sums: bool = False
     precision: int = 0
     scale: int = 0
+    #: Whether it is a ``char(n)``: blanks at the end of a constant are nothing to it, and LIKE would see its own.
+    padded: bool = False
+    #: Whether it is a ``varchar``, whose blanks mean nothing to a ``char(n)`` either, as those of a text do.
+    varying: bool = field(default=False, compare=False)
     #: Texts are compared with each other where this is the same.
     collation: str | None = None
     #: What the source can write texts of the column in, as Python calls it.
@@ -91,14 +95,32 @@ class Column:
     name: str
     quoted: str
     type: Type
-    #: What is made of it before the engine sees it; {} is the column.
+    #: What stands for its value in a pushed query; {} is the column.
     form: str = "{}"
     #: Whether this user may read it.
     readable: bool = True
+    #: Whether it is loaded in that form, too.
+    is_cast: bool = False
+    #: The length of a PostgreSQL ``char(n)``, whose values enter without their padding; 0 where none was declared.
+    padded: int | None = None
+    #: The collation in which texts that differ may be equal.
+    collation: str | None = None
 
     def sql(self, table: str) -> str:
         """Give what stands for its value."""
         return self.form.replace("{}", f"{table}.{self.quoted}")
+
+    @property
+    def loaded(self) -> str:
+        """What a SELECT has for it where the engine gets the table."""
+        return f"{self.form.replace('{}', self.quoted)} AS {self.quoted}" if self.is_cast else self.quoted
+
+    @property
+    def in_source(self) -> "Column":
+        """The column for a query that the source answers whole: equal is what the collation says."""
+        if self.collation is None or self.type.kind is not Kind.TEXT:
+            return self
+        return replace(self, type=replace(self.type, equal=Trust.EXACT, groups=True))
 
 
 @dataclass(frozen=True)
@@ -140,6 +162,8 @@ def same_meaning(left: Type, right: Type) -> None:
     if left.kind is not right.kind or left.kind is Kind.OTHER:
         raise Unsafe
     if left.kind is Kind.TEXT and (left.collation is None or left.collation != right.collation):
+        raise Unsafe
+    if left.padded is not right.padded and (left.varying or right.varying):
         raise Unsafe
     before = max(left.precision - left.scale, right.precision - right.scale)
     if before + max(left.scale, right.scale) > _MOST_DIGITS:

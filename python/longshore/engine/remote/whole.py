@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -72,6 +72,7 @@ def write(tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Referen
         if id(node) not in by_node:
             raise Unsafe
         reference, table = by_node[id(node)]
+        table = replace(table, columns=[column.in_source for column in table.columns])
         return f"{table.sql} AS {alias}", known(reference, table, alias)
 
     return Queries(dialect, relation, params).query(tree)

@@ -1,9 +1,8 @@
 """Files of rows: what the commands read and write beside databases."""
 
-from longshore.shell.files.formats import Format, format_of
-from longshore.shell.files.sink import STANDARD
+from longshore.shell.files.formats import STANDARD, FileLayout, Format, layout_of
 
-__all__ = ["STANDARD", "Format", "format_of", "needs_arrow"]
+__all__ = ["STANDARD", "FileLayout", "Format", "layout_of", "needs_arrow"]
 
 
 def needs_arrow() -> None:

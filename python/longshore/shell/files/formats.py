@@ -2,11 +2,14 @@
 
 from enum import StrEnum
 from pathlib import PurePath
+from typing import NamedTuple
 
 from longshore.errors import InterfaceError
-from longshore.shell.files.sink import STANDARD
 
-__all__ = ["Format", "format_of"]
+__all__ = ["STANDARD", "FileLayout", "Format", "layout_of"]
+
+#: The name of standard input and of standard output.
+STANDARD = "-"
 
 
 class Format(StrEnum):
@@ -33,20 +36,61 @@ _SUFFIXES = {
 }
 
 
-def format_of(path: str, given: Format | None) -> Format:
-    """Give the format of a file: the one given, or that of its name; of standard input and output it is CSV.
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+#: What CSV itself has a use for.
+_TAKEN = '"\r\n'
 
-    >>> format_of("out.pq", None).value, format_of("-", None).value
+
+class FileLayout(NamedTuple):
+    """How the rows of one file are laid out."""
+
+    format: Format
+    delimiter: str = ","
+    """What is between two fields of CSV."""
+    compression: str | None = None
+    """As pyarrow calls it; of CSV and JSON alone."""
+
+
+def layout_of(path: str, given: Format | None, delimiter: str | None = None) -> FileLayout:
+    r"""Give the layout of a file: that of its name, but for what is given; standard input and output are CSV.
+
+    >>> layout_of("out.pq", None).format.value, layout_of("-", None).format.value
     ('parquet', 'csv')
+    >>> layout_of("out.csv.gz", None, r"\t")
+    FileLayout(format=<Format.CSV: 'csv'>, delimiter='\t', compression='gzip')
 
-    Raises ``InterfaceError`` for a name that tells none.
+    Raises ``InterfaceError`` for a name that tells no format, and for what does not go together.
     """
-    if given is not None:
-        return given
-    if path == STANDARD:
+    name = PurePath(path)
+    compression = _COMPRESSIONS.get(name.suffix.lower())
+    form = given or _named(name.with_suffix("") if compression is not None else name)
+    if compression is not None and form not in {Format.CSV, Format.JSON}:
+        message = f"{path!r} is {form.value}, which compresses by itself: leave out {name.suffix}"
+        raise InterfaceError(message)
+    if delimiter is None:
+        return FileLayout(form, compression=compression)
+    if form is not Format.CSV:
+        message = f"--delimiter is for csv, and {path!r} is {form.value}"
+        raise InterfaceError(message)
+    return FileLayout(form, _delimiter(delimiter), compression)
+
+
+def _named(name: PurePath) -> Format:
+    if str(name) == STANDARD:
         return Format.CSV
-    suffix = PurePath(path).suffix.lower()
-    if suffix in _SUFFIXES:
+    if (suffix := name.suffix.lower()) in _SUFFIXES:
         return _SUFFIXES[suffix]
-    message = f"the name {path!r} tells no format: end it in one of {', '.join(_SUFFIXES)}, or give --format"
+    known = f"{', '.join(_SUFFIXES)}, of csv and json with {' or '.join(_COMPRESSIONS)} behind"
+    message = f"the name {str(name)!r} tells no format: end it in one of {known}, or give --format"
+    raise InterfaceError(message)
+
+
+def _delimiter(given: str) -> str:
+    r"""Give the one character; ``\t`` is a tab, which shells have no easy way to write."""
+    mark = "\t" if given == "\\t" else given
+    if len(mark) == 1 and mark.isascii() and mark not in _TAKEN:
+        return mark
+    message = (
+        rf"--delimiter is one ASCII character, such as ';' or '\t', and not a quote or a line's end: not {given!r}"
+    )
     raise InterfaceError(message)

@@ -71,7 +71,7 @@ def _finite(field: pa.Field, array: pa.Array) -> pa.Array:
     beyond = pc.index(pc.is_finite(wide), value=False).as_py()
     if beyond >= 0:
         hint = "read it as NULL (NULLIF in the query), or write another format"
-        raise FaultError(beyond, f"{array[beyond].as_py()} is no number of JSON's", hint)
+        raise FaultError(beyond, f"{array[beyond].as_py()} is not a JSON number", hint)
     return texts(field, array)
 
 
@@ -88,12 +88,12 @@ def _documents(array: pa.Array) -> pa.Array:
 
 def _check(index: int, text: str) -> None:
     def refuse(word: str) -> NoReturn:
-        raise FaultError(index, f"{word} is no number of JSON's", "cast the column to text in the query")
+        raise FaultError(index, f"{word} is not a JSON number", "cast the column to text in the query")
 
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise FaultError(index, f"it is no JSON: {error}", "cast the column to text in the query") from error
+        raise FaultError(index, f"it is not JSON: {error}", "cast the column to text in the query") from error
 
 
 def _lists(array: pa.Array) -> pa.Array:

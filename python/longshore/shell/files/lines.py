@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from longshore.shell.files.faults import placed
 from longshore.shell.files.fragments import fragments, keys, objects
-from longshore.shell.files.sink import Sink
+from longshore.shell.files.sink import Out
 
 __all__ = ["JsonWriter"]
 
@@ -12,7 +12,7 @@ __all__ = ["JsonWriter"]
 class JsonWriter:
     """Writes batches as JSON lines in UTF-8."""
 
-    def __init__(self, sink: Sink, schema: pa.Schema) -> None:
+    def __init__(self, sink: Out, schema: pa.Schema) -> None:
         """Make the keys."""
         self._sink = sink
         self._keys = keys(schema.names)

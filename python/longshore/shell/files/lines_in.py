@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from longshore.errors import DataError
 from longshore.shell.files.guess import Class, Guess
+from longshore.shell.files.source import Source
 from longshore.shell.files.typed import Texts
 
 __all__ = ["json_texts"]
@@ -26,12 +26,12 @@ class _Number(str):
 _CLASSES = {_Number: Class.NUMBER, str: Class.TEXT, bool: Class.WORD}
 
 
-def json_texts(place: Path) -> Texts:
+def json_texts(source: Source) -> Texts:
     """Look through a file; raises ``DataError`` for a line that is no object of JSON."""
     guesses: dict[str, Guess] = {}
     classes: dict[str, Class] = {}
     first = 0
-    for rows in _chunks(place):
+    for rows in _chunks(source):
         for name in dict.fromkeys(key for row in rows for key in row):
             values = [row.get(name) for row in rows]
             _agree(name, values, classes, first)
@@ -39,16 +39,16 @@ def json_texts(place: Path) -> Texts:
             guesses.setdefault(name, Guess()).look(_texts(values), one)
         first += len(rows)
     names = list(guesses)
-    return Texts(guesses, lambda: _read(place, names))
+    return Texts(guesses, lambda: _read(source, names))
 
 
-def _read(place: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
-    for rows in _chunks(place):
+def _read(source: Source, names: list[str]) -> Iterator[pa.RecordBatch]:
+    for rows in _chunks(source):
         yield pa.RecordBatch.from_arrays([_texts([row.get(name) for row in rows]) for name in names], names=names)
 
 
-def _chunks(place: Path) -> Iterator[list[dict[str, Any]]]:
-    with place.open(encoding="utf-8-sig", newline="\n") as file:
+def _chunks(source: Source) -> Iterator[list[dict[str, Any]]]:
+    with source.text(newline="\n") as file:
         rows = (_row(line, number) for number, line in enumerate(file) if not line.isspace())
         while chunk := list(islice(rows, _ROWS)):
             yield chunk
@@ -58,11 +58,11 @@ def _row(line: str, number: int) -> dict[str, Any]:
     try:
         row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
-        message = f"line {number + 1} is no JSON: {error}"
+        message = f"line {number + 1} is not JSON: {error}"
         raise DataError(message, row=number) from error
     if isinstance(row, dict):
         return row
-    message = f"line {number + 1} is no object: a file of JSON has one object in each line"
+    message = f"line {number + 1} is not an object: a file of JSON has one object in each line"
     raise DataError(message, row=number)
 
 
@@ -75,7 +75,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(word: str) -> NoReturn:
-    message = f"{word} is no number of JSON's"
+    message = f"{word} is not a JSON number"
     raise ValueError(message)
 
 

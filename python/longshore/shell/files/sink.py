@@ -6,18 +6,20 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import pyarrow as pa
+
 from longshore.shell.failing import ClosedPipeError
+from longshore.shell.files.formats import STANDARD
+from longshore.shell.streams import named, path
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["STANDARD", "Sink", "opened"]
-
-#: The name of standard input and of standard output.
-STANDARD = "-"
+__all__ = ["Compressed", "Out", "Sink", "opened"]
 
 
 class Sink(io.RawIOBase):
@@ -59,36 +61,67 @@ class Sink(io.RawIOBase):
             self._is_broken = True
             raise ClosedPipeError from error
 
+    finish = flush
+
     def break_off(self) -> None:
         """Pass nothing on any more: the footer of a writer that is collected would make a part look whole."""
         self._is_broken = True
 
 
+class Compressed:
+    """Compresses what goes to a sink."""
+
+    def __init__(self, sink: Sink, compression: str) -> None:
+        """Compress as pyarrow calls it."""
+        self._sink = sink
+        self._stream = pa.CompressedOutputStream(sink, compression)
+        self.break_off = sink.break_off
+
+    @property
+    def bytes(self) -> int:
+        """The number of compressed bytes so far."""
+        return self._sink.bytes
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """Compress bytes."""
+        return int(self._stream.write(data))
+
+    def flush(self) -> None:
+        """Have what is compressed so far leave this process."""
+        self._stream.flush()
+
+    def finish(self) -> None:
+        """Write what marks the end."""
+        self._stream.close()
+
+
+Out = Sink | Compressed
+
+
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[Sink]:
-    """Give the sink of a file; the file has its name only once the block has ended without an exception."""
-    place = Path(path)
-    out: BinaryIO
-    if path == STANDARD:
-        with _writing(sys.stdout.buffer) as sink:
-            yield sink
-    elif place.exists() and not place.is_file():
+def opened(name: str, compression: str | None = None) -> Iterator[Out]:
+    """Give the sink of a file; the file has its name only once the block has ended without an exception.
+
+    An ``OSError`` names the file.
+    """
+    with named("standard output" if name == STANDARD else name), _opened(name) as out:
+        sink = Sink(out)
+        front = sink if compression is None else Compressed(sink, compression)
+        try:
+            yield front
+            front.finish()
+        finally:
+            sink.break_off()
+
+
+def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+    if name == STANDARD:
+        return contextlib.nullcontext(sys.stdout.buffer)
+    place = path(name)
+    if place.exists() and not place.is_file():
         # A pipe or a device: there is nothing to rename.
-        with place.open("wb") as out, _writing(out) as sink:
-            yield sink
-    else:
-        with _beside(place.resolve()) as out, _writing(out) as sink:
-            yield sink
-
-
-@contextlib.contextmanager
-def _writing(out: BinaryIO) -> Iterator[Sink]:
-    sink = Sink(out)
-    try:
-        yield sink
-        sink.flush()
-    finally:
-        sink.break_off()
+        return place.open("wb")
+    return _beside(place.resolve())
 
 
 @contextlib.contextmanager

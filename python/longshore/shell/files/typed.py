@@ -50,9 +50,8 @@ def arrow_type(column: str, name: str) -> pa.DataType:
             return pa.type_for_alias(name)
         except ValueError:
             pass
-    message = (
-        f"--schema {column}={name} is no type: write int64, float64, string, date32, timestamp[us], decimal128(20, 4)"
-    )
+    known = "int64, float64, string, date32, timestamp[us], decimal128(20, 4)"
+    message = f"--schema {column}={name} is not a type: write {known}"
     raise InterfaceError(message)
 
 

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 
 from longshore.errors import NotSupportedError
 from longshore.shell.files.comma import CsvWriter
-from longshore.shell.files.formats import Format
+from longshore.shell.files.formats import FileLayout, Format
 from longshore.shell.files.lines import JsonWriter
-from longshore.shell.files.sink import Sink
+from longshore.shell.files.sink import Out
 
 __all__ = ["Writer", "writer"]
 
@@ -30,11 +30,11 @@ class Writer(Protocol):
         """Leave what has been written as what it is: a part."""
 
 
-def writer(form: Format, sink: Sink, schema: pa.Schema) -> Writer:
+def writer(layout: FileLayout, sink: Out, schema: pa.Schema) -> Writer:
     """Give what writes a format; raises ``NotSupportedError`` for a type that it does not have."""
-    match form:
+    match layout.format:
         case Format.CSV:
-            return CsvWriter(sink, schema)
+            return CsvWriter(sink, schema, layout.delimiter)
         case Format.JSON:
             return JsonWriter(sink, schema)
         case Format.PARQUET:
@@ -44,13 +44,13 @@ def writer(form: Format, sink: Sink, schema: pa.Schema) -> Writer:
         case Format.ARROWS:
             return _Arrow(sink, pa.ipc.new_stream(sink, schema))
         case _:
-            assert_never(form)
+            assert_never(layout.format)
 
 
 class _Parquet:
     """A Parquet file with a row group for each batch."""
 
-    def __init__(self, sink: Sink, schema: pa.Schema) -> None:
+    def __init__(self, sink: Out, schema: pa.Schema) -> None:
         self._sink = sink
         for name in schema.names:
             if schema.names.count(name) > 1:
@@ -76,7 +76,7 @@ class _Parquet:
 class _Arrow:
     """Arrow's own format, as a file or as a stream."""
 
-    def __init__(self, sink: Sink, out: pa.ipc.RecordBatchStreamWriter) -> None:
+    def __init__(self, sink: Out, out: pa.ipc.RecordBatchStreamWriter) -> None:
         self._sink = sink
         self._out = out
 

@@ -1,19 +1,24 @@
 //! Lists, structs and maps as JSON documents.
 
-use arrow_array::Array;
-use arrow_schema::{Field, TimeUnit};
-use longshore_cells::{
-    Item, Items, Odd, microseconds, push_clock, push_date, push_decimal, push_timestamp, uuid,
-};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use longshore_core::EXTENSION;
 use serde_json::{Map, Number, Value};
 
-use super::text::{element, of_error};
+use crate::{
+    Item, Items, Odd, microseconds, push_clock, push_date, push_decimal, push_period, push_timestamp, uuid,
+};
 
 const DAY: i64 = 86_400_000_000;
 
-/// The document of `item`, which is a value of `field`. Exact, or a fault.
-pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
+/// The text of the document of `item`, which is a value of `field`. Exact, or a fault.
+pub fn json(item: &Item<'_>, field: &Field) -> Result<String, Odd> {
+    document(item, field).map(|document| document.to_string())
+}
+
+fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
     Ok(match item {
         Item::Null => Value::Null,
         Item::Bool(value) => Value::Bool(*value),
@@ -40,20 +45,20 @@ pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
             text.push('Z');
             is_written
         })?,
-        Item::Duration(value, TimeUnit::Second) => Value::String(format!("PT{value}S")),
-        Item::Duration(..) | Item::Interval(..) => {
-            return Err(Odd::with_hint("JSON has no spans of time", "convert them to numbers or texts"));
+        Item::Duration(value, unit) => period(0, 0, *value, *unit),
+        Item::Interval(months, days, nanoseconds) => {
+            period(*months, *days, *nanoseconds, TimeUnit::Nanosecond)
         }
         Item::List(values) => {
             let field = element(field, values);
-            let items = Items::new(values, &field).map_err(of_error)?;
+            let items = Items::new(values, &field).map_err(Odd::from)?;
             let each = (0..values.len()).map(|row| document(&items.get(row), &field));
             Value::Array(each.collect::<Result<_, _>>()?)
         }
         Item::Row(array, row) => {
             let mut members = Map::new();
             for (field, column) in array.fields().iter().zip(array.columns()) {
-                let items = Items::new(column, field).map_err(of_error)?;
+                let items = Items::new(column, field).map_err(Odd::from)?;
                 let member = document(&items.get(*row), field)?;
                 if members.insert(field.name().clone(), member).is_some() {
                     return Err(Odd::with_hint(
@@ -67,6 +72,37 @@ pub(super) fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
     })
 }
 
+/// A span of time in the form of ISO 8601.
+fn period(months: i32, days: i32, value: i64, unit: TimeUnit) -> Value {
+    let mut text = String::new();
+    push_period(&mut text, months, days, value, unit);
+    Value::String(text)
+}
+
+/// The field of a list's elements.
+#[must_use]
+pub fn element(field: &Field, values: &ArrayRef) -> FieldRef {
+    match field.data_type() {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::Map(item, _) => item.clone(),
+        _ => Arc::new(Field::new("item", values.data_type().clone(), true)),
+    }
+}
+
+/// Whether a column's values are lists, structs or maps, behind dictionaries and runs as well.
+#[must_use]
+pub fn is_nested(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_nested(values),
+        DataType::RunEndEncoded(_, values) => is_nested(values.data_type()),
+        other => other.is_nested(),
+    }
+}
+
 fn is_json(field: &Field) -> bool {
     field.metadata().get(EXTENSION).is_some_and(|extension| extension == "arrow.json")
 }
@@ -74,7 +110,7 @@ fn is_json(field: &Field) -> bool {
 /// A document within a document.
 fn embedded(text: &str) -> Result<Value, Odd> {
     serde_json::from_str(text).map_err(|error| {
-        Odd::with_hint(format!("the text is no JSON: {error}"), "mend it, or write it as plain text")
+        Odd::with_hint(format!("the text is not JSON: {error}"), "mend it, or write it as plain text")
     })
 }
 

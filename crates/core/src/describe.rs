@@ -1,0 +1,85 @@
+//! What queries would return, and the parts of one; none of them is run.
+
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::agreement::{agree, nullable};
+use crate::remedy::with_remedy;
+use crate::source::{Reserved, Source};
+use crate::{Division, Error, Kind, Query, ReadOptions, Result, Session, Split, Watch};
+
+/// The one schema of what `queries` return, told by a session of `source`.
+pub fn describe(
+    source: &dyn Source,
+    queries: &[Query],
+    options: &ReadOptions,
+    watch: &Watch,
+) -> Result<SchemaRef> {
+    on_session(source, watch, |session| schema_of(session, queries, options))
+}
+
+/// Disjoint parts of `query`, as texts that need neither this session nor its snapshot; the query itself where it has no
+/// bounds to be divided at. `split` names a column.
+pub fn partition(source: &dyn Source, query: Query, split: &Split, watch: &Watch) -> Result<Vec<Query>> {
+    let options = ReadOptions { snapshot: false, ..ReadOptions::default() };
+    on_session(source, watch, |session| {
+        if let Some(on) = &split.on {
+            check_key(&schema_of_one(session, &query, &options)?, on)?;
+        }
+        match session.split(std::slice::from_ref(&query), split, &options)? {
+            Division::Whole => Ok(vec![query]),
+            Division::Parts(parts) => Ok(parts.queries),
+            Division::Serial(reason) => {
+                Err(Error::new(Kind::NotSupported, format!("the query cannot be split: {reason}"))
+                    .with_hint("read_sql reads it over one connection"))
+            }
+        }
+    })
+}
+
+/// Does `work` on a session of `source`, and gives that back.
+fn on_session<T>(
+    source: &dyn Source,
+    watch: &Watch,
+    work: impl FnOnce(&mut dyn Session) -> Result<T>,
+) -> Result<T> {
+    let Reserved { mut first, home, .. } = source.reserve(1, watch)?;
+    let done = work(first.as_mut());
+    if let Some(home) = home {
+        home.give_back(first);
+    }
+    done
+}
+
+/// Fails where `schema` does not have the column that is to divide it.
+pub(crate) fn check_key(schema: &Schema, on: &str) -> Result<()> {
+    let known: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    if known.contains(&on) {
+        return Ok(());
+    }
+    Err(Error::interface(format!("partition_on names {on:?}, which the query does not return"))
+        .with_hint(format!("it returns {}", known.join(", "))))
+}
+
+fn schema_of(session: &mut dyn Session, queries: &[Query], options: &ReadOptions) -> Result<SchemaRef> {
+    let (first, others) = queries.split_first().ok_or_else(|| {
+        Error::interface("the list of queries is empty").with_hint("give at least one query")
+    })?;
+    let schema = schema_of_one(session, first, options)?;
+    for (query, number) in others.iter().zip(2..) {
+        agree(&schema, &schema_of_one(session, query, options)?, &format!("query {number} of the list"))?;
+    }
+    Ok(if others.is_empty() { Arc::new(schema) } else { nullable(&schema) })
+}
+
+pub(crate) fn schema_of_one(
+    session: &mut dyn Session,
+    query: &Query,
+    options: &ReadOptions,
+) -> Result<Schema> {
+    let described = session.describe(query, options);
+    let columns =
+        described.map_err(|error| with_remedy(error, std::slice::from_ref(query), session.placeholders()))?;
+    Ok(Schema::new(columns.into_iter().map(|column| column.field).collect::<Vec<_>>()))
+}

@@ -1,0 +1,12 @@
+//! Memory: what a read may hold, what the system has left, and growth that fails instead of ending the process.
+
+mod budget;
+mod pages;
+mod reserve;
+mod room;
+mod system;
+
+pub use budget::{Budget, MemoryLimit};
+pub use reserve::{Reserving, begin};
+pub use room::{NoRoom, make_room, room_for, room_for_thread, spawn, spawn_scoped, zeros};
+pub use system::{Free, free};

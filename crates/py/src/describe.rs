@@ -1,0 +1,54 @@
+//! `schema` and `partition_sql`: what queries would return, and the parts of one, without a run.
+
+use std::collections::BTreeMap;
+
+use longshore_core::{Query, ReadOptions};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::raise;
+use crate::read::{Partition, choices};
+use crate::source::source;
+use crate::stream::Schema;
+use crate::switch::watch;
+use crate::types::data_types;
+
+/// The one schema of what `queries` would return; the arguments are those of `open_read`.
+#[pyfunction]
+#[pyo3(signature = (*, source, queries, params, types, policy, timeout))]
+// The interpreter gives values.
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn describe(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    queries: Vec<String>,
+    params: Option<&Bound<'_, PyAny>>,
+    types: &Bound<'_, PyDict>,
+    policy: BTreeMap<String, String>,
+    timeout: Option<f64>,
+) -> PyResult<Schema> {
+    let source = self::source(source)?;
+    let params = crate::params::params(params)?;
+    let queries: Vec<Query> =
+        queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
+    let options = ReadOptions { schema: data_types(types)?, ..choices(&policy) };
+    let watch = watch(py, timeout)?;
+    let schema = py.detach(|| longshore_core::describe(source.as_ref(), &queries, &options, &watch));
+    schema.map(Schema).map_err(raise)
+}
+
+/// The texts of the parts of `query`.
+#[pyfunction]
+#[pyo3(signature = (*, source, query, partition, timeout))]
+pub(crate) fn partition(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    query: String,
+    partition: Partition<'_>,
+    timeout: Option<f64>,
+) -> PyResult<Vec<String>> {
+    let (source, split) = (self::source(source)?, partition.split()?);
+    let watch = watch(py, timeout)?;
+    let parts = py.detach(|| longshore_core::partition(source.as_ref(), Query::new(query), &split, &watch));
+    Ok(parts.map_err(raise)?.into_iter().map(|part| part.text).collect())
+}

@@ -1,0 +1,39 @@
+//! `options={"memory_limit": ...}` as the core has it.
+
+use std::sync::Arc;
+
+use longshore_core::memory::{self, Budget, MemoryLimit, free};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+
+/// A number of bytes, or a word, which is `"auto"`: `longshore.options` has checked it. `None` is no limit.
+pub(crate) struct Limit(MemoryLimit);
+
+impl<'py> FromPyObject<'_, 'py> for Limit {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(given.extract().map_or(MemoryLimit::Auto, MemoryLimit::Bytes)))
+    }
+}
+
+impl Limit {
+    /// The budget of one read.
+    pub(crate) fn budget(limit: Option<Self>, is_stream: bool) -> Arc<Budget> {
+        let limit = limit.map_or(MemoryLimit::Unlimited, |limit| limit.0);
+        Arc::new(if is_stream { Budget::of_stream(limit) } else { Budget::new(limit) })
+    }
+}
+
+/// The bytes that the system leaves to this process; `None` where it does not tell.
+#[pyfunction]
+pub(crate) fn memory_left() -> Option<u64> {
+    free().map(|free| free.bytes)
+}
+
+/// Fails where a new thread would not have the memory to begin.
+#[pyfunction]
+pub(crate) fn room_for_thread() -> PyResult<()> {
+    memory::room_for_thread().map_err(|no_room| raise(no_room.into()))
+}

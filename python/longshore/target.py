@@ -1,0 +1,239 @@
+"""A database to connect to, as callers name it: a URL, a file, a variable of the environment, or a dict."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeGuard, Union
+
+from longshore import _core
+from longshore.errors import InterfaceError, NotSupportedError
+
+__all__ = ["SQLAlchemyText", "SQLAlchemyURL", "Target", "TargetLike", "is_address", "is_url", "target"]
+
+#: What a variable of the environment is named after.
+_MARKS = ("env:", "$")
+_VARIABLE = re.compile(r"(?:env:|\$)[A-Za-z_]\w*")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][\w.-]*)(?P<driver>\+[\w.+-]*)?://")
+#: libpq's other form, which may hold a password.
+_KEYWORDS = re.compile(r"\s*\w+\s*=")
+#: A text is a file that is not there yet where it starts as a path does, or ends as SQLite's and DuckDB's files do.
+_PATH = re.compile(r"(?:\.{0,2}|~)/|\.{1,2}\\|[A-Za-z]:[\\/]")
+_SQLITE = frozenset({".db", ".db3", ".s3db", ".sl3", ".sqlite", ".sqlite3"})
+_DUCKDB = frozenset({".ddb", ".duckdb"})
+
+_FORMS = "a URL such as postgresql://user@host:5432/database, the path of a SQLite file, or env:NAME"
+
+
+_OPENED = "give the URL or the keywords that it was opened with; longshore.connect keeps a session between calls"
+_ATTACHED = "longshore.sql reads it: longshore.sql(\"ATTACH '{}' AS d (READ_ONLY); SELECT ... FROM d.<table>\")"
+_HINTS = {
+    "sqlalchemy": "give its URL: engine.url, of a connection connection.engine.url",
+    "psycopg": _OPENED,
+    "psycopg2": _OPENED,
+    "asyncpg": _OPENED,
+    "pymysql": _OPENED,
+    "MySQLdb": _OPENED,
+    "mysql": _OPENED,
+    "mariadb": _OPENED,
+    "aiosqlite": _OPENED,
+    "duckdb": _ATTACHED.format("file.duckdb"),
+}
+
+
+class SQLAlchemyURL(Protocol):
+    """A ``sqlalchemy.URL``."""
+
+    def render_as_string(self, hide_password: bool = ...) -> str:  # noqa: FBT001  SQLAlchemy's own
+        """Give it as a text."""
+
+
+class SQLAlchemyText(Protocol):
+    """A ``sqlalchemy.text()``: a statement."""
+
+    text: str
+
+    def bindparams(self, *binds: Any, **names_to_values: Any) -> Any:
+        """Bind values."""
+
+
+TargetLike = Union[str, Mapping[str, Any], "os.PathLike[str]", SQLAlchemyURL]
+
+
+class Target(NamedTuple):
+    """A connection's parts, as the core takes them."""
+
+    url: str | None
+    scheme: str
+    keywords: dict[str, str]
+    password: Callable[[], str] | None = None
+
+    def __repr__(self) -> str:
+        """Show the scheme only: every other part may hold a secret."""
+        return f"<Target {self.scheme}://***>"
+
+
+def target(conn: object, others: str = "") -> Target:
+    """Take a connection apart; ``others`` is what its caller takes besides, for the error.
+
+    >>> target("postgresql+psycopg2://localhost"), target("./harbour.db")
+    (<Target postgresql://***>, <Target sqlite://***>)
+
+    Raises ``InterfaceError`` for what names no database, and ``NotSupportedError`` for a file of DuckDB's. The password
+    may be a callable, which is asked at each connect.
+    """
+    return _of_mapping(conn) if isinstance(conn, Mapping) else _of_one(conn, others)
+
+
+def is_url(text: object) -> TypeGuard[str]:
+    """Whether ``text`` starts with a scheme that a driver knows.
+
+    >>> is_url("postgresql+asyncpg://localhost"), is_url("SELECT 'postgresql://'")
+    (True, False)
+    """
+    found = _SCHEME.match(text) if isinstance(text, str) else None
+    return found is not None and found["scheme"].lower() in _core.SCHEMES
+
+
+def is_address(given: object) -> bool:
+    """Whether ``given`` names a database, and can be neither a query nor the name of a table or of a file.
+
+    >>> is_address("env:HARBOUR"), is_address({"host": "localhost"}), is_address("harbour.db")
+    (True, True, False)
+    """
+    if isinstance(given, str):
+        return is_url(given) or _VARIABLE.fullmatch(given) is not None
+    return isinstance(given, Mapping | os.PathLike) or _is_sqlalchemy_url(given)
+
+
+def _of_mapping(conn: Mapping[Any, Any]) -> Target:
+    given = {str(key): value for key, value in conn.items() if value is not None}
+    scheme, url = given.pop("scheme", None), given.pop("url", None)
+    if url is not None and scheme is not None:
+        message = "conn has a url and a scheme: the url has its own"
+        raise InterfaceError(message)
+    if url is None:
+        place = Target(None, _without_driver(_text("scheme", scheme or "postgresql")), {})
+    elif isinstance(url, Mapping) or not _names_one(url):
+        message = f"the url of conn is a text, not {type(url).__name__}"
+        raise InterfaceError(message)
+    else:
+        place = _of_one(url)
+    password = given.pop("password") if callable(given.get("password")) else None
+    keywords = {_utf8(key, "a name in conn"): _text(key, value) for key, value in given.items()}
+    return place._replace(keywords={**place.keywords, **keywords}, password=password)
+
+
+def _names_one(given: object) -> bool:
+    return isinstance(given, str | os.PathLike) or _is_sqlalchemy_url(given)
+
+
+def _of_one(conn: object, others: str = "") -> Target:
+    if _is_sqlalchemy_url(conn):
+        return _of_text(conn.render_as_string(hide_password=False))
+    if isinstance(conn, os.PathLike):
+        return _file(os.fspath(conn))
+    if not isinstance(conn, str):
+        raise _refused(conn, others)
+    for mark in _MARKS:
+        if conn.startswith(mark):
+            return _of_text(_variable(conn.removeprefix(mark)))
+    return _of_text(conn)
+
+
+def _of_text(text: str) -> Target:
+    _utf8(text, "the URL")
+    if found := _SCHEME.match(text):
+        known = is_url(text)
+        scheme = found["scheme"].lower() if known else found[0].removesuffix("://")
+        return Target(f"{scheme}://{text[found.end() :]}", scheme, {})
+    if text.startswith("sqlite:"):
+        return Target(f"sqlite:///{text.removeprefix('sqlite:')}", "sqlite", {})
+    if text == ":memory:" or _is_file(text):
+        return _file(text)
+    hint = f"give {_FORMS}"
+    if _KEYWORDS.match(text):
+        hint = 'give a dict, {"host": ..., "dbname": ..., "user": ...}, or a URL'
+    # Nothing of the text, all of which may be a secret.
+    message = f"conn is not a URL: it has no scheme and ://, and it is not the path of a file\nHint: {hint}"
+    raise InterfaceError(message, hint=hint)
+
+
+def _is_file(text: str) -> bool:
+    # A Path fails where a text is too long for a name.
+    if os.path.isfile(_expanded(text)):  # noqa: PTH113
+        return True
+    # Else user:password@host/name.db would be shown as a path.
+    if "@" in text or "\0" in text or "://" in text or _KEYWORDS.match(text):
+        return False
+    return _PATH.match(text) is not None or Path(text).suffix.lower() in _SQLITE | _DUCKDB
+
+
+def _file(path: str | bytes) -> Target:
+    """Give a SQLite file; one of DuckDB's is told by its first bytes or, where it is not there yet, by its suffix."""
+    if isinstance(path, bytes):
+        message = "conn is the path of a file as a text, not as bytes"
+        raise InterfaceError(message)
+    path = _expanded(_utf8(path, "the path"))
+    if _is_of_duckdb(path):
+        hint = _ATTACHED.format(path.replace("'", "''"))
+        message = f"{path!r} is a DuckDB file, which conn does not take\nHint: {hint}"
+        raise NotSupportedError(message, hint=hint)
+    return Target(None, "sqlite", {"database": path})
+
+
+def _expanded(path: str) -> str:
+    return str(Path(path).expanduser()) if path.startswith("~/") else path
+
+
+def _is_of_duckdb(path: str) -> bool:
+    there = Path(path)
+    if not there.exists():
+        return there.suffix.lower() in _DUCKDB
+    # A pipe would have to be written first. What cannot be read the source tells of.
+    return there.is_file() and (_core.first_bytes(path) or b"")[8:12] == b"DUCK"
+
+
+def _refused(conn: object, others: str) -> InterfaceError:
+    kind = type(conn)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    hint = _HINTS.get(kind.__module__.partition(".")[0].lstrip("_"), f"give {_FORMS}")
+    known = f"a URL, a file, env:NAME{others or ' or a dict of keywords'}"
+    message = f"conn is {known}, not {module}{kind.__qualname__}\nHint: {hint}"
+    return InterfaceError(message, hint=hint)
+
+
+def _variable(name: str) -> str:
+    if text := os.environ.get(name):
+        return text
+    shown = f" {name!r}" if name.isidentifier() else ""
+    hint = "set it to a URL or to the path of a file"
+    message = f"the environment has no variable{shown}, or it is empty\nHint: {hint}"
+    raise InterfaceError(message, hint=hint)
+
+
+def _is_sqlalchemy_url(given: object) -> TypeGuard[SQLAlchemyURL]:
+    # Whoever has one has imported its module.
+    module = sys.modules.get("sqlalchemy.engine.url")
+    return module is not None and isinstance(given, module.URL)
+
+
+def _without_driver(scheme: str) -> str:
+    return scheme.lower().partition("+")[0]
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str | int | float | os.PathLike):
+        message = f"{key} of conn is a text or a number, not {type(value).__name__}"
+        raise InterfaceError(message)
+    # libpq's switches are 1 and 0.
+    return str(int(value)) if isinstance(value, bool) else _utf8(str(value), f"{key} of conn")
+
+
+def _utf8(text: str, name: str) -> str:
+    """Give ``text`` back; raises ``InterfaceError`` for a lone surrogate, and shows nothing of what may be secret."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        message = f"{name} holds a lone surrogate: UTF-8 cannot encode it"
+        raise InterfaceError(message)
+    return text

@@ -1,0 +1,1 @@
+"""What every source keeps: one body for each promise, run for all of them."""

@@ -1,0 +1,1 @@
+"""Processes that have little memory."""
