@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import gc
 import signal
 import sys
 import tempfile
@@ -90,6 +91,8 @@ def interrupt(run: Callable[[], Any], delay: float) -> tuple[str, float]:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, strike)
+    # Python drops what is raised within a callback of its collector, and hypothesis has one.
+    callbacks, gc.callbacks[:] = gc.callbacks[:], []
     outcome = "nothing"
     try:
         signal.setitimer(signal.ITIMER_REAL, delay)
@@ -104,6 +107,7 @@ def interrupt(run: Callable[[], Any], delay: float) -> tuple[str, float]:
     ended = time.perf_counter()
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+    gc.callbacks[:] = callbacks
     return outcome, ended - struck[0] if struck else 0.0
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import longshore
-from longshore.shell import bench, copy, demo, read, schema, sql, write
+from longshore.shell import bench, copy, demo, read, schema, signals, sql, write
 from longshore.shell.codes import Code
 from longshore.shell.failing import ClosedPipeError, code, told
 from longshore.shell.hiding import Curtain
@@ -92,6 +92,7 @@ def _sheltered(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**given)
         except BaseException as error:
+            signals.heard()
             raise _EndedError(error) from error
 
     return work

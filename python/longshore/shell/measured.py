@@ -15,7 +15,7 @@ import longshore
 from longshore.progress import Progress
 from longshore.shell.failing import described
 from longshore.shell.pairs import parameters
-from longshore.shell.signals import listen
+from longshore.shell.signals import heard, listen
 from longshore.shell.speaking import warned
 
 __all__ = ["LIBRARIES", "main"]
@@ -37,6 +37,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  it is told where the bench is
         figures = {"error": described(error)}
     except KeyboardInterrupt:
+        heard()
         # The bench has been interrupted, and says so.
         return
     sys.stdout.write(json.dumps(figures))

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from longshore.engine.waiting import undisturbed
 from longshore.errors import InterfaceError
 from longshore.shell.files import STANDARD, FileLayout, Format, layout_of
 from longshore.shell.speaking import clock, finished, rows_of
@@ -47,7 +48,7 @@ class Result:
             self._show(run)
             return
         with watching(shown=self._is_watched) as watcher:
-            count, size = _save(run(watcher, None), self._to, self._layout)
+            count, size = _save(lambda: run(watcher, None), self._to, self._layout)
         seconds = time.monotonic() - self._began
         figures: dict[str, Any] = {
             "rows": count,
@@ -100,14 +101,17 @@ def _layout(to: str | None, layout: Format | None, delimiter: str | None, rows: 
     return found
 
 
-def _save(stream: "Stream", to: str, layout: FileLayout) -> tuple[int, int]:
-    """Write the whole stream, and give the numbers of its rows and of the file's bytes."""
+def _save(run: Callable[[], "Stream"], to: str, layout: FileLayout) -> tuple[int, int]:
+    """Write the whole stream that ``run`` gives, and give the numbers of its rows and of the file's bytes."""
+    # No query waits for the imports.
     from longshore.shell.files.sink import opened
     from longshore.shell.files.writers import writer
 
     count = 0
-    with stream, opened(to, layout.compression) as sink:
-        out = writer(layout, sink, stream.schema)
+    with run() as stream, opened(to, layout.compression) as sink:
+        # pyarrow imports pandas with its first array, and what is raised meanwhile may be lost.
+        with undisturbed():
+            out = writer(layout, sink, stream.schema)
         try:
             for batch in stream:
                 out.write(batch)
