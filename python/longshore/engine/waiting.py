@@ -111,7 +111,13 @@ class Task(Generic[T]):
             self._stop_for(_MOST)
         finally:
             if not self._is_over:
-                _begin(partial(self._stop_for, float("inf")))
+                self._stop_later()
+
+    def _stop_later(self) -> None:
+        with contextlib.suppress(MemoryError):
+            _begin(partial(self._stop_for, float("inf")))
+            return
+        self._stop_for(float("inf"))
 
     def _stop_for(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -145,11 +151,12 @@ def undisturbed() -> Iterator[None]:
 def _begin(work: Callable[[], object]) -> None:
     """Have work done on a thread; one of ``threading`` cannot be started where a signal's handler may raise."""
     context = contextvars.copy_context()
+    # The engine ends a process that has less.
+    _core.room_for_thread()
     try:
-        _core.room_for_thread()
         _thread.start_new_thread(context.run, (work,))
-    except (RuntimeError, MemoryError):
-        # An interpreter that ends begins no more threads, nor does one without memory.
+    except RuntimeError:
+        # An interpreter that ends begins no more threads.
         work()
 
 
