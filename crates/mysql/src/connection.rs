@@ -11,6 +11,7 @@ use std::time::Duration;
 use longshore_core::{Error, Kind, Result, Transaction, Watch};
 
 use crate::cancel::Canceller;
+use crate::dialect::quoted_name;
 use crate::message::{
     Answer, Definition, Done, answer, capability, definition, end_of_rows, server_error, status,
 };
@@ -18,7 +19,6 @@ use crate::packet::{self, FULL, HEADER, Sequence, broken};
 use crate::reader::Reader;
 use crate::settings::Settings;
 use crate::startup::{self, Link};
-use crate::tokens::quoted_name;
 use crate::zone::Zone;
 
 pub(crate) use file::FILE;

@@ -9,18 +9,20 @@ use longshore_core::{
     Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
     SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Watch,
 };
+use longshore_source::sql::Token;
+use longshore_source::sql::{Numbered, positional};
 
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};
+use crate::dialect::dialect;
+use crate::dialect::tokens;
+use crate::dialect::{is_plain, is_setting};
 use crate::encode;
 use crate::layout::Layout;
 use crate::message::{self, Definition, capability};
-use crate::placeholders::{Statement, positional};
-use crate::plain::{is_plain, is_setting};
 use crate::rows::Rows;
 use crate::settings::Settings;
 use crate::split;
-use crate::tokens::{Token, tokens};
 use crate::types::{Class, Type};
 use crate::wanted;
 use crate::write;
@@ -52,8 +54,8 @@ impl MySqlSession {
         Ok(Self { connection: Connection::open(&settings, watch)?, keeping: None, is_scripted: false })
     }
 
-    pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Statement<'a>> {
-        positional(&query.text, &query.params, self.connection.escapes())
+    pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Numbered<'a>> {
+        positional(&dialect(self.connection.escapes()), &query.text, &query.params)
     }
 
     /// Sends `query`; its rows are next on the connection.
@@ -90,7 +92,7 @@ impl MySqlSession {
     fn start_prepared(
         &mut self,
         prepared: &Prepared,
-        statement: &Statement<'_>,
+        statement: &Numbered<'_>,
         options: &ReadOptions,
     ) -> Result<Started> {
         let bound = self.bound(prepared, statement)?;
@@ -120,7 +122,7 @@ impl MySqlSession {
             && tokens(text, escapes).iter().any(|token| token.is_word("returning"))
     }
 
-    fn bound(&self, prepared: &Prepared, statement: &Statement<'_>) -> Result<Vec<u8>> {
+    fn bound(&self, prepared: &Prepared, statement: &Numbered<'_>) -> Result<Vec<u8>> {
         let (wanted, given) = (prepared.parameters, statement.values.len());
         if wanted != given {
             return Err(Error::programming(format!(

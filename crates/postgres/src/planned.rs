@@ -9,7 +9,7 @@ use longshore_core::{Error, NATIVE_TYPE, Protocol, ReadOptions, Result, has_defe
 use crate::catalogue::Catalogue;
 use crate::connection::Described;
 use crate::decode::decoder;
-use crate::plain::is_plain;
+use crate::dialect::is_plain;
 use crate::types::{Class, Format, Kind, Type};
 use crate::wanted::normalised;
 

@@ -8,12 +8,12 @@ use longshore_core::{
     Batches, Column, Division, Error, Failed, Load, Placeholders, Protocol, Query, ReadOptions, Result,
     SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Value, Watch,
 };
+use longshore_source::sql::positional;
 
 use crate::catalogue::Catalogue;
 use crate::connection::{Connection, Described, Prepared};
+use crate::dialect::{DIALECT, settings};
 use crate::encode;
-use crate::placeholders::positional;
-use crate::plain::settings;
 use crate::planned::{Planned, plan};
 use crate::rows::Rows;
 use crate::split::{self, Keeping};
@@ -81,7 +81,7 @@ impl PostgresSession {
 
     /// Sends `query`; its rows are next on the connection.
     fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
-        let statement = positional(&query.text, &query.params)?;
+        let statement = positional(&DIALECT, &query.text, &query.params)?;
         let planned = self.plan(&statement.text, options);
         let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
         let types = self.types_of(&prepared.parameters);
@@ -161,7 +161,7 @@ impl Session for PostgresSession {
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
-        let statement = positional(&query.text, &query.params)?;
+        let statement = positional(&DIALECT, &query.text, &query.params)?;
         let planned = self.plan(&statement.text, options).and_then(|(_, planned)| {
             self.connection.sync()?;
             Ok(planned)
@@ -172,7 +172,7 @@ impl Session for PostgresSession {
     }
 
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
-        let statement = positional(&query.text, &query.params)?;
+        let statement = positional(&DIALECT, &query.text, &query.params)?;
         let affected = self.run_bound(&statement.text, &statement.values);
         self.or_stop(affected).map_err(|error| statement.restore_position(error))
     }

@@ -22,7 +22,6 @@ mod settings;
 mod statement;
 mod table;
 mod together;
-mod tokens;
 mod volatile;
 
 use longshore_core::{Division, Parts, Query, ReadOptions, Result, Split, Transaction};
@@ -38,7 +37,6 @@ use statement::Statement;
 use volatile::Uses;
 
 pub(crate) use together::begin as begin_together;
-pub(crate) use tokens::{literal, quoted_name};
 
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
@@ -177,7 +175,7 @@ fn join(snapshot: &str, settings: &Settings) -> String {
         "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT {}; \
          SET LOCAL idle_in_transaction_session_timeout = 0; \
          SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL synchronize_seqscans = off; {}; {}",
-        tokens::literal(snapshot),
+        crate::dialect::literal(snapshot),
         settings.adopt(),
         Gate::of(snapshot).hold()
     )

@@ -17,11 +17,11 @@ mod upsert;
 mod value;
 
 use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Sink, TableName, Transaction, Written};
-
-use crate::session::PostgresSession;
-use crate::split::quoted_name;
 use rows::Rows;
 use target::Target;
+
+use crate::dialect::quoted_name;
+use crate::session::PostgresSession;
 
 pub(crate) use stage::open as open_stage;
 

@@ -3,6 +3,7 @@
 mod cell;
 mod convert;
 mod decimals;
+mod dialect;
 mod driver;
 mod encode;
 mod fault;

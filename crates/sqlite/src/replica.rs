@@ -2,10 +2,10 @@
 
 use longshore_core::{Query, Result, Target, Watch};
 
+use crate::dialect::quoted_name;
 use crate::plan::Facts;
 use crate::session::SqliteSession;
 use crate::settings::Settings;
-use crate::split::text::quoted_name;
 
 /// One database of a connection: `main`, `temp`, or one that is attached.
 #[derive(Clone, Debug)]

@@ -9,13 +9,13 @@ use longshore_core::{
 };
 
 use crate::cell::Cell;
+use crate::dialect::{first_word, is_one_table, is_setting, rest_is_empty};
 use crate::encode;
 use crate::library::{Connection, Origin, Statement};
 use crate::plan::{Facts, Plan, plan};
 use crate::rows::{Collector, Rows};
 use crate::settings::Settings;
 use crate::split;
-use crate::split::text::{first_word, is_one_table, is_setting, rest_is_empty};
 
 /// One connection to a database.
 pub(crate) struct SqliteSession {

@@ -17,9 +17,9 @@ use longshore_core::{
 use self::encode::Encoder;
 use self::target::{Column, Table, chosen};
 use crate::cell::Cell;
+use crate::dialect::quoted_name;
 use crate::library::{BETWEEN_LOOKS, Connection, Insert, Lent, Rows, Taker};
 use crate::session::SqliteSession;
-use crate::split::text::quoted_name;
 
 /// The name of our part of a transaction that is the owner's.
 const PART: &str = "longshore_write";

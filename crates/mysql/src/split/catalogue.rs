@@ -1,12 +1,13 @@
 //! The tables and views that a query reads, as the server's catalogue has them.
 
+use longshore_source::sql::Kind;
 use sqlparser::ast::Query as Parsed;
 
 use super::halt::Halt;
 use super::statement::{Reading, Statement, Tree};
 use super::walk::Name;
+use crate::dialect::{literal, quoted_name, tokens};
 use crate::session::MySqlSession;
-use crate::tokens::{Kind, literal, quoted_name, tokens};
 
 /// A table of the query.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What a SELECT groups its rows by, and what its columns are then.
 
+use longshore_source::sql::{Kind, Token};
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Value,
 };
@@ -7,7 +8,7 @@ use sqlparser::ast::{
 use super::origin::{Care, Columns, Origin};
 use super::refusal::{AGGREGATES, calls, unquoted};
 use super::walk::{closing, constraint};
-use crate::tokens::{Kind, Token, tokens};
+use crate::dialect::tokens;
 
 /// Aggregates that are the same whatever the order of a group's rows is, and whichever of equal values they meet.
 const STEADY: &[&str] = &["count", "bit_and", "bit_or", "bit_xor", "min", "max"];

@@ -12,9 +12,9 @@ use super::origin::Reach;
 use super::provenance::{Provenance, called};
 use super::refusal::{AGGREGATES, calls};
 use super::statement::Statement;
+use crate::dialect::{literal, quoted_name, tokens};
 use crate::message::Definition;
 use crate::session::MySqlSession;
-use crate::tokens::{literal, quoted_name, tokens};
 use crate::types::{Class, Type};
 
 /// What a wrapped query is called.

@@ -9,7 +9,7 @@ use super::catalogue::{Catalogue, Relation};
 use super::grouping::{Scope, named, path};
 use super::origin::{Columns, Origin};
 use super::walk::name_of;
-use crate::tokens::quoted_name;
+use crate::dialect::quoted_name;
 
 /// A walk through queries.
 pub(super) struct Provenance<'a> {

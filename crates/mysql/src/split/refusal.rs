@@ -1,7 +1,8 @@
 //! What a statement's words say against reading it in parts.
 
+use longshore_source::sql::{Kind, Token};
+
 use super::halt::Halt;
-use crate::tokens::{Kind, Token};
 
 /// Functions, and words that call one, of which two parts would have two values.
 const VOLATILE: &[&str] = &[

@@ -1,9 +1,9 @@
 //! Where the clauses of a SELECT stand in its text, and how a condition is put into it.
 
+use longshore_source::sql::Token;
 use sqlparser::ast::{Expr, OrderByKind, OrderBySort, Query as Parsed, SetExpr, Value};
 
 use super::halt::Halt;
-use crate::tokens::Token;
 
 /// The clauses of one SELECT.
 #[derive(Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn column(expression: &Expr, names: &[&str]) -> Option<usize> {
 mod tests {
     use super::super::walk::parsed;
     use super::*;
-    use crate::tokens::tokens;
+    use crate::dialect::tokens;
 
     fn with(text: &str) -> Option<String> {
         let tree = parsed(text).ok()?;

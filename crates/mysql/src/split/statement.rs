@@ -1,15 +1,17 @@
 //! A query that may be split: its text, its tree, and what it names.
 
 use longshore_core::{Params, Query, Value};
+use longshore_source::sql::positional;
+use longshore_source::sql::{Kind, Token};
 use sqlparser::ast::{Query as Parsed, Select, SetExpr, TableFactor};
 
 use super::halt::Halt;
 use super::refusal::{calls, refuse};
 use super::shape::{Shape, Unordered, unordered};
 use super::walk::{Name, name_of, parsed, tables};
+use crate::dialect::dialect;
+use crate::dialect::{quoted_name, tokens};
 use crate::encode;
-use crate::placeholders::positional;
-use crate::tokens::{Kind, Token, quoted_name, tokens};
 use crate::zone::Zone;
 
 /// How the server reads a text.
@@ -30,7 +32,7 @@ impl Reading {
         if !self.ansi {
             return Ok(text.to_owned());
         }
-        let scanned = crate::tokens::scan(text, self.escapes);
+        let scanned = crate::dialect::dialect(self.escapes).scan(text);
         Ok(scanned.iter().map(|token| named(token).unwrap_or_else(|| token.text.to_owned())).collect())
     }
 }
@@ -77,7 +79,7 @@ pub(super) struct Statement {
 impl Statement {
     /// The statement of a query; `is_divided` where it is to become several.
     pub(super) fn of(query: &Query, reading: Reading, is_divided: bool) -> Result<Self, Halt> {
-        let statement = positional(&query.text, &query.params, reading.escapes)?;
+        let statement = positional(&dialect(reading.escapes), &query.text, &query.params)?;
         let found = tokens(&statement.text, reading.escapes);
         let last = found.iter().rfind(|token| !token.is_mark(";"));
         let text = statement.text[..last.map_or(0, Token::end)].to_owned();

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use longshore_source::sql::Token;
 use sqlparser::ast::{
     JoinConstraint, JoinOperator, ObjectName, OrderByKind, Query as Parsed, Select, SetExpr,
     Statement as Tree, TableFactor, TableWithJoins,
@@ -10,7 +11,7 @@ use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 
 use super::halt::Halt;
-use crate::tokens::{Token, tokens};
+use crate::dialect::tokens;
 
 /// A table's name: its database, if it is named, and its own.
 pub(super) type Name = (Option<String>, String);

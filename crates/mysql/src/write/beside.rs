@@ -8,7 +8,7 @@ use longshore_core::{Error, Result};
 use super::replace::hash;
 use super::target::Name;
 use crate::connection::Connection;
-use crate::tokens::literal;
+use crate::dialect::literal;
 
 /// Characters of the target's name that the table's own has room for.
 const ROOM: usize = 45;

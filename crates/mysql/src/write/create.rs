@@ -3,10 +3,11 @@
 use arrow_schema::{DataType, Field};
 use longshore_cells::is_nested;
 use longshore_core::{EXTENSION, Error, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name};
+use longshore_source::sql::Token;
 
 use super::server::Server;
 use super::target::Name;
-use crate::tokens::{Token, quoted_name, tokens};
+use crate::dialect::{quoted_name, tokens};
 
 const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`')];
 

@@ -10,8 +10,8 @@ use super::page::{Form, Page};
 use super::server::Server;
 use super::warnings;
 use crate::connection::{Connection, FILE};
+use crate::dialect::quoted_name;
 use crate::message::{self, Done};
-use crate::tokens::quoted_name;
 
 /// Bytes of rows that are sent at once.
 const BUFFER: usize = 512 << 10;

@@ -7,7 +7,7 @@ use super::create::{self, check_name};
 use super::server::Server;
 use super::target::{self, Existing, Name};
 use crate::connection::Connection;
-use crate::tokens::{literal, quoted_name};
+use crate::dialect::{literal, quoted_name};
 
 /// The longest name of a table, in characters.
 const LONGEST_NAME: usize = 64;

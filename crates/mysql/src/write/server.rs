@@ -3,7 +3,7 @@
 use longshore_core::{Error, Result};
 
 use crate::connection::Connection;
-use crate::tokens::literal;
+use crate::dialect::literal;
 
 /// Rows are refused, not changed; a 0 is no wish for a number; and quotes and backslashes mean one thing.
 const MODES: &str = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION";

@@ -11,8 +11,8 @@ use super::server::Server;
 use super::target::{self, Column, Name};
 use super::{Begun, Undo, check_cascades, matching, newcomer, upsert, warnings};
 use crate::connection::Connection;
+use crate::dialect::quoted_name;
 use crate::session::MySqlSession;
-use crate::tokens::quoted_name;
 
 /// A write of several sessions on its way.
 struct LoadStage {

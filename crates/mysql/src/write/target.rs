@@ -4,8 +4,8 @@ use longshore_core::{Error, Kind, Result, TableName};
 
 use super::native::Native;
 use crate::connection::Connection;
+use crate::dialect::{literal, quoted_name};
 use crate::message;
-use crate::tokens::{literal, quoted_name};
 
 /// The error of a table that is not there.
 const NO_SUCH_TABLE: u16 = 1146;

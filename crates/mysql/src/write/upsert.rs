@@ -6,7 +6,7 @@ use super::encode::Encoder;
 use super::replace::working_name;
 use super::target::{self, Column, Index, Name, Otherwise};
 use crate::connection::Connection;
-use crate::tokens::quoted_name;
+use crate::dialect::quoted_name;
 
 /// The stage's column that has the rows' order.
 pub(super) const ORDER: &str = "longshore_row";

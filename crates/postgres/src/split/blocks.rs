@@ -1,14 +1,16 @@
 //! Parts by blocks of the table: ranges of `ctid`.
 
 use longshore_core::Query;
+use longshore_source::sql::OneTable;
 
 use super::halt::Halt;
 use super::leaves;
 use super::moment::{Explained, Moment, Table, plan};
 use super::plan::{EXPLAIN, Node, Plan, Relation};
-use super::table::OneTable;
+use super::table;
 use super::volatile::{self, Uses};
 use crate::connection::pipeline::Step;
+use crate::dialect::one_table;
 use crate::session::PostgresSession;
 
 /// A table whose rows a query returns, by itself or as a partition.
@@ -41,7 +43,7 @@ pub(super) fn parts(
     if query.bare.relations().is_empty() {
         return Err(empty_or_no_table(query));
     }
-    let (Some(text), Some(table)) = (OneTable::parse(&query.statement.text), &moment.table) else {
+    let (Some(text), Some(table)) = (one_table(&query.statement.text), &moment.table) else {
         return Err(Halt::serial("it is more than a SELECT from one table: give partition_on"));
     };
     let cut = Cut { query, text, table };
@@ -92,7 +94,7 @@ impl Cut<'_> {
         if self.table.has_row_security {
             return Err(Halt::serial("row-level security on a partitioned table: give partition_on"));
         }
-        if self.text.asks_for_the_table() {
+        if table::asks_for_the_table(&self.text) {
             return Err(Halt::serial("it asks which partition a row is in: give partition_on"));
         }
         let scans = leaves::scans(&self.query.bare.root)?;
@@ -158,8 +160,8 @@ impl Cut<'_> {
     fn part(&self, leaves: &[Leaf], range: Range) -> String {
         let condition = within(&self.text.alias, range);
         match &leaves[range.leaf].partition {
-            None => self.text.with(condition.as_deref()),
-            Some(partition) => self.text.over(&partition.qualified(), condition.as_deref()),
+            None => table::with(&self.text, condition.as_deref()),
+            Some(partition) => table::over(&self.text, &partition.qualified(), condition.as_deref()),
         }
     }
 

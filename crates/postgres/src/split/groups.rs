@@ -2,11 +2,13 @@
 //! values for the same. Where the key tells them apart (`1.0` and `1.00` as texts), two parts would each have a group of
 //! their own of what is one.
 
+use longshore_source::sql::{Kind, Token};
+
 use super::key::Key;
 use super::plan::{Node, Plan, without_table};
-use super::tokens::{Kind, Token, tokens};
 use super::volatile::text_array;
 use crate::connection::pipeline::{Answer, Step};
+use crate::dialect::{DIALECT, tokens};
 
 /// Nodes that hand rows on as they are.
 const TRANSPARENT: &[&str] = &["Sort", "Incremental Sort", "Gather", "Gather Merge", "Materialize"];
@@ -112,10 +114,10 @@ impl<'a> Groups<'a> {
     fn column(&self, key: &str) -> Option<Column<'a>> {
         let found = tokens(key);
         let [alias, point, name] = found.as_slice() else { return None };
-        let alias = alias.name().filter(|_| point.is_mark("."))?;
+        let alias = DIALECT.name(alias).filter(|_| point.is_mark("."))?;
         let node = self.plan.nodes().into_iter().find(|node| node.alias == alias)?;
         let relation = node.relation.as_ref()?;
-        Some(Column { schema: &relation.schema, relation: &relation.name, name: name.name()? })
+        Some(Column { schema: &relation.schema, relation: &relation.name, name: DIALECT.name(name)? })
     }
 
     /// The only node that groups, where nothing is computed after it.
@@ -177,7 +179,7 @@ fn called(text: &str) -> Option<String> {
                 && close.is_mark(")")
                 && is_balanced(inner) =>
         {
-            name.name()
+            DIALECT.name(name)
         }
         _ => None,
     }

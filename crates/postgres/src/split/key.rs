@@ -4,9 +4,9 @@ use longshore_core::Error;
 
 use super::cuts::{Part, Piece, Start};
 use super::halt::Halt;
-use super::tokens::{literal, quoted_name};
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
+use crate::dialect::{literal, quoted_name};
 use crate::session::PostgresSession;
 use crate::types::Type;
 

@@ -11,9 +11,10 @@ use super::key::{Key, PART};
 use super::moment::{Explained, Moment, Table, plan};
 use super::plan::{EXPLAIN, Relation};
 use super::range;
-use super::table::OneTable;
+use super::table::with;
 use super::volatile::{self, Uses, text_array};
 use crate::connection::pipeline::Step;
+use crate::dialect::one_table;
 use crate::session::PostgresSession;
 
 /// A part may be expected to have this many times its share; beyond it, the statistics say nothing of this query.
@@ -211,7 +212,7 @@ impl Keyed<'_> {
 
     /// The pieces of a part, where the query is the scan of one table.
     fn pieces(&self, table: &Table, part: &Part, pieces: usize) -> Option<Pieces> {
-        let text = OneTable::parse(&self.query.statement.text)?;
+        let text = one_table(&self.query.statement.text)?;
         let root = &self.query.bare.root;
         let is_plain = matches!(table.kind.as_str(), "r" | "m") && table.oid == self.key.table;
         if !is_plain || root.kind != "Seq Scan" || !root.children.is_empty() {
@@ -223,8 +224,11 @@ impl Keyed<'_> {
         let within: Vec<String> = within.collect();
         Some(Pieces {
             relation: table.relation(),
-            any_value: text.with(Some(within.first()?)),
-            texts: within.iter().map(|within| text.with(Some(&format!("{is_value} AND {within}")))).collect(),
+            any_value: with(&text, Some(within.first()?)),
+            texts: within
+                .iter()
+                .map(|within| with(&text, Some(&format!("{is_value} AND {within}"))))
+                .collect(),
         })
     }
 

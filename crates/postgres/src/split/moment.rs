@@ -4,6 +4,7 @@
 //! TABLE or a VACUUM FULL that we had to wait for is thus in the snapshot that is exported, and none can come after.
 
 use longshore_core::{Query, Result};
+use longshore_source::sql::OneTable;
 
 use super::attachments::{self, Attachments};
 use super::halt::Halt;
@@ -11,10 +12,10 @@ use super::plan::{EXPLAIN, Plan, Relation};
 use super::savepoint;
 use super::settings::{self, Settings};
 use super::statement::Statement;
-use super::table::OneTable;
 use super::volatile::text_array;
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
+use crate::dialect::one_table;
 use crate::session::PostgresSession;
 
 /// How often a moment is taken anew when a partition comes or goes meanwhile.
@@ -192,16 +193,16 @@ fn measuring(statements: &[Statement], snapshot: bool) -> Vec<Step> {
     steps.push(Step::run(BARE_PLANS));
     steps.extend(statements.iter().map(explain));
     steps.push(Step::run(savepoint::RETURN));
-    if let Some(table) = one_table(statements) {
+    if let Some(table) = only_table(statements) {
         steps.push(Step::run(TABLE).bind(table.name()));
     }
     steps
 }
 
 /// The only statement as a query over one table.
-fn one_table(statements: &[Statement]) -> Option<OneTable<'_>> {
+fn only_table(statements: &[Statement]) -> Option<OneTable<'_>> {
     let [statement] = statements else { return None };
-    OneTable::parse(&statement.text)
+    one_table(&statement.text)
 }
 
 fn read_measured(
@@ -210,7 +211,7 @@ fn read_measured(
     snapshot: bool,
     answers: Vec<Answer>,
 ) -> Result<Option<Moment>, Halt> {
-    let has_table = one_table(&statements).is_some();
+    let has_table = only_table(&statements).is_some();
     let mut answers = answers.into_iter();
     let plans = read_plans(answers.by_ref().take(statements.len()))?;
     let attachments = answers.next().and_then(|answer| Attachments::read(&answer));

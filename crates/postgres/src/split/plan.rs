@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use longshore_source::sql::Token;
 use serde_json::{Map, Value};
 
-use super::tokens::{Token, quoted_name, tokens};
+use crate::dialect::{DIALECT, quoted_name, tokens};
 
 /// What makes the server tell its plan.
 pub(super) const EXPLAIN: &str = "EXPLAIN (VERBOSE, FORMAT JSON) ";
@@ -155,7 +156,7 @@ fn anonymous(text: &str, alias: &str) -> String {
 /// The tokens without the table's name and the point after it.
 pub(super) fn without_table<'a>(tokens: &[Token<'a>], alias: &str) -> Vec<Token<'a>> {
     let is_dot = |at: usize| tokens.get(at).is_some_and(|token| token.is_mark("."));
-    let is_table = |at: usize| tokens[at].name().as_deref() == Some(alias) && is_dot(at + 1);
+    let is_table = |at: usize| DIALECT.name(&tokens[at]).as_deref() == Some(alias) && is_dot(at + 1);
     let is_left_out = |at: usize| is_table(at) || is_dot(at) && at > 0 && is_table(at - 1);
     (0..tokens.len()).filter(|at| !is_left_out(*at)).map(|at| tokens[at]).collect()
 }
@@ -163,7 +164,6 @@ pub(super) fn without_table<'a>(tokens: &[Token<'a>], alias: &str) -> Vec<Token<
 #[cfg(test)]
 mod tests {
     use super::*;
-
     const ANSWER: &str = r#"[{"Plan": {"Node Type": "Append", "Plan Rows": 20, "Plan Width": 8, "Plans": [
         {"Node Type": "Seq Scan", "Relation Name": "t_1", "Schema": "public", "Alias": "t_1",
          "Output": ["t_1.a", "f(t_1.b)"], "Filter": "(t_1.a > 5)"},

@@ -2,8 +2,8 @@
 
 use super::halt::Halt;
 use super::moment::Explained;
-use super::tokens::tokens;
 use super::volatile::Uses;
+use crate::dialect::tokens;
 
 /// Nodes of which two parts could give different rows, or rows of two moments.
 const NODES: &[(&str, &str)] = &[

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use longshore_source::sql::Kind;
+
 use super::halt::Halt;
 use super::moment::Explained;
-use super::tokens::{Kind, tokens};
 use super::volatile::text_array;
 use crate::connection::pipeline::{Answer, Step};
+use crate::dialect::tokens;
 use crate::session::PostgresSession;
 
 /// Settings that lead to another table or function, or that a value depends on. Those of extensions have a point in

@@ -1,13 +1,14 @@
 //! A query as the server takes it, with what is bound to it.
 
 use longshore_core::{Params, Query, Result, Value};
+use longshore_source::sql::positional;
+use longshore_source::sql::{Kind, Token};
 
 use super::halt::Halt;
-use super::tokens::{Kind, Token, tokens};
 use super::volatile::{has_moment_text, is_moment};
 use crate::connection::pipeline::Step;
+use crate::dialect::{DIALECT, tokens};
 use crate::encode;
-use crate::placeholders::positional;
 use crate::session::PostgresSession;
 
 /// What a statement starts with that can be explained and read as a part.
@@ -46,7 +47,7 @@ impl Statement {
 
     /// The statement of a query that can be explained.
     pub(super) fn parse(query: &Query) -> Result<Self, Halt> {
-        let statement = positional(&query.text, &query.params)?;
+        let statement = positional(&DIALECT, &query.text, &query.params)?;
         let found = tokens(&statement.text);
         let first = found.iter().find(|token| !token.is_mark("("));
         if !first.is_some_and(|first| QUERIES.iter().any(|word| first.is_word(word))) {
@@ -55,7 +56,7 @@ impl Statement {
         let last = found.iter().rfind(|token| !token.is_mark(";"));
         let text = statement.text[..last.map_or(0, Token::end)].to_owned();
         let values: Vec<Value> = statement.values.into_iter().cloned().collect();
-        let is_parameter = |token: &Token<'_>| token.kind == Kind::Number && token.text.starts_with('$');
+        let is_parameter = |token: &Token<'_>| token.kind == Kind::Parameter;
         let has_parameters = !values.is_empty() || found.iter().any(is_parameter);
         Ok(Self { text, values, types: Vec::new(), bound: Vec::new(), has_parameters })
     }

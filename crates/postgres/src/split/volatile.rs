@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::tokens::{Kind, Token, tokens};
+use longshore_source::sql::{Kind, Token};
+
 use crate::connection::TextRow;
 use crate::connection::pipeline::Step;
+use crate::dialect::{DIALECT, tokens};
 
 /// Stable functions whose value belongs to one transaction, one session or one moment. (`clock_timestamp`, `random`,
 /// `nextval` and the like are volatile, and need no list.)
@@ -81,7 +83,7 @@ impl Uses {
     }
 
     fn function(&mut self, tokens: &[Token<'_>], index: usize) {
-        let Some(name) = tokens[index].name() else { return };
+        let Some(name) = DIALECT.name(&tokens[index]) else { return };
         if is_word_of_one_moment(&tokens[index], None) {
             self.word.get_or_insert_with(|| name.to_uppercase());
         }
@@ -90,7 +92,7 @@ impl Uses {
             self.word.get_or_insert_with(|| "age()".to_owned());
         }
         let is_qualified = index >= 2 && tokens[index - 1].is_mark(".");
-        let schema = if is_qualified { tokens[index - 2].name() } else { None };
+        let schema = if is_qualified { DIALECT.name(&tokens[index - 2]) } else { None };
         self.functions.insert((schema.unwrap_or_default(), name));
     }
 
@@ -203,7 +205,6 @@ pub(super) fn text_array(items: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     fn uses(text: &str) -> Uses {
         let mut uses = Uses::default();
         uses.add(text);

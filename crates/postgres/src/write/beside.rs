@@ -7,8 +7,8 @@ use longshore_core::{Error, Load, Result, Session};
 
 use super::{LONGEST, create, quoted_name};
 use crate::connection::pipeline::Step;
+use crate::dialect::literal;
 use crate::session::PostgresSession;
-use crate::split::literal;
 
 /// The column that has the rows' numbers, where their order counts.
 const ROW: &str = "longshore_row";

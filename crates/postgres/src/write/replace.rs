@@ -4,8 +4,8 @@ use longshore_core::{Error, Load, Result};
 
 use super::{Ending, LONGEST, create, quoted_name, target};
 use crate::connection::pipeline::Step;
+use crate::dialect::literal;
 use crate::session::PostgresSession;
-use crate::split::literal;
 
 /// What depends on a table but what goes with it: views, foreign keys, and the table of which it is a partition.
 const DEPENDENTS: &str = "\

@@ -13,8 +13,8 @@ use super::target::{self, Target};
 use super::upsert::{self, Upsert};
 use super::{create, names_fit, quoted, undo, undone};
 use crate::connection::pipeline::Step;
+use crate::dialect::quoted_name;
 use crate::session::PostgresSession;
-use crate::split::quoted_name;
 
 /// The transaction sees what the others have committed, and may be idle while they copy.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0";

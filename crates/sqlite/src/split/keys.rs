@@ -7,8 +7,8 @@
 use longshore_core::{Error, Params, Query, Result, Split, Value};
 
 use super::rowids::integer;
-use super::text::{body, literal, quoted_name};
 use crate::cell::{Cell, hex, real_text};
+use crate::dialect::{DIALECT, literal, quoted_name};
 use crate::library::Statement;
 use crate::session::SqliteSession;
 
@@ -22,7 +22,7 @@ pub(super) fn parts(
     params: &Params,
     number: usize,
 ) -> Result<Vec<String>> {
-    let inner = format!("(\n{}\n) AS \"longshore\"", body(text));
+    let inner = format!("(\n{}\n) AS \"longshore\"", DIALECT.body(text));
     let key = format!("\"longshore\".{}", quoted_name(on));
     let bounds = if let Some((low, high)) = &split.range {
         spread(&told(low)?, &told(high)?, number)

@@ -3,7 +3,6 @@
 mod keys;
 mod moment;
 mod rowids;
-pub(crate) mod text;
 mod volatile;
 
 use longshore_core::{
@@ -11,9 +10,9 @@ use longshore_core::{
 };
 
 use crate::cell::Cell;
+use crate::dialect::one_table;
 use crate::plan::Plan;
 use crate::session::SqliteSession;
-use text::OneTable;
 
 pub(crate) use moment::join;
 
@@ -157,11 +156,11 @@ fn texts(
         return serial(reason);
     }
     let Some(on) = &split.on else {
-        let Some(table) = OneTable::parse(&query.text) else {
+        let Some(table) = one_table(&query.text) else {
             return serial("it is not a plain SELECT over one table: give partition_on");
         };
         let conditions = rowids::conditions(session, &table, number)?.or_else(serial)?;
-        return Ok(conditions.iter().map(|condition| table.with(condition)).collect());
+        return Ok(conditions.iter().map(|condition| table.over(table.table(), Some(condition))).collect());
     };
     let mut named = plans.iter().filter(|plan| plan.field.name() == on);
     let Some(key) = named.next() else {
@@ -180,7 +179,7 @@ fn texts(
     // SELECT would have its own.
     let declared = key.field.metadata().get(NATIVE_TYPE).map(|native| native.to_ascii_uppercase());
     let is_whole_number =
-        declared.is_some_and(|declared| declared.contains("INT")) && OneTable::parse(&query.text).is_some();
+        declared.is_some_and(|declared| declared.contains("INT")) && one_table(&query.text).is_some();
     Ok(keys::parts(session, &query.text, split, on, is_whole_number, &query.params, number)?)
 }
 

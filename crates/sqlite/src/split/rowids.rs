@@ -1,10 +1,11 @@
 //! Parts of one table by ranges of its rowid.
 
 use longshore_core::Result;
+use longshore_source::sql::OneTable;
 
 use crate::cell::Cell;
+use crate::dialect::{literal, quoted_name};
 use crate::session::SqliteSession;
-use crate::split::text::{OneTable, literal, quoted_name};
 
 /// How often the table is asked where its rowids are, at most.
 const PROBES: usize = 64;
@@ -35,7 +36,7 @@ pub(super) fn conditions(
         Ok(rowid) => rowid,
         Err(reason) => return Ok(Err(reason)),
     };
-    let name = format!("main.{}", quoted_name(&table.table));
+    let name = format!("main.{}", quoted_name(table.last()));
     let probe = Probe { session, name, rowid };
     let Some(whole) = probe.within(i64::MIN, i64::MAX)? else { return Ok(Ok(Vec::new())) };
     let intervals = probe.narrow(whole)?;
@@ -45,10 +46,10 @@ pub(super) fn conditions(
 
 /// The name of the table's rowid; `Err` is the reason why it has none.
 fn rowid_of(session: &SqliteSession, table: &OneTable<'_>) -> Result<Result<&'static str, String>> {
-    if table.schema.as_ref().is_some_and(|schema| !schema.eq_ignore_ascii_case("main")) {
+    if table.path.len() > 1 && !table.path[0].eq_ignore_ascii_case("main") {
         return Ok(Err("the table is not in the main database".into()));
     }
-    let name = literal(&table.table);
+    let name = literal(table.last());
     let kinds = session.ask(
         &format!(
             "SELECT type = 'table' AND wr = 0 FROM pragma_table_list WHERE schema = 'main' AND name = {name} COLLATE NOCASE"

@@ -2,9 +2,10 @@
 //! and the clock.
 
 use longshore_core::Result;
+use longshore_source::sql::Kind;
 
-use super::text::{Kind, called, literal, tokens};
 use crate::cell::Cell;
+use crate::dialect::{called, literal, tokens};
 use crate::session::SqliteSession;
 
 /// Functions that may read the clock, whatever SQLite says of them.

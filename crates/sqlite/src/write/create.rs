@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field};
 use longshore_cells::is_nested;
 use longshore_core::{EXTENSION, Error, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name};
 
-use crate::split::text::quoted_name;
+use crate::dialect::quoted_name;
 
 const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`'), ('[', ']')];
 

@@ -3,9 +3,9 @@
 use longshore_core::{Error, Kind, Load, Result, TableName};
 
 use crate::cell::Cell;
+use crate::dialect::{literal, quoted_name};
 use crate::library::Statement;
 use crate::session::SqliteSession;
-use crate::split::text::{literal, quoted_name};
 
 /// A table that is there.
 #[derive(Debug)]

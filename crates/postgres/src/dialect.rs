@@ -1,0 +1,94 @@
+//! PostgreSQL's SQL (documentation, chapter "Lexical Structure").
+
+use longshore_source::sql::{Comments, Dialect, Markers, Names, OneTable, Token};
+use sqlparser::ast::{ObjectNamePart, Set, Statement};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+/// How the server reads a statement.
+pub(crate) const DIALECT: Dialect = Dialect {
+    name_quotes: &[(b'"', b'"')],
+    text_quotes: b"'",
+    prefixes: &[("e", true), ("b", false), ("x", false), ("n", false), ("u&", false)],
+    backslash_escapes: false,
+    dollar_quotes: true,
+    comments: Comments::Nested,
+    markers: Markers::Numbers,
+    operators: b"+-*/<>=~!@#%^&|`?",
+    names: Names::Folded,
+};
+
+/// All tokens but blanks and comments.
+pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+    DIALECT.tokens(text)
+}
+
+/// A name in double quotes.
+pub(crate) fn quoted_name(name: &str) -> String {
+    DIALECT.quoted_name(name)
+}
+
+/// A text as a literal, whatever the server takes backslashes for.
+pub(crate) fn literal(text: &str) -> String {
+    let doubled = text.replace('\'', "''");
+    if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
+}
+
+/// Whether `text` is one SELECT over one table.
+pub(crate) fn is_plain(text: &str) -> bool {
+    longshore_source::sql::is_plain(&PostgreSqlDialect {}, text)
+}
+
+/// The one table that `text` reads, if it does nothing with its rows together.
+pub(crate) fn one_table(text: &str) -> Option<OneTable<'_>> {
+    OneTable::parse(&DIALECT, &PostgreSqlDialect {}, text)
+}
+
+/// The names of the settings that `text` makes, in lower case, if it does nothing but SET.
+pub(crate) fn settings(text: &str) -> Option<Vec<String>> {
+    let statements = Parser::parse_sql(&PostgreSqlDialect {}, text).ok()?;
+    statements.iter().map(setting).collect()
+}
+
+/// The name of the setting that `statement` makes; empty where it has none, as that of a transaction.
+fn setting(statement: &Statement) -> Option<String> {
+    let Statement::Set(set) = statement else { return None };
+    Some(match set {
+        Set::SingleAssignment { variable, .. } => {
+            let parts = variable.0.iter().filter_map(ObjectNamePart::as_ident);
+            parts.map(|part| part.value.to_lowercase()).collect::<Vec<_>>().join(".")
+        }
+        Set::SetTimeZone { .. } => "timezone".into(),
+        Set::SetRole { .. } => "role".into(),
+        Set::SetSessionAuthorization(_) => "session_authorization".into(),
+        _ => String::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{literal, settings};
+
+    #[test]
+    fn literals_quote_what_they_hold() {
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(literal("a\\'b"), "E'a\\\\''b'");
+    }
+
+    #[test]
+    fn settings_have_names() {
+        for (text, names) in [
+            ("SET TimeZone = 'Asia/Tokyo'", &["timezone"][..]),
+            ("SET TIME ZONE 'Asia/Tokyo'", &["timezone"]),
+            ("set search_path to a, b; SET SESSION \"DateStyle\" = ISO", &["search_path", "datestyle"]),
+            ("SET harbour.berth = 2", &["harbour.berth"]),
+            ("SET ROLE NONE", &["role"]),
+            ("SET SESSION AUTHORIZATION DEFAULT", &["session_authorization"]),
+        ] {
+            assert_eq!(settings(text).unwrap(), names, "{text}");
+        }
+        for other in ["SELECT 1", "SET a = 1; CREATE TEMP TABLE t ()", "RESET ALL", "not sql"] {
+            assert_eq!(settings(other), None, "{other}");
+        }
+    }
+}

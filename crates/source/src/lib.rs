@@ -1,0 +1,3 @@
+//! The kit that a source is made of.
+
+pub mod sql;

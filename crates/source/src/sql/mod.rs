@@ -1,0 +1,9 @@
+//! A statement's text: its tokens, its parameters, and the one table that it reads.
+
+mod lexer;
+mod parameters;
+mod select;
+
+pub use lexer::{Comments, Dialect, Kind, Markers, Names, Token};
+pub use parameters::{Numbered, positional};
+pub use select::{OneTable, is_plain};

@@ -1,0 +1,171 @@
+//! Named parameters: `:name` becomes `$1` or `?`, outside of texts, names and comments.
+
+use longshore_core::{Error, Param, Params, Result, Value};
+
+use super::lexer::{Dialect, Kind, Markers, Token};
+
+/// A statement as the server takes it.
+#[derive(Debug, Default)]
+pub struct Numbered<'a> {
+    /// Its text.
+    pub text: String,
+    /// Its parameters in order; where places have no numbers, one that is named twice comes twice.
+    pub values: Vec<&'a Value>,
+    /// Where names became places: the position behind the place in `text`, and behind the name in the caller's text,
+    /// in characters.
+    renamed: Vec<(usize, usize)>,
+}
+
+impl Numbered<'_> {
+    /// The error with its position in the caller's own text.
+    #[must_use]
+    pub fn restore_position(&self, error: Error) -> Error {
+        let Some(position) = error.position().and_then(|position| usize::try_from(position).ok()) else {
+            return error;
+        };
+        let before = self.renamed.iter().rev().find(|(place_end, _)| *place_end < position);
+        let Some((place_end, name_end)) = before else { return error };
+        match u32::try_from(position - place_end + name_end) {
+            Ok(restored) => error.with_position(restored),
+            Err(_) => error,
+        }
+    }
+}
+
+/// The statement as the server takes it, and its parameters in order.
+pub fn positional<'a>(dialect: &Dialect, text: &str, params: &'a Params) -> Result<Numbered<'a>> {
+    let unchanged = |values| Numbered { text: text.to_owned(), values, renamed: Vec::new() };
+    match params {
+        Params::None => Ok(unchanged(Vec::new())),
+        Params::Positional(values) => Ok(unchanged(values.iter().collect())),
+        Params::Named(params) => named(dialect, text, params),
+    }
+}
+
+fn named<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbered<'a>> {
+    let tokens = dialect.scan(text);
+    let mut statement = Numbered { text: String::with_capacity(text.len()), ..Numbered::default() };
+    let mut order: Vec<usize> = Vec::new();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        if token.kind == Kind::Parameter {
+            return Err(mixed(token.text));
+        }
+        let Some(name) = name_at(&tokens, at) else {
+            statement.text.push_str(token.text);
+            at += 1;
+            continue;
+        };
+        let index = params.iter().position(|param| param.name == name.text);
+        let index = index.ok_or_else(|| missing(name.text))?;
+        match dialect.markers {
+            Markers::Questions => {
+                order.push(index);
+                statement.text.push('?');
+            }
+            Markers::Numbers => {
+                let number = order.iter().position(|known| *known == index).unwrap_or_else(|| {
+                    order.push(index);
+                    order.len() - 1
+                });
+                statement.text.push('$');
+                statement.text.push_str(&(number + 1).to_string());
+            }
+        }
+        statement.renamed.push((statement.text.chars().count(), text[..name.end()].chars().count()));
+        at += 2;
+    }
+    if let Some(unused) = (0..params.len()).find(|index| !order.contains(index)) {
+        return Err(Error::programming(format!("the statement has no parameter :{}", params[unused].name))
+            .with_hint("write it as :name in the statement, or leave it out of params"));
+    }
+    statement.values = order.into_iter().map(|index| &params[index].value).collect();
+    Ok(statement)
+}
+
+/// The name of the parameter that starts at a colon: not a cast's, a slice's or an assignment's.
+fn name_at<'a, 'b>(tokens: &'b [Token<'a>], at: usize) -> Option<&'b Token<'a>> {
+    let is_cast = at > 0 && tokens[at - 1].is_mark(":");
+    let name = tokens.get(at + 1).filter(|_| tokens[at].is_mark(":") && !is_cast)?;
+    (name.kind == Kind::Word && !name.text.starts_with(|c: char| c.is_ascii_digit())).then_some(name)
+}
+
+#[cold]
+fn mixed(place: &str) -> Error {
+    Error::programming(format!("the statement has {place} where params is a dict"))
+        .with_hint("write :name in the statement, or give params as a list")
+}
+
+#[cold]
+fn missing(name: &str) -> Error {
+    Error::programming(format!("params has no value for :{name}"))
+        .with_hint("add it to the dict; a colon that is not a parameter stands in quotes or before a blank")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::lexer::tests::{MYSQL, POSTGRESQL};
+
+    fn rewrite(dialect: &Dialect, text: &str, names: &[&str]) -> Result<(String, usize)> {
+        let params =
+            names.iter().map(|name| Param { name: (*name).to_owned(), value: Value::Null }).collect();
+        positional(dialect, text, &Params::Named(params))
+            .map(|statement| (statement.text.clone(), statement.values.len()))
+    }
+
+    #[test]
+    fn numbers_and_names_do_not_mix() {
+        assert!(rewrite(&POSTGRESQL, "SELECT :a, $1", &["a"]).is_err());
+        assert!(rewrite(&MYSQL, "SELECT ?, :a", &["a"]).is_err());
+        let expected = ("SELECT $1, b$1, '$1'".to_owned(), 1);
+        assert_eq!(rewrite(&POSTGRESQL, "SELECT :a, b$1, '$1'", &["a"]).unwrap(), expected);
+    }
+
+    #[test]
+    fn names_become_places() {
+        let names = ["a", "b", "größe"];
+        let text = "SELECT :b, :a, :b, x->'$.y' WHERE z=:größe";
+        let expected = ("SELECT ?, ?, ?, x->'$.y' WHERE z=?".to_owned(), 4);
+        assert_eq!(rewrite(&MYSQL, text, &names).unwrap(), expected);
+        let expected = ("SELECT $1, $2, $1::int WHERE x=$3".to_owned(), 3);
+        assert_eq!(rewrite(&POSTGRESQL, "SELECT :b, :a, :b::int WHERE x=:größe", &names).unwrap(), expected);
+    }
+
+    #[test]
+    fn colons_elsewhere_are_left_alone() {
+        for text in [
+            "SELECT ':a', \":a\", E'\\':a', 'it''s :a' -- :a\n, /* :a /* :a */ :a */ $$ :a $$, $t$ :a $$ $t$, a[1:2], x::a, f(a := 1)",
+            "SELECT 'open :a",
+            "SELECT a$b$c, x$, a :: b",
+        ] {
+            assert_eq!(rewrite(&POSTGRESQL, text, &[]).unwrap(), (text.to_owned(), 0));
+        }
+        for text in [
+            "SELECT ':a', \":a\", `:a`, 'it''s \\' :a' -- :a\n, /* :a */ 1 # :a\n, @x := 1, '10:20', 'open",
+            "SELECT 1:2",
+        ] {
+            assert_eq!(rewrite(&MYSQL, text, &[]).unwrap(), (text.to_owned(), 0));
+        }
+    }
+
+    #[test]
+    fn positions_are_those_of_the_callers_text() {
+        let params = Params::Named(vec![Param { name: "größe".to_owned(), value: Value::Null }]);
+        let statement = positional(&POSTGRESQL, "SELECT :größe, nope, :größe, x", &params).unwrap();
+        let restored = |position| {
+            statement.restore_position(Error::programming("no").with_position(position)).position()
+        };
+        assert_eq!(statement.text, "SELECT $1, nope, $1, x");
+        assert_eq!(
+            (restored(1), restored(8), restored(12), restored(22)),
+            (Some(1), Some(8), Some(16), Some(30))
+        );
+    }
+
+    #[test]
+    fn missing_and_unused_names_are_errors() {
+        assert!(rewrite(&POSTGRESQL, "SELECT :a", &[]).unwrap_err().to_string().contains(":a"));
+        assert!(rewrite(&MYSQL, "SELECT 1", &["a"]).unwrap_err().to_string().contains(":a"));
+    }
+}
