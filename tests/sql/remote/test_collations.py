@@ -62,8 +62,6 @@ def warned(query: str, url: str, **more: Any) -> list[str]:
         "SELECT count(DISTINCT word) AS n, count(DISTINCT spaced) AS m FROM my.signs",
         "SELECT count(*) AS n FROM my.signs GROUP BY word",
         "SELECT a.id, b.id AS other FROM my.signs AS a JOIN my.signs AS b ON a.word = b.word",
-        "SELECT id FROM my.signs WHERE word IN (SELECT word FROM my.signs WHERE num = 2)",
-        "SELECT CASE WHEN word = 'A' THEN 1 ELSE 0 END AS k FROM my.signs",
         "SELECT id, upper(hex(num)) AS h FROM my.signs WHERE word = 'a' AND spaced <> 'b'",
         "SELECT id, hex(num) AS h FROM my.signs WHERE (word = 'a' OR word NOT IN ('A', 'B')) AND num < 2",
         "SELECT s.id, hex(s.num) AS h FROM my.signs AS s LEFT JOIN my.signs AS o ON s.id = o.id AND o.word = 'a'",
@@ -97,6 +95,8 @@ def test_a_condition_next_to_a_frame_is_the_servers(signs: str) -> None:
         ("SELECT word, avg(num) FROM my.signs GROUP BY 1", ["my.signs.word"]),
         ("SELECT word FROM my.signs EXCEPT SELECT word FROM frame", ["my.signs.word"]),
         ("SELECT avg(num) OVER (PARTITION BY word) FROM my.signs", ["my.signs.word"]),
+        ("SELECT id FROM my.signs WHERE word IN (SELECT word FROM my.signs WHERE num = 2)", ["my.signs.word"]),
+        ("SELECT CASE WHEN word = 'A' THEN 1 ELSE 0 END AS k FROM my.signs", ["my.signs.word"]),
         ("SELECT avg(num), count(DISTINCT word) FROM my.signs", ["my.signs.word"]),
         (
             "SELECT hex(id) FROM my.signs AS s, frame AS f WHERE s.word = f.word AND s.spaced = f.word",

@@ -64,7 +64,7 @@ def outcome(run: Callable[[str], pa.Table], query: str) -> pa.Table | None:
 @pytest.mark.parametrize(
     "value",
     [
-        *["i2 * 3", "i2 + i2", "i2 + 10000", "i2 * (2 + 1)", "i4 * 3", "i4 + i4", "i4 * i2", "i8 + i4", "i8 * 3"],
+        *["i2 * 3", "i4 + i4", "i8 * 3"],
         *[
             "short * short",
             "short * 100",
@@ -94,14 +94,9 @@ def test_a_source_answers_where_the_engine_does(both: dict[str, Harbour], source
     assert sorted(map(str, given.to_pylist())) == sorted(map(str, expected.to_pylist()))
 
 
-@pytest.mark.parametrize("value", ["i4 + i4", "i8 * 3", "short + short", "short * 20", "i4 * i2", "i2 * 2.5"])
+@pytest.mark.parametrize("value", ["short + short", "short * 20", "short * i4", "i2 * 2.5"])
 def test_sums_that_fail_in_both_are_the_sources(both: dict[str, Harbour], value: str) -> None:
     assert WHOLE in both["pg"].plan(f"SELECT sum({value}) FROM pg.t")
-
-
-def test_my_sums_of_64_bits_are_the_sources(both: dict[str, Harbour]) -> None:
-    assert WHOLE in both["my"].plan("SELECT sum(i8 * 3) FROM my.t")
-    assert WHOLE not in both["my"].plan("SELECT sum(i4 * 3) FROM my.t")
 
 
 @pytest.mark.parametrize("source", ["pg", "my"])

@@ -35,16 +35,8 @@ class Dialect(abc.ABC):
     aborts: ClassVar[bool] = False
     #: Whether the rows of a subquery are taken in its own order.
     keeps_order: ClassVar[bool] = True
-    #: Whether whole numbers and decimals are added and multiplied as the engine does, or with an error.
+    #: Whether decimals are added and multiplied as the engine does, or with an error.
     calculates: ClassVar[bool] = False
-    #: Whether what is grouped by may be more than a column, and is known again in an ORDER BY.
-    groups_values: ClassVar[bool] = True
-    #: Whether a subquery of a condition may name the query around it, and have other types beside an IN than that.
-    nests: ClassVar[bool] = True
-    #: What a text is that stands in a query alone, and not beside a column.
-    spelled: ClassVar[Type] = Type(Kind.TEXT, "VARCHAR", nulls=True, charset="ascii")
-    #: Whether whole numbers are added and multiplied in 64 bits, whatever their types.
-    widens: ClassVar[bool] = False
     #: Whether LIKE without a backslash is the engine's, but for what the column's collation finds equal.
     matches: ClassVar[bool] = False
 

@@ -1,30 +1,16 @@
 """The white list: tests and values that mean in a source what they mean in the engine."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from longshore.engine.remote.choices import Choices
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.literals import Params, Spelled, constant, fitting
 from longshore.engine.remote.names import Names, Value, only
 from longshore.engine.remote.types import Kind, Trust, Type, Unsafe, same_meaning
 
-__all__ = ["Expressions", "Test", "Within"]
-
-
-class Within(Protocol):
-    """Writes the subqueries of a condition."""
-
-    def column(self, node: exp.Expression, names: Names) -> tuple[str, Type]:
-        """Write a query of one column, and tell its type."""
-
-    def single(self, node: exp.Expression) -> Value:
-        """Write a query of one value."""
-
-    def rows(self, node: exp.Expression, names: Names) -> str:
-        """Write a query whose rows matter, and none of its columns."""
+__all__ = ["Expressions", "Test"]
 
 
 #: SQL and how far it is the engine's.
@@ -36,9 +22,8 @@ _ORDERS: Mapping[type[exp.Expression], str] = {exp.LT: "<", exp.LTE: "<=", exp.G
 class Expressions:
     """Writes expressions in a source's SQL; whatever is not known to be safe raises ``Unsafe``."""
 
-    def __init__(self, dialect: Dialect, names: Names, params: Params, within: Within | None = None) -> None:
-        """Keep the source's dialect, what columns mean, the values of parameters, and how subqueries are written."""
-        self._within = within
+    def __init__(self, dialect: Dialect, names: Names, params: Params) -> None:
+        """Keep the source's dialect, what columns mean, and the values of parameters."""
         self.dialect = dialect
         self.names = names
         self.params = params
@@ -49,16 +34,7 @@ class Expressions:
             return self.value(node.this)
         if isinstance(node, exp.Column):
             return self.names.find(node)
-        if isinstance(node, exp.Subquery):
-            return self._inner().single(node)
-        chosen = self.choices(self.value).written(node)
-        if chosen is None:
-            raise Unsafe
-        return chosen
-
-    def choices(self, value: Callable[[exp.Expression], Value]) -> Choices:
-        """Give what writes CASE and the like, whose values are written by ``value``."""
-        return Choices(self.dialect, self.params, self.test, value)
+        raise Unsafe
 
     def test(self, node: exp.Expression) -> Test:
         """Write a condition."""
@@ -167,35 +143,12 @@ class Expressions:
         return self.dialect.literal(fitting(value, of), of)
 
     def _in(self, node: exp.Expression) -> Test:
-        if node.args.get("query") is not None:
-            return self._in_query(node)
         only(node, "this", "expressions")
         value = self.value(node.this)
         if not node.expressions or value.type.equal is Trust.NONE:
             raise Unsafe
         literals = [self._constant(value, constant(item, self.params)) for item in node.expressions]
         return f"({value.compared} IN ({', '.join(literals)}))", value.type.equal
-
-    def _in_query(self, node: exp.Expression) -> Test:
-        only(node, "this", "query")
-        value = self.value(node.this)
-        sql, of = self._inner().column(node.args["query"], self.names)
-        same_meaning(value.type, of)
-        # What is equal has to be the same: 0 is -0, where rows are compared one by one, and not where they are hashed.
-        if not (value.type.groups and of.groups):
-            raise Unsafe
-        if not self.dialect.nests and (of.engine is None or value.type.engine != of.engine):
-            raise Unsafe
-        return f"({value.sql} IN ({sql}))", min(value.type.equal, of.equal)
-
-    def _exists(self, node: exp.Expression) -> Test:
-        only(node, "this")
-        return f"(EXISTS ({self._inner().rows(node.this, self.names)}))", Trust.EXACT
-
-    def _inner(self) -> "Within":
-        if self._within is None:
-            raise Unsafe
-        return self._within
 
     def _between(self, node: exp.Expression) -> Test:
         only(node, "this", "low", "high")
@@ -231,7 +184,6 @@ class Expressions:
         exp.NEQ: _unequal,
         **dict.fromkeys(_ORDERS, _order),
         exp.In: _in,
-        exp.Exists: _exists,
         exp.Between: _between,
         exp.Like: _like,
     }

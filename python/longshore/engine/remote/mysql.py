@@ -54,12 +54,6 @@ class MySQL(Dialect):
     places_nulls: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = False
     calculates: ClassVar[bool] = True
-    # MySQL does not know an expression again in an ORDER BY, beside its IS NULL.
-    groups_values: ClassVar[bool] = False
-    # MariaDB keeps a subquery's rows in a table of its types: a number that does not fit them is in no row, and the
-    # NULLs beside it are forgotten.
-    nests: ClassVar[bool] = False
-    widens: ClassVar[bool] = True
     matches: ClassVar[bool] = True
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:

@@ -47,18 +47,10 @@ class Names:
         self,
         relations: Sequence[Relation],
         merged: Mapping[str, Value] | None = None,
-        outer: "Names | None" = None,
-        aliases: AbstractSet[str] = frozenset(),
     ) -> None:
-        """Keep the relations in their order.
-
-        ``merged`` are the columns of a USING, ``outer`` is the query around this one, if its columns may be named here,
-        and ``aliases`` are the names that this one gives to what it selects.
-        """
+        """Keep the relations in their order; ``merged`` are the columns of a USING."""
         self.relations = relations
         self.merged = merged or {}
-        self._outer = outer
-        self._aliases = aliases
 
     def find(self, column: exp.Column) -> Value:
         """Give what a column stands for; raises ``Unsafe`` for what is not clear."""
@@ -75,17 +67,9 @@ class Names:
             return self.merged[name]
         near = [relation for relation in self.relations if not table or table in relation.names]
         found = [relation.columns[name] for relation in near if name in relation.columns]
-        if not found and self._outer is not None and not self._is_taken(name, table):
-            return self._outer.named(name, table)
         if len(found) != 1 or found[0] is None:
             raise Unsafe
         return found[0]
-
-    def _is_taken(self, name: str, table: tuple[str, ...]) -> bool:
-        """Whether the engine may find something here that is no column: an alias, a table, or a struct's field."""
-        if not table:
-            return name in self._aliases
-        return any(table in one.names or table[0] in one.columns for one in self.relations)
 
 
 def known(reference: Reference, table: Table, alias: str) -> Relation:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from longshore.engine.remote.dialect import Ask, Dialect, chosen, moment
-from longshore.engine.remote.types import ASCII, Column, Kind, Table, Trust, Type, decimal, scalar
+from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
 
 __all__ = ["PostgreSQL"]
 
@@ -81,7 +81,6 @@ class PostgreSQL(Dialect):
     aborts: ClassVar[bool] = True
     calculates: ClassVar[bool] = True
     matches: ClassVar[bool] = True
-    spelled: ClassVar[Type] = ASCII
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a schema, in the search path."""

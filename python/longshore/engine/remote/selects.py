@@ -1,6 +1,6 @@
 """One SELECT in a source's SQL."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 from longshore.engine.remote.expressions import Test
 from longshore.engine.remote.literals import constant, whole_number
 from longshore.engine.remote.names import Names, Value, only
-from longshore.engine.remote.types import Trust, Type, Unsafe, same_meaning
+from longshore.engine.remote.types import Trust, Unsafe, same_meaning
 from longshore.engine.remote.values import Values
 
 if TYPE_CHECKING:
@@ -44,31 +44,23 @@ class Written:
 class Select:
     """One SELECT on its way; whatever is not known to be safe raises ``Unsafe``."""
 
-    def __init__(
-        self,
-        queries: "Queries",
-        node: exp.Select,
-        common: Mapping[str, Written],
-        outer: Names | None = None,
-        items: Sequence[exp.Expression] | None = None,
-    ) -> None:
-        """Write its FROM and its columns; ``outer`` are the names of a query around it, ``items`` other columns."""
+    def __init__(self, queries: "Queries", node: exp.Select) -> None:
+        """Write its FROM and its columns."""
         self._queries = queries
         self._node = node
-        self._common = common
         self._dialect = queries.dialect
         self._params = queries.params
-        self._outer = outer
         #: For each table by its place in the FROM, its columns that a USING made one with another's.
         self._merged: list[set[str]] = [set()]
         self._from, self._names = self._relations()
         self._write = Values(self._dialect, self._names, self._params)
-        chosen = node.expressions if items is None else items
-        self._outputs = [output for item in chosen for output in self._output(item)]
+        self._outputs = [output for item in node.expressions for output in self._output(item)]
 
     def written(self) -> Written:
         """Put the parts together."""
-        distinct, rest = self._distinct(), self.rest
+        parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
+        rest = " ".join(part for part in [f"FROM {self._from}", *parts] if part)
+        distinct = self._distinct()
 
         def write(names: Sequence[str]) -> str:
             named = zip(self._outputs, names, strict=True)
@@ -76,36 +68,18 @@ class Select:
 
         return Written(write, self._outputs)
 
-    @property
-    def rest(self) -> str:
-        """What follows the columns."""
-        parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
-        return " ".join(part for part in [f"FROM {self._from}", *parts] if part)
-
-    def column(self, node: exp.Expression, names: Names) -> tuple[str, Type]:
-        """Write a query of one column in a condition."""
-        return self._queries.column(node, self._common, names)
-
-    def single(self, node: exp.Expression) -> Value:
-        """Write a query of one value in a condition."""
-        return self._queries.single(node, self._common)
-
-    def rows(self, node: exp.Expression, names: Names) -> str:
-        """Write a query in a condition that asks for rows."""
-        return self._queries.rows(node, self._common, names)
-
     def _relations(self) -> tuple[str, Names]:
         place = self._node.args.get("from_")
         if place is None:
             raise Unsafe
         only(place, "this")
-        sql, first = self._queries.relation(place.this, self._common)
+        sql, first = self._queries.relation(place.this)
         names = Names([first])
         for join in self._node.args.get("joins") or []:
             only(join, "this", "on", "using", "side", "kind")
             if join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
                 raise Unsafe
-            right, relation = self._queries.relation(join.this, self._common)
+            right, relation = self._queries.relation(join.this)
             using = {one.name.lower() for one in join.args.get("using") or []}
             if (names.merged.keys() - using) & relation.columns.keys():
                 raise Unsafe
@@ -177,10 +151,7 @@ class Select:
             return ""
         if any(one.parent_select is self._node for one in where.find_all(exp.AggFunc)):
             raise Unsafe
-        aliases = {item.alias.lower() for item in self._node.expressions if isinstance(item, exp.Alias)}
-        outer = self._outer if self._dialect.nests else None
-        names = Names(self._names.relations, self._names.merged, outer, aliases)
-        return f"WHERE {_exact(Values(self._dialect, names, self._params, self).test(where.this))}"
+        return f"WHERE {_exact(self._write.test(where.this))}"
 
     def _having(self) -> str:
         having = self._node.args.get("having")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from longshore.engine.remote.dialect import Ask, Dialect
-from longshore.engine.remote.types import ASCII, Column, Kind, Table, Trust, Type
+from longshore.engine.remote.types import Column, Kind, Table, Trust, Type
 
 __all__ = ["SQLite"]
 
@@ -38,7 +38,6 @@ class SQLite(Dialect):
     one_moment: ClassVar[Sequence[str]] = ("BEGIN",)
     #: Nor is there need: what a transaction sees has its catalogue with it.
     locks: ClassVar[bool] = False
-    spelled: ClassVar[Type] = ASCII
 
     def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue. SQLite's own names differ by more than the case of letters."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
 __all__ = [
-    "ASCII",
     "BASIC_PLANE",
     "Column",
     "Kind",
@@ -80,12 +79,6 @@ class Type:
     collation: str | None = None
     #: What the source can write texts of the column in, as Python calls it.
     charset: str = "utf-8"
-
-
-#: Texts of letters that have one order and one form everywhere.
-ASCII = Type(
-    Kind.TEXT, "VARCHAR", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, collation="", charset="ascii"
-)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The white list of a whole query: aggregates and arithmetic beside what a test may hold."""
+"""The white list of a whole query: aggregates and decimals' arithmetic beside what a test may hold."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from longshore.engine.remote.arithmetic import MOST_DIGITS, of_constant, result
 from longshore.engine.remote.expressions import Expressions
 from longshore.engine.remote.literals import constant
 from longshore.engine.remote.names import Value, only
@@ -18,6 +17,11 @@ _COUNT = Type(Kind.INTEGER, "BIGINT", equal=Trust.EXACT, order=Trust.EXACT, grou
 _SUM = Type(Kind.INTEGER, "HUGEINT", equal=Trust.EXACT, order=Trust.EXACT, nulls=True)
 #: Of a decimal whose sums the engine's 128 bits hold, however many rows there are.
 _SUMMED_DIGITS = 19
+#: The most digits of the engine's decimals, and after the point of MySQL's.
+_MOST_DIGITS, _MOST_SCALE = 38, 30
+#: The digits of whole numbers by their type; the longest of the rest is a UBIGINT.
+_DIGITS = {"TINYINT": 3, "UTINYINT": 3, "SMALLINT": 5, "USMALLINT": 5, "INTEGER": 10, "UINTEGER": 10, "BIGINT": 19}
+_MOST_DIGITS_OF_INTEGER = 20
 _SIGNS: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
@@ -30,11 +34,15 @@ class Values(Expressions):
         return write(self, node) if write else super().value(node)
 
     def computed(self, node: exp.Expression) -> Value:
-        """Write a column, an aggregate, or whole numbers and decimals added and multiplied."""
+        """Write a column, an aggregate, or decimals that are added and multiplied.
+
+        The engine computes products of decimals in 18 digits, if both have no more, and fails beyond. Those go to the
+        source all the same: its sums of them are exact, and are what remote tables are asked for most.
+        """
         if isinstance(node, exp.Paren):
             return self.computed(node.this)
         if type(node) not in _SIGNS:
-            return self.choices(self.computed).written(node) or self.value(node)
+            return self.value(node)
         only(node, "this", "expression")
         if not self.dialect.calculates:
             raise Unsafe
@@ -42,8 +50,7 @@ class Values(Expressions):
         # In MySQL, what becomes of unsigned numbers may not be negative; in the engine it may.
         if any((side.type.engine or "").startswith("U") for side in (left, right)):
             raise Unsafe
-        multiplied, always_wide = isinstance(node, exp.Mul), self.dialect.widens
-        of = result(left.type, right.type, multiplied=multiplied, always_wide=always_wide)
+        of = _computed(left.type, right.type, multiplied=isinstance(node, exp.Mul))
         return Value(f"({left.sql} {_SIGNS[type(node)]} {right.sql})", of)
 
     def _operand(self, node: exp.Expression) -> Value:
@@ -58,7 +65,9 @@ class Values(Expressions):
 
     def _number(self, literal: Any) -> Value:
         if type(literal) is int and abs(literal) < 1 << 31:
-            return Value(f"({literal})" if literal < 0 else str(literal), of_constant(literal))
+            return Value(
+                f"({literal})" if literal < 0 else str(literal), Type(Kind.INTEGER, precision=len(str(abs(literal))))
+            )
         if type(literal).__name__ == "Decimal" and literal.is_finite():
             _, digits, exponent = literal.as_tuple()
             of = decimal(max(len(digits), -int(exponent)), max(-int(exponent), 0))
@@ -92,7 +101,7 @@ class Values(Expressions):
         if value.type.kind is Kind.DECIMAL:
             is_held = value.type.precision <= _SUMMED_DIGITS
             trust = Trust.EXACT if is_held else Trust.NONE
-            of = decimal(MOST_DIGITS, value.type.scale)
+            of = decimal(_MOST_DIGITS, value.type.scale)
             of = dataclasses.replace(of, equal=trust, order=trust, nulls=is_held, sums=False, groups=False)
         return Value(f"sum({value.sql})", of)
 
@@ -113,17 +122,6 @@ class Values(Expressions):
         of = value.type if ordered == value.sql else dataclasses.replace(value.type, collation=None)
         return Value(f"{name}({ordered})", of)
 
-    def _filtered(self, node: exp.Expression) -> Value:
-        """Write FILTER as every source has it: an aggregate passes over NULLs."""
-        only(node, "this", "expression")
-        aggregate, condition = node.this.copy(), node.expression.this
-        place = aggregate.this if isinstance(aggregate.this, exp.Distinct) else aggregate
-        argument = place.expressions[0] if place is not aggregate else place.this
-        one = exp.Literal.number(1) if isinstance(argument, exp.Star) or argument is None else argument
-        case = exp.Case(ifs=[exp.If(this=condition.copy(), true=one)])
-        place.set(*(("this", case) if place is aggregate else ("expressions", [case, *place.expressions[1:]])))
-        return self.value(aggregate)
-
     def _argument(self, node: exp.Expression) -> Value:
         """Write the argument of an aggregate, which has none in it."""
         if isinstance(node, exp.AggFunc) or node.find(exp.AggFunc):
@@ -135,5 +133,27 @@ class Values(Expressions):
         exp.Sum: _sum,
         exp.Min: _least,
         exp.Max: _greatest,
-        exp.Filter: _filtered,
     }
+
+
+def _computed(left: Type, right: Type, *, multiplied: bool) -> Type:
+    """Give the type of a sum or a product; raises ``Unsafe`` where the engine may turn to floating point.
+
+    Two integers may overflow in the one and not in the other, so they are left to the engine.
+    """
+    if left.kind is right.kind is Kind.INTEGER:
+        raise Unsafe
+    left_digits, right_digits = _precision(left), _precision(right)
+    if multiplied:
+        digits, scale = left_digits + right_digits, left.scale + right.scale
+    else:
+        scale = max(left.scale, right.scale)
+        digits = max(left_digits - left.scale, right_digits - right.scale) + scale + 1
+    if digits > _MOST_DIGITS or scale > _MOST_SCALE:
+        raise Unsafe
+    # The engine's precision depends on more than the two types.
+    return dataclasses.replace(decimal(digits, scale), engine=None, equal=Trust.NONE, groups=False)
+
+
+def _precision(of: Type) -> int:
+    return of.precision or _DIGITS.get(of.engine or "", _MOST_DIGITS_OF_INTEGER)
