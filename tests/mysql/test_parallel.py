@@ -49,12 +49,8 @@ def test_in_both_protocols(protocol: str, filled: str, together: Options) -> Non
 @pytest.mark.parametrize(
     ("query", "on"),
     [
-        ("SELECT p.*, s.id AS s FROM parted AS p LEFT JOIN small AS s ON s.id = p.k", "s"),
         ("WITH c AS (SELECT * FROM parted WHERE id < 500) SELECT * FROM c", "id"),
-        ("SELECT id, word FROM parted UNION ALL SELECT id, 'x' FROM small", "word"),
         ("SELECT id AS `a ``b` FROM parted", "a `b"),
-        ("(SELECT id FROM parted)", "id"),
-        ("SELECT id, NULL AS none FROM parted", "none"),
         ("SELECT * FROM void", "id"),
     ],
 )

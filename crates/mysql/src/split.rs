@@ -4,12 +4,9 @@
 
 mod bounds;
 mod catalogue;
-mod grouping;
 mod halt;
 mod key;
 mod meeting;
-mod origin;
-mod provenance;
 mod refusal;
 mod shape;
 mod statement;
@@ -75,7 +72,7 @@ fn divide(
         .iter()
         .map(|query| Statement::of(query, own.reading, is_divided))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut catalogue = catalogue::look_up(session, &own, &statements, is_divided)?;
+    let catalogue = catalogue::look_up(session, &own, &statements)?;
     let number = match split.number {
         Some(_) => most,
         None => sessions_for(catalogue.bytes(), most),
@@ -84,7 +81,7 @@ fn divide(
         return Err(Halt::Whole);
     }
     let parts = match statements.as_slice() {
-        [statement] => parts(session, statement, &mut catalogue, split, number)?,
+        [statement] => parts(session, statement, &catalogue, split, number)?,
         _ => queries.to_vec(),
     };
     if parts.len() < 2 {
@@ -99,27 +96,27 @@ fn divide(
 fn parts(
     session: &mut MySqlSession,
     statement: &Statement,
-    catalogue: &mut Catalogue,
+    catalogue: &Catalogue,
     split: &Split,
     number: usize,
 ) -> Result<Vec<Query>, Halt> {
     let key = match &split.on {
-        Some(on) => Key::of_result(session, statement, catalogue, on)?,
+        Some(on) => Key::of_result(session, statement, on)?,
         None => Key::of_table(session, statement, catalogue)?,
     };
     let bounds = bounds::find(session, statement, &key, split.range.as_ref(), catalogue.bytes(), number)?;
     let conditions = key.conditions(&bounds);
-    let texts = conditions.iter().map(|condition| key.part(statement, condition));
-    let parts: Vec<Query> = texts.map(|text| Ok(statement.query(text?))).collect::<Result<_, Halt>>()?;
+    let parts: Vec<Query> =
+        conditions.iter().map(|condition| statement.part(condition)).collect::<Result<_, Halt>>()?;
     // The last one has all bounds.
     if let (Some(part), true) = (parts.last(), split.on.is_some()) {
-        check_types(session, statement, part)?;
+        check(session, statement, part)?;
     }
     Ok(parts)
 }
 
-/// A query around another may have other types, where the server writes the inner one's rows down.
-fn check_types(session: &mut MySqlSession, statement: &Statement, part: &Query) -> Result<(), Halt> {
+/// Whether the server understands a part, and gives it the types of the query.
+fn check(session: &mut MySqlSession, statement: &Statement, part: &Query) -> Result<(), Halt> {
     use crate::types::Type;
     let own = session.definitions(&statement.whole())?;
     let parts = session.definitions(part)?;

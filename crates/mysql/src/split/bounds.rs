@@ -7,6 +7,7 @@ use super::SMALL;
 use super::halt::Halt;
 use super::key::Key;
 use super::statement::Statement;
+use crate::encode;
 use crate::session::MySqlSession;
 use crate::types::Class;
 
@@ -43,8 +44,8 @@ fn ends(
     key: &Key,
     number: usize,
 ) -> Result<Vec<String>, Halt> {
-    let (source, column) = key.source(statement);
-    let rows = session.connection.rows(&format!("SELECT MIN({column}), MAX({column}) FROM {source}"))?;
+    let (source, _) = key.source(statement)?;
+    let rows = session.connection.rows(&format!("SELECT MIN(k), MAX(k) FROM {source}"))?;
     let end = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<i128>().ok();
     match (end(0), end(1)) {
         (Some(low), Some(high)) => Ok(steps(low, high, number)),
@@ -70,16 +71,15 @@ fn sampled(
     bytes: u64,
     number: usize,
 ) -> Result<Vec<String>, Halt> {
-    let (source, column) = key.source(statement);
+    let (source, values) = key.source(statement)?;
     let shown = match key.native.class {
-        Class::Bytes => format!("HEX({column})"),
-        Class::Bit => format!("CAST({column} + 0 AS CHAR)"),
-        _ => format!("CAST({column} AS CHAR)"),
+        Class::Bytes => "HEX(k)",
+        Class::Bit => "CAST(k + 0 AS CHAR)",
+        _ => "CAST(k AS CHAR)",
     };
     // A query with parameters is not asked for its plan; few of its tables' rows are enough, and many do no harm.
-    let bound = if key.is_indexed() { Vec::new() } else { statement.bound(session.connection.zone())? };
-    let estimate = match bound.as_slice() {
-        [] => super::estimate(session, &Query::new(format!("SELECT {column} FROM {source}")))?,
+    let estimate = match values.as_slice() {
+        [] => super::estimate(session, &Query::new(format!("SELECT k FROM {source}")))?,
         _ => (bytes < SMALL).then_some(0),
     };
     let chance = match estimate {
@@ -87,7 +87,8 @@ fn sampled(
         Some(rows) => format!(" AND RAND() * {rows} < {SAMPLE}"),
         None => " AND RAND() < 0.05".to_owned(),
     };
-    let sample = format!("SELECT {shown} FROM {source} WHERE {column} IS NOT NULL{chance} ORDER BY {column}");
+    let sample = format!("SELECT {shown} FROM {source} WHERE k IS NOT NULL{chance} ORDER BY k");
+    let bound = encode::parameters(&values, session.connection.zone())?;
     let texts = session.connection.texts(&sample, &bound)?;
     let values: Vec<&String> = texts.iter().flatten().collect();
     let mut bounds: Vec<String> = (1..number)

@@ -3,107 +3,61 @@
 //! The server compares, in the column's own collation. Each part takes what all parts before it have left, so that the
 //! parts are disjoint and exhaustive whatever the order of the bounds is.
 
-use longshore_core::{Error, Query, Result};
-use sqlparser::ast::SetExpr;
+use longshore_core::{Error, Query, Result, Value};
+use sqlparser::ast::{Expr, Select, SelectItem};
 
-use super::catalogue::{Catalogue, Relation, Table, learn_columns};
+use super::catalogue::{Catalogue, Table};
 use super::halt::Halt;
-use super::origin::Reach;
-use super::provenance::{Provenance, called};
-use super::refusal::{AGGREGATES, calls};
 use super::statement::Statement;
-use crate::dialect::{literal, quoted_name, tokens};
+use crate::dialect::{literal, quoted_name};
 use crate::message::Definition;
 use crate::session::MySqlSession;
 use crate::types::{Class, Type};
 
-/// What a wrapped query is called.
+/// The name of the rows that are sampled.
 const PART: &str = "longshore_part";
-
-/// More rows than there are: no condition passes a LIMIT.
-const FENCE: &str = "LIMIT 18446744073709551615";
-
-/// How a part's condition comes into the query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// The query is wrapped.
-    Around,
-    /// The query is wrapped, and no condition gets into it.
-    Fenced,
-    /// It becomes a condition of the query's own WHERE.
-    Inside,
-    /// The same, in a query that is wrapped: what the server writes down before it sends it has types of the plan's own.
-    InsideGathered,
-}
 
 /// A column that parts a result.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
-    /// What conditions call it.
+    /// Its name in the query's WHERE.
     column: String,
     pub(super) native: Type,
-    way: Way,
-    /// What the result calls it, and what all its columns are called.
-    name: String,
-    names: Vec<String>,
     /// The table whose primary key it starts.
     table: Option<String>,
 }
 
 impl Key {
-    /// The column `name` of the result.
+    /// The column `name` of the result, which has to be a column of what the query reads: a condition on it takes rows
+    /// and leaves rows, and no rows depend on others.
     pub(super) fn of_result(
         session: &mut MySqlSession,
         statement: &Statement,
-        catalogue: &mut Catalogue,
         name: &str,
     ) -> Result<Self, Halt> {
         let columns = session.definitions(&statement.whole())?;
         let at = place(&columns, name).map_err(Halt::Failed)?;
-        let native = Type::of(&columns[at]);
-        learn(session, statement, catalogue)?;
-        check_bits(statement, catalogue, &columns)?;
-        let mut provenance = Provenance::new(catalogue, catalogue.database.as_deref());
-        let origin = provenance.query(&statement.tree.root).at(at, columns.len(), name);
-        if provenance.is_unsettled {
-            return Err(Halt::serial(
-                "a column that is neither grouped nor aggregated may have any value of its group",
-            ));
+        let select = statement.select()?;
+        if statement.is_gathered() {
+            return Err(Halt::serial("an ORDER BY together with a join or a subquery"));
         }
-        let reach = origin.reach(native.class).map_err(Halt::serial)?;
-        let is_fenced = reach == Reach::Fenced || provenance.is_delicate;
-        let key = Self {
-            column: format!("{PART}.{}", quoted_name(name)),
-            native,
-            way: if is_fenced { Way::Fenced } else { Way::Around },
-            name: name.to_owned(),
-            names: columns.iter().map(|column| column.name.clone()).collect(),
-            table: None,
-        };
-        let inside = inside(statement, at, columns.len(), name).filter(|_| !is_fenced);
-        let Some(column) = inside else { return Ok(key) };
-        let way = if gathers(statement, catalogue) { Way::InsideGathered } else { Way::Inside };
-        let inner = Self { column, way, ..key.clone() };
-        Ok(if is_understood(session, statement, &inner)? { inner } else { key })
+        let column = column(select, at, columns.len(), name).ok_or_else(|| {
+            Halt::serial("partition_on is computed; name a column of a table, and select it")
+        })?;
+        Ok(Self { column, native: Type::of(&columns[at]), table: None })
     }
 
     /// The first column of the primary key of the only table.
     pub(super) fn of_table(
         session: &mut MySqlSession,
         statement: &Statement,
-        catalogue: &mut Catalogue,
+        catalogue: &Catalogue,
     ) -> Result<Self, Halt> {
-        learn(session, statement, catalogue)?;
-        let only = statement.only_table().filter(|(_, select)| {
-            let mut provenance = Provenance::new(catalogue, catalogue.database.as_deref());
-            statement.shape.is_some() && !provenance.scope(select, String::new()).is_grouped()
-        });
-        let Some(((name, called), _)) = only else {
+        let only = statement.only_table().filter(|_| !statement.is_ordered());
+        let Some((name, called)) = only else {
             return Err(Halt::serial("it is more than one SELECT from one table; give partition_on"));
         };
-        let Some(Relation::Table(table)) = catalogue.find(&name, catalogue.database.as_deref()) else {
-            return Err(Halt::serial("it reads no table but a view; give partition_on"));
-        };
+        let table = catalogue.find(&name).ok_or_else(|| Halt::serial("a table that is not known"))?;
         let name = primary(session, table)?;
         let table = table.qualified();
         let columns = session.definitions(&Query::new(format!("SELECT {name} FROM {table}")))?;
@@ -113,9 +67,6 @@ impl Key {
         Ok(Self {
             column: format!("{}.{name}", quoted_name(&called)),
             native: Type::of(column),
-            way: Way::Inside,
-            name: String::new(),
-            names: Vec::new(),
             table: Some(format!("(SELECT {name} AS k FROM {table}) AS {PART}")),
         })
     }
@@ -164,41 +115,16 @@ impl Key {
         conditions
     }
 
-    /// The query's rows that `condition` takes.
-    pub(super) fn part(&self, statement: &Statement, condition: &str) -> Result<String, Halt> {
-        let shape = statement.shape.as_ref();
-        if let Some(shape) = shape.filter(|_| self.way == Way::Inside) {
-            return Ok(shape.with(&statement.text, condition));
-        }
-        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let inner = statement.unordered(&names)?;
-        let (text, order) = (inner.text, inner.order);
-        if let Some(shape) = shape.filter(|_| self.way == Way::InsideGathered) {
-            return Ok(format!("SELECT * FROM ({}\n) AS {PART}{order}", shape.with(text, condition)));
-        }
-        if self.way == Way::Fenced {
-            let fenced = format!("SELECT * FROM ({text}\n) AS {PART} {FENCE}");
-            return Ok(format!("SELECT * FROM ({fenced}) AS {PART} WHERE {condition}{order}"));
-        }
-        Ok(format!("SELECT * FROM ({text}\n) AS {PART} WHERE {condition}{order}"))
-    }
-
-    /// What is sampled, and what the key is called in it.
-    pub(super) fn source(&self, statement: &Statement) -> (String, String) {
-        let key = format!("{PART}.k");
+    /// A relation of the key's values `k`, from which bounds are sampled, and its parameters.
+    pub(super) fn source<'a>(&self, statement: &'a Statement) -> Result<(String, Vec<&'a Value>), Halt> {
         if let Some(table) = &self.table {
-            return (table.clone(), key);
+            return Ok((table.clone(), Vec::new()));
         }
-        // The rows before they are grouped: each has its share of the work. Parameters behind them would be too many.
-        let is_inside = matches!(self.way, Way::Inside | Way::InsideGathered) && !statement.has_parameters();
-        let shape = statement.shape.as_ref().filter(|_| is_inside);
-        if let Some(shape) = shape {
-            let rows = shape.rows(&statement.text, &format!("{} AS k", self.column));
-            return (format!("({rows}\n) AS {PART}"), key);
-        }
-        (format!("({}\n) AS {PART}", statement.text), format!("{PART}.{}", quoted_name(&self.name)))
+        let (rows, values) = statement.rows(&format!("{} AS k", self.column))?;
+        Ok((format!("({rows}\n) AS {PART}"), values))
     }
 }
+
 /// The place of the only column called `name`.
 fn place(columns: &[Definition], name: &str) -> Result<usize> {
     let mut found = columns.iter().enumerate().filter(|(_, column)| column.name == name);
@@ -216,62 +142,29 @@ fn place(columns: &[Definition], name: &str) -> Result<usize> {
     Ok(at)
 }
 
-/// Learns what the tables' columns are called, where the query puts rows together.
-fn learn(session: &mut MySqlSession, statement: &Statement, catalogue: &mut Catalogue) -> Result<(), Halt> {
-    if groups(statement, catalogue) { learn_columns(session, catalogue) } else { Ok(()) }
-}
-
-fn groups(statement: &Statement, catalogue: &Catalogue) -> bool {
-    let views = catalogue.views.iter().map(|view| view.tree.to_string());
-    let texts = views.chain([statement.tree.root.to_string()]);
-    let is_grouping = |text: String| {
-        let found = tokens(&text, false);
-        found.iter().any(|token| token.is_word("group"))
-            || calls(&found).iter().any(|call| AGGREGATES.contains(&call.as_str()))
-    };
-    texts.into_iter().any(is_grouping)
-}
-
-/// Whether the server gathers the query's rows, to group them or to put them in order, before it sends any.
-fn gathers(statement: &Statement, catalogue: &Catalogue) -> bool {
-    let tree = &statement.tree.root;
-    let SetExpr::Select(select) = tree.body.as_ref() else { return false };
-    let order = tree.order_by.as_ref().map(ToString::to_string).unwrap_or_default();
-    let is_ordered = !order.is_empty();
-    let scope = Provenance::new(catalogue, catalogue.database.as_deref()).scope(select, order);
-    select.distinct.is_some() || scope.is_grouped() || is_ordered && scope.sources.len() > 1
-}
-
-/// Refuses bits of derived tables in a query that gathers them: some plans send them as integers.
-fn check_bits(statement: &Statement, catalogue: &Catalogue, columns: &[Definition]) -> Result<(), Halt> {
-    let has_bits = columns.iter().any(|column| Type::of(column).class == Class::Bit);
-    let text = statement.tree.root.to_string();
-    let found = tokens(&text, false);
-    let has = |word: &str| found.iter().filter(|token| token.is_word(word)).count();
-    let is_derived = has("select") > 1 || !catalogue.views.is_empty();
-    let is_gathered = groups(statement, catalogue) || has("distinct") > 0 || has("order") > 0;
-    if has_bits && is_derived && is_gathered {
-        return Err(Halt::serial("a bit column of a derived table, whose type depends on the plan"));
-    }
-    Ok(())
-}
-
-/// What the query's own WHERE would call the key.
-fn inside(statement: &Statement, at: usize, count: usize, name: &str) -> Option<String> {
-    statement.shape.as_ref()?;
-    match statement.tree.root.body.as_ref() {
-        SetExpr::Select(select) => called(select, at, count, name),
+/// The name in a WHERE of `select` of its column `name`, the one at this place of so many; `None` where it is computed.
+fn column(select: &Select, at: usize, count: usize, name: &str) -> Option<String> {
+    let named = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) => Some((path(expr), path(expr).and_then(|path| path.last().cloned()))),
+        SelectItem::ExprWithAlias { expr, alias } => Some((path(expr), Some(alias.value.clone()))),
         _ => None,
+    };
+    let items: Vec<_> = select.projection.iter().map(named).collect();
+    if items.iter().all(Option::is_some) {
+        let (path, _) = items.into_iter().nth(at).filter(|_| count == select.projection.len())??;
+        return Some(path?.iter().map(|name| quoted_name(name)).collect::<Vec<_>>().join("."));
     }
+    // One of an asterisk's. The server says so where several tables have one of that name.
+    let mut others = items.into_iter().flatten().filter_map(|(_, output)| output);
+    (!others.any(|other| other.eq_ignore_ascii_case(name))).then(|| quoted_name(name))
 }
 
-/// Whether the server understands the key's conditions. Of a name that several tables have, it does not.
-fn is_understood(session: &mut MySqlSession, statement: &Statement, key: &Key) -> Result<bool, Halt> {
-    let part = key.part(statement, &format!("{} IS NULL", key.column))?;
-    match session.definitions(&statement.query(part)) {
-        Ok(_) => Ok(true),
-        Err(error) if error.sqlstate().is_some() && session.connection.stop() => Ok(false),
-        Err(error) => Err(Halt::Failed(error)),
+/// The names of a column: its own, perhaps behind its table's and its database's.
+fn path(expr: &Expr) -> Option<Vec<String>> {
+    match expr {
+        Expr::Identifier(name) => Some(vec![name.value.clone()]),
+        Expr::CompoundIdentifier(names) => Some(names.iter().map(|name| name.value.clone()).collect()),
+        _ => None,
     }
 }
 
@@ -306,7 +199,7 @@ mod tests {
 
     fn key(class: Class) -> Key {
         let native = Type { class, width: Width::Counted, label: "made".into(), not_null: false };
-        Key { column: "k".into(), native, way: Way::Around, name: "k".into(), names: Vec::new(), table: None }
+        Key { column: "k".into(), native, table: None }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use longshore_core::{Error, Kind, Result};
 
-use super::catalogue::{Catalogue, Table, View};
+use super::catalogue::{Catalogue, Table};
 use super::halt::Halt;
 use crate::connection::Connection;
 use crate::message;
@@ -48,8 +48,6 @@ struct Meeting {
     way: Way,
     /// Statements that touch each table, and keep it from being changed until the transaction's end.
     touches: Vec<String>,
-    /// The views, each with what has made it: it must be the same when it is touched.
-    views: Vec<(String, String)>,
     /// Held by the one session that confirms where it stands.
     confirming: Mutex<()>,
     state: Mutex<State>,
@@ -82,12 +80,10 @@ pub(super) fn call(
              moment instead",
         ));
     };
-    let Catalogue { tables, views, .. } = catalogue;
-    let names = tables.iter().map(Table::qualified).chain(views.iter().map(View::qualified));
+    let names = catalogue.tables.iter().map(Table::qualified);
     let meeting = Arc::new(Meeting {
         way,
         touches: names.map(|name| format!("SELECT 1 FROM {name} LIMIT 0")).collect(),
-        views: views.iter().map(|view| (view.qualified(), view.definition.clone())).collect(),
         confirming: Mutex::new(()),
         state: Mutex::new(State { lock, ..State::default() }),
         changed: Condvar::new(),
@@ -190,17 +186,6 @@ pub(crate) fn join(session: &mut MySqlSession, name: &str, sessions: usize) -> R
         .with_hint("too much is being written: read without parts, or lock for a moment with options={\"lock\": True}"))
 }
 
-/// A view must be what it was when the parts were made of it.
-fn check_view(connection: &mut Connection, name: &str, definition: &str) -> Result<()> {
-    let rows = connection.rows(&format!("SHOW CREATE TABLE {name}"))?;
-    if rows.first().and_then(|row| row.get(1)?.as_deref()) == Some(definition) {
-        return Ok(());
-    }
-    Err(Error::operational(format!("the view {name} was changed while the read began"))
-        .with_sqlstate("40001")
-        .with_hint("read again"))
-}
-
 impl Meeting {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -223,9 +208,6 @@ impl Meeting {
         begin(connection)?;
         for touch in &self.touches {
             connection.run(touch)?;
-        }
-        for (name, definition) in &self.views {
-            check_view(connection, name, definition)?;
         }
         match self.way {
             Way::Lock => Ok(String::new()),

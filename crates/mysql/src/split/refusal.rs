@@ -51,23 +51,32 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("into", "INTO"),
     ("procedure", "PROCEDURE"),
     ("json_table", "JSON_TABLE"),
+    ("table", "TABLE"),
     ("sequence", "a sequence"),
     ("next", "a sequence"),
     ("previous", "a sequence"),
     ("handler", "HANDLER"),
 ];
 
-/// Words of queries whose parts, each by itself, would have other rows.
+/// Words of queries in which a row of the result is more than one row of the tables, or depends on others: parts, each by
+/// itself, would have other rows.
 const WHOLE_ONLY: &[(&str, &str)] = &[
     ("limit", "LIMIT"),
     ("offset", "OFFSET"),
     ("fetch", "FETCH"),
     ("over", "a window function"),
     ("rownum", "ROWNUM()"),
+    ("group", "GROUP BY"),
+    ("having", "HAVING"),
+    ("distinct", "DISTINCT"),
+    ("distinctrow", "DISTINCT"),
+    ("union", "UNION"),
+    ("intersect", "INTERSECT"),
+    ("except", "EXCEPT"),
 ];
 
 /// Aggregates of MySQL and MariaDB. Those of the server's own plugins are functions that somebody has made.
-pub(super) const AGGREGATES: &[&str] = &[
+const AGGREGATES: &[&str] = &[
     "avg",
     "bit_and",
     "bit_or",
@@ -114,7 +123,8 @@ pub(super) fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), Halt> 
             _ => {}
         }
     }
-    Ok(())
+    let aggregate = calls(found).into_iter().find(|call| is_divided && AGGREGATES.contains(&call.as_str()));
+    aggregate.map_or(Ok(()), |call| Err(Halt::serial(format!("the aggregate {call}()"))))
 }
 
 fn check_word(token: &Token<'_>, is_divided: bool) -> Result<(), Halt> {
@@ -140,6 +150,6 @@ pub(super) fn calls(found: &[Token<'_>]) -> Vec<String> {
     names.collect()
 }
 
-pub(super) fn unquoted(name: &str) -> String {
+fn unquoted(name: &str) -> String {
     name.trim_matches('`').replace("``", "`")
 }

@@ -1,9 +1,7 @@
 //! Where the clauses of a SELECT stand in its text, and how a condition is put into it.
 
 use longshore_source::sql::Token;
-use sqlparser::ast::{Expr, OrderByKind, OrderBySort, Query as Parsed, SetExpr, Value};
-
-use super::halt::Halt;
+use sqlparser::ast::{Query as Parsed, SetExpr};
 
 /// The clauses of one SELECT.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,6 +55,11 @@ impl Shape {
         }
     }
 
+    /// Whether what stands at this place is part of [`Self::rows`].
+    pub(super) fn reads(&self, place: usize) -> bool {
+        place < self.select || (self.from..self.end).contains(&place)
+    }
+
     /// A query of `expression` for each row that `text` reads, before anything groups them.
     pub(super) fn rows(&self, text: &str, expression: &str) -> String {
         format!("{}SELECT {expression} {}", &text[..self.select], &text[self.from..self.end])
@@ -77,60 +80,6 @@ fn outermost<'a, 'b>(found: &'b [Token<'a>]) -> Option<Vec<&'b Token<'a>>> {
         }
     }
     (depth == 0).then_some(kept)
-}
-
-/// A query whose order is taken off, for what is wrapped has none.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unordered<'a> {
-    pub(super) text: &'a str,
-    /// Its ORDER BY, with the numbers of columns; empty where it had none.
-    pub(super) order: String,
-}
-
-/// Takes the order off `text`, whose columns have these `names`.
-pub(super) fn unordered<'a>(
-    tree: &Parsed,
-    found: &[Token<'_>],
-    text: &'a str,
-    names: &[&str],
-) -> Result<Unordered<'a>, Halt> {
-    let unknown = || Halt::serial("an ORDER BY by what the query does not return");
-    if let SetExpr::Query(inner) = tree.body.as_ref()
-        && inner.order_by.is_some()
-    {
-        return Err(Halt::serial("an ORDER BY in parentheses"));
-    }
-    let Some(order) = &tree.order_by else { return Ok(Unordered { text, order: String::new() }) };
-    let OrderByKind::Expressions(by) = &order.kind else { return Err(unknown()) };
-    let start = outermost(found).and_then(|outer| outer.into_iter().rfind(|token| token.is_word("order")));
-    let start = start.ok_or_else(unknown)?.start;
-    let mut keys = Vec::new();
-    for key in by {
-        let place = column(&key.expr, names).ok_or_else(unknown)?;
-        let is_descending = matches!(key.options.sort, Some(OrderBySort::Desc));
-        let direction = if is_descending { " DESC" } else { "" };
-        // MySQL 8.0 does not always find the name of a computed column of a derived table.
-        keys.push(format!("{}{direction}", place + 1));
-    }
-    Ok(Unordered { text: &text[..start], order: format!(" ORDER BY {}", keys.join(", ")) })
-}
-
-/// The place of the column that `expression` names in an ORDER BY: by its own name, or by its number.
-fn column(expression: &Expr, names: &[&str]) -> Option<usize> {
-    match expression {
-        Expr::Identifier(name) => {
-            let is_it = |(_, known): &(usize, &&str)| known.eq_ignore_ascii_case(&name.value);
-            let mut found = names.iter().enumerate().filter(is_it);
-            found.next().filter(|_| found.next().is_none()).map(|(place, _)| place)
-        }
-        Expr::Value(value) => match &value.value {
-            Value::Number(number, _) => {
-                number.parse::<usize>().ok()?.checked_sub(1).filter(|place| *place < names.len())
-            }
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -163,27 +112,6 @@ mod tests {
         }
         for other in ["(SELECT a FROM t)", "SELECT 1", "SELECT a FROM t UNION SELECT a FROM u"] {
             assert_eq!(with(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn an_order_is_taken_off() {
-        let taken = |text: &str| {
-            let tree = parsed(text).ok()?;
-            let unordered = unordered(&tree, &tokens(text, true), text, &["a", "b"]).ok()?;
-            Some((unordered.text.to_owned(), unordered.order))
-        };
-        assert_eq!(
-            taken("SELECT a, b FROM t ORDER BY B DESC, 1").unwrap(),
-            ("SELECT a, b FROM t ".into(), " ORDER BY 2 DESC, 1".into())
-        );
-        assert_eq!(taken("SELECT a, b FROM t").unwrap(), ("SELECT a, b FROM t".into(), String::new()));
-        for other in [
-            "SELECT a, b FROM t ORDER BY a + 1",
-            "(SELECT a, b FROM t ORDER BY a)",
-            "SELECT a, b FROM t ORDER BY 3",
-        ] {
-            assert_eq!(taken(other), None, "{other}");
         }
     }
 }

@@ -1,18 +1,14 @@
 //! A query that may be split: its text, its tree, and what it names.
 
 use longshore_core::{Params, Query, Value};
-use longshore_source::sql::positional;
-use longshore_source::sql::{Kind, Token};
+use longshore_source::sql::{Kind, Token, positional};
 use sqlparser::ast::{Query as Parsed, Select, SetExpr, TableFactor};
 
 use super::halt::Halt;
 use super::refusal::{calls, refuse};
-use super::shape::{Shape, Unordered, unordered};
+use super::shape::Shape;
 use super::walk::{Name, name_of, parsed, tables};
-use crate::dialect::dialect;
-use crate::dialect::{quoted_name, tokens};
-use crate::encode;
-use crate::zone::Zone;
+use crate::dialect::{dialect, quoted_name, tokens};
 
 /// How the server reads a text.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +28,7 @@ impl Reading {
         if !self.ansi {
             return Ok(text.to_owned());
         }
-        let scanned = crate::dialect::dialect(self.escapes).scan(text);
+        let scanned = dialect(self.escapes).scan(text);
         Ok(scanned.iter().map(|token| named(token).unwrap_or_else(|| token.text.to_owned())).collect())
     }
 }
@@ -43,36 +39,18 @@ fn named(token: &Token<'_>) -> Option<String> {
     Some(quoted_name(&inner.replace("\"\"", "\"")))
 }
 
-/// A text that has been taken apart.
-#[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) root: Box<Parsed>,
-    pub(super) tables: Vec<Name>,
-    /// What its calls are called, in lower case.
-    pub(super) calls: Vec<String>,
-}
-
-impl Tree {
-    /// The tree of `text`; `is_divided` where it is to become several.
-    pub(super) fn of(text: &str, reading: Reading, is_divided: bool) -> Result<Self, Halt> {
-        let plain = reading.plain(text)?;
-        let found = tokens(&plain, true);
-        refuse(&found, is_divided)?;
-        let root = parsed(&plain)?;
-        let tables = tables(&root, &found)?;
-        Ok(Self { root, tables, calls: calls(&found) })
-    }
-}
-
 /// One query.
 #[derive(Debug)]
 pub(super) struct Statement {
     /// Its text, with `?` for each parameter and without a semicolon.
-    pub(super) text: String,
+    text: String,
     values: Vec<Value>,
-    pub(super) tree: Tree,
+    root: Box<Parsed>,
+    pub(super) tables: Vec<Name>,
+    /// What its calls are called, in lower case.
+    pub(super) calls: Vec<String>,
     /// Where its clauses stand, if it is one SELECT.
-    pub(super) shape: Option<Shape>,
+    shape: Option<Shape>,
     reading: Reading,
 }
 
@@ -83,10 +61,14 @@ impl Statement {
         let found = tokens(&statement.text, reading.escapes);
         let last = found.iter().rfind(|token| !token.is_mark(";"));
         let text = statement.text[..last.map_or(0, Token::end)].to_owned();
-        let tree = Tree::of(&text, reading, is_divided)?;
-        let shape = Shape::of(&tree.root, &tokens(&text, reading.escapes), &text);
+        let plain = reading.plain(&text)?;
+        let found = tokens(&plain, true);
+        refuse(&found, is_divided)?;
+        let root = parsed(&plain)?;
+        let tables = tables(&root, &found)?;
+        let shape = Shape::of(&root, &tokens(&text, reading.escapes), &text);
         let values = statement.values.into_iter().cloned().collect();
-        Ok(Self { text, values, tree, shape, reading })
+        Ok(Self { text, values, root, tables, calls: calls(&found), shape, reading })
     }
 
     /// A query of `text` with this statement's parameters.
@@ -101,34 +83,57 @@ impl Statement {
         self.query(self.text.clone())
     }
 
-    pub(super) fn has_parameters(&self) -> bool {
-        !self.values.is_empty()
+    /// The one SELECT that it is.
+    pub(super) fn select(&self) -> Result<&Select, Halt> {
+        match (self.root.body.as_ref(), &self.shape) {
+            (SetExpr::Select(select), Some(_)) => Ok(select),
+            _ => Err(Halt::serial("it is not one SELECT from tables")),
+        }
     }
 
-    /// Its parameters, encoded; nothing where there are none.
-    pub(super) fn bound(&self, zone: Zone) -> Result<Vec<u8>, Halt> {
-        let values: Vec<&Value> = self.values.iter().collect();
-        Ok(encode::parameters(&values, zone)?)
+    pub(super) fn is_ordered(&self) -> bool {
+        self.root.order_by.is_some()
     }
 
-    /// Its text without its ORDER BY, which is one of columns with these `names`.
-    pub(super) fn unordered(&self, names: &[&str]) -> Result<Unordered<'_>, Halt> {
-        unordered(&self.tree.root, &tokens(&self.text, self.reading.escapes), &self.text, names)
+    /// Whether the server may put the rows into a temporary table before it sends them. In one plan it does and in
+    /// another it does not, and some types differ then: a BIT becomes an integer.
+    pub(super) fn is_gathered(&self) -> bool {
+        let is_word = |word: &str| self.tokens().iter().filter(|token| token.is_word(word)).count();
+        is_word("order") > 0 && (is_word("select") > 1 || self.only_table().is_none())
     }
 
-    /// The only table of its FROM and what it is called, where it is one SELECT without clauses behind its WHERE.
-    pub(super) fn only_table(&self) -> Option<((Name, String), &Select)> {
-        let tree = &self.tree.root;
-        let SetExpr::Select(select) = tree.body.as_ref() else { return None };
+    /// The part of the query whose rows `condition` takes.
+    pub(super) fn part(&self, condition: &str) -> Result<Query, Halt> {
+        self.select()?;
+        let text = self.shape.as_ref().map(|shape| shape.with(&self.text, condition));
+        Ok(self.query(text.unwrap_or_default()))
+    }
+
+    /// A query of `expression` for each row, and its parameters.
+    pub(super) fn rows(&self, expression: &str) -> Result<(String, Vec<&Value>), Halt> {
+        self.select()?;
+        let Some(shape) = &self.shape else { return Ok(Default::default()) };
+        let tokens = self.tokens();
+        let places = tokens.iter().filter(|token| token.kind == Kind::Parameter);
+        let values = places.zip(&self.values).filter(|(place, _)| shape.reads(place.start));
+        Ok((shape.rows(&self.text, expression), values.map(|(_, value)| value).collect()))
+    }
+
+    fn tokens(&self) -> Vec<Token<'_>> {
+        tokens(&self.text, self.reading.escapes)
+    }
+
+    /// The only table of its FROM and what it is called.
+    pub(super) fn only_table(&self) -> Option<(Name, String)> {
+        let select = self.select().ok()?;
         let [from] = select.from.as_slice() else { return None };
         let TableFactor::Table { name, alias, partitions, .. } = &from.relation else { return None };
-        let is_plain = tree.with.is_none() && tree.order_by.is_none() && from.joins.is_empty();
-        if !is_plain || !partitions.is_empty() || select.distinct.is_some() {
+        if self.root.with.is_some() || !from.joins.is_empty() || !partitions.is_empty() {
             return None;
         }
         let name = name_of(name)?;
         let called = alias.as_ref().map_or_else(|| name.1.clone(), |alias| alias.name.value.clone());
-        Some(((name, called), select))
+        Some((name, called))
     }
 }
 
@@ -157,6 +162,11 @@ mod tests {
             "SELECT a FROM t WHERE a IN (SELECT b FROM u LIMIT 1)",
             "SELECT a FROM t; SELECT b FROM t",
             "SELECT a INTO @x FROM t",
+            "SELECT a FROM t WHERE a IN (TABLE u)",
+            "SELECT a FROM t UNION ALL SELECT a FROM u",
+            "SELECT DISTINCT a FROM t",
+            "SELECT a, count(*) FROM t GROUP BY a",
+            "SELECT * FROM (SELECT max (a) AS a FROM t) AS s",
             "not sql",
             "",
         ] {
@@ -164,10 +174,8 @@ mod tests {
         }
         for text in [
             "SELECT a, t.now FROM t",
-            "SELECT a FROM t UNION ALL SELECT a FROM u",
-            "SELECT `limit` FROM t",
-            "SELECT DISTINCT a FROM t",
-            "SELECT a, count(*) FROM t GROUP BY a",
+            "SELECT `limit`, max FROM t",
+            "WITH c AS (SELECT a FROM t) SELECT a FROM c JOIN (SELECT b FROM u) AS d ON a = b",
             "SELECT a FROM t WHERE a IN (SELECT b FROM u)",
         ] {
             assert!(of(text).is_ok(), "{text}");
@@ -176,13 +184,13 @@ mod tests {
 
     #[test]
     fn one_table_is_cut_by_its_own_key() {
-        let only = |text: &str| of(text).unwrap().only_table().map(|((_, called), _)| called);
+        let only = |text: &str| of(text).unwrap().only_table().map(|(_, called)| called);
         assert_eq!(only("SELECT a FROM t"), Some("t".into()));
         assert_eq!(only("SELECT a FROM s.t AS x WHERE a = 1 OR (b);"), Some("x".into()));
         for other in [
-            "SELECT a FROM t ORDER BY a",
             "SELECT a FROM t JOIN u ON 1",
-            "SELECT DISTINCT a FROM t",
+            "SELECT a FROM (SELECT a FROM t) AS s",
+            "WITH c AS (SELECT a FROM t) SELECT a FROM c",
             "(SELECT a FROM t)",
             "SELECT 1",
         ] {
@@ -191,11 +199,34 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_may_be_gathered_are_told() {
+        assert!(!of("SELECT a FROM t WHERE b = 1 ORDER BY c").unwrap().is_gathered());
+        assert!(!of("SELECT a FROM t JOIN u ON 1 WHERE a IN (SELECT 1 FROM v)").unwrap().is_gathered());
+        for text in [
+            "SELECT a FROM t, u ORDER BY a",
+            "SELECT a FROM t WHERE a IN (SELECT b FROM u) ORDER BY a",
+            "SELECT a FROM (SELECT a FROM t ORDER BY a) AS s",
+        ] {
+            assert!(of(text).unwrap().is_gathered(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_rows() {
+        let text = "WITH c AS (SELECT ? AS a FROM t) SELECT a, ? FROM c WHERE a > ? ORDER BY ?";
+        let params = Params::Positional((1..5).map(Value::Int).collect());
+        let statement = Statement::of(&Query { text: text.into(), params }, PLAIN, true).unwrap();
+        let (rows, values) = statement.rows("a AS k").unwrap();
+        assert_eq!(rows, "WITH c AS (SELECT ? AS a FROM t) SELECT a AS k FROM c WHERE a > ? ");
+        assert!(matches!(values.as_slice(), [Value::Int(1), Value::Int(3)]));
+    }
+
+    #[test]
     fn quotes_mean_what_the_server_takes_them_for() {
-        let ansi = Reading { escapes: true, ansi: true };
-        let tree = Tree::of("SELECT \"a\" FROM \"t\" WHERE b = 'x\"y'", ansi, true).unwrap();
-        assert_eq!(tree.root.to_string(), "SELECT `a` FROM `t` WHERE b = 'x\"y'");
-        let literal = Reading { escapes: false, ansi: false };
-        assert!(Tree::of("SELECT '\\' FROM t", literal, true).is_err());
+        let read =
+            |text: &str, escapes, ansi| Statement::of(&Query::new(text), Reading { escapes, ansi }, true);
+        let statement = read("SELECT \"a\" FROM \"t\" WHERE b = 'x\"y'", true, true).unwrap();
+        assert_eq!(statement.root.to_string(), "SELECT `a` FROM `t` WHERE b = 'x\"y'");
+        assert!(read("SELECT '\\' FROM t", false, false).is_err());
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn name_of(name: &ObjectName) -> Option<Name> {
 }
 
 /// How a join is made: its condition, or the columns that it merges.
-pub(super) fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
+fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
     use JoinOperator::{CrossJoin, Inner, Join, Left, LeftOuter, Right, RightOuter, StraightJoin};
     match operator {
         Join(on) | Inner(on) | Left(on) | LeftOuter(on) | Right(on) | RightOuter(on) | CrossJoin(on)
@@ -177,7 +177,7 @@ impl Walk {
 }
 
 /// Where the parenthesis is closed that is opened at `open`.
-pub(super) fn closing(found: &[Token<'_>], open: usize) -> Option<usize> {
+fn closing(found: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in found.iter().enumerate().skip(open) {
         if token.is_mark("(") {
