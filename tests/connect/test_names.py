@@ -66,7 +66,7 @@ def test_urls_of_sqlalchemy_on_sqlite(harbour: Path, form: str) -> None:
 
 
 def test_what_only_a_driver_knows_is_refused_by_name(harbour: Path) -> None:
-    with pytest.raises(longshore.InterfaceError, match='unknown setting "check_same_thread"'):
+    with pytest.raises(longshore.InterfaceError, match='unknown connection setting "check_same_thread"'):
         berths(f"sqlite+pysqlite:///{harbour}?check_same_thread=false")
     with pytest.raises(longshore.InterfaceError, match=r"start with mssql\+pyodbc://"):
         berths(f"mssql+pyodbc://me:{quote(SECRET, safe='')}@host/db")

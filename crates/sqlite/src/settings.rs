@@ -63,8 +63,8 @@ impl Settings {
         let patience = patience(given.remove("busy_timeout"), given.remove("timeout"))?;
         let database = given.remove("database").unwrap_or_default();
         if let Some(unknown) = given.keys().next() {
-            return Err(Error::interface(format!("unknown setting {unknown:?} of a sqlite:// URL"))
-                .with_hint(format!("known are {}", KNOWN.join(", "))));
+            let hint = format!("the settings are {}", KNOWN.join(", "));
+            return Err(longshore_source::settings::unknown(unknown, KNOWN.iter().copied(), None, &hint));
         }
         let is_memory = database.is_empty() || database == ":memory:" || mode == Mode::Memory;
         if is_memory && creates && cache.as_deref() != Some("shared") {

@@ -1,7 +1,8 @@
 //! The names of libpq's settings (PostgreSQL documentation, sections "Parameter Key Words" and "Environment
 //! Variables").
 
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Result};
+use longshore_source::settings::{self, not_supported};
 
 /// A setting's name, and the environment variable that stands in for it.
 pub(crate) struct Key {
@@ -113,65 +114,26 @@ const ALIASES: [(&str, &str); 12] = [
 pub(crate) fn find(name: &str) -> Result<&'static Key> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(unknown(name)) };
     if key.support == Support::Refused {
-        return Err(Error::new(
-            Kind::NotSupported,
-            format!("the connection setting {name:?} is not supported"),
-        )
-        .with_hint("leave it out; what it asks for would not happen"));
+        return Err(not_supported(name));
     }
     Ok(key)
 }
 
 fn unknown(name: &str) -> Error {
-    // What is no word at all may be a piece of a secret that was not percent-encoded.
-    let is_word =
-        name.len() < 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    if !is_word || name.is_empty() {
-        return Error::interface("the connection's settings hold a name that is not a word")
-            .with_hint("percent-encode special characters in a URL: @ as %40, / as %2F, ? as %3F, & as %26");
-    }
-    let hint = match ALIASES.iter().find(|(alias, _)| *alias == name.to_ascii_lowercase()) {
-        Some((_, "options")) => format!("write it as options: -c {name}=..."),
-        Some((_, key)) => format!("write it as {key:?}"),
-        None => match closest(name) {
-            Some(key) => format!("did you mean {key:?}?"),
-            None => {
-                "the settings are those of libpq: host, port, dbname, user, password, sslmode, ...".into()
-            }
-        },
-    };
-    Error::interface(format!("unknown connection setting {name:?}")).with_hint(hint)
-}
-
-/// The known key that `name` most likely means.
-fn closest(name: &str) -> Option<&'static str> {
-    let wanted = name.to_ascii_lowercase();
+    let other =
+        ALIASES.iter().find(|(alias, _)| *alias == name.to_ascii_lowercase()).map(|(_, key)| match *key {
+            "options" => format!("write it as options: -c {name}=..."),
+            key => format!("write it as {key:?}"),
+        });
     let known = KEYS.iter().filter(|key| key.support != Support::Refused).map(|key| key.name);
-    let near = known.map(|key| (distance(&wanted, key), key)).min()?;
-    (near.0 <= 1 + wanted.len() / 4).then_some(near.1)
-}
-
-/// The insertions, deletions and replacements between two words (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (y, cell) in b.bytes().zip(row.iter_mut().skip(1)) {
-            let best = (diagonal + usize::from(x != y)).min(left + 1).min(*cell + 1);
-            diagonal = *cell;
-            *cell = best;
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
+    let hint = "the settings are those of libpq: host, port, dbname, user, password, sslmode, ...";
+    settings::unknown(name, known, other, hint)
 }
 
 #[cfg(test)]
 mod tests {
+    use longshore_core::Kind;
+
     use super::*;
 
     #[test]
@@ -188,11 +150,6 @@ mod tests {
             assert!(error.to_string().contains(name) && error.hint().unwrap().contains(meant), "{error}");
         }
         assert!(!find("entirely_else").err().unwrap().hint().unwrap().contains("did you mean"));
-    }
-
-    #[test]
-    fn repeats_nothing_that_may_be_a_secret() {
-        assert!(!find("ss@host/db").err().unwrap().to_string().contains("ss@"));
     }
 
     #[test]
