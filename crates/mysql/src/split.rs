@@ -4,7 +4,6 @@
 
 mod bounds;
 mod catalogue;
-mod halt;
 mod key;
 mod meeting;
 mod refusal;
@@ -17,8 +16,8 @@ use std::num::NonZeroUsize;
 use longshore_core::{Division, Params, Parts, Query, ReadOptions, Result, Split, Transaction};
 
 use catalogue::{Catalogue, Own};
-use halt::Halt;
 use key::Key;
+use longshore_source::NotSplit;
 pub(crate) use meeting::{Keeping, join};
 use statement::{Reading, Statement};
 
@@ -43,10 +42,10 @@ pub(crate) fn split(
     }
     match divide(session, queries, split, options) {
         Ok(parts) => Ok(Division::Parts(parts)),
-        Err(halt) => {
+        Err(reason) => {
             // What the server has refused leaves the session as it was.
             let is_good = session.connection.stop();
-            let division = halt.division()?;
+            let division = reason.division()?;
             if is_good {
                 Ok(division)
             } else {
@@ -61,10 +60,10 @@ fn divide(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
-) -> Result<Parts, Halt> {
+) -> Result<Parts, NotSplit> {
     let most = split.number.or(split.most).map_or(1, NonZeroUsize::get);
     if most < 2 || queries.is_empty() {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     let is_divided = queries.len() == 1;
     let own = Own::of(session)?;
@@ -78,14 +77,14 @@ fn divide(
         None => sessions_for(catalogue.bytes(), most),
     };
     if number < 2 {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     let parts = match statements.as_slice() {
         [statement] => parts(session, statement, &catalogue, split, number)?,
         _ => queries.to_vec(),
     };
     if parts.len() < 2 {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     let snapshot =
         if options.snapshot { Some(meeting::call(session, &catalogue, options.lock)?) } else { None };
@@ -99,7 +98,7 @@ fn parts(
     catalogue: &Catalogue,
     split: &Split,
     number: usize,
-) -> Result<Vec<Query>, Halt> {
+) -> Result<Vec<Query>, NotSplit> {
     let key = match &split.on {
         Some(on) => Key::of_result(session, statement, on)?,
         None => Key::of_table(session, statement, catalogue)?,
@@ -107,7 +106,7 @@ fn parts(
     let bounds = bounds::find(session, statement, &key, split.range.as_ref(), catalogue.bytes(), number)?;
     let conditions = key.conditions(&bounds);
     let parts: Vec<Query> =
-        conditions.iter().map(|condition| statement.part(condition)).collect::<Result<_, Halt>>()?;
+        conditions.iter().map(|condition| statement.part(condition)).collect::<Result<_, NotSplit>>()?;
     // The last one has all bounds.
     if let (Some(part), true) = (parts.last(), split.on.is_some()) {
         check(session, statement, part)?;
@@ -116,7 +115,7 @@ fn parts(
 }
 
 /// Whether the server understands a part, and gives it the types of the query.
-fn check(session: &mut MySqlSession, statement: &Statement, part: &Query) -> Result<(), Halt> {
+fn check(session: &mut MySqlSession, statement: &Statement, part: &Query) -> Result<(), NotSplit> {
     use crate::types::Type;
     let own = session.definitions(&statement.whole())?;
     let parts = session.definitions(part)?;
@@ -125,7 +124,7 @@ fn check(session: &mut MySqlSession, statement: &Statement, part: &Query) -> Res
             let (its, parts) = (Type::of(own), Type::of(part));
             own.name == part.name && its.class == parts.class && its.label == parts.label
         });
-    if is_alike { Ok(()) } else { Err(Halt::serial("the server gives a part of the query other types")) }
+    if is_alike { Ok(()) } else { Err(NotSplit::because("the server gives a part of the query other types")) }
 }
 
 fn sessions_for(bytes: u64, most: usize) -> usize {

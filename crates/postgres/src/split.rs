@@ -8,7 +8,6 @@ mod bounds;
 mod cuts;
 mod gate;
 mod groups;
-mod halt;
 mod key;
 mod keyed;
 mod leaves;
@@ -28,7 +27,7 @@ use longshore_core::{Division, Parts, Query, ReadOptions, Result, Split, Transac
 
 use attachments::Attachments;
 use gate::Gate;
-use halt::Halt;
+use longshore_source::NotSplit;
 use moment::Moment;
 use plan::EXPLAIN;
 use refusal::refuse;
@@ -88,7 +87,7 @@ pub(crate) fn split(
     if divided.is_err() || !options.snapshot {
         session.connection.abandon();
     }
-    divided.map_or_else(Halt::division, |parts| Ok(Division::Parts(parts)))
+    divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
 }
 
 fn divide(
@@ -96,10 +95,10 @@ fn divide(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
-) -> Result<Parts, Halt> {
+) -> Result<Parts, NotSplit> {
     let most = split.number.or(split.most).map_or(1, std::num::NonZeroUsize::get);
     if most < 2 || queries.is_empty() {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     let mut moment = moment::take(session, queries, options.snapshot)?;
     options.meter.expect(rounded_down(moment.queries.iter().map(|query| query.plan.rows).sum()));
@@ -109,7 +108,7 @@ fn divide(
         several => several.len().min(most),
     };
     if number < 2 {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     let parts = parts(session, &moment, queries, split, number)?;
     if moment.snapshot.is_some() {
@@ -131,25 +130,25 @@ fn parts(
     queries: &[Query],
     split: &Split,
     number: usize,
-) -> Result<Vec<Query>, Halt> {
+) -> Result<Vec<Query>, NotSplit> {
     let [query] = moment.queries.as_slice() else { return own::parts(session, moment, queries) };
     let uses = refuse(query, true, session.used)?;
     match &split.on {
         Some(on) => keyed::parts(session, moment, &uses, split, on, number),
         None => match blocks::parts(session, moment, &uses, number) {
-            Err(Halt::Serial(reason)) => Err(advice(session, &uses, reason)),
+            Err(NotSplit::Reason(reason)) => Err(advice(session, &uses, reason)),
             parts => parts,
         },
     }
 }
 
 /// The reason, unless there is one that no `partition_on` helps against.
-fn advice(session: &mut PostgresSession, uses: &Uses, reason: String) -> Halt {
+fn advice(session: &mut PostgresSession, uses: &Uses, reason: String) -> NotSplit {
     if session.connection.transaction() != Transaction::Open {
-        return Halt::Serial(reason);
+        return NotSplit::Reason(reason);
     }
     match session.connection.flight(&[uses.lookup()]) {
-        Ok(answers) => Halt::Serial(volatile::reason(&answers[0].rows).unwrap_or(reason)),
+        Ok(answers) => NotSplit::Reason(volatile::reason(&answers[0].rows).unwrap_or(reason)),
         Err(error) => error.into(),
     }
 }
@@ -191,12 +190,16 @@ pub(crate) fn estimate(session: &mut PostgresSession, query: &Query) -> Result<O
     }
     match estimated {
         Ok(rows) => Ok(rows),
-        Err(Halt::Failed(error)) => Err(error),
+        Err(NotSplit::Failed(error)) => Err(error),
         Err(_) => Ok(None),
     }
 }
 
-fn try_estimate(session: &mut PostgresSession, query: &Query, is_open: bool) -> Result<Option<u64>, Halt> {
+fn try_estimate(
+    session: &mut PostgresSession,
+    query: &Query,
+    is_open: bool,
+) -> Result<Option<u64>, NotSplit> {
     let Ok(mut statement) = Statement::of(query) else { return Ok(None) };
     let in_savepoint = |statement: &'static str| is_open.then(|| Step::run(statement));
     let mut steps: Vec<Step> = in_savepoint(savepoint::SET).into_iter().collect();

@@ -2,9 +2,9 @@
 
 use longshore_cells::calendar::timestamp_text;
 use longshore_core::{Error, Query, Result, Value};
+use longshore_source::NotSplit;
 
 use super::SMALL;
-use super::halt::Halt;
 use super::key::Key;
 use super::statement::Statement;
 use crate::encode;
@@ -22,9 +22,9 @@ pub(super) fn find(
     range: Option<&(Value, Value)>,
     bytes: u64,
     number: usize,
-) -> Result<Vec<String>, Halt> {
+) -> Result<Vec<String>, NotSplit> {
     if let Some(range) = range {
-        return between(session, key, range, number).map_err(Halt::Failed);
+        return between(session, key, range, number).map_err(NotSplit::Failed);
     }
     if key.is_indexed() && is_integer(key.native.class) {
         return ends(session, statement, key, number);
@@ -43,14 +43,14 @@ fn ends(
     statement: &Statement,
     key: &Key,
     number: usize,
-) -> Result<Vec<String>, Halt> {
+) -> Result<Vec<String>, NotSplit> {
     let (source, _) = key.source(statement)?;
     let rows = session.connection.rows(&format!("SELECT MIN(k), MAX(k) FROM {source}"))?;
     let end = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<i128>().ok();
     match (end(0), end(1)) {
         (Some(low), Some(high)) => Ok(steps(low, high, number)),
         // Nothing is there.
-        _ => Err(Halt::Whole),
+        _ => Err(NotSplit::Small),
     }
 }
 
@@ -70,7 +70,7 @@ fn sampled(
     key: &Key,
     bytes: u64,
     number: usize,
-) -> Result<Vec<String>, Halt> {
+) -> Result<Vec<String>, NotSplit> {
     let (source, values) = key.source(statement)?;
     let shown = match key.native.class {
         Class::Bytes => "HEX(k)",

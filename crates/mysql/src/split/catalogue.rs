@@ -1,6 +1,7 @@
 //! The tables that a query reads, as the server's catalogue has them.
 
-use super::halt::Halt;
+use longshore_source::NotSplit;
+
 use super::statement::{Reading, Statement};
 use super::walk::Name;
 use crate::dialect::{literal, quoted_name};
@@ -57,7 +58,7 @@ pub(super) struct Own {
 
 impl Own {
     /// Asks the session; refuses what further sessions would do otherwise.
-    pub(super) fn of(session: &mut MySqlSession) -> Result<Self, Halt> {
+    pub(super) fn of(session: &mut MySqlSession) -> Result<Self, NotSplit> {
         let rows = session.connection.rows(
             "SELECT DATABASE(), @@session.sql_mode = @@global.sql_mode, @@session.autocommit, @@session.sql_mode, \
              @@session.sql_select_limit = 18446744073709551615, \
@@ -66,7 +67,7 @@ impl Own {
         let Some([database, is_common, autocommit, modes, is_unlimited, has_common_length]) =
             rows.first().map(Vec::as_slice)
         else {
-            return Err(Halt::serial("the session says nothing of itself"));
+            return Err(NotSplit::because("the session says nothing of itself"));
         };
         let is_on = |flag: &Option<String>| flag.as_deref() == Some("1");
         let modes = modes.as_deref().unwrap_or_default();
@@ -81,7 +82,7 @@ impl Own {
             (!modes.contains("ORACLE"), "sql_mode=ORACLE"),
         ];
         if let Some((_, reason)) = reasons.into_iter().find(|(is_fine, _)| !is_fine) {
-            return Err(Halt::serial(reason));
+            return Err(NotSplit::because(reason));
         }
         let has_mode = |name: &str| modes.split(',').any(|mode| mode == name);
         Ok(Self {
@@ -97,54 +98,54 @@ pub(super) fn look_up(
     session: &mut MySqlSession,
     own: &Own,
     statements: &[Statement],
-) -> Result<Catalogue, Halt> {
+) -> Result<Catalogue, NotSplit> {
     let mut found = Catalogue { database: own.database.clone(), tables: Vec::new() };
     for name in statements.iter().flat_map(|statement| &statement.tables) {
         if found.find(name).is_none() {
             let schema = name.0.as_ref().or(own.database.as_ref());
-            let schema = schema.ok_or_else(|| Halt::serial("a table without a database"))?.clone();
+            let schema = schema.ok_or_else(|| NotSplit::because("a table without a database"))?.clone();
             found.tables.push(table(session, schema, name.1.clone())?);
         }
     }
     let calls: Vec<String> = statements.iter().flat_map(|statement| &statement.calls).cloned().collect();
     if calls.iter().any(|call| call == "group_concat") && !own.has_common_length {
-        return Err(Halt::serial("the session has a group_concat_max_len of its own"));
+        return Err(NotSplit::because("the session has a group_concat_max_len of its own"));
     }
     check_calls(session, calls)?;
     Ok(found)
 }
 
-fn table(session: &mut MySqlSession, schema: String, name: String) -> Result<Table, Halt> {
+fn table(session: &mut MySqlSession, schema: String, name: String) -> Result<Table, NotSplit> {
     let mut table = Table { schema, name, bytes: 0 };
     let name = table.qualified();
     // A temporary table, which only this session has, hides another of its name.
     let definition = session.connection.rows(&format!("SHOW CREATE TABLE {name}"))?;
     let text = definition.first().and_then(|row| row.get(1)?.as_deref());
     if text.is_some_and(|text| text.starts_with("CREATE TEMPORARY")) {
-        return Err(Halt::serial("a temporary table"));
+        return Err(NotSplit::because("a temporary table"));
     }
     let rows = session.connection.rows(&format!(
         "SELECT table_type, engine, data_length FROM information_schema.tables WHERE {}",
         table.condition()
     ))?;
     let Some([kind, engine, bytes]) = rows.first().map(Vec::as_slice) else {
-        return Err(Halt::serial(format!("the catalogue has no table {name}")));
+        return Err(NotSplit::because(format!("the catalogue has no table {name}")));
     };
     match (kind.as_deref(), engine.as_deref()) {
         (Some("BASE TABLE"), Some("InnoDB")) => {}
         (Some("BASE TABLE"), engine) => {
             let engine = engine.unwrap_or("unknown");
-            return Err(Halt::serial(format!("{name} has the engine {engine}, which has no snapshots")));
+            return Err(NotSplit::because(format!("{name} has the engine {engine}, which has no snapshots")));
         }
-        (Some("VIEW"), _) => return Err(Halt::serial(format!("{name} is a view"))),
-        _ => return Err(Halt::serial(format!("{name} is not a table"))),
+        (Some("VIEW"), _) => return Err(NotSplit::because(format!("{name} is a view"))),
+        _ => return Err(NotSplit::because(format!("{name} is not a table"))),
     }
     table.bytes = bytes.as_deref().and_then(|bytes| bytes.parse().ok()).unwrap_or_default();
     Ok(table)
 }
 
 /// A function that somebody has made may be another in each part.
-fn check_calls(session: &mut MySqlSession, mut names: Vec<String>) -> Result<(), Halt> {
+fn check_calls(session: &mut MySqlSession, mut names: Vec<String>) -> Result<(), NotSplit> {
     names.sort();
     names.dedup();
     if names.is_empty() {
@@ -157,7 +158,7 @@ fn check_calls(session: &mut MySqlSession, mut names: Vec<String>) -> Result<(),
         names.join(", ")
     ))?;
     match found.first().and_then(|row| row.first()?.as_deref()) {
-        Some(name) => Err(Halt::serial(format!("{name}() may differ from part to part"))),
+        Some(name) => Err(NotSplit::because(format!("{name}() may differ from part to part"))),
         None => Ok(()),
     }
 }

@@ -4,10 +4,10 @@
 //! parts are disjoint and exhaustive whatever the order of the bounds is.
 
 use longshore_core::{Error, Query, Result, Value};
+use longshore_source::NotSplit;
 use sqlparser::ast::{Expr, Select, SelectItem};
 
 use super::catalogue::{Catalogue, Table};
-use super::halt::Halt;
 use super::statement::Statement;
 use crate::dialect::{literal, quoted_name};
 use crate::message::Definition;
@@ -34,15 +34,15 @@ impl Key {
         session: &mut MySqlSession,
         statement: &Statement,
         name: &str,
-    ) -> Result<Self, Halt> {
+    ) -> Result<Self, NotSplit> {
         let columns = session.definitions(&statement.whole())?;
-        let at = place(&columns, name).map_err(Halt::Failed)?;
+        let at = place(&columns, name).map_err(NotSplit::Failed)?;
         let select = statement.select()?;
         if statement.is_gathered() {
-            return Err(Halt::serial("an ORDER BY together with a join or a subquery"));
+            return Err(NotSplit::because("an ORDER BY together with a join or a subquery"));
         }
         let column = column(select, at, columns.len(), name).ok_or_else(|| {
-            Halt::serial("partition_on is computed; name a column of a table, and select it")
+            NotSplit::because("partition_on is computed; name a column of a table, and select it")
         })?;
         Ok(Self { column, native: Type::of(&columns[at]), table: None })
     }
@@ -52,17 +52,17 @@ impl Key {
         session: &mut MySqlSession,
         statement: &Statement,
         catalogue: &Catalogue,
-    ) -> Result<Self, Halt> {
+    ) -> Result<Self, NotSplit> {
         let only = statement.only_table().filter(|_| !statement.is_ordered());
         let Some((name, called)) = only else {
-            return Err(Halt::serial("it is more than one SELECT from one table; give partition_on"));
+            return Err(NotSplit::because("it is more than one SELECT from one table; give partition_on"));
         };
-        let table = catalogue.find(&name).ok_or_else(|| Halt::serial("a table that is not known"))?;
+        let table = catalogue.find(&name).ok_or_else(|| NotSplit::because("a table that is not known"))?;
         let name = primary(session, table)?;
         let table = table.qualified();
         let columns = session.definitions(&Query::new(format!("SELECT {name} FROM {table}")))?;
         let Some(column) = columns.first() else {
-            return Err(Halt::serial("the primary key is not a column"));
+            return Err(NotSplit::because("the primary key is not a column"));
         };
         Ok(Self {
             column: format!("{}.{name}", quoted_name(&called)),
@@ -116,7 +116,7 @@ impl Key {
     }
 
     /// A relation of the key's values `k`, from which bounds are sampled, and its parameters.
-    pub(super) fn source<'a>(&self, statement: &'a Statement) -> Result<(String, Vec<&'a Value>), Halt> {
+    pub(super) fn source<'a>(&self, statement: &'a Statement) -> Result<(String, Vec<&'a Value>), NotSplit> {
         if let Some(table) = &self.table {
             return Ok((table.clone(), Vec::new()));
         }
@@ -169,7 +169,7 @@ fn path(expr: &Expr) -> Option<Vec<String>> {
 }
 
 /// The first column of the table's primary key, as a name.
-fn primary(session: &mut MySqlSession, table: &Table) -> Result<String, Halt> {
+fn primary(session: &mut MySqlSession, table: &Table) -> Result<String, NotSplit> {
     let found = session.connection.rows(&format!(
         "SELECT column_name FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' \
          AND seq_in_index = 1",
@@ -177,7 +177,7 @@ fn primary(session: &mut MySqlSession, table: &Table) -> Result<String, Halt> {
     ))?;
     match found.first().and_then(|row| row.first()?.as_deref()) {
         Some(name) => Ok(quoted_name(name)),
-        None => Err(Halt::serial("the table has no primary key; give partition_on")),
+        None => Err(NotSplit::because("the table has no primary key; give partition_on")),
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use longshore_core::{Error, Kind, Result};
+use longshore_source::NotSplit;
 
 use super::catalogue::{Catalogue, Table};
-use super::halt::Halt;
 use crate::connection::Connection;
 use crate::message;
 use crate::session::MySqlSession;
@@ -69,13 +69,13 @@ pub(super) fn call(
     session: &mut MySqlSession,
     catalogue: &Catalogue,
     may_lock: bool,
-) -> Result<String, Halt> {
+) -> Result<String, NotSplit> {
     let (way, lock) = if has_positions(&mut session.connection)? {
         (Way::Binlog, None)
     } else if may_lock {
         (Way::Lock, Some(locked(&session.connection)?))
     } else {
-        return Err(Halt::serial(
+        return Err(NotSplit::because(
             "this server gives several sessions no common snapshot; options={\"lock\": True} locks all tables for a \
              moment instead",
         ));
@@ -99,7 +99,7 @@ pub(super) fn call(
 
 /// Whether a snapshot tells its position in the binary log (MariaDB, `Binlog_snapshot_position`), in which every change
 /// of the tables is.
-fn has_positions(connection: &mut Connection) -> Result<bool, Halt> {
+fn has_positions(connection: &mut Connection) -> Result<bool, NotSplit> {
     begin(connection)?;
     let position = position(connection);
     connection.run("ROLLBACK")?;
@@ -131,10 +131,10 @@ fn has_filters(connection: &mut Connection) -> bool {
 }
 
 /// Another connection, which holds the server's read lock.
-fn locked(connection: &Connection) -> Result<Connection, Halt> {
+fn locked(connection: &Connection) -> Result<Connection, NotSplit> {
     let refused = |error: Error| match error.sqlstate() {
-        Some(_) => Halt::Serial(format!("the tables cannot be locked: {}", error.message())),
-        None => Halt::Failed(error),
+        Some(_) => NotSplit::Reason(format!("the tables cannot be locked: {}", error.message())),
+        None => NotSplit::Failed(error),
     };
     let mut lock = connection.another()?;
     lock.run(&format!("SET lock_wait_timeout = {}", 5 * PATIENCE)).map_err(refused)?;

@@ -1,8 +1,7 @@
 //! What a statement's words say against reading it in parts.
 
+use longshore_source::NotSplit;
 use longshore_source::sql::{Kind, Token};
-
-use super::halt::Halt;
 
 /// Functions, and words that call one, of which two parts would have two values.
 const VOLATILE: &[&str] = &[
@@ -100,10 +99,10 @@ const AGGREGATES: &[&str] = &[
 ];
 
 /// Refuses what would be something else in each part; `is_divided` where one query becomes several.
-pub(super) fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), Halt> {
+pub(super) fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), NotSplit> {
     let first = found.iter().find(|token| !token.is_mark("("));
     if !first.is_some_and(|first| first.is_word("select") || first.is_word("with")) {
-        return Err(Halt::serial("it is not a SELECT"));
+        return Err(NotSplit::because("it is not a SELECT"));
     }
     let locks = |(at, token): (usize, &Token<'_>)| {
         let next = found.get(at + 1);
@@ -111,30 +110,30 @@ pub(super) fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), Halt> 
         token.is_word("for") && (is("update") || is("share")) || token.is_word("lock") && is("in")
     };
     if found.iter().enumerate().any(locks) {
-        return Err(Halt::serial("FOR UPDATE or FOR SHARE"));
+        return Err(NotSplit::because("FOR UPDATE or FOR SHARE"));
     }
     for (at, token) in found.iter().enumerate() {
         // Behind a point stands a name.
         let is_name = at > 0 && found[at - 1].is_mark(".");
         match token.kind {
-            Kind::Executed => return Err(Halt::serial("a comment that the server reads")),
-            Kind::Mark if token.text == "@" => return Err(Halt::serial("a variable")),
+            Kind::Executed => return Err(NotSplit::because("a comment that the server reads")),
+            Kind::Mark if token.text == "@" => return Err(NotSplit::because("a variable")),
             Kind::Word if !is_name => check_word(token, is_divided)?,
             _ => {}
         }
     }
     let aggregate = calls(found).into_iter().find(|call| is_divided && AGGREGATES.contains(&call.as_str()));
-    aggregate.map_or(Ok(()), |call| Err(Halt::serial(format!("the aggregate {call}()"))))
+    aggregate.map_or(Ok(()), |call| Err(NotSplit::because(format!("the aggregate {call}()"))))
 }
 
-fn check_word(token: &Token<'_>, is_divided: bool) -> Result<(), Halt> {
+fn check_word(token: &Token<'_>, is_divided: bool) -> Result<(), NotSplit> {
     let word = token.text.to_ascii_lowercase();
     if VOLATILE.contains(&word.as_str()) {
-        return Err(Halt::serial(format!("{} differs from part to part", word.to_ascii_uppercase())));
+        return Err(NotSplit::because(format!("{} differs from part to part", word.to_ascii_uppercase())));
     }
     let reasons = FORBIDDEN.iter().chain(WHOLE_ONLY.iter().filter(|_| is_divided));
     match reasons.into_iter().find(|(known, _)| *known == word) {
-        Some((_, reason)) => Err(Halt::serial(*reason)),
+        Some((_, reason)) => Err(NotSplit::because(*reason)),
         None => Ok(()),
     }
 }

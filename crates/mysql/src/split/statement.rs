@@ -1,10 +1,10 @@
 //! A query that may be split: its text, its tree, and what it names.
 
 use longshore_core::{Params, Query, Value};
+use longshore_source::NotSplit;
 use longshore_source::sql::{Kind, Token, positional};
 use sqlparser::ast::{Query as Parsed, Select, SetExpr, TableFactor};
 
-use super::halt::Halt;
 use super::refusal::{calls, refuse};
 use super::shape::Shape;
 use super::walk::{Name, name_of, parsed, tables};
@@ -21,9 +21,9 @@ pub(super) struct Reading {
 
 impl Reading {
     /// `text` as the parser reads it, which takes double quotes for a text's and lets a backslash escape.
-    fn plain(self, text: &str) -> Result<String, Halt> {
+    fn plain(self, text: &str) -> Result<String, NotSplit> {
         if !self.escapes && text.contains('\\') {
-            return Err(Halt::serial("a backslash where it escapes nothing (NO_BACKSLASH_ESCAPES)"));
+            return Err(NotSplit::because("a backslash where it escapes nothing (NO_BACKSLASH_ESCAPES)"));
         }
         if !self.ansi {
             return Ok(text.to_owned());
@@ -56,7 +56,7 @@ pub(super) struct Statement {
 
 impl Statement {
     /// The statement of a query; `is_divided` where it is to become several.
-    pub(super) fn of(query: &Query, reading: Reading, is_divided: bool) -> Result<Self, Halt> {
+    pub(super) fn of(query: &Query, reading: Reading, is_divided: bool) -> Result<Self, NotSplit> {
         let statement = positional(&dialect(reading.escapes), &query.text, &query.params)?;
         let found = tokens(&statement.text, reading.escapes);
         let last = found.iter().rfind(|token| !token.is_mark(";"));
@@ -84,10 +84,10 @@ impl Statement {
     }
 
     /// The one SELECT that it is.
-    pub(super) fn select(&self) -> Result<&Select, Halt> {
+    pub(super) fn select(&self) -> Result<&Select, NotSplit> {
         match (self.root.body.as_ref(), &self.shape) {
             (SetExpr::Select(select), Some(_)) => Ok(select),
-            _ => Err(Halt::serial("it is not one SELECT from tables")),
+            _ => Err(NotSplit::because("it is not one SELECT from tables")),
         }
     }
 
@@ -103,14 +103,14 @@ impl Statement {
     }
 
     /// The part of the query whose rows `condition` takes.
-    pub(super) fn part(&self, condition: &str) -> Result<Query, Halt> {
+    pub(super) fn part(&self, condition: &str) -> Result<Query, NotSplit> {
         self.select()?;
         let text = self.shape.as_ref().map(|shape| shape.with(&self.text, condition));
         Ok(self.query(text.unwrap_or_default()))
     }
 
     /// A query of `expression` for each row, and its parameters.
-    pub(super) fn rows(&self, expression: &str) -> Result<(String, Vec<&Value>), Halt> {
+    pub(super) fn rows(&self, expression: &str) -> Result<(String, Vec<&Value>), NotSplit> {
         self.select()?;
         let Some(shape) = &self.shape else { return Ok(Default::default()) };
         let tokens = self.tokens();
@@ -143,7 +143,7 @@ mod tests {
 
     const PLAIN: Reading = Reading { escapes: true, ansi: false };
 
-    fn of(text: &str) -> Result<Statement, Halt> {
+    fn of(text: &str) -> Result<Statement, NotSplit> {
         Statement::of(&Query::new(text), PLAIN, true)
     }
 
@@ -170,7 +170,7 @@ mod tests {
             "not sql",
             "",
         ] {
-            assert!(matches!(of(text), Err(Halt::Serial(_))), "{text}");
+            assert!(matches!(of(text), Err(NotSplit::Reason(_))), "{text}");
         }
         for text in [
             "SELECT a, t.now FROM t",

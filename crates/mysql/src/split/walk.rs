@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use longshore_source::NotSplit;
 use longshore_source::sql::Token;
 use sqlparser::ast::{
     JoinConstraint, JoinOperator, ObjectName, OrderByKind, Query as Parsed, Select, SetExpr,
@@ -10,30 +11,29 @@ use sqlparser::ast::{
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 
-use super::halt::Halt;
 use crate::dialect::tokens;
 
 /// A table's name: its database, if it is named, and its own.
 pub(super) type Name = (Option<String>, String);
 
 /// The tree of one SELECT.
-pub(super) fn parsed(text: &str) -> Result<Box<Parsed>, Halt> {
+pub(super) fn parsed(text: &str) -> Result<Box<Parsed>, NotSplit> {
     match Parser::parse_sql(&MySqlDialect {}, text) {
         Ok(mut trees) if trees.len() == 1 => match trees.remove(0) {
             Tree::Query(query) => Ok(query),
-            _ => Err(Halt::serial("it is not a SELECT")),
+            _ => Err(NotSplit::because("it is not a SELECT")),
         },
-        _ => Err(Halt::serial("its text cannot be taken apart")),
+        _ => Err(NotSplit::because("its text cannot be taken apart")),
     }
 }
 
 /// The tables of `tree`, whose text has these tokens.
-pub(super) fn tables(tree: &Parsed, found: &[Token<'_>]) -> Result<Vec<Name>, Halt> {
+pub(super) fn tables(tree: &Parsed, found: &[Token<'_>]) -> Result<Vec<Name>, NotSplit> {
     let mut walk = Walk::default();
     walk.query(tree);
     let selects = found.iter().filter(|token| token.is_word("select")).count();
     if walk.is_strange || selects != walk.selects {
-        return Err(Halt::serial("a form of query that is not looked into"));
+        return Err(NotSplit::because("a form of query that is not looked into"));
     }
     Ok(walk.names)
 }

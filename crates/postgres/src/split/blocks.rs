@@ -1,9 +1,9 @@
 //! Parts by blocks of the table: ranges of `ctid`.
 
 use longshore_core::Query;
+use longshore_source::NotSplit;
 use longshore_source::sql::OneTable;
 
-use super::halt::Halt;
 use super::leaves;
 use super::moment::{Explained, Moment, Table, plan};
 use super::plan::{EXPLAIN, Node, Plan, Relation};
@@ -38,27 +38,27 @@ pub(super) fn parts(
     moment: &Moment,
     uses: &Uses,
     number: usize,
-) -> Result<Vec<Query>, Halt> {
+) -> Result<Vec<Query>, NotSplit> {
     let query = &moment.queries[0];
     if query.bare.relations().is_empty() {
         return Err(empty_or_no_table(query));
     }
     let (Some(text), Some(table)) = (one_table(&query.statement.text), &moment.table) else {
-        return Err(Halt::serial("it is more than a SELECT from one table: give partition_on"));
+        return Err(NotSplit::because("it is more than a SELECT from one table: give partition_on"));
     };
     let cut = Cut { query, text, table };
     match table.kind.as_str() {
         "r" | "m" => cut.table(session, uses, number),
         "p" => cut.partitions(session, uses, number),
-        _ => Err(Halt::serial("a view: give partition_on")),
+        _ => Err(NotSplit::because("a view: give partition_on")),
     }
 }
 
 /// A plan that reads no table is of a condition that never holds, or of functions.
-fn empty_or_no_table(query: &Explained) -> Halt {
+fn empty_or_no_table(query: &Explained) -> NotSplit {
     match query.bare.root.kind.as_str() {
-        "Result" => Halt::Whole,
-        _ => Halt::serial("it reads no table: give partition_on"),
+        "Result" => NotSplit::Small,
+        _ => NotSplit::because("it reads no table: give partition_on"),
     }
 }
 
@@ -69,17 +69,22 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    fn table(&self, session: &mut PostgresSession, uses: &Uses, number: usize) -> Result<Vec<Query>, Halt> {
+    fn table(
+        &self,
+        session: &mut PostgresSession,
+        uses: &Uses,
+        number: usize,
+    ) -> Result<Vec<Query>, NotSplit> {
         let scan = self.only_scan()?;
         let leaves = [Leaf { partition: None, blocks: self.table.blocks }];
         let ranges = ranges(&leaves, number);
         if ranges.len() < 2 {
-            return Err(Halt::Whole);
+            return Err(NotSplit::Small);
         }
         let first = self.part(&leaves, ranges[0]);
         let answers = session.connection.flight(&[uses.lookup(), self.explanation(&first)])?;
         if let Some(reason) = volatile::reason(&answers[0].rows) {
-            return Err(Halt::Serial(reason));
+            return Err(NotSplit::Reason(reason));
         }
         check(&plan(&answers[1])?, &self.table.relation(), scan, true)?;
         Ok(ranges.into_iter().map(|range| self.query.statement.query(self.part(&leaves, range))).collect())
@@ -90,23 +95,23 @@ impl Cut<'_> {
         session: &mut PostgresSession,
         uses: &Uses,
         number: usize,
-    ) -> Result<Vec<Query>, Halt> {
+    ) -> Result<Vec<Query>, NotSplit> {
         if self.table.has_row_security {
-            return Err(Halt::serial("row-level security on a partitioned table: give partition_on"));
+            return Err(NotSplit::because("row-level security on a partitioned table: give partition_on"));
         }
         if table::asks_for_the_table(&self.text) {
-            return Err(Halt::serial("it asks which partition a row is in: give partition_on"));
+            return Err(NotSplit::because("it asks which partition a row is in: give partition_on"));
         }
         let scans = leaves::scans(&self.query.bare.root)?;
         let lookup = leaves::lookup(self.table.oid, &self.query.columns, &scans);
         let answers = session.connection.flight(&[uses.lookup(), lookup])?;
         if let Some(reason) = volatile::reason(&answers[0].rows) {
-            return Err(Halt::Serial(reason));
+            return Err(NotSplit::Reason(reason));
         }
         let leaves = leaves::read(&answers[1], &scans)?;
         let ranges = ranges(&leaves, number);
         if ranges.len() < 2 {
-            return Err(Halt::Whole);
+            return Err(NotSplit::Small);
         }
         self.check_leaves(session, &scans, &leaves, &ranges)?;
         Ok(ranges.into_iter().map(|range| self.query.statement.query(self.part(&leaves, range))).collect())
@@ -119,7 +124,7 @@ impl Cut<'_> {
         scans: &[&Node],
         leaves: &[Leaf],
         ranges: &[Range],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), NotSplit> {
         let firsts = ranges.chunk_by(|a, b| a.leaf == b.leaf).map(|of_leaf| of_leaf[0]).collect::<Vec<_>>();
         let steps = firsts.iter().flat_map(|range| {
             let part = self.part(leaves, *range);
@@ -139,21 +144,23 @@ impl Cut<'_> {
                         .all(|(a, b)| (&a.name, a.oid, a.modifier) == (&b.name, b.oid, b.modifier))
             });
             if !same {
-                return Err(Halt::serial("a partition has other columns than its table: give partition_on"));
+                return Err(NotSplit::because(
+                    "a partition has other columns than its table: give partition_on",
+                ));
             }
         }
         Ok(())
     }
 
     /// The scan that is the whole plan.
-    fn only_scan(&self) -> Result<&Node, Halt> {
+    fn only_scan(&self) -> Result<&Node, NotSplit> {
         let root = &self.query.bare.root;
         let is_its = root.relation.as_ref() == Some(&self.table.relation());
         match root.kind.as_str() {
             "Seq Scan" if root.children.is_empty() && is_its => Ok(root),
-            "Append" | "Merge Append" => Err(Halt::serial("tables that inherit: give partition_on")),
-            "Tid Scan" | "Tid Range Scan" => Err(Halt::serial("it chooses rows by ctid itself")),
-            _ => Err(Halt::serial("it is more than one scan of a table: give partition_on")),
+            "Append" | "Merge Append" => Err(NotSplit::because("tables that inherit: give partition_on")),
+            "Tid Scan" | "Tid Range Scan" => Err(NotSplit::because("it chooses rows by ctid itself")),
+            _ => Err(NotSplit::because("it is more than one scan of a table: give partition_on")),
         }
     }
 
@@ -204,7 +211,7 @@ pub(super) fn ranges(leaves: &[Leaf], number: usize) -> Vec<Range> {
 
 /// Refuses a part whose plan is anything but the scan of one leaf, by a range of its blocks where it `is_ranged`, with
 /// what the whole query's `scan` of it hands on and keeps back.
-pub(super) fn check(part: &Plan, leaf: &Relation, scan: &Node, is_ranged: bool) -> Result<(), Halt> {
+pub(super) fn check(part: &Plan, leaf: &Relation, scan: &Node, is_ranged: bool) -> Result<(), NotSplit> {
     let root = &part.root;
     let is_leaf = part.nodes().iter().all(|node| node.relation.as_ref().is_none_or(|found| found == leaf));
     let (output, filter) = root.shape();
@@ -215,17 +222,17 @@ pub(super) fn check(part: &Plan, leaf: &Relation, scan: &Node, is_ranged: bool) 
             if is_ranged == (root.kind == "Tid Range Scan") {
                 return Ok(());
             }
-            Err(Halt::serial("this server reads no ranges of blocks: give partition_on"))
+            Err(NotSplit::because("this server reads no ranges of blocks: give partition_on"))
         }
         "Index Scan" | "Index Only Scan" | "Bitmap Heap Scan" if is_same => {
             if is_ranged {
-                return Err(Halt::serial(
+                return Err(NotSplit::because(
                     "an index finds the rows faster than parts would: give partition_on",
                 ));
             }
             Ok(())
         }
-        _ => Err(Halt::serial("the parts' plans are not the whole's: give partition_on")),
+        _ => Err(NotSplit::because("the parts' plans are not the whole's: give partition_on")),
     }
 }
 

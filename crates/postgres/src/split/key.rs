@@ -1,9 +1,9 @@
 //! The column of a result that parts it: its type, and conditions on it.
 
 use longshore_core::Error;
+use longshore_source::NotSplit;
 
 use super::cuts::{Part, Piece, Start};
-use super::halt::Halt;
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
 use crate::dialect::{literal, quoted_name};
@@ -65,11 +65,13 @@ impl Key {
         session: &mut PostgresSession,
         columns: &[Described],
         name: &str,
-    ) -> Result<Self, Halt> {
+    ) -> Result<Self, NotSplit> {
         let mut found = columns.iter().enumerate().filter(|(_, column)| column.name == name);
-        let Some((index, column)) = found.next() else { return Err(Halt::Failed(unknown(columns, name))) };
+        let Some((index, column)) = found.next() else {
+            return Err(NotSplit::Failed(unknown(columns, name)));
+        };
         if found.next().is_some() {
-            return Err(Halt::Failed(
+            return Err(NotSplit::Failed(
                 Error::interface(format!(
                     "partition_on names {name:?}, and the query returns several of that name"
                 ))
@@ -81,7 +83,7 @@ impl Key {
             Some(builtin) if ORDERED.contains(&column.oid) => {
                 (format!("pg_catalog.{}", quoted_name(&builtin.name)), builtin_operators())
             }
-            Some(builtin) => return Err(Halt::Failed(without_order(name, &builtin.label()))),
+            Some(builtin) => return Err(NotSplit::Failed(without_order(name, &builtin.label()))),
             None => looked_up(session, column)?,
         };
         Ok(Self {
@@ -133,12 +135,12 @@ fn builtin_operators() -> Operators {
     Operators { less: operator("<"), equal: operator("="), at_least: operator(">="), greater: operator(">") }
 }
 
-fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(String, Operators), Halt> {
+fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(String, Operators), NotSplit> {
     let answers = session.connection.flight(&[Step::run(LOOKUP).bind(&column.oid.to_string())])?;
     let answer = answers.first().map(|answer| (answer.cell(0, 1).to_owned(), operators(answer)));
     match answer {
         Some((name, Some(operators))) => Ok((name, operators)),
-        _ => Err(Halt::Failed(without_order(&column.name, answers[0].cell(0, 0)))),
+        _ => Err(NotSplit::Failed(without_order(&column.name, answers[0].cell(0, 0)))),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Parts by the values of a column of the result: the query is wrapped, not edited.
 
 use longshore_core::{Query, Split, Value};
+use longshore_source::NotSplit;
 
 use super::blocks::{self, Leaf};
 use super::bounds::{self, Distribution};
 use super::cuts::{self, Part, Piece};
 use super::groups::{Groups, Origin};
-use super::halt::Halt;
 use super::key::{Key, PART};
 use super::moment::{Explained, Moment, Table, plan};
 use super::plan::{EXPLAIN, Relation};
@@ -42,7 +42,7 @@ pub(super) fn parts(
     split: &Split,
     on: &str,
     number: usize,
-) -> Result<Vec<Query>, Halt> {
+) -> Result<Vec<Query>, NotSplit> {
     let query = &moment.queries[0];
     let key = Key::find(session, &query.columns, on)?;
     let keyed = Keyed { query, key };
@@ -51,7 +51,7 @@ pub(super) fn parts(
         None => keyed.by_distribution(session, uses, number)?,
     };
     if parts.len() < 2 {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     let mut queries = Vec::new();
     for part in &parts {
@@ -85,7 +85,7 @@ impl Keyed<'_> {
         uses: &Uses,
         range: &(Value, Value),
         number: usize,
-    ) -> Result<Vec<Part>, Halt> {
+    ) -> Result<Vec<Part>, NotSplit> {
         let bounds = range::bounds(&self.key, range, number)?;
         self.ask(session, uses, None)?;
         Ok(cuts::between(&bounds))
@@ -96,7 +96,7 @@ impl Keyed<'_> {
         session: &mut PostgresSession,
         uses: &Uses,
         number: usize,
-    ) -> Result<Vec<Part>, Halt> {
+    ) -> Result<Vec<Part>, NotSplit> {
         let statement = &self.query.statement;
         let statistics = (self.key.table != 0).then(|| bounds::statistics(statement, &self.key));
         if let Some(found) = self.ask(session, uses, statistics)? {
@@ -117,23 +117,23 @@ impl Keyed<'_> {
         session: &mut PostgresSession,
         uses: &Uses,
         statistics: Option<Step>,
-    ) -> Result<Option<Distribution>, Halt> {
+    ) -> Result<Option<Distribution>, NotSplit> {
         let groups = Groups::of(&self.query.bare);
         let has_statistics = statistics.is_some();
         let steps = [uses.lookup(), groups.lookup(&self.key), self.unordered()];
         let answers = session.connection.flight(&steps.into_iter().chain(statistics).collect::<Vec<_>>())?;
         if let Some(reason) = volatile::reason(&answers[0].rows) {
-            return Err(Halt::Serial(reason));
+            return Err(NotSplit::Reason(reason));
         }
         let origin = Origin::read(&answers[1]);
         if !groups.are_whole(&self.key, origin) {
-            return Err(Halt::serial(
+            return Err(NotSplit::because(
                 "partition_on tells apart what the query takes for equal, and may divide groups",
             ));
         }
         if !origin.is_tables && !answers[2].rows.is_empty() {
             let aggregate = answers[2].cell(0, 0);
-            return Err(Halt::Serial(format!(
+            return Err(NotSplit::Reason(format!(
                 "{aggregate}() may depend on the order of rows, and partition_on is computed from it"
             )));
         }
@@ -171,7 +171,12 @@ impl Keyed<'_> {
     }
 
     /// Whether the planner, which knows the query's conditions, expects parts of about one size.
-    fn is_even(&self, session: &mut PostgresSession, parts: &[Part], number: usize) -> Result<bool, Halt> {
+    fn is_even(
+        &self,
+        session: &mut PostgresSession,
+        parts: &[Part],
+        number: usize,
+    ) -> Result<bool, NotSplit> {
         let statement = &self.query.statement;
         let ranges = parts.iter().filter_map(without_nulls).collect::<Vec<_>>();
         if ranges.len() > PLANNED {
@@ -199,7 +204,7 @@ impl Keyed<'_> {
         moment: &Moment,
         value: &str,
         pieces: usize,
-    ) -> Result<Vec<Query>, Halt> {
+    ) -> Result<Vec<Query>, NotSplit> {
         let statement = &self.query.statement;
         let part = Part::Value(value.to_owned(), pieces);
         let cut = moment.table.as_ref().and_then(|table| self.pieces(table, &part, pieces));
@@ -233,7 +238,7 @@ impl Keyed<'_> {
     }
 
     /// Whether the server reads the pieces by their blocks, and nothing but the whole query's table.
-    fn are_ranges(&self, session: &mut PostgresSession, pieces: &Pieces) -> Result<bool, Halt> {
+    fn are_ranges(&self, session: &mut PostgresSession, pieces: &Pieces) -> Result<bool, NotSplit> {
         let explain = |text: &String| self.query.statement.step(format!("{EXPLAIN}{text}"));
         let steps: Vec<Step> = pieces.texts.iter().take(1).chain([&pieces.any_value]).map(explain).collect();
         let answers = session.connection.flight(&steps)?;

@@ -1,7 +1,8 @@
 //! The leaves of a partitioned table: those that a plan reads, and whether each can be read by itself.
 
+use longshore_source::NotSplit;
+
 use super::blocks::Leaf;
-use super::halt::Halt;
 use super::plan::Node;
 use super::volatile::text_array;
 use crate::connection::Described;
@@ -28,14 +29,14 @@ JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = leaf.name \
 ORDER BY leaf.number";
 
 /// The scans of a plan that does nothing but append them.
-pub(super) fn scans(node: &Node) -> Result<Vec<&Node>, Halt> {
+pub(super) fn scans(node: &Node) -> Result<Vec<&Node>, NotSplit> {
     match node.kind.as_str() {
         "Seq Scan" if node.children.is_empty() => Ok(vec![node]),
         "Append" if !node.children.is_empty() => {
             let scans = node.children.iter().map(scans).collect::<Result<Vec<_>, _>>()?;
             Ok(scans.into_iter().flatten().collect())
         }
-        _ => Err(Halt::serial("it does more than scan the partitions: give partition_on")),
+        _ => Err(NotSplit::because("it does more than scan the partitions: give partition_on")),
     }
 }
 
@@ -54,18 +55,18 @@ pub(super) fn lookup(parent: u32, columns: &[Described], scans: &[&Node]) -> Ste
 }
 
 /// The leaves, in the order of `scans`.
-pub(super) fn read(answer: &Answer, scans: &[&Node]) -> Result<Vec<Leaf>, Halt> {
+pub(super) fn read(answer: &Answer, scans: &[&Node]) -> Result<Vec<Leaf>, NotSplit> {
     if answer.rows.len() != scans.len() {
-        return Err(Halt::serial("a partition is not in the catalogue: give partition_on"));
+        return Err(NotSplit::because("a partition is not in the catalogue: give partition_on"));
     }
     let numbered = scans.iter().enumerate();
     numbered.map(|(row, scan)| leaf(answer, row, scan)).collect()
 }
 
-fn leaf(answer: &Answer, row: usize, scan: &Node) -> Result<Leaf, Halt> {
+fn leaf(answer: &Answer, row: usize, scan: &Node) -> Result<Leaf, NotSplit> {
     let is = |column: usize| answer.cell(row, column) == "t";
     let name = scan.relation.as_ref().map_or("", |relation| relation.name.as_str());
-    let refuse = |what: &str| Err(Halt::Serial(format!("{what} partition {name:?}: give partition_on")));
+    let refuse = |what: &str| Err(NotSplit::Reason(format!("{what} partition {name:?}: give partition_on")));
     match () {
         () if !is(0) => refuse("a foreign"),
         () if is(1) => refuse("row-level security on the"),
@@ -75,7 +76,7 @@ fn leaf(answer: &Answer, row: usize, scan: &Node) -> Result<Leaf, Halt> {
         () if is(5) => refuse("arrays of other dimensions in the"),
         () => Ok(Leaf {
             partition: scan.relation.clone(),
-            blocks: answer.cell(row, 6).parse().map_err(|_| Halt::serial("a partition has no size"))?,
+            blocks: answer.cell(row, 6).parse().map_err(|_| NotSplit::because("a partition has no size"))?,
         }),
     }
 }

@@ -4,10 +4,10 @@
 //! TABLE or a VACUUM FULL that we had to wait for is thus in the snapshot that is exported, and none can come after.
 
 use longshore_core::{Query, Result};
+use longshore_source::NotSplit;
 use longshore_source::sql::OneTable;
 
 use super::attachments::{self, Attachments};
-use super::halt::Halt;
 use super::plan::{EXPLAIN, Plan, Relation};
 use super::savepoint;
 use super::settings::{self, Settings};
@@ -105,7 +105,11 @@ impl Table {
 
 /// Begins a transaction in which the tables of `queries` stay as they are, and takes its snapshot where `snapshot`
 /// says so. Leaves the transaction open.
-pub(super) fn take(session: &mut PostgresSession, queries: &[Query], snapshot: bool) -> Result<Moment, Halt> {
+pub(super) fn take(
+    session: &mut PostgresSession,
+    queries: &[Query],
+    snapshot: bool,
+) -> Result<Moment, NotSplit> {
     for _ in 0..ATTEMPTS {
         let statements = queries.iter().map(Statement::of).collect::<Result<Vec<_>, _>>()?;
         if let Some(moment) = attempt(session, statements, snapshot)? {
@@ -113,7 +117,7 @@ pub(super) fn take(session: &mut PostgresSession, queries: &[Query], snapshot: b
         }
         session.connection.simple("ROLLBACK")?;
     }
-    Err(Halt::serial("partitions come and go"))
+    Err(NotSplit::because("partitions come and go"))
 }
 
 /// One attempt; `None` where a partition came or went before the snapshot.
@@ -121,7 +125,7 @@ fn attempt(
     session: &mut PostgresSession,
     mut statements: Vec<Statement>,
     snapshot: bool,
-) -> Result<Option<Moment>, Halt> {
+) -> Result<Option<Moment>, NotSplit> {
     let mut opening = opening(session, &statements);
     let mut columns = Vec::new();
     if statements.iter().any(|statement| statement.has_parameters) {
@@ -160,21 +164,21 @@ fn opening(session: &PostgresSession, statements: &[Statement]) -> Vec<Step> {
 /// Of each statement that was described, the types of its parameters and its columns.
 type Descriptions = Vec<(Vec<u32>, Vec<Described>)>;
 
-fn read_opening(session: &PostgresSession, answers: Vec<Answer>) -> Result<Descriptions, Halt> {
+fn read_opening(session: &PostgresSession, answers: Vec<Answer>) -> Result<Descriptions, NotSplit> {
     if session.used {
         let is = |index: usize| answers[1].cell(0, index) == "t";
         if is(0) {
-            return Err(Halt::serial("temporary tables of this session"));
+            return Err(NotSplit::because("temporary tables of this session"));
         }
         if is(1) {
-            return Err(Halt::serial("settings of this session (SET)"));
+            return Err(NotSplit::because("settings of this session (SET)"));
         }
     }
     let described = answers.into_iter().filter_map(|answer| answer.prepared);
     described
         .map(|prepared| match prepared.columns {
             Some(columns) => Ok((prepared.parameters, columns)),
-            None => Err(Halt::serial("it returns no rows")),
+            None => Err(NotSplit::because("it returns no rows")),
         })
         .collect()
 }
@@ -210,7 +214,7 @@ fn read_measured(
     columns: Vec<Vec<Described>>,
     snapshot: bool,
     answers: Vec<Answer>,
-) -> Result<Option<Moment>, Halt> {
+) -> Result<Option<Moment>, NotSplit> {
     let has_table = only_table(&statements).is_some();
     let mut answers = answers.into_iter();
     let plans = read_plans(answers.by_ref().take(statements.len()))?;
@@ -235,13 +239,13 @@ fn read_measured(
     Ok(Some(Moment { queries: queries.collect(), snapshot, attachments, settings, table }))
 }
 
-fn read_plans(answers: impl Iterator<Item = Answer>) -> Result<Vec<Plan>, Halt> {
+fn read_plans(answers: impl Iterator<Item = Answer>) -> Result<Vec<Plan>, NotSplit> {
     answers.map(|answer| plan(&answer)).collect()
 }
 
 /// The plan that a step of EXPLAIN brought.
-pub(super) fn plan(answer: &Answer) -> Result<Plan, Halt> {
-    Plan::parse(answer.cell(0, 0)).ok_or_else(|| Halt::serial("the server's plan cannot be read"))
+pub(super) fn plan(answer: &Answer) -> Result<Plan, NotSplit> {
+    Plan::parse(answer.cell(0, 0)).ok_or_else(|| NotSplit::because("the server's plan cannot be read"))
 }
 
 fn read_table(answer: &Answer) -> Option<Table> {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use longshore_source::NotSplit;
 use longshore_source::sql::Kind;
 
-use super::halt::Halt;
 use super::moment::Explained;
 use super::volatile::text_array;
 use crate::connection::pipeline::{Answer, Step};
@@ -52,10 +52,10 @@ impl Settings {
         &mut self,
         session: &mut PostgresSession,
         queries: &[Explained],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), NotSplit> {
         let texts = queries.iter().flat_map(|query| query.bare.texts());
         let Some(asked) = texts.map(asked_for).collect::<Option<Vec<_>>>() else {
-            return Err(Halt::serial("current_setting() of a name that is computed"));
+            return Err(NotSplit::because("current_setting() of a name that is computed"));
         };
         let names: BTreeSet<&str> = asked.iter().flatten().map(String::as_str).collect();
         if names.is_empty() {

@@ -1,10 +1,10 @@
 //! A query as the server takes it, with what is bound to it.
 
 use longshore_core::{Params, Query, Result, Value};
+use longshore_source::NotSplit;
 use longshore_source::sql::positional;
 use longshore_source::sql::{Kind, Token};
 
-use super::halt::Halt;
 use super::volatile::{has_moment_text, is_moment};
 use crate::connection::pipeline::Step;
 use crate::dialect::{DIALECT, tokens};
@@ -37,21 +37,21 @@ fn means_moment(value: &Value) -> bool {
 
 impl Statement {
     /// The statement of a query that may be split.
-    pub(super) fn of(query: &Query) -> Result<Self, Halt> {
+    pub(super) fn of(query: &Query) -> Result<Self, NotSplit> {
         let statement = Self::parse(query)?;
         if has_moment_text(&statement.text) || statement.values.iter().any(means_moment) {
-            return Err(Halt::serial("a text such as 'now' or 'today' differs from part to part"));
+            return Err(NotSplit::because("a text such as 'now' or 'today' differs from part to part"));
         }
         Ok(statement)
     }
 
     /// The statement of a query that can be explained.
-    pub(super) fn parse(query: &Query) -> Result<Self, Halt> {
+    pub(super) fn parse(query: &Query) -> Result<Self, NotSplit> {
         let statement = positional(&DIALECT, &query.text, &query.params)?;
         let found = tokens(&statement.text);
         let first = found.iter().find(|token| !token.is_mark("("));
         if !first.is_some_and(|first| QUERIES.iter().any(|word| first.is_word(word))) {
-            return Err(Halt::serial("it is not a SELECT"));
+            return Err(NotSplit::because("it is not a SELECT"));
         }
         let last = found.iter().rfind(|token| !token.is_mark(";"));
         let text = statement.text[..last.map_or(0, Token::end)].to_owned();

@@ -4,8 +4,8 @@
 //! it: so all are locked first, and a table that has other files by then than the snapshot knows is a reason to begin anew.
 
 use longshore_core::{Error, Query, Result};
+use longshore_source::NotSplit;
 
-use super::halt::Halt;
 use super::plan::EXPLAIN;
 use super::statement::Statement;
 use crate::connection::pipeline::Step;
@@ -32,7 +32,7 @@ pub(crate) fn begin(session: &mut PostgresSession, queries: &[Query]) -> Result<
         match attempt(session, queries) {
             Ok(false) => return Ok(()),
             Ok(true) => session.connection.simple("ROLLBACK")?,
-            Err(Halt::Failed(error)) => return Err(error),
+            Err(NotSplit::Failed(error)) => return Err(error),
             // The query itself meets the same, and tells it better.
             Err(_) => {
                 session.connection.simple("ROLLBACK")?;
@@ -46,7 +46,7 @@ pub(crate) fn begin(session: &mut PostgresSession, queries: &[Query]) -> Result<
 }
 
 /// Begins, and tells whether a table was rewritten meanwhile.
-fn attempt(session: &mut PostgresSession, queries: &[Query]) -> Result<bool, Halt> {
+fn attempt(session: &mut PostgresSession, queries: &[Query]) -> Result<bool, NotSplit> {
     // What cannot be explained has no tables to lock before it runs.
     let mut statements: Vec<Statement> =
         queries.iter().filter_map(|query| Statement::parse(query).ok()).collect();

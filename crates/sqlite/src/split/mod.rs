@@ -8,6 +8,7 @@ mod volatile;
 use longshore_core::{
     Division, Error, NATIVE_TYPE, Parts, Query, ReadOptions, Result, Session as _, Split, Transaction,
 };
+use longshore_source::NotSplit;
 
 use crate::cell::Cell;
 use crate::dialect::one_table;
@@ -24,21 +25,8 @@ const SMALL: i64 = 32 * MEBIBYTE;
 /// Bytes that are worth a session.
 const PER_SESSION: i64 = 16 * MEBIBYTE;
 
-/// Why there are no parts.
-enum Halt {
-    Whole,
-    Serial(String),
-    Failed(Error),
-}
-
-impl From<Error> for Halt {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-fn serial<T>(reason: impl Into<String>) -> Result<T, Halt> {
-    Err(Halt::Serial(reason.into()))
+fn serial<T>(reason: impl Into<String>) -> Result<T, NotSplit> {
+    Err(NotSplit::Reason(reason.into()))
 }
 
 /// Divides `queries` as [`longshore_core::Session::split`] says. With parts at one moment, the session is left in the
@@ -56,12 +44,7 @@ pub(crate) fn split(
     if divided.is_err() || !options.snapshot {
         session.rollback()?;
     }
-    match divided {
-        Ok(parts) => Ok(Division::Parts(parts)),
-        Err(Halt::Whole) => Ok(Division::Whole),
-        Err(Halt::Serial(reason)) => Ok(Division::Serial(reason)),
-        Err(Halt::Failed(error)) => Err(error),
-    }
+    divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
 }
 
 fn divide(
@@ -69,16 +52,16 @@ fn divide(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
-) -> Result<Parts, Halt> {
+) -> Result<Parts, NotSplit> {
     let most = split.number.or(split.most).map_or(1, std::num::NonZeroUsize::get);
     if most < 2 || queries.is_empty() {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     // First, for most reads are small and nobody asked.
     let number =
         if split.number.is_none() && queries.len() == 1 { sessions_for(session, most)? } else { most };
     if number < 2 {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     refuse_session(session)?;
     // The parts are planned at the moment that they will see.
@@ -96,14 +79,14 @@ fn divide(
         _ => queries.to_vec(),
     };
     if queries.len() < 2 {
-        return Err(Halt::Whole);
+        return Err(NotSplit::Small);
     }
     let snapshot = options.snapshot.then_some(snapshot);
     Ok(Parts { sessions: number.min(queries.len()), queries, snapshot })
 }
 
 /// What further sessions would not see.
-fn refuse_session(session: &SqliteSession) -> Result<(), Halt> {
+fn refuse_session(session: &SqliteSession) -> Result<(), NotSplit> {
     if session.settings.file.is_none() {
         return serial("a database in memory belongs to one connection");
     }
@@ -129,7 +112,7 @@ fn refuse_session(session: &SqliteSession) -> Result<(), Halt> {
     Ok(())
 }
 
-fn plans(session: &SqliteSession, query: &Query, options: &ReadOptions) -> Result<Vec<Plan>, Halt> {
+fn plans(session: &SqliteSession, query: &Query, options: &ReadOptions) -> Result<Vec<Plan>, NotSplit> {
     let statement = session.prepare(query)?;
     if !statement.is_read_only() {
         return serial("the statement writes");
@@ -151,7 +134,7 @@ fn texts(
     plans: &[Plan],
     split: &Split,
     number: usize,
-) -> Result<Vec<String>, Halt> {
+) -> Result<Vec<String>, NotSplit> {
     if let Some(reason) = volatile::reason(session, &query.text, split.on.is_some())? {
         return serial(reason);
     }
@@ -190,7 +173,7 @@ fn refuse_other_columns(
     texts: &[String],
     plans: &[Plan],
     options: &ReadOptions,
-) -> Result<(), Halt> {
+) -> Result<(), NotSplit> {
     let Some(text) = texts.first() else { return Ok(()) };
     let part = Query { text: text.clone(), params: query.params.clone() };
     let statement = session.prepare(&part)?;
@@ -209,7 +192,7 @@ fn refuse_other_columns(
 
 /// Where the source chooses, an index that serves the whole query must go on to serve it, and the rows come in the order in
 /// which one session reads them: that of a scan.
-fn refuse_other_order(session: &SqliteSession, query: &Query, texts: &[String]) -> Result<(), Halt> {
+fn refuse_other_order(session: &SqliteSession, query: &Query, texts: &[String]) -> Result<(), NotSplit> {
     let is_scan = |step: &String| step.starts_with("SCAN ") && !step.contains(" USING ");
     let is_range = |step: &String| step.contains(" USING INTEGER PRIMARY KEY (");
     let is_alone = |text: &str, wanted: &dyn Fn(&String) -> bool| {
@@ -221,7 +204,7 @@ fn refuse_other_order(session: &SqliteSession, query: &Query, texts: &[String]) 
     if reversed == [false] && is_alone(&query.text, &is_scan)? && is_alone(part, &is_range)? {
         return Ok(());
     }
-    Err(Halt::Whole)
+    Err(NotSplit::Small)
 }
 
 /// What SQLite does for `query`, step by step (sqlite.org/eqp.html).
