@@ -41,6 +41,8 @@ class MySQLEndpoint(Address):
             charset="utf8mb4",
             autocommit=True,
             client_flag=CLIENT.MULTI_STATEMENTS,
+            # Else each connection loads all certificates of the system, which takes longer than most tests.
+            ssl_disabled=True,
             **{**self._way(), **options},
         )
 
