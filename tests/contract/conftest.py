@@ -1,23 +1,30 @@
 """A database of every source, and tables that go with their test."""
 
+import contextlib
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import longshore
-from tests.servers import Endpoint, MySQLEndpoint
-
-SOURCES = ("postgresql", "mariadb", "mysql", "sqlite")
+from tests.quirks import SOURCES, Quirks
 
 
 @dataclass(frozen=True)
 class Database:
-    """A place for tables, and the name of the source that has it."""
+    """A place for tables, and the quirks of the source that has it."""
 
-    source: str
+    quirks: Quirks
     url: str
+
+    @property
+    def source(self) -> str:
+        """The source's name."""
+        return self.quirks.source
 
     def execute(self, *statements: str) -> None:
         """Run statements, each a transaction of its own."""
@@ -25,22 +32,57 @@ class Database:
             for statement in statements:
                 connection.execute(statement)
 
+    def rows(self, query: str, conn: Any = None, **arguments: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, or of a table by the order of its first column."""
+        if " " not in query:
+            query = f"SELECT * FROM {query} ORDER BY 1"
+        table: Any = longshore.read_sql(query, conn or self.url, return_type="arrow", **arguments)
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
-@pytest.fixture(scope="session", params=SOURCES)
+    def series(self, rows: int, columns: str = "i") -> str:
+        """Return a query of so many rows, with expressions over `i`, which counts them from 1."""
+        return f"{self.quirks.series.format(rows=rows)} SELECT {columns} FROM series"
+
+    def tables(self) -> set[str]:
+        """Return the names of all tables."""
+        return {name for (name,) in self.rows(self.quirks.tables)}
+
+    def running(self, marker: str) -> bool:
+        """Tell whether a statement with this text runs: on the server, or in this process on the database's file."""
+        if self.quirks.running is not None:
+            return self.rows(self.quirks.running.format(marker=marker)) != [(0,)]
+        file = Path(self.url.removeprefix("sqlite://"))
+        descriptors = []
+        for number in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                descriptors.append(number.readlink())
+        return file in descriptors
+
+    @contextlib.contextmanager
+    def can(self, what: str) -> Iterator[None]:
+        """Run the block, which ends with the quirk's error where the source cannot do this."""
+        refusal = self.quirks.cannot.get(what)
+        if refusal is None:
+            yield
+            return
+        with pytest.raises(refusal.error, match=refusal.reason):
+            yield
+
+
+def wait(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait until the condition is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="session", params=SOURCES, ids=str)
 def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """Give an empty database of each source in turn."""
-    if request.param == "sqlite":
-        file = tmp_path_factory.mktemp("contract") / "contract.db"
-        file.touch()
-        yield Database("sqlite", f"sqlite:///{file}")
-        return
-    server: Endpoint | MySQLEndpoint = request.getfixturevalue(
-        "postgres" if request.param == "postgresql" else request.param
-    )
-    run = server.psql if isinstance(server, Endpoint) else server.sql
-    run("CREATE DATABASE contract")
-    yield Database(request.param, server.url(database="contract"))
-    run("DROP DATABASE contract")
+    quirks: Quirks = request.param
+    with quirks.place(request, tmp_path_factory.mktemp("contract")) as url:
+        yield Database(quirks, url)
 
 
 @pytest.fixture

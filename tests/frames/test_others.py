@@ -8,24 +8,13 @@ import pytest
 
 from longshore import DataError, InterfaceError, NotSupportedError, read_sql
 from tests.frames import cases
-from tests.frames.cases import CASES, NULLS, Case, expected, query
+from tests.frames.cases import NULLS, expected, query
 
 
 def numpy(url: str, sql: str, **options: Any) -> "np.ma.MaskedArray[Any, Any]":
     """Read one column `c`."""
     columns: dict[str, np.ma.MaskedArray[Any, Any]] = read_sql(sql, url, return_type="numpy", **options)
     return columns["c"]
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_numpy(url: str, case: Case, nulls: str) -> None:
-    array = numpy(url, query(case.sql, case.literals, nulls))
-    assert isinstance(array, np.ma.MaskedArray)
-    assert str(array.dtype) == case.numpy
-    naive = tuple(value.replace(tzinfo=None) for value in case.held) if case.sql == "timestamptz" else case.held
-    assert array.tolist() == expected(naive, nulls)
-    assert np.ma.getmaskarray(array).tolist() == [value is None for value in expected(naive, nulls)]
 
 
 @pytest.mark.parametrize("nulls", NULLS)
@@ -44,40 +33,6 @@ def test_numpy_tells_nan_from_null(url: str) -> None:
     array = numpy(url, query("float8", ("NaN", "1")))
     assert np.isnan(array.data[0])
     assert np.ma.getmaskarray(array).tolist() == [False, False, True]
-
-
-@pytest.mark.parametrize("return_type", ["numpy", "polars"])
-def test_names_that_repeat_get_a_suffix_that_takes_no_other_name(url: str, return_type: Any) -> None:
-    frame = read_sql("SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS a", url, return_type=return_type)
-    assert {name: frame[name][0] for name in ("a", "a_2", "a_1", "a_3")} == {"a": 1, "a_2": 2, "a_1": 3, "a_3": 4}
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_arrow(url: str, case: Case, nulls: str) -> None:
-    table = read_sql(query(case.sql, case.literals, nulls), url, return_type="arrow")
-    field_type = table.schema.field("c").type
-    assert str(getattr(field_type, "storage_type", field_type)) == case.arrow
-    assert table.column("c").to_pylist() == expected(case.held, nulls)
-
-
-def test_arrow_keeps_names_that_repeat(url: str) -> None:
-    table = read_sql("SELECT 1 AS a, 2 AS a", url, return_type="arrow")
-    assert table.column_names == ["a", "a"]
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", [case for case in CASES if case.polars], ids=str)
-def test_polars(url: str, case: Case, nulls: str) -> None:
-    frame = read_sql(query(case.sql, case.literals, nulls), url, return_type="polars")
-    assert str(frame["c"].dtype) == case.polars
-    assert frame["c"].to_list() == expected(case.held, nulls)
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-def test_polars_has_uuids_as_text(url: str, nulls: str) -> None:
-    frame = read_sql(query(*cases.IDENTIFIER, nulls), url, return_type="polars")
-    assert frame["c"].to_list() == expected(cases.IDENTIFIER[1], nulls)
 
 
 @pytest.mark.parametrize("sql", ["jsonb[]", "json[]", "uuid[]"])

@@ -1,90 +1,22 @@
 """pandas: dtypes by schema, values exact, nothing copied."""
 
-import datetime as dt
 import pickle
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from longshore import DataError, DataWarning, InterfaceError, Interval, read_sql
 from tests.frames import cases
-from tests.frames.cases import CASES, NULLS, Case, expected, query
-
-TEXT = str(pd.Series([""]).dtype)
-
-
-def values(series: "pd.Series[Any]") -> list[Any]:
-    """List a column's values as Python's own, NULL as None."""
-    return [_python(value) for value in series.astype(object)]
-
-
-def _python(value: Any) -> Any:
-    if isinstance(value, pd.Timestamp):
-        return value.to_pydatetime()
-    if isinstance(value, np.generic):
-        return value.item()
-    return None if value is None or value is pd.NA or value is pd.NaT or value != value else value  # noqa: PLR0124  NaN
-
-
-def as_pandas(case: Case) -> tuple[Any, ...]:
-    """Give a case's values as pandas holds them: dates are timestamps."""
-    if case.sql != "date":
-        return case.held
-    return tuple(dt.datetime.combine(value, dt.time()) for value in case.held)
+from tests.frames.cases import NULLS, TEXT, expected, query, values
 
 
 @pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_default_dtypes_follow_the_schema(url: str, case: Case, nulls: str) -> None:
-    frame = read_sql(query(case.sql, case.literals, nulls), url)
-    assert str(frame["c"].dtype) == case.pandas.replace("text", TEXT)
-    assert values(frame["c"]) == expected(as_pandas(case), nulls)
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_numpy_nullable(url: str, case: Case, nulls: str) -> None:
-    frame = read_sql(query(case.sql, case.literals, nulls), url, dtype_backend="numpy_nullable")
-    assert str(frame["c"].dtype) == case.nullable
-    assert values(frame["c"]) == expected(as_pandas(case), nulls)
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_pyarrow(url: str, case: Case, nulls: str) -> None:
-    frame = read_sql(query(case.sql, case.literals, nulls), url, dtype_backend="pyarrow")
-    assert isinstance(frame["c"].dtype, pd.ArrowDtype)
-    assert str(frame["c"].dtype.pyarrow_dtype) == case.arrow
-    assert frame["c"].array.__arrow_array__().to_pylist() == expected(case.held, nulls)
-
-
-@pytest.mark.parametrize("nulls", ["none", "empty"])
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_numpy_everywhere(url: str, case: Case, nulls: str) -> None:
-    frame = read_sql(query(case.sql, case.literals, nulls), url, dtype_backend="numpy")
-    dtype = {"text": "object", "boolean": "bool"}.get(case.pandas, case.pandas)
-    # The masked dtypes are NumPy's with a capital.
-    assert str(frame["c"].dtype) == (dtype.lower() if "int" in dtype.lower() else dtype)
-    assert values(frame["c"]) == expected(as_pandas(case), nulls)
-
-
-def test_an_integer_with_a_null_has_no_place_in_numpy(url: str) -> None:
-    with pytest.raises(DataError, match=r'column "c", row 2 \(int8\): NULL') as caught:
-        read_sql(query("int8", ("1", "2")), url, dtype_backend="numpy")
-    assert (caught.value.column, caught.value.row, caught.value.native_type) == ("c", 2, "int8")
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize(
-    ("column", "held"), [(cases.IDENTIFIER, cases.IDENTIFIERS), (cases.SPAN, cases.SPANS)], ids=["uuid", "interval"]
-)
-def test_objects(url: str, column: tuple[str, tuple[str, str]], held: tuple[Any, Any], nulls: str) -> None:
-    frame = read_sql(query(*column, nulls), url)
+def test_intervals(url: str, nulls: str) -> None:
+    frame = read_sql(query(*cases.SPAN, nulls), url)
     assert frame["c"].dtype == object
-    assert list(frame["c"]) == expected(held, nulls)
+    assert list(frame["c"]) == expected(cases.SPANS, nulls)
 
 
 def test_an_interval_keeps_its_three_parts(url: str) -> None:
@@ -163,12 +95,6 @@ def test_json_that_python_does_not_parse(json: str, dtype_backend: Any, url: str
 def test_the_text_of_an_interval(span: Interval, text: str) -> None:
     assert str(span) == text
     assert span == eval(repr(span))  # noqa: S307  that is what a repr is for
-
-
-def test_names_that_repeat_are_kept(url: str) -> None:
-    frame = read_sql("SELECT 1 AS a, 2 AS a, 3 AS b", url)
-    assert list(frame.columns) == ["a", "a", "b"]
-    assert frame.to_numpy().tolist() == [[1, 2, 3]]
 
 
 def test_index_col(url: str) -> None:

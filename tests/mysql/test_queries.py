@@ -45,8 +45,16 @@ def test_in_parts(query: str, on: str, harbour: str, together: Options) -> None:
         ("SELECT * FROM (SELECT row_number() OVER (ORDER BY id) AS n FROM ships) AS s", "n", "a window function"),
         ("SELECT price / 7 AS share FROM ships", "share", "partition_on is computed"),
         ("SELECT id, NULL AS none FROM ships", "none", "partition_on is computed"),
-        ("SELECT p.*, s.id AS s FROM ports AS p LEFT JOIN ships AS s ON s.port = p.id", "s", "partition_on is computed"),
-        ("SELECT s.id, name FROM ships AS s JOIN ports AS p ON p.id = s.port ORDER BY s.at", "id", "an ORDER BY together"),
+        (
+            "SELECT p.*, s.id AS s FROM ports AS p LEFT JOIN ships AS s ON s.port = p.id",
+            "s",
+            "partition_on is computed",
+        ),
+        (
+            "SELECT s.id, name FROM ships AS s JOIN ports AS p ON p.id = s.port ORDER BY s.at",
+            "id",
+            "an ORDER BY together",
+        ),
         ("(SELECT id FROM ships)", "id", "it is not one SELECT"),
         ("SELECT * FROM plain", "number", "is a view"),
     ],

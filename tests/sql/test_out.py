@@ -11,7 +11,7 @@ import pytest
 
 import longshore
 from longshore import sql
-from tests.frames.test_pandas import TEXT, values
+from tests.frames.cases import TEXT, values
 from tests.sql.cases import CASES, NULLS, Case, expected, query
 
 #: Decimals that pandas' doubles round: `test_lossy_values` has the warnings.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longshore import DataError, Error, IntegrityError, NotSupportedError, OperationalError, ProgrammingError, sql
-from tests.frames.test_pandas import values
+from tests.frames.cases import values
 
 FRAMES = ["pandas", "arrow", "polars", "numpy"]
 

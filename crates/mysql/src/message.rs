@@ -242,7 +242,9 @@ fn kind(code: u16, sqlstate: &str) -> Kind {
         }
         1235 | 1289 | 1295 | 1286 => Kind::NotSupported,
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => Kind::Operational,
-        1049 | 1102 | 1103 | 1109 | 1193 | 1238 | 1305 | 1364 | 1381 | 1390 | 4161 => Kind::Programming,
+        1049 | 1052 | 1102 | 1103 | 1109 | 1193 | 1238 | 1305 | 1364 | 1381 | 1390 | 4161 => {
+            Kind::Programming
+        }
         1264 | 1265 | 1366 | 1292 | 1406 | 1411 | 1690 | 3140 | 3141 | 3146 => Kind::Data,
         _ => match sqlstate.get(..2).unwrap_or_default() {
             "0A" => Kind::NotSupported,
@@ -292,6 +294,9 @@ mod tests {
         assert_eq!(error.kind(), Kind::Programming);
         assert_eq!(error.message(), "Table 'a.b' doesn't exist (error 1146)");
         assert_eq!(code(&error), Some(1146));
+        // Its state is that of a constraint.
+        let ambiguous = server_error(b"\xff\x1c\x04#23000Column 'a' in field list is ambiguous");
+        assert_eq!(ambiguous.kind(), Kind::Programming);
         let early = server_error(b"\xff\x10\x04Too many connections");
         assert_eq!((early.sqlstate(), code(&early)), (Some("HY000"), Some(1040)));
         assert_eq!(server_error(b"\xff\x10").sqlstate(), Some("08P01"));

@@ -1,0 +1,12 @@
+"""What the sources cannot do is counted: a quirk more is a decision."""
+
+from tests.quirks import SOURCES
+
+
+def test_the_quirks_are_counted() -> None:
+    assert {quirks.source: len(quirks.cannot) for quirks in SOURCES} == {
+        "postgresql": 0,
+        "mariadb": 1,
+        "mysql": 1,
+        "sqlite": 1,
+    }

@@ -1,0 +1,69 @@
+"""MySQL, and what MariaDB shares with it."""
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+
+from tests.quirks.quirks import Column, Kind, Quirks, Refusal, on_server
+
+LONGEST = dt.timedelta(hours=838, minutes=59, seconds=59)
+
+
+def since_midnight(time: dt.time) -> dt.timedelta:
+    """Return a time of day as MySQL's TIME arrives: a span."""
+    return dt.timedelta(hours=time.hour, minutes=time.minute, seconds=time.second, microseconds=time.microsecond)
+
+
+SHARED: dict[str, Any] = {
+    "types": {
+        "bool": Kind("tinyint(1)", pa.int8(), int),
+        "int8": Kind("tinyint", pa.int8()),
+        "uint8": Kind("tinyint unsigned", pa.uint8()),
+        "int16": Kind("smallint", pa.int16()),
+        "uint16": Kind("smallint unsigned", pa.uint16()),
+        "int32": Kind("int", pa.int32()),
+        "uint32": Kind("int unsigned", pa.uint32()),
+        "int64": Kind("bigint", pa.int64()),
+        "uint64": Kind("bigint unsigned", pa.uint64()),
+        "float32": Kind("float", pa.float32()),
+        "float64": Kind("double", pa.float64()),
+        "decimal": Kind("decimal(38,10)", pa.decimal128(38, 10)),
+        "text": Kind("longtext", pa.string()),
+        "binary": Kind("longblob", pa.binary()),
+        "date": Kind("date", pa.date32()),
+        "time": Kind("time(6)", pa.duration("us"), since_midnight),
+        "timestamp": Kind("datetime(6)", pa.timestamp("us")),
+        "instant": Kind("timestamp(6) NULL", pa.timestamp("us", "UTC")),
+        "uuid": Kind("binary(16)", pa.binary(), lambda value: value.bytes),
+        "json": Kind("json", pa.json_()),
+    },
+    "more": {
+        "tinyint(1)": Column(pa.int8(), (0, 2)),
+        "mediumint unsigned": Column(pa.uint32(), (0, 2**24 - 1)),
+        "bit(64)": Column(pa.uint64(), (0, 2**64 - 1)),
+        "year": Column(pa.int16(), (1901, 2155)),
+        "varchar(50)": Column(pa.string(), ("", "ä€𝄞")),
+        "enum('a','ö')": Column(pa.string(), ("a", "ö")),
+        "set('a','ö')": Column(pa.string(), ("", "a,ö")),
+        "time": Column(pa.duration("us"), (-LONGEST, LONGEST)),
+    },
+    "computing": "SELECT sleep(60) AS s",
+    "running": "SELECT count(*) AS n FROM information_schema.processlist "
+    "WHERE info LIKE '%{marker}%' AND id <> connection_id()",
+    "tables": "SELECT table_name AS n FROM information_schema.tables WHERE table_schema = database()",
+    "instant": "%Y-%m-%d %H:%M:%S.%f",
+    "quote": "`",
+    "cannot": {"float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol")},
+}
+THOUSAND = "WITH RECURSIVE digits (d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM digits WHERE d < 999)"
+SERIES = f"{THOUSAND}, series AS (SELECT h.d * 1000 + l.d + 1 AS i FROM digits AS h, digits AS l"
+
+QUIRKS = Quirks(
+    source="mysql",
+    place=lambda request, _: on_server(request, "mysql"),
+    series=SERIES + " WHERE h.d <= {rows} DIV 1000 AND h.d * 1000 + l.d < {rows})",
+    streaming=f"{THOUSAND} SELECT a.d AS i, repeat('x', 100) AS t FROM digits AS a, digits AS b, digits AS c",
+    together={"lock": True},
+    **SHARED,
+)

@@ -1,0 +1,128 @@
+"""The class of quirks: how a source says what all sources can do, and what it cannot do, with the reason."""
+
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.servers import Endpoint, MySQLEndpoint
+
+
+def same(value: Any) -> Any:
+    """Return the value: it arrives as it was written."""
+    return value
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of a source: its name there, the Arrow type that arrives, and what arrives of a value."""
+
+    native: str
+    arrow: pa.DataType
+    cell: Callable[[Any], Any] = same
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's Arrow type and two of its values, which every source holds, or says why it cannot."""
+
+    arrow: pa.DataType
+    held: tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What a source cannot do: the reason, which the error says, and the error's class."""
+
+    reason: str
+    error: type[longshore.Error] = longshore.NotSupportedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quirks:
+    """A source, as the contract's tests see it."""
+
+    source: str
+    #: Gives the URL of an empty database that lasts as long as the block.
+    place: Callable[[pytest.FixtureRequest, Path], AbstractContextManager[str]]
+    #: The type that holds each of the columns that all sources share.
+    types: Mapping[str, Kind]
+    #: Columns of types that the source has beside those: the native type, and what is read.
+    more: Mapping[str, Column] = field(default_factory=dict)
+    #: Parameter number {n}.
+    placeholder: str = "?"
+    #: The start of a query that knows `series`, whose column `i` counts from 1 to {rows}.
+    series: str
+    #: A query that computes for long before its first row.
+    computing: str
+    #: A query whose rows, of a column `i` and a text `t`, have no end.
+    streaming: str
+    #: A query that counts the running statements in whose text is {marker}; None where no server runs them.
+    running: str | None = None
+    #: A query of the names of all tables.
+    tables: str
+    #: Numbers, bytes, and timestamps with time zone, as SQL has them.
+    number: str = "{}"
+    binary: str = "x'{}'"
+    instant: str = "%Y-%m-%d %H:%M:%S.%f+00:00"
+    #: The quote around names.
+    quote: str = '"'
+    #: Options under which several sessions see one snapshot.
+    together: Mapping[str, Any] = field(default_factory=dict)
+    #: What the source cannot do.
+    cannot: Mapping[str, Refusal] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Name the test."""
+        return self.source
+
+    def literal(self, value: Any) -> str:
+        """Return a value as SQL has it."""
+        match value:
+            case None:
+                text = "NULL"
+            case bool() | int() | float():
+                text = self.number.format(value)
+            case bytes():
+                text = self.binary.format(value.hex())
+            case list():
+                # Only PostgreSQL has arrays.
+                text = "'{" + ",".join("NULL" if each is None else f'"{each}"' for each in value) + "}'"
+            case dt.datetime() if value.tzinfo:
+                text = f"'{value.astimezone(dt.UTC).strftime(self.instant)}'"
+            case dt.datetime():
+                text = f"'{value.isoformat(' ')}'"
+            case dt.timedelta():
+                seconds = abs(value) // dt.timedelta(seconds=1)
+                sign = "-" if value < dt.timedelta(0) else ""
+                text = f"'{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}'"
+            case _:
+                text = "'" + str(value).replace("'", "''") + "'"
+        return text
+
+    def name(self, text: str) -> str:
+        """Return a name in quotes."""
+        return self.quote + text.replace(self.quote, self.quote * 2) + self.quote
+
+    def places(self, count: int) -> str:
+        """Return so many parameters, with commas between."""
+        return ", ".join(self.placeholder.format(n=n + 1) for n in range(count))
+
+
+@contextlib.contextmanager
+def on_server(request: pytest.FixtureRequest, fixture: str) -> Iterator[str]:
+    """Give the URL of a database of a server that is a fixture."""
+    server: Endpoint | MySQLEndpoint = request.getfixturevalue(fixture)
+    run = server.psql if isinstance(server, Endpoint) else server.sql
+    run("CREATE DATABASE contract")
+    try:
+        yield server.url(database="contract")
+    finally:
+        run("DROP DATABASE contract")

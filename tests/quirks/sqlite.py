@@ -1,0 +1,49 @@
+"""SQLite."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.quirks.quirks import Kind, Quirks, Refusal
+
+
+@contextlib.contextmanager
+def in_file(_: pytest.FixtureRequest, directory: Path) -> Iterator[str]:
+    """Give the URL of an empty file."""
+    file = directory / "contract.db"
+    file.touch()
+    yield f"sqlite:///{file}"
+
+
+ENDLESS = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT"
+
+QUIRKS = Quirks(
+    source="sqlite",
+    place=in_file,
+    types={
+        "bool": Kind("BOOLEAN", pa.bool_()),
+        # Integers are of 64 bits, signed.
+        **{f"{sign}int{bits}": Kind("INTEGER", pa.int64()) for sign in ("", "u") for bits in (8, 16, 32)},
+        "int64": Kind("INTEGER", pa.int64()),
+        "float32": Kind("REAL", pa.float64()),
+        "float64": Kind("REAL", pa.float64()),
+        "decimal": Kind("decimal_text(38,10)", pa.decimal128(38, 10)),
+        "text": Kind("TEXT", pa.string()),
+        "binary": Kind("BLOB", pa.binary()),
+        "date": Kind("DATE", pa.date32()),
+        "time": Kind("TIME", pa.time64("us")),
+        "timestamp": Kind("TIMESTAMP", pa.timestamp("us")),
+        "instant": Kind("TIMESTAMP WITH TIME ZONE", pa.timestamp("us", "UTC")),
+        "uuid": Kind("UUID", pa.string(), str),
+        "json": Kind("JSON", pa.string()),
+    },
+    series="WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < {rows})",
+    computing=f"{ENDLESS} count(*) AS n FROM r",
+    streaming=f"{ENDLESS} i, printf('%.100c', 'x') AS t FROM r",
+    tables="SELECT name AS n FROM sqlite_schema WHERE type = 'table'",
+    cannot={"uint64": Refusal("beyond SQLite's integers", longshore.DataError)},
+)
