@@ -164,7 +164,8 @@ def test_what_polars_lacks(column: str, what: str, url: str) -> None:
     with pytest.raises(longshore.NotSupportedError, match=f"polars has no type for {what}") as caught:
         next(stream.polars())
     assert caught.value.column == "b"
-    assert caught.value.hint == 'read the column as text: schema={"b": "string"}, or a CAST in the query'
+    expected = 'make text of the column: with a CAST in the query, or with schema={"b": "string"} of read_sql'
+    assert caught.value.hint == expected
     # No batch was lost.
     assert next(stream).num_rows == 1
 

@@ -46,7 +46,7 @@ pub fn polars_refusal(schema: &Schema) -> Option<Error> {
         let place = Place { column: Some(field.name().clone()), ..Place::default() };
         Some(Error::new(Kind::NotSupported, format!("polars has no type for {what}")).at(place).with_hint(
             format!(
-                "read the column as text: schema={{\"{}\": \"string\"}}, or a CAST in the query",
+                "make text of the column: with a CAST in the query, or with schema={{\"{}\": \"string\"}} of read_sql",
                 field.name()
             ),
         ))

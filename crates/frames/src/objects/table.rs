@@ -79,6 +79,7 @@ pub(super) fn maker(field: &Field, json: bool) -> Result<Box<dyn Maker>> {
 
 fn unsupported(field: &Field) -> Error {
     Error::new(Kind::NotSupported, format!("no Python object stands for {}", field.data_type())).with_hint(
-        "use return_type=\"arrow\", or text: schema={\"<column>\": \"string\"}, or a CAST in the query",
+        "use return_type=\"arrow\", or make text of it: with a CAST in the query, or with \
+         schema={\"<column>\": \"string\"} of read_sql",
     )
 }

@@ -25,7 +25,8 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 /// The hint beside every value that Python's own classes cannot hold.
-const ELSEWHERE: &str = "use return_type=\"arrow\", dtype_backend=\"pyarrow\", or text: schema={\"<column>\": \"string\"}, or a CAST in the query";
+const ELSEWHERE: &str = "use return_type=\"arrow\" or dtype_backend=\"pyarrow\", or make text of it: with a CAST in the query, or \
+                         with schema={\"<column>\": \"string\"} of read_sql";
 
 /// `value` counts of `unit` in microseconds, if that is exact and fits.
 fn micros(value: i64, unit: TimeUnit) -> Option<i64> {
