@@ -1,5 +1,8 @@
 """The server's own warnings about values reach the caller as a `DataWarning` of each code."""
 
+import contextlib
+import socket
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +10,8 @@ from typing import Any
 import pytest
 
 import longshore
+from tests.mysql.relay import relay
+from tests.servers import LOOPBACK, MySQLEndpoint
 
 TRUNCATED = "repeat('x', 2000000000)"
 PROTOCOLS = pytest.mark.parametrize("protocol", ["binary", "text"])
@@ -85,3 +90,44 @@ def test_notes_and_deprecated_words_are_not_of_values(protocol: str, url: str) -
     assert warned("EXPLAIN SELECT 1", url, options=options) == []
     assert warned("SELECT SQL_CALC_FOUND_ROWS 1 AS a", url, options=options) == []
     assert warned("SELECT CAST('a' AS CHAR CHARACTER SET utf8) AS a", url, options=options) == []
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_whole_result_outlives_a_failure_to_ask(*, is_cut: bool, server: MySQLEndpoint) -> None:
+    def carry(client: socket.socket) -> None:
+        with socket.create_connection((LOOPBACK, server.port)) as upstream:
+            threading.Thread(target=_carry_back, args=(upstream, client), daemon=True).start()
+            while data := client.recv(65536):
+                if is_cut and b"SHOW WARNINGS" in data:
+                    client.shutdown(socket.SHUT_RDWR)
+                    return
+                upstream.sendall(data.replace(b"SHOW WARNINGS", b"SHOW WARNINGX"))
+
+    with (
+        relay(carry) as port,
+        longshore.connect({"url": server.url(), "port": port, "ssl-mode": "DISABLED"}) as connection,
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read = longshore.read_sql("SELECT 1 / 0 AS a", connection, return_type="arrow")
+        assert read["a"].to_pylist() == [None]
+        if is_cut:
+            with pytest.raises(longshore.InterfaceError, match="the connection is closed"):
+                longshore.read_sql("SELECT 2 AS a", connection)
+        else:
+            assert longshore.read_sql("SELECT 2 AS a", connection, return_type="arrow")["a"].to_pylist() == [2]
+
+
+def _carry_back(source: socket.socket, client: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            client.sendall(data)
+
+
+def test_the_next_statement_is_told_of_the_read(url: str) -> None:
+    with longshore.connect(url) as connection:
+        for first, expected in (("1", []), ("1 / 0", ["1365"])):
+            told = warned(f"SELECT {first} AS a UNION ALL SELECT 2 UNION ALL SELECT 3", connection)
+            assert [code in text for code, text in zip(expected, told, strict=True)] == [True] * len(expected)
+            read = longshore.read_sql("SELECT FOUND_ROWS() AS f, ROW_COUNT() AS r", connection, return_type="arrow")
+            assert read.to_pylist() == [{"f": 3, "r": -1}]

@@ -1,6 +1,7 @@
 """Parts by a column: of any type, of any query."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,29 @@ def test_a_key_that_depends_on_the_order_of_rows(on: str, url: str) -> None:
     assert table.num_rows == serial.num_rows
     # The groups are the same ones in every part, whatever their sums.
     assert read(query, url, partition_on="k", partition_num=3).num_rows == serial.num_rows
+
+
+def test_another_aggregate_of_the_same_name(server: PostgreSQL) -> None:
+    server.psql("CREATE TYPE mast AS (a int); CREATE DOMAIN depth AS int")
+    server.psql("CREATE FUNCTION higher(mast, mast) RETURNS mast IMMUTABLE LANGUAGE sql AS 'SELECT $1'")
+    server.psql("CREATE AGGREGATE max(mast) (sfunc = higher, stype = mast)")
+    top = "SELECT k, max(id) AS top FROM t GROUP BY k"
+    arguments: dict[str, Any] = {"partition_on": "top", "partition_num": 3}
+    try:
+        in_parts(top, server.url(), **arguments)
+        in_parts(f"{top} ORDER BY k", server.url(), **arguments)
+        # Among other calculations it is not known which one is meant.
+        serially("max() may depend", "SELECT k, max(id) + 1 AS top FROM t GROUP BY k", server.url(), **arguments)
+        long = "SELECT k, length(string_agg(word, '')) AS top FROM t GROUP BY k"
+        serially("string_agg() may depend", long, server.url(), **arguments)
+        for result in ("int", "depth"):
+            server.psql(
+                f"CREATE FUNCTION deeper({result}, mast) RETURNS {result} IMMUTABLE LANGUAGE sql AS 'SELECT $1'"
+            )
+            server.psql(f"DROP AGGREGATE max(mast); CREATE AGGREGATE max(mast) (sfunc = deeper, stype = {result})")
+            serially("max() may depend on the order of rows", top, server.url(), **arguments)
+    finally:
+        server.psql("DROP TYPE mast CASCADE; DROP DOMAIN depth CASCADE")
 
 
 @pytest.mark.parametrize("collation", ["C", "default", "POSIX", "en-x-icu", "blind"])

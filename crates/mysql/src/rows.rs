@@ -101,10 +101,12 @@ impl Rows {
             self.check_rest()?;
         }
         self.state = State::Complete;
-        if self.session.connection.warnings() > 0 {
-            warnings::tell(&mut self.session.connection, &self.options.warnings)?;
+        let connection = &mut self.session.connection;
+        if connection.warnings() == 0 || warnings::tell(connection, &self.options.warnings).is_ok() {
+            return Ok(());
         }
-        Ok(())
+        // The rows are whole: only a deadline or an interrupt ends the read. A lost connection is the next statement's.
+        connection.check()
     }
 
     /// What follows a procedure's result must be its end.

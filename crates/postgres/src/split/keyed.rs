@@ -14,7 +14,7 @@ use super::range;
 use super::table::with;
 use super::volatile::{self, Uses, text_array};
 use crate::connection::pipeline::Step;
-use crate::dialect::one_table;
+use crate::dialect::{DIALECT, one_table};
 use crate::session::PostgresSession;
 
 /// A part may be expected to have this many times its share; beyond it, the statistics say nothing of this query.
@@ -23,10 +23,13 @@ const UNEVEN: f64 = 1.6;
 /// No more parts than these are planned to see whether they are even.
 const PLANNED: usize = 64;
 
-/// Aggregates whose value depends on the order of their rows, or may: two parts could have another order.
+/// Aggregates whose value depends on the order of their rows, or may: two parts could have another order. Where the key
+/// is one call of `$2`, overloads whose result cannot have the key's type, `$3`, are not the one that is called.
 const UNORDERED: &str = "\
-SELECT p.proname FROM pg_catalog.pg_proc p \
-WHERE p.prokind = 'a' AND p.proname = ANY ($1::text[]) AND NOT (p.oid < 16384 AND p.proname = ANY ( \
+SELECT p.proname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t ON t.oid = p.prorettype \
+WHERE p.prokind = 'a' AND p.proname = ANY ($1::text[]) \
+AND (p.proname <> $2::text OR t.oid = $3::oid OR t.typtype IN ('p', 'd')) \
+AND NOT (p.oid < 16384 AND p.proname = ANY ( \
     '{count,min,max,bool_and,bool_or,every,bit_and,bit_or,bit_xor,percentile_disc,percentile_cont,\
       range_agg,range_intersect_agg,regr_count}')) \
 LIMIT 1";
@@ -155,7 +158,9 @@ impl Keyed<'_> {
         if own.is_some_and(|own| self.is_exact_sum(own)) {
             names.retain(|name| !["sum", "avg"].contains(name));
         }
-        Step::run(UNORDERED).bind(&text_array(&names))
+        let called = own.filter(|_| aggregates.len() == 1).and_then(|own| called(own)).unwrap_or_default();
+        let key_type = self.query.columns[self.key.index].oid;
+        Step::run(UNORDERED).bind(&text_array(&names)).bind(&called).bind(&key_type.to_string())
     }
 
     fn is_exact_sum(&self, own: &str) -> bool {
@@ -248,10 +253,45 @@ impl Keyed<'_> {
     }
 }
 
+/// The function that an output calls, where it is one call and nothing else but parentheses.
+fn called(output: &str) -> Option<String> {
+    match DIALECT.outermost(output)?.as_slice() {
+        [open, close] if open.is_mark("(") => called(&output[open.end()..close.start]),
+        [name, open, _] if open.is_mark("(") => DIALECT.name(name),
+        _ => None,
+    }
+}
+
 /// One value's rows by ranges of blocks.
 struct Pieces {
     relation: Relation,
     texts: Vec<String>,
     /// The first range with all values, for its plan must be the whole query's but for the range.
     any_value: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::called;
+
+    #[test]
+    fn one_call_has_a_name() {
+        for text in
+            ["max(a)", "(max(a))", "((max(lower(a))))", "\"max\"(DISTINCT a ORDER BY (a))", "MAX(a[1])"]
+        {
+            assert_eq!(called(text).as_deref(), Some("max"), "{text}");
+        }
+        for text in [
+            "a",
+            "(a)",
+            "a[1]",
+            "max(a) + 1",
+            "(max(a)) + (min(b))",
+            "(max(a))::int",
+            "max(a) FILTER (WHERE b)",
+            "",
+        ] {
+            assert_eq!(called(text), None, "{text}");
+        }
+    }
 }
