@@ -30,8 +30,10 @@ from tests.servers import (
 S = TypeVar("S")
 Place = Callable[[Case], str]
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start.
+# A shell that starts the tests in the background has them ignore Ctrl-C, and nohup SIGHUP; and so would
+# every process that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

@@ -103,10 +103,8 @@ def test_a_whole_result_outlives_a_failure_to_ask(*, is_cut: bool, server: MySQL
                     return
                 upstream.sendall(data.replace(b"SHOW WARNINGS", b"SHOW WARNINGX"))
 
-    with (
-        relay(carry) as port,
-        longshore.connect({"url": server.url(), "port": port, "ssl-mode": "DISABLED"}) as connection,
-    ):
+    with relay(carry) as port:
+        connection = longshore.connect({"url": server.url(), "port": port, "ssl-mode": "DISABLED"}, autocommit=True)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             read = longshore.read_sql("SELECT 1 / 0 AS a", connection, return_type="arrow")
@@ -116,6 +114,7 @@ def test_a_whole_result_outlives_a_failure_to_ask(*, is_cut: bool, server: MySQL
                 longshore.read_sql("SELECT 2 AS a", connection)
         else:
             assert longshore.read_sql("SELECT 2 AS a", connection, return_type="arrow")["a"].to_pylist() == [2]
+        connection.close()
 
 
 def _carry_back(source: socket.socket, client: socket.socket) -> None:

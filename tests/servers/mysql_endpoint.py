@@ -42,8 +42,7 @@ class MySQLEndpoint(Address):
             autocommit=True,
             client_flag=CLIENT.MULTI_STATEMENTS,
             # Else each connection loads all certificates of the system, which takes longer than most tests.
-            ssl_disabled=True,
-            **{**self._way(), **options},
+            **{"ssl_disabled": "ssl" not in options, **self._way(), **options},
         )
 
     def _way(self) -> dict[str, Any]:

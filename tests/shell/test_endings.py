@@ -1,5 +1,6 @@
 """How commands end: exit codes, Ctrl-C, a reader that leaves, a server that does; and what stays behind."""
 
+import contextlib
 import json
 import os
 import pty
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,20 @@ def wait(condition: Callable[[], bool], seconds: float = 10) -> None:
         time.sleep(0.01)
 
 
-def started(*arguments: str, errors: int = subprocess.PIPE) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=surroundings()
-    )
+@contextlib.contextmanager
+def started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a command, which has ended by itself when the test is at its end."""
+    with subprocess.Popen(
+        command(*arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=surroundings(),
+    ) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}

@@ -127,7 +127,11 @@ class Task(Generic[T]):
 
 
 def apart(work: Callable[[], T]) -> T:
-    """Do work that is short, and cannot be stopped."""
+    """Do work that is short, and cannot be stopped; without memory for a thread it is done here."""
+    try:
+        _core.room_for_thread()
+    except MemoryError:
+        return work()
     return Task(work, lambda: None).run()
 
 
