@@ -16,7 +16,7 @@ import pytest
 import longshore
 from tests.contract.conftest import Database
 from tests.frames.cases import TEXT, values
-from tests.quirks import COLUMNS, Column
+from tests.quirks import COLUMNS, JSON, Column
 
 #: Which rows are read: two values, a NULL.
 NULLS = {"first": (2, 0, 1), "last": (0, 1, 2), "all": (2,), "none": (0, 1), "empty": ()}
@@ -155,7 +155,7 @@ def test_the_nullable_backend_of_pandas(reading: Reading) -> None:
 def test_the_arrow_backend_of_pandas(reading: Reading) -> None:
     frame = reading.read(dtype_backend="pyarrow")
     # JSON is text there.
-    documents = {name for name, column in reading.columns.items() if column.arrow == pa.json_()}
+    documents = {name for name, column in reading.columns.items() if column.arrow == JSON}
     dtypes = {name: str(frame[name].dtype.pyarrow_dtype) for name in frame}
     assert {dtypes[name] for name in documents} <= {"string"}
     dtypes |= dict.fromkeys(documents, "extension<arrow.json>")
@@ -220,7 +220,7 @@ def test_streams_of_pandas(reading: Reading) -> None:
 
 def test_json_as_objects(database: Database, columns: dict[str, tuple[str, Column]], reading: Reading) -> None:
     for name, (_, column) in columns.items():
-        if column.arrow == pa.json_():
+        if column.arrow == JSON:
             one = Reading(database, {name: (name, column)}, reading.rows)
             stream = one.read(return_type="arrow_stream", batch_size=2, options={"json": "object"})
             for frame in (one.read(options={"json": "object"}), pd.concat(stream.pandas())):

@@ -17,6 +17,10 @@ def _integers(bits: int) -> dict[str, Column]:
     }
 
 
+#: The oldest pyarrow knows their storage alone.
+UUID = getattr(pa, "uuid", lambda: pa.binary(16))()
+JSON = getattr(pa, "json_", pa.string)()
+
 COLUMNS: dict[str, Column] = {
     "bool": Column(pa.bool_(), (False, True)),
     **_integers(8),
@@ -40,6 +44,6 @@ COLUMNS: dict[str, Column] = {
         pa.timestamp("us", "UTC"),
         (dt.datetime(2020, 6, 1, 10, tzinfo=dt.UTC), dt.datetime(2038, 1, 19, 3, 14, 7, 1, tzinfo=dt.UTC)),
     ),
-    "uuid": Column(pa.uuid(), (uuid.UUID(int=0), uuid.UUID("12345678-1234-5678-1234-567812345678"))),
-    "json": Column(pa.json_(), ('{"a": [1, null]}', '"null"')),
+    "uuid": Column(UUID, (uuid.UUID(int=0), uuid.UUID("12345678-1234-5678-1234-567812345678"))),
+    "json": Column(JSON, ('{"a": [1, null]}', '"null"')),
 }

@@ -1,8 +1,7 @@
 """MariaDB."""
 
-import pyarrow as pa
-
 from tests.quirks import mysql
+from tests.quirks.columns import UUID
 from tests.quirks.quirks import Kind, Quirks, on_server
 
 QUIRKS = Quirks(
@@ -10,5 +9,5 @@ QUIRKS = Quirks(
     place=lambda request, _: on_server(request, "mariadb"),
     series="WITH series AS (SELECT seq AS i FROM seq_1_to_{rows})",
     streaming="SELECT seq AS i, repeat('x', 100) AS t FROM seq_1_to_1000000000",
-    **mysql.SHARED | {"types": mysql.SHARED["types"] | {"uuid": Kind("uuid", pa.uuid())}},
+    **mysql.SHARED | {"types": mysql.SHARED["types"] | {"uuid": Kind("uuid", UUID)}},
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.quirks.columns import JSON
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal, on_server
 
 LONGEST = dt.timedelta(hours=838, minutes=59, seconds=59)
@@ -36,7 +37,7 @@ SHARED: dict[str, Any] = {
         "timestamp": Kind("datetime(6)", pa.timestamp("us")),
         "instant": Kind("timestamp(6) NULL", pa.timestamp("us", "UTC")),
         "uuid": Kind("binary(16)", pa.binary(), lambda value: value.bytes),
-        "json": Kind("json", pa.json_()),
+        "json": Kind("json", JSON),
     },
     "more": {
         "tinyint(1)": Column(pa.int8(), (0, 2)),

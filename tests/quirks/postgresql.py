@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from tests.quirks.columns import JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, on_server
 
 QUIRKS = Quirks(
@@ -30,8 +31,8 @@ QUIRKS = Quirks(
         "time": Kind("time", pa.time64("us")),
         "timestamp": Kind("timestamp", pa.timestamp("us")),
         "instant": Kind("timestamptz", pa.timestamp("us", "UTC")),
-        "uuid": Kind("uuid", pa.uuid()),
-        "json": Kind("json", pa.json_()),
+        "uuid": Kind("uuid", UUID),
+        "json": Kind("json", JSON),
     },
     more={
         "oid": Column(pa.uint32(), (0, 2**32 - 1)),
@@ -40,7 +41,7 @@ QUIRKS = Quirks(
         "timetz": Column(pa.string(), ("12:00:00+02", "00:00:00-01:30")),
         "inet": Column(pa.string(), ("::1", "10.0.0.0/8")),
         "int4range": Column(pa.string(), ("[1,5)", "empty")),
-        "jsonb": Column(pa.json_(), ('{"a": [1, null]}', "null")),
+        "jsonb": Column(JSON, ('{"a": [1, null]}', "null")),
         "timestamptz": Column(
             pa.timestamp("us", "UTC"),
             (dt.datetime(1900, 1, 1, microsecond=1, tzinfo=dt.UTC), dt.datetime(9999, 12, 31, 23, 59, tzinfo=dt.UTC)),
