@@ -39,6 +39,7 @@ __all__ = [
     "search",
     "taken",
     "texts",
+    "with_reserve",
     "write",
 ]
 
@@ -365,6 +366,7 @@ def open_result(
 ) -> Reading: ...
 def memory_left() -> int | None: ...
 def room_for_thread() -> None: ...
+def with_reserve(work: Callable[[], object]) -> None: ...
 def write(
     frames: Iterator[object],
     *,

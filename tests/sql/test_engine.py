@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from longshore.engine.waiting import left
+from longshore.engine.waiting import apart, left
 from tests.sql.interrupting import remaining
 from tests.sql.rows import rows
 
@@ -39,6 +39,16 @@ def test_instants_are_utc_whatever_the_machine_says() -> None:
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
     assert ran.stdout == "timestamp[us, tz=UTC] 2026-01-01 00:00:00 UTC\n"
     assert ran.stderr == ""
+
+
+def test_a_thread_that_finds_no_memory_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        # Its arguments are dropped, as the interpreter drops them when it has no room for the first frame.
+        patched.setattr("_thread.start_new_thread", lambda _function, _arguments: 0)
+        with pytest.raises(MemoryError):
+            longshore.sql("SELECT 1 AS a")
+        assert apart(lambda: 5) == 5
+    assert rows("SELECT 1 AS a") == [{"a": 1}]
 
 
 def test_threads_and_memory_are_the_engines() -> None:

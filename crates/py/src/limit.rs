@@ -35,5 +35,13 @@ pub(crate) fn memory_left() -> Option<u64> {
 /// Fails where a new thread would not have the memory to begin.
 #[pyfunction]
 pub(crate) fn room_for_thread() -> PyResult<()> {
-    memory::room_for_thread().map_err(|no_room| raise(no_room.into()))
+    memory::begin().and_then(|()| memory::room_for_thread()).map_err(|no_room| raise(no_room.into()))
+}
+
+/// Calls `work`, which is to be done even without memory: as the begin of a thread, whose own memory may have been the
+/// last, or as the end of something.
+#[pyfunction]
+pub(crate) fn with_reserve(work: &Bound<'_, PyAny>) -> PyResult<()> {
+    memory::ease();
+    work.call0().map(drop)
 }

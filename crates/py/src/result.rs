@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_core::memory::spawn;
+use longshore_core::memory::{ease, spawn};
 use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Warnings, Watch};
 use longshore_engine::{Apart, Exported, Odds, stopped};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
@@ -119,6 +119,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let Some(close) = self.close.take() else { return };
         let close = move || {
+            ease();
             let _ = attached(|py| {
                 if let Err(error) = close.call0(py) {
                     error.write_unraisable(py, Some(close.bind(py)));

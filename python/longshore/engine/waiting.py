@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import ref
 
 from longshore import _core
 
@@ -46,6 +47,7 @@ class Task(Generic[T]):
         self._error: BaseException | None = None
         self._after: list[Callable[[], object]] = []
         self._lock = threading.Lock()
+        self.has_begun = False
         self._is_over = False
         #: Held until it is over: a wait for a lock is one call, which a handler's exception ends.
         self._running = threading.Lock()
@@ -54,10 +56,7 @@ class Task(Generic[T]):
     def run(self) -> T:
         """Do the work, and give what it gives; an exception of a signal's handler stops it, and is raised."""
         try:
-            _begin(self._do)
-            # The system may tell another thread of a signal, which then does not end this one's wait.
-            while not self._running.acquire(timeout=_SLICE):
-                pass
+            self._wait(_begin(self._do))
         except BaseException:
             self._stop()
             raise
@@ -77,11 +76,19 @@ class Task(Generic[T]):
                 return
         work()
 
+    def _wait(self, begun: "ref[partial[object]]") -> None:
+        # The system may tell another thread of a signal, which then does not end this one's wait.
+        while not self._running.acquire(timeout=_SLICE):
+            if begun() is None and not self.has_begun:
+                message = "the thread had no memory to begin"
+                raise MemoryError(message)
+
     def _do(self) -> None:
         with self._lock:
             work, self._work = self._work, None
         if work is None:
             return
+        self.has_begun = True
         left.add(self)
         try:
             self._results.append(work())
@@ -98,7 +105,7 @@ class Task(Generic[T]):
         with self._lock:
             self._is_over = True
         while self._after:
-            self._after.pop()()
+            _core.with_reserve(self._after.pop())
 
     def _stop(self) -> None:
         with self._lock:
@@ -128,11 +135,13 @@ class Task(Generic[T]):
 
 def apart(work: Callable[[], T]) -> T:
     """Do work that is short, and cannot be stopped; without memory for a thread it is done here."""
+    task = Task(work, lambda: None)
     try:
-        _core.room_for_thread()
+        return task.run()
     except MemoryError:
+        if task.has_begun:
+            raise
         return work()
-    return Task(work, lambda: None).run()
 
 
 @contextlib.contextmanager
@@ -152,16 +161,21 @@ def undisturbed() -> Iterator[None]:
             handler(signal.SIGINT, heard[0])
 
 
-def _begin(work: Callable[[], object]) -> None:
-    """Have work done on a thread; one of ``threading`` cannot be started where a signal's handler may raise."""
-    context = contextvars.copy_context()
+def _begin(work: Callable[[], object]) -> "ref[partial[object]]":
+    """Have work done on a thread, and give a reference to what the thread keeps until it ends.
+
+    One of ``threading`` cannot be started where a signal's handler may raise.
+    """
+    run: partial[object] = partial(contextvars.copy_context().run, work)
+    begun = ref(run)
     # The engine ends a process that has less.
     _core.room_for_thread()
     try:
-        _thread.start_new_thread(context.run, (work,))
+        _thread.start_new_thread(_core.with_reserve, (run,))
     except RuntimeError:
         # An interpreter that ends begins no more threads.
         work()
+    return begun
 
 
 def finish() -> None:

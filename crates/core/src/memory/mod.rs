@@ -7,6 +7,6 @@ mod room;
 mod system;
 
 pub use budget::{Budget, MemoryLimit};
-pub use reserve::{Reserving, begin};
+pub use reserve::{Reserving, begin, ease};
 pub use room::{NoRoom, make_room, room_for, room_for_thread, spawn, spawn_scoped, zeros};
 pub use system::{Free, free};

@@ -8,11 +8,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::NoRoom;
 use super::pages::{map, unmap};
+use super::room::{NoRoom, room_for};
 
 /// Untouched, it costs address space and no memory; to free so much is to give it back to the system.
 const SIZE: usize = 32 << 20;
+
+/// What the end of something needs: a few frames of the interpreter, a few small objects.
+const LITTLE: usize = 1 << 20;
 
 /// The reserve; null before the first read, and after it was given back.
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
@@ -78,6 +81,13 @@ fn give_back() {
     }
 }
 
+/// Gives the reserve back where there is next to no memory: before what has to be done even so.
+pub fn ease() {
+    if room_for(LITTLE).is_err() {
+        give_back();
+    }
+}
+
 /// Takes the reserve where it is not there.
 #[allow(unsafe_code)]
 fn take() -> Result<(), NoRoom> {
@@ -122,6 +132,7 @@ mod tests {
         });
         assert!(start.is_null() && IS_SPENT.load(Ordering::Relaxed));
         checkpoint().unwrap();
+        ease();
         assert!(!RESERVE.load(Ordering::Relaxed).is_null() && !IS_SPENT.load(Ordering::Relaxed));
         give_back();
     }
