@@ -1,7 +1,6 @@
 """One read, from its arguments to its result."""
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from longshore.progress import Progress, reporter
 from longshore.stream import Stream
 from longshore.target import is_address
 from longshore.texts import display, name_text
+from longshore.warning import warn
 
 __all__ = ["batch_bytes", "batch_rows", "frame_for", "in_order", "policy", "read", "whole"]
 
@@ -30,9 +30,6 @@ _OBJECT_ROWS = 1 << 12
 _TABLE_BATCH_BYTES = 256 << 20
 _BATCH_BYTES = 32 << 20
 _LEAST_BATCH_BYTES = 1 << 20
-
-# The caller of read_sql, behind what looks at its keywords: what it is warned of happens in its line.
-_CALLER = 4
 
 
 def read(
@@ -91,7 +88,7 @@ def read(
         )
         stack.callback(reading.close)
         if reading.serial is not None:
-            warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER)
+            warn(f"read over one connection: {reading.serial}", SerialReadWarning)
         if frame is None:
             stream = reading.stream()
             # The bar goes on as long as the stream.
@@ -147,8 +144,7 @@ def opened(
         )
     with contextlib.closing(reading):
         if reading.serial is not None:
-            # From here to the caller of copy: contextlib's own frame and the body of copy are between.
-            warnings.warn(f"read over one connection: {reading.serial}", SerialReadWarning, stacklevel=_CALLER + 2)
+            warn(f"read over one connection: {reading.serial}", SerialReadWarning)
         yield reading
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import contextlib
-import contextvars
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 from longshore import _core
 from longshore.errors import OperationalError
+from longshore.warning import inherited
 
 __all__ = ["on_a_thread", "start", "switched"]
 
@@ -46,10 +46,10 @@ async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     outcomes: list[concurrent.futures.Future[T]] = []
-    inherited = partial(contextvars.copy_context().run, work)
+    begun = partial(inherited().run, work)
 
     def run() -> None:
-        outcomes.append(_outcome(inherited))
+        outcomes.append(_outcome(begun))
         # A loop that is closed by force waits for nobody.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(ended.set_result, None)

@@ -1,10 +1,7 @@
 //! What a caller is told with a result, as Python's warnings.
 
-use std::ffi::CString;
-
 use longshore_core::{Kind, Result, Warnings};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 
 use crate::error::wrap;
 
@@ -23,28 +20,9 @@ fn raise(category: &str, texts: Vec<String>) -> Result<()> {
         return Ok(());
     }
     let raised = Python::attach(|py| {
-        let category = py.import("longshore.errors")?.getattr(category)?.cast_into::<PyType>()?;
-        let level = level(py).unwrap_or(1);
-        texts.into_iter().try_for_each(|text| {
-            let text = CString::new(text.replace('\0', "\u{fffd}"))?;
-            PyErr::warn(py, &category, &text, level)
-        })
+        let category = py.import("longshore.errors")?.getattr(category)?;
+        let warn = py.import("longshore.warning")?.getattr("warn")?;
+        texts.into_iter().try_for_each(|text| warn.call1((text, &category)).map(drop))
     });
     raised.map_err(|error| wrap(Kind::Interrupted, error))
-}
-
-/// The level of the innermost Python frame outside this package: that of the caller's own line.
-fn level(py: Python<'_>) -> PyResult<i32> {
-    let mut frame = py.import("sys")?.call_method1("_getframe", (0,))?;
-    let mut level = 1;
-    while !frame.is_none() {
-        let module: Option<String> =
-            frame.getattr("f_globals")?.call_method1("get", ("__name__",))?.extract()?;
-        if module.is_none_or(|module| module.split('.').next() != Some("longshore")) {
-            return Ok(level);
-        }
-        frame = frame.getattr("f_back")?;
-        level += 1;
-    }
-    Ok(level)
 }

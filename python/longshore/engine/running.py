@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-#: From the function that runs once: what lets it run again, ``run``, ``sql``, and who called that.
-_CALLER = 5
-
 
 def run(
     query: object,
@@ -69,7 +66,7 @@ def run(
                 return str(remote)
             if (rows := remote.whole()) is not None:
                 return deliver(rows, form, cancel=remote.cancel, failed=remote.failure.noted)
-            remote.warn(_CALLER)
+            remote.warn()
             return _local(remote.sql, remote.params, scope, tables, form, chosen, remote=remote)
 
     return settled(once)

@@ -7,7 +7,6 @@ the work is stopped.
 
 import _thread
 import contextlib
-import contextvars
 import os
 import signal
 import threading
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
 
 from longshore import _core
+from longshore.warning import inherited
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -166,7 +166,7 @@ def _begin(work: Callable[[], object]) -> "ref[partial[object]]":
 
     One of ``threading`` cannot be started where a signal's handler may raise.
     """
-    run: partial[object] = partial(contextvars.copy_context().run, work)
+    run: partial[object] = partial(inherited().run, work)
     begun = ref(run)
     # The engine ends a process that has less.
     _core.room_for_thread()

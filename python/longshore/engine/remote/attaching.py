@@ -1,7 +1,6 @@
 """One query of ``sql`` over attached databases: planned, its reads registered with the engine."""
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from longshore.engine.remote.types import Unsafe
 from longshore.engine.waiting import apart
 from longshore.errors import DataWarning
 from longshore.options import Options
+from longshore.warning import warn
 
 __all__ = ["Attached", "attaching"]
 
@@ -48,7 +48,7 @@ class Attached:
         """Show the SQL of each source, and the engine's."""
         return explained(self._plan)
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Tell of the columns that their databases would compare otherwise."""
         columns = self._plan.bytewise
         if columns:
@@ -59,7 +59,7 @@ class Attached:
                 f"accents or spaces at the end may be equal: {named}. CAST({first} AS VARCHAR) says that bytes are "
                 "meant; lower() of both sides passes over case; read_sql has the database compare"
             )
-            warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
+            warn(message, DataWarning)
 
     def tables(self) -> Iterator[tuple[str, Any]]:
         """Send the reads, and give each one's name and rows for the engine."""

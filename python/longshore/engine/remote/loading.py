@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from longshore.errors import DataError, MemoryLimitError, SerialReadWarning
 from longshore.options import Options
 from longshore.reading import read
 from longshore.stream import Stream
+from longshore.warning import without
 
 __all__ = ["Loads", "checked_last"]
 
@@ -86,9 +86,8 @@ class Loads:
     def open(self, one: Read, source: Source) -> Stream:
         """Send a read's query."""
         options = dataclasses.replace(self._options, memory_limit=self._options.stream_budget)
-        with warnings.catch_warnings():
-            # Nobody asked for parts.
-            warnings.simplefilter("ignore", SerialReadWarning)
+        # Nobody asked for parts.
+        with without(SerialReadWarning):
             stream: Stream = read(
                 one.sql,
                 source.conn,

@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import warnings
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from longshore.errors import DataError
 from longshore.shell.files.guess import Guess
 from longshore.shell.files.source import Source
 from longshore.shell.files.typed import Texts
+from longshore.warning import warn
 
 __all__ = ["csv_texts"]
 
@@ -56,7 +56,7 @@ def _look_for_delimiters(source: Source, name: str, delimiter: str) -> None:
     found = next((written for mark, written in _DELIMITERS.items() if mark != delimiter and mark in name), None)
     if found is not None:
         message = f"{source.name} is read as one column, {name!r}: is it --delimiter '{found}'?"
-        warnings.warn(message, longshore.Warning, stacklevel=2)
+        warn(message, longshore.Warning)
 
 
 def _check_quotes(source: Source) -> None:
