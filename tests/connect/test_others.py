@@ -151,7 +151,7 @@ def test_a_table(other: str, protocol: str) -> None:
 
 def test_a_list(other: str) -> None:
     queries = ["SELECT 1 AS one", "SELECT 2 AS one"]
-    with pytest.warns(longshore.SerialReadWarning, match="cannot prepare parts"):
+    with pytest.warns(longshore.SerialReadWarning, match="parts cannot be prepared"):
         assert rows(other, queries, options={"snapshot": False}) == [{"one": 1}, {"one": 2}]
 
 

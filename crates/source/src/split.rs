@@ -37,7 +37,7 @@ impl From<Error> for NotSplit {
     fn from(error: Error) -> Self {
         match error.sqlstate().and_then(|state| state.get(..2)) {
             Some(class) if !NOT_THE_QUERYS.contains(&class) => {
-                Self::Reason(format!("the server cannot prepare parts: {}", error.message()))
+                Self::Reason(format!("the parts cannot be prepared: {}", error.message()))
             }
             _ => Self::Failed(error),
         }
