@@ -9,7 +9,7 @@ use longshore_core::{
     Batches, Column, Division, Error, Failed, Home, Kind, Load, Params, Query, ReadOptions, Reserved, Result,
     Session, Sessions, Settler, Sink, Source, Split, Transaction, Watch,
 };
-use longshore_sqlite::{Bound, Cell, Collector, Database, Facts, encode, plan, replica};
+use longshore_sqlite::{Bound, Cell, Collector, Database, Facts, describe_in_copy, encode, plan};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -122,7 +122,7 @@ impl BorrowedSession {
     /// What is known of the columns; `None` where only their values tell.
     fn facts(&self, query: &Query) -> Option<Vec<Facts>> {
         let databases = self.with(|_, connection| databases(connection)).ok()?;
-        replica(&databases, &query.text).ok()
+        describe_in_copy(&databases, &query.text).ok()
     }
 
     fn start(&self, query: &Query, options: &ReadOptions) -> Result<(Py<PyAny>, Collector)> {
@@ -243,7 +243,7 @@ fn error_of(error: PyErr) -> Error {
         let message = raised.str().map(|text| text.to_string()).unwrap_or_default();
         let code = raised.getattr("sqlite_errorcode").and_then(|code| code.extract::<i32>());
         if let Ok(code) = code {
-            return longshore_sqlite::error(code, &message);
+            return longshore_sqlite::error_of(code, &message);
         }
         let module = raised.get_type().module().map(|module| module.to_string()).unwrap_or_default();
         if module == "sqlite3" && message.starts_with("Could not decode to UTF-8") {

@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use longshore_core::{Error, Params, Result, Value};
 
 use crate::cell::{Cell, hex};
-use crate::library::Statement;
-use crate::moment::{date_text, time_text, timestamp_text};
+use crate::connection::Statement;
+use crate::datetime::{date_text, time_text, timestamp_text};
 
 /// Binds `params`: a list to `?` and `?NNN`, names to `:name`, `@name` and `$name`.
 pub(crate) fn bind(statement: &mut Statement, params: &Params) -> Result<()> {

@@ -1,32 +1,24 @@
 //! SQLite: files and databases in memory, through the library itself.
 
 mod cell;
-mod convert;
-mod decimals;
+mod connection;
+mod datetime;
+mod decode;
 mod dialect;
 mod driver;
 mod encode;
-mod fault;
-mod kinds;
-mod library;
-mod moment;
-mod plan;
-mod replica;
-mod rows;
+mod error;
 mod session;
 mod settings;
-mod settle;
 mod split;
-mod store;
 mod types;
-mod wanted;
 mod write;
 
 pub use cell::Cell;
+pub use connection::first_bytes;
+pub use decode::Collector;
 pub use driver::Sqlite;
 pub use encode::{Bound, encode};
-pub use fault::error;
-pub use library::first_bytes;
-pub use plan::{Facts, Plan, plan};
-pub use replica::{Database, replica};
-pub use rows::Collector;
+pub use error::error_of;
+pub use session::{Database, describe_in_copy};
+pub use types::{Facts, Plan, plan};

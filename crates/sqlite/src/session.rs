@@ -5,17 +5,16 @@ use std::ffi::CString;
 
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Load, Query, ReadOptions, Result, SEVERAL, Session, Sink,
-    Split, Transaction, Watch,
+    Split, Target, Transaction, Watch,
 };
 
 use crate::cell::Cell;
-use crate::dialect::{first_word, is_one_table, is_setting, rest_is_empty};
-use crate::encode;
-use crate::library::{Connection, Origin, Statement};
-use crate::plan::{Facts, Plan, plan};
-use crate::rows::{Collector, Rows};
+use crate::connection::{Connection, Origin, Statement};
+use crate::decode::{Collector, Rows};
+use crate::dialect::{first_word, is_one_table, is_setting, quoted_name, rest_is_empty};
 use crate::settings::Settings;
-use crate::split;
+use crate::types::{Facts, Plan, plan};
+use crate::{encode, split};
 
 /// One connection to a database.
 pub(crate) struct SqliteSession {
@@ -39,13 +38,13 @@ impl SqliteSession {
     /// Looks at the file for the first time, and sets what the URL says.
     fn begin_using(&mut self) -> Result<()> {
         for pragma in self.settings.pragmas.clone() {
-            self.tell(&pragma)?;
+            self.exec(&pragma)?;
         }
-        self.tell("SELECT 1 FROM sqlite_schema LIMIT 1")
+        self.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
     }
 
     /// Runs the statements of `text`, and throws their rows away.
-    pub(crate) fn tell(&mut self, text: &str) -> Result<()> {
+    pub(crate) fn exec(&mut self, text: &str) -> Result<()> {
         let mut rest = text;
         loop {
             let (statement, after) = self.connection.prepare(rest)?;
@@ -74,7 +73,7 @@ impl SqliteSession {
     }
 
     /// The first value of each row of a query of our own.
-    pub(crate) fn ask<T>(&self, text: &str, read: impl Fn(&Statement) -> T) -> Result<Vec<T>> {
+    pub(crate) fn query<T>(&self, text: &str, read: impl Fn(&Statement) -> T) -> Result<Vec<T>> {
         let mut statement = self.prepare(&Query::new(text))?;
         let mut found = Vec::new();
         while statement.step()? {
@@ -139,7 +138,7 @@ impl SqliteSession {
             Cell::Integer(value) => value,
             _ => 0,
         };
-        let found = self.ask(&text, |it| (number(it, 0), number(it, 1), number(it, 2))).ok()?;
+        let found = self.query(&text, |it| (number(it, 0), number(it, 1), number(it, 2))).ok()?;
         let (strict, without_rowid, keys) = *found.first()?;
         // Without a rowid, an INTEGER PRIMARY KEY holds anything.
         Some(Table { is_strict: strict != 0, keys: if without_rowid == 0 { keys } else { 0 } })
@@ -202,7 +201,7 @@ fn zero_byte() -> Error {
 
 impl Session for SqliteSession {
     fn run(&mut self, statement: &str) -> Result<()> {
-        self.tell(statement)
+        self.exec(statement)
     }
 
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
@@ -281,21 +280,21 @@ impl Session for SqliteSession {
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
-        self.tell("BEGIN")?;
+        self.exec("BEGIN")?;
         // The moment is that of the first look.
-        self.tell("SELECT 1 FROM sqlite_schema LIMIT 1")
+        self.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.tell("BEGIN")
+        self.exec("BEGIN")
     }
 
     fn commit(&mut self) -> Result<()> {
-        if self.connection.is_idle() { Ok(()) } else { self.tell("COMMIT") }
+        if self.connection.is_idle() { Ok(()) } else { self.exec("COMMIT") }
     }
 
     fn rollback(&mut self) -> Result<()> {
-        if self.connection.is_idle() { Ok(()) } else { self.tell("ROLLBACK") }
+        if self.connection.is_idle() { Ok(()) } else { self.exec("ROLLBACK") }
     }
 
     fn is_setting(&self, statement: &str) -> bool {
@@ -316,12 +315,57 @@ impl Session for SqliteSession {
             return Ok(());
         }
         // SQLite has no statement that forgets all settings and temporary tables: a new connection has none.
-        let watch = Watch::never().at_most(self.settings.open.patience);
+        let watch = Watch::never().at_most(self.settings.open.busy_timeout);
         *self = Self::open(self.settings.clone(), &watch)?;
         Ok(())
     }
 
     fn attend(&mut self, watch: &Watch) {
-        self.connection.attend(watch);
+        self.connection.set_deadline(watch);
     }
+}
+
+/// One database of a connection: `main`, `temp`, or one that is attached.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// Its name.
+    pub name: String,
+    /// The CREATE statements of its tables and views, in their order.
+    pub statements: Vec<String>,
+}
+
+/// What is known of the columns of `query`, by preparing it where the same tables are, without their rows. Fails where
+/// something is not there, such as a function of the connection's own.
+pub fn describe_in_copy(databases: &[Database], query: &str) -> Result<Vec<Facts>> {
+    let target = Target::from_url("sqlite://")?;
+    let mut session = SqliteSession::open(Settings::of(&target)?, &Watch::never())?;
+    // Attached ones first: a view of another database may name them.
+    for Database { name, .. } in databases.iter().filter(|database| !is_own(&database.name)) {
+        session.exec(&format!("ATTACH ':memory:' AS {}", quoted_name(name)))?;
+    }
+    for Database { name, statements } in databases {
+        for statement in statements {
+            // A virtual table of a module that is not here leaves a hole, which only a query that needs it falls into.
+            if let Some(statement) = within(statement, name) {
+                let _ = session.exec(&statement);
+            }
+        }
+    }
+    let (statement, _) = session.connection.prepare(&Query::new(query).text)?;
+    match statement {
+        Some(statement) => session.facts(&statement, query),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn is_own(name: &str) -> bool {
+    matches!(name, "main" | "temp")
+}
+
+/// The CREATE statement in the database `name`: `sqlite_schema` keeps it as `CREATE TABLE name ...`, whatever database it is
+/// in.
+fn within(statement: &str, name: &str) -> Option<String> {
+    let kinds = ["CREATE TABLE ", "CREATE VIEW ", "CREATE VIRTUAL TABLE "];
+    let kind = kinds.into_iter().find(|kind| statement.starts_with(kind))?;
+    Some(format!("{kind}{}.{}", quoted_name(name), &statement[kind.len()..]))
 }

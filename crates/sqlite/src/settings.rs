@@ -7,14 +7,14 @@ use std::time::Duration;
 use longshore_core::{Error, Result, Target, percent_decode};
 
 use crate::cell::hex;
-use crate::library::{Open, first_bytes};
+use crate::connection::{Open, first_bytes};
 
 /// The settings that are known.
 const KNOWN: &[&str] =
     &["database", "mode", "immutable", "cache", "busy_timeout", "timeout", "pragma.<name>"];
 
 /// How long to wait for a lock where nothing is said.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The bytes 18 and 19 of a file in WAL mode (sqlite.org/fileformat.html, section 1.3.3).
 const WAL: [u8; 2] = [2, 2];
@@ -60,7 +60,7 @@ impl Settings {
             None => Mode::Write,
         };
         let cache = given.remove("cache");
-        let patience = patience(given.remove("busy_timeout"), given.remove("timeout"))?;
+        let busy_timeout = busy_timeout(given.remove("busy_timeout"), given.remove("timeout"))?;
         let database = given.remove("database").unwrap_or_default();
         if let Some(unknown) = given.keys().next() {
             let hint = format!("the settings are {}", KNOWN.join(", "));
@@ -87,7 +87,7 @@ impl Settings {
         let read_only = mode == Mode::Read || is_immutable;
         let create = is_memory || mode == Mode::Create;
         let file = (!is_memory).then_some(database);
-        Ok(Self { open: Open { name, read_only, create, patience }, file, pragmas })
+        Ok(Self { open: Open { name, read_only, create, busy_timeout }, file, pragmas })
     }
 
     /// Fails where no database can be there, in words that say why.
@@ -203,8 +203,8 @@ fn flag(value: &str) -> bool {
     !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
 }
 
-fn patience(busy_timeout: Option<String>, timeout: Option<String>) -> Result<Duration> {
-    let Some(given) = busy_timeout.or(timeout) else { return Ok(PATIENCE) };
+fn busy_timeout(busy_timeout: Option<String>, timeout: Option<String>) -> Result<Duration> {
+    let Some(given) = busy_timeout.or(timeout) else { return Ok(BUSY_TIMEOUT) };
     let seconds: Option<f64> = given.parse().ok();
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn waits_and_pragmas() {
         let settings = of("sqlite:///a?timeout=0.5&pragma.cache_size=-64000").unwrap();
-        assert_eq!(settings.open.patience, Duration::from_millis(500));
+        assert_eq!(settings.open.busy_timeout, Duration::from_millis(500));
         assert_eq!(settings.pragmas, ["PRAGMA cache_size = -64000"]);
-        assert_eq!(of("sqlite:///a").unwrap().open.patience, PATIENCE);
+        assert_eq!(of("sqlite:///a").unwrap().open.busy_timeout, BUSY_TIMEOUT);
     }
 
     #[test]

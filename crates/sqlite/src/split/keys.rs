@@ -8,8 +8,8 @@ use longshore_core::{Error, Params, Query, Result, Split, Value};
 
 use super::rowids::integer;
 use crate::cell::{Cell, hex, real_text};
+use crate::connection::Statement;
 use crate::dialect::{DIALECT, literal, quoted_name};
-use crate::library::Statement;
 use crate::session::SqliteSession;
 
 /// The texts of the parts of `text` by the column `on`, `number` or fewer.

@@ -1,21 +1,21 @@
-//! How one read becomes several: disjoint parts that together are the query, all at one moment.
+//! How one read becomes several: disjoint parts that together are the query, all in one snapshot.
 
 mod keys;
-mod moment;
 mod rowids;
-mod volatile;
+mod snapshot;
 
 use longshore_core::{
     Division, Error, NATIVE_TYPE, Parts, Query, ReadOptions, Result, Session as _, Split, Transaction,
 };
 use longshore_source::NotSplit;
+use longshore_source::sql::Kind;
 
 use crate::cell::Cell;
-use crate::dialect::one_table;
-use crate::plan::Plan;
+use crate::dialect::{called, literal, one_table, tokens};
 use crate::session::SqliteSession;
+use crate::types::Plan;
 
-pub(crate) use moment::join;
+pub(crate) use snapshot::join;
 
 const MEBIBYTE: i64 = 1 << 20;
 
@@ -65,7 +65,7 @@ fn divide(
     }
     refuse_session(session)?;
     // The parts are planned at the moment that they will see.
-    let snapshot = moment::take(session)?;
+    let snapshot = snapshot::take(session)?;
     let plans = queries.iter().map(|query| plans(session, query, options)).collect::<Result<Vec<_>, _>>()?;
     let queries: Vec<Query> = match (queries, plans.first()) {
         ([query], Some(plans)) => {
@@ -96,7 +96,7 @@ fn refuse_session(session: &SqliteSession) -> Result<(), NotSplit> {
     if session.has_own_settings {
         return serial("settings made by PRAGMA");
     }
-    let is_true = |text: &str| session.ask(text, |row| row.cell(0) == Cell::Integer(1));
+    let is_true = |text: &str| session.query(text, |row| row.cell(0) == Cell::Integer(1));
     if is_true("SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema)")? == [true] {
         return serial("temporary tables");
     }
@@ -105,7 +105,7 @@ fn refuse_session(session: &SqliteSession) -> Result<(), NotSplit> {
     {
         return serial("attached databases");
     }
-    let is_exclusive = session.ask("PRAGMA locking_mode", |row| row.cell(0) != Cell::Text(b"normal"))?;
+    let is_exclusive = session.query("PRAGMA locking_mode", |row| row.cell(0) != Cell::Text(b"normal"))?;
     if is_exclusive.contains(&true) {
         return serial("locking_mode is exclusive");
     }
@@ -135,7 +135,7 @@ fn texts(
     split: &Split,
     number: usize,
 ) -> Result<Vec<String>, NotSplit> {
-    if let Some(reason) = volatile::reason(session, &query.text, split.on.is_some())? {
+    if let Some(reason) = volatile_reason(session, &query.text, split.on.is_some())? {
         return serial(reason);
     }
     let Some(on) = &split.on else {
@@ -180,7 +180,7 @@ fn refuse_other_columns(
     let parts = session.plans(&statement, text, options)?;
     let is_same = |(a, b): (&Plan, &Plan)| {
         a.class == b.class
-            && a.becomes == b.becomes
+            && a.read_as == b.read_as
             && a.field.name() == b.field.name()
             && a.field.metadata() == b.field.metadata()
     };
@@ -200,7 +200,8 @@ fn refuse_other_order(session: &SqliteSession, query: &Query, texts: &[String]) 
         Ok::<_, Error>(steps.len() == 1 && steps.iter().all(wanted))
     };
     let Some(part) = texts.first() else { return Ok(()) };
-    let reversed = session.ask("PRAGMA reverse_unordered_selects", |row| row.cell(0) != Cell::Integer(0))?;
+    let reversed =
+        session.query("PRAGMA reverse_unordered_selects", |row| row.cell(0) != Cell::Integer(0))?;
     if reversed == [false] && is_alone(&query.text, &is_scan)? && is_alone(part, &is_range)? {
         return Ok(());
     }
@@ -220,13 +221,69 @@ fn steps(session: &SqliteSession, query: &Query) -> Result<Vec<String>> {
 
 /// How many sessions the file is worth.
 fn sessions_for(session: &SqliteSession, most: usize) -> Result<usize> {
-    let size = session.ask(
-        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
-        |row| match row.cell(0) {
-            Cell::Integer(value) => value,
-            _ => 0,
-        },
-    )?;
+    let size =
+        session.query("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", |row| {
+            match row.cell(0) {
+                Cell::Integer(value) => value,
+                _ => 0,
+            }
+        })?;
     let size = size.first().copied().unwrap_or_default();
     Ok(if size < SMALL { 1 } else { usize::try_from(size / PER_SESSION).unwrap_or(most).min(most) })
+}
+
+/// Functions that may read the clock, whatever SQLite says of them.
+const CLOCK: &[&str] = &["date", "time", "datetime", "julianday", "unixepoch", "strftime", "timediff"];
+
+/// Aggregates whose result does not depend on the order of the rows.
+const ORDERLESS: &[&str] = &["count", "min", "max"];
+
+/// Words that make a result depend on the order of rows or on the clock, wherever they stand.
+const WORDS: &[&str] = &["limit", "offset", "over", "current_date", "current_time", "current_timestamp"];
+
+/// `SQLITE_DETERMINISTIC` (`sqlite.org/c3ref/c_deterministic.html`).
+const DETERMINISTIC: i64 = 0x800;
+
+/// Why `text` cannot be read in parts. `is_whole` tells that each part runs it as a whole and takes some of its rows.
+pub(super) fn volatile_reason(session: &SqliteSession, text: &str, is_whole: bool) -> Result<Option<String>> {
+    let tokens = tokens(text);
+    let word = tokens
+        .iter()
+        .filter(|token| token.kind == Kind::Word)
+        .find(|token| WORDS.iter().any(|word| token.is_word(word)));
+    if let Some(word) = word {
+        return Ok(Some(format!("{} may differ from part to part", word.text.to_uppercase())));
+    }
+    for name in called(text) {
+        if CLOCK.contains(&name.as_str()) {
+            return Ok(Some(format!("{name}() may read the clock")));
+        }
+        let kinds = session.query(
+            &format!("SELECT type || ' ' || flags FROM pragma_function_list WHERE name = {}", literal(&name)),
+            kind_of,
+        )?;
+        if let Some(reason) =
+            kinds.into_iter().find_map(|(kind, flags)| refusal(&name, &kind, flags, is_whole))
+        {
+            return Ok(Some(reason));
+        }
+    }
+    Ok(None)
+}
+
+fn kind_of(row: &crate::connection::Statement) -> (String, i64) {
+    let Cell::Text(text) = row.cell(0) else { return (String::new(), 0) };
+    let text = String::from_utf8_lossy(text);
+    let (kind, flags) = text.split_once(' ').unwrap_or((&text, "0"));
+    (kind.to_owned(), flags.parse().unwrap_or_default())
+}
+
+fn refusal(name: &str, kind: &str, flags: i64, is_whole: bool) -> Option<String> {
+    match kind {
+        "s" if flags & DETERMINISTIC == 0 => Some(format!("{name}() may differ from part to part")),
+        "s" => None,
+        _ if is_whole && ORDERLESS.contains(&name) => None,
+        _ if is_whole => Some(format!("{name}() may depend on the order of the rows")),
+        _ => Some(format!("{name}() looks at all rows together")),
+    }
 }

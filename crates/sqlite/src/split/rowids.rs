@@ -50,7 +50,7 @@ fn rowid_of(session: &SqliteSession, table: &OneTable<'_>) -> Result<Result<&'st
         return Ok(Err("the table is not in the main database".into()));
     }
     let name = literal(table.last());
-    let kinds = session.ask(
+    let kinds = session.query(
         &format!(
             "SELECT type = 'table' AND wr = 0 FROM pragma_table_list WHERE schema = 'main' AND name = {name} COLLATE NOCASE"
         ),
@@ -60,7 +60,7 @@ fn rowid_of(session: &SqliteSession, table: &OneTable<'_>) -> Result<Result<&'st
         return Ok(Err("only a table with a rowid has parts of its own: give partition_on".into()));
     }
     let columns = session
-        .ask(&format!("SELECT lower(name) FROM pragma_table_xinfo({name}, 'main')"), |row| {
+        .query(&format!("SELECT lower(name) FROM pragma_table_xinfo({name}, 'main')"), |row| {
             String::from_utf8_lossy(&row.cell(0).text()).into_owned()
         })?;
     let free =
@@ -90,7 +90,7 @@ impl Probe<'_> {
     }
 
     fn one(&self, text: &str) -> Result<Option<i64>> {
-        let found = self.session.ask(text, |row| match row.cell(0) {
+        let found = self.session.query(text, |row| match row.cell(0) {
             Cell::Integer(value) => Some(value),
             _ => None,
         })?;

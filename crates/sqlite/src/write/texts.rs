@@ -8,7 +8,7 @@ use longshore_cells::{Item, microseconds, push_clock, push_decimal, push_period,
 
 use super::encode::{Encoded, Refusal, refused};
 use crate::cell::{Cell, real_text};
-use crate::moment::{Moment, parse, push_date, push_time, push_timestamp};
+use crate::datetime::{Temporal, parse, push_date, push_time, push_timestamp};
 use crate::types::Class;
 
 /// 0000-01-01 and the day after 9999-12-31, in days since 1970-01-01.
@@ -56,7 +56,7 @@ pub(super) fn moment<'a>(class: Class, item: &Item<'a>, text: &'a mut String) ->
             text.push_str(" 00:00:00");
         }
         (Class::Timestamp, Item::Timestamp(value, unit)) => timestamp(*value, *unit, text)?,
-        (Class::Instant, Item::Instant(value, unit)) => instant(*value, *unit, text)?,
+        (Class::TimestampTz, Item::Instant(value, unit)) => instant(*value, *unit, text)?,
         (Class::Time, Item::Time(value, unit)) => time(*value, *unit, text)?,
         (Class::Timestamp, Item::Instant(..)) => {
             return refused(
@@ -64,7 +64,7 @@ pub(super) fn moment<'a>(class: Class, item: &Item<'a>, text: &'a mut String) ->
                 "take the zone off, or write into a column of TIMESTAMP WITH TIME ZONE",
             );
         }
-        (Class::Instant, Item::Timestamp(..) | Item::Date(_)) => {
+        (Class::TimestampTz, Item::Timestamp(..) | Item::Date(_)) => {
             return refused("has no zone, and the column's values have one", "give it a zone");
         }
         _ => return refused(no(class), "write it into a column for it"),
@@ -75,10 +75,10 @@ pub(super) fn moment<'a>(class: Class, item: &Item<'a>, text: &'a mut String) ->
 /// A text that says a moment of `class`.
 fn said(class: Class, given: &str) -> Encoded<'_> {
     match (class, parse(given.as_bytes())) {
-        (Class::Date, Some(Moment::Date(_)))
-        | (Class::Timestamp, Some(Moment::Naive(_) | Moment::Date(_)))
-        | (Class::Instant, Some(Moment::Instant(_)))
-        | (Class::Time, Some(Moment::Time(_))) => Ok(Cell::Text(given.as_bytes())),
+        (Class::Date, Some(Temporal::Date(_)))
+        | (Class::Timestamp, Some(Temporal::Timestamp(_) | Temporal::Date(_)))
+        | (Class::TimestampTz, Some(Temporal::TimestampTz(_)))
+        | (Class::Time, Some(Temporal::Time(_))) => Ok(Cell::Text(given.as_bytes())),
         _ => refused(no(class), "give it in ISO 8601, such as 2024-05-01 12:30:00"),
     }
 }
@@ -87,7 +87,7 @@ fn no(class: Class) -> &'static str {
     match class {
         Class::Date => "is not a date",
         Class::Timestamp => "is not a date and time without a zone",
-        Class::Instant => "is not a date and time with a zone",
+        Class::TimestampTz => "is not a date and time with a zone",
         _ => "is not a time of day to the microsecond",
     }
 }

@@ -1,16 +1,26 @@
-//! One connection to a database.
+//! A connection to a database, through SQLite's C interface (sqlite.org/c3ref): this folder makes it safe, and is the only one
+//! of the crate with `unsafe`.
+#![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use libsqlite3_sys as ffi;
 use longshore_core::{Error, Kind, Result, Watch};
 
-use super::statement::Statement;
-use super::watching::Watching;
-use crate::fault;
+use crate::error::error_of;
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod locks;
+mod snapshot;
+mod statement;
+mod virtual_table;
+
+pub(crate) use snapshot::Snapshot;
+pub(crate) use statement::{Origin, RowInsert, Signature, Statement};
+pub(crate) use virtual_table::{BatchInsert, ROWS_PER_CHECK, ResultSetter, Rows};
 
 /// How a database is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,15 +32,15 @@ pub(crate) struct Open {
     /// Whether a file that is not there is made.
     pub(crate) create: bool,
     /// How long to wait for a lock.
-    pub(crate) patience: Duration,
+    pub(crate) busy_timeout: Duration,
 }
 
 /// A connection. One thread at a time uses it.
 pub(crate) struct Connection(Arc<Handle>);
 
-pub(super) struct Handle {
-    pub(super) raw: *mut ffi::sqlite3,
-    watching: Box<Watching>,
+struct Handle {
+    raw: *mut ffi::sqlite3,
+    interrupt: Box<Interrupt>,
     process: u32,
 }
 
@@ -44,8 +54,8 @@ impl Connection {
     pub(crate) fn open(open: &Open, watch: &Watch) -> Result<Self> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         {
-            super::locks::install();
-            if super::locks::is_inherited(&open.name) {
+            locks::install();
+            if locks::is_inherited(&open.name) {
                 return Err(Error::interface("the file was open when this process was forked from another")
                     .with_hint(
                         "close it before the fork, or start new processes: multiprocessing's \"spawn\"",
@@ -61,17 +71,17 @@ impl Connection {
         // SAFETY: the name ends with a zero byte, and `raw` takes the handle, which comes even with an error.
         let code = unsafe { ffi::sqlite3_open_v2(name.as_ptr(), &raw mut raw, flags, ptr::null()) };
         if raw.is_null() {
-            return Err(fault::error(ffi::SQLITE_NOMEM, "out of memory"));
+            return Err(error_of(ffi::SQLITE_NOMEM, "out of memory"));
         }
-        let watching = Box::new(Watching::new(watch.clone(), open.patience));
-        let handle = Handle { raw, watching, process: std::process::id() };
+        let interrupt = Box::new(Interrupt::new(watch.clone(), open.busy_timeout));
+        let handle = Handle { raw, interrupt, process: std::process::id() };
         if code != ffi::SQLITE_OK {
             return Err(handle.error());
         }
-        // SAFETY: the connection is open, and `Handle` closes it before the watching goes. The two settings take an int
+        // SAFETY: the connection is open, and `Handle` closes it before the interrupt goes. The two settings take an int
         // and a pointer that may be null.
         unsafe {
-            handle.watching.install(raw);
+            handle.interrupt.install(raw);
             let off = |setting: c_int| ffi::sqlite3_db_config(raw, setting, 0, ptr::null_mut::<c_int>());
             off(ffi::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION);
             // As SQLite has it where nobody decides otherwise.
@@ -80,24 +90,24 @@ impl Connection {
         Ok(Self(Arc::new(handle)))
     }
 
-    pub(crate) fn attend(&self, watch: &Watch) {
-        self.0.watching.attend(watch);
+    pub(crate) fn set_deadline(&self, watch: &Watch) {
+        self.0.interrupt.set_deadline(watch);
     }
 
     /// How long to wait for a lock from here on; gives how long it was.
-    pub(crate) fn be_patient(&self, patience: Duration) -> Duration {
-        self.0.watching.be_patient(patience)
+    pub(crate) fn set_busy_timeout(&self, busy_timeout: Duration) -> Duration {
+        self.0.interrupt.set_busy_timeout(busy_timeout)
     }
 
     /// Has statements go on where they would be stopped, until it is told otherwise: a change that is stopped takes the whole
     /// transaction with it. [`Connection::look`] tells instead.
-    pub(crate) fn hold(&self, is_held: bool) {
-        self.0.watching.hold(is_held);
+    pub(crate) fn defer_interrupts(&self, is_deferred: bool) {
+        self.0.interrupt.defer_interrupts(is_deferred);
     }
 
     /// Fails where the caller does not want to go on.
-    pub(crate) fn look(&self) -> Result<()> {
-        self.0.look()
+    pub(crate) fn check(&self) -> Result<()> {
+        self.0.check()
     }
 
     /// Whether this is the process that opened it: locks do not pass to a forked child.
@@ -166,34 +176,34 @@ impl Connection {
         (code == ffi::SQLITE_OK).then_some((not_null != 0, primary != 0))
     }
 
-    pub(super) fn handle(&self) -> Arc<Handle> {
+    fn handle(&self) -> Arc<Handle> {
         self.0.clone()
     }
 
-    pub(super) fn raw(&self) -> *mut ffi::sqlite3 {
+    fn raw(&self) -> *mut ffi::sqlite3 {
         self.0.raw
     }
 
     /// The error of a call that gave `code` and leaves the connection's own error as it was.
-    pub(super) fn error_of(&self, code: c_int) -> Error {
-        if let Some(stopped) = self.0.watching.take_stopped() {
+    fn error_of(&self, code: c_int) -> Error {
+        if let Some(stopped) = self.0.interrupt.take_stopped() {
             return stopped;
         }
         // SAFETY: SQLite has a text of its own for every code, which is there for ever.
         let text = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
-        fault::error(code, &text.to_string_lossy())
+        error_of(code, &text.to_string_lossy())
     }
 }
 
 impl Handle {
     /// Fails where the caller does not want to go on.
-    pub(super) fn look(&self) -> Result<()> {
-        self.watching.look().map_or(Ok(()), Err)
+    fn check(&self) -> Result<()> {
+        self.interrupt.check().map_or(Ok(()), Err)
     }
 
     /// The last error.
-    pub(super) fn error(&self) -> Error {
-        if let Some(stopped) = self.watching.take_stopped() {
+    fn error(&self) -> Error {
+        if let Some(stopped) = self.interrupt.take_stopped() {
             return stopped;
         }
         // SAFETY: the connection is there; the message is copied before anything else is called.
@@ -206,7 +216,7 @@ impl Handle {
             };
             (ffi::sqlite3_extended_errcode(self.raw), text)
         };
-        fault::error(code, &message)
+        error_of(code, &message)
     }
 
     /// The last error, with its position in `text` where SQLite tells one.
@@ -231,4 +241,152 @@ impl Drop for Handle {
             unsafe { ffi::sqlite3_close(self.raw) };
         }
     }
+}
+
+/// Steps of SQLite's machine between two calls: about a tenth of a millisecond.
+const STEPS: c_int = 20_000;
+
+/// The caller's signals are looked at no more often than this.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// The longest sleep before a lock is tried again.
+const LONGEST_SLEEP: Duration = Duration::from_millis(25);
+
+/// What the callbacks of one connection share with it.
+struct Interrupt(Mutex<State>);
+
+struct State {
+    watch: Watch,
+    last: Instant,
+    /// How long to wait for a lock.
+    busy_timeout: Duration,
+    waiting_since: Option<Instant>,
+    /// Why a statement was stopped.
+    stopped: Option<Error>,
+    /// Whether a statement goes on where it would be stopped.
+    is_deferred: bool,
+}
+
+impl Interrupt {
+    fn new(watch: Watch, busy_timeout: Duration) -> Self {
+        let state = State {
+            watch,
+            last: Instant::now(),
+            busy_timeout,
+            waiting_since: None,
+            stopped: None,
+            is_deferred: false,
+        };
+        Self(Mutex::new(state))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_deadline(&self, watch: &Watch) {
+        let mut state = self.state();
+        state.watch = watch.clone();
+        state.stopped = None;
+        state.is_deferred = false;
+    }
+
+    /// How long to wait for a lock from here on; gives how long it was.
+    fn set_busy_timeout(&self, busy_timeout: Duration) -> Duration {
+        std::mem::replace(&mut self.state().busy_timeout, busy_timeout)
+    }
+
+    /// Has statements go on where they would be stopped.
+    fn defer_interrupts(&self, is_deferred: bool) {
+        self.state().is_deferred = is_deferred;
+    }
+
+    /// Why a statement was stopped, which is now forgotten.
+    fn take_stopped(&self) -> Option<Error> {
+        self.state().stopped.take()
+    }
+
+    /// Looks between two statements whether to go on, as often as within one.
+    fn check(&self) -> Option<Error> {
+        self.may_work();
+        self.take_stopped()
+    }
+
+    /// Has SQLite call back on `connection`.
+    ///
+    /// # Safety
+    ///
+    /// `connection` is open, and is closed before `self` goes.
+    unsafe fn install(&self, connection: *mut ffi::sqlite3) {
+        let context = std::ptr::from_ref(self).cast_mut().cast::<c_void>();
+        // SAFETY: the caller's promise; both callbacks use the context as what it is.
+        unsafe {
+            ffi::sqlite3_progress_handler(connection, STEPS, Some(progress), context);
+            ffi::sqlite3_busy_handler(connection, Some(busy), context);
+        }
+    }
+
+    /// Whether to go on working.
+    fn may_work(&self) -> bool {
+        let mut state = self.state();
+        if state.last.elapsed() < EVERY {
+            return state.stopped.is_none() || state.is_deferred;
+        }
+        state.last = Instant::now();
+        state.may_go_on() || state.is_deferred
+    }
+
+    /// Whether to try once more for a lock, after a sleep.
+    fn may_wait(&self, tries: c_int) -> bool {
+        let mut state = self.state();
+        let since = if tries == 0 { None } else { state.waiting_since };
+        let since = *state.waiting_since.insert(since.unwrap_or_else(Instant::now));
+        let left = state.busy_timeout.saturating_sub(since.elapsed());
+        if left.is_zero() || !state.may_go_on() {
+            return false;
+        }
+        let sleep = Duration::from_millis(1 << tries.clamp(0, 5)).min(LONGEST_SLEEP);
+        let sleep = sleep.min(left).min(state.watch.slice());
+        drop(state);
+        std::thread::sleep(sleep);
+        true
+    }
+}
+
+impl State {
+    fn may_go_on(&mut self) -> bool {
+        match self.watch.check() {
+            Ok(()) => true,
+            Err(error) => {
+                self.stopped.get_or_insert(error);
+                false
+            }
+        }
+    }
+}
+
+extern "C" fn progress(context: *mut c_void) -> c_int {
+    // SAFETY: `install` gave this context, which outlives the connection.
+    let interrupt = unsafe { &*context.cast::<Interrupt>() };
+    c_int::from(!interrupt.may_work())
+}
+
+extern "C" fn busy(context: *mut c_void, tries: c_int) -> c_int {
+    // SAFETY: as above.
+    let interrupt = unsafe { &*context.cast::<Interrupt>() };
+    c_int::from(interrupt.may_wait(tries))
+}
+
+/// The start of the file `path`; `None` where it cannot be read or is shorter. Another library's locks on the file, which any
+/// other way to close a descriptor of it would drop, stay.
+#[must_use]
+pub fn first_bytes<const COUNT: usize>(path: &std::path::Path) -> Option<[u8; COUNT]> {
+    let mut bytes = [0; COUNT];
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    let is_read = locks::read_start(path, &mut bytes);
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    let is_read = std::fs::File::open(path)
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
+        .is_ok();
+    is_read.then_some(bytes)
 }

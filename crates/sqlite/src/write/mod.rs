@@ -1,10 +1,7 @@
 //! Rows on their way into a table: a batch is lent to one statement, or each row is bound and stepped.
 
-mod affinity;
-mod create;
 mod encode;
-mod replace;
-mod target;
+mod table;
 mod texts;
 
 use arrow_array::RecordBatch;
@@ -15,10 +12,10 @@ use longshore_core::{
 };
 
 use self::encode::Encoder;
-use self::target::{Column, Table, chosen};
+use self::table::{Column, Table, column_mapping};
 use crate::cell::Cell;
+use crate::connection::{BatchInsert, Connection, ROWS_PER_CHECK, ResultSetter, RowInsert, Rows};
 use crate::dialect::quoted_name;
-use crate::library::{BETWEEN_LOOKS, Connection, Insert, Lent, Rows, Taker};
 use crate::session::SqliteSession;
 
 /// The name of our part of a transaction that is the owner's.
@@ -33,8 +30,8 @@ const ONE_BY_ONE: [&[u8]; 4] = [b"Program", b"OpenEphemeral", b"FkCounter", b"VU
 
 /// The statement.
 enum Way {
-    Batches(Lent),
-    Rows(Insert),
+    Batches(BatchInsert),
+    Rows(RowInsert),
 }
 
 /// A write that has begun. Dropped, it closes its connection, which undoes all of it.
@@ -63,13 +60,13 @@ struct Prepared {
 pub(crate) fn write(mut session: Box<SqliteSession>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
     let is_part = session.transaction() != Transaction::None;
     // A transaction that only reads at first cannot always become one that writes.
-    let begun = session.tell(&if is_part { format!("SAVEPOINT {PART}") } else { "BEGIN IMMEDIATE".into() });
+    let begun = session.exec(&if is_part { format!("SAVEPOINT {PART}") } else { "BEGIN IMMEDIATE".into() });
     if let Err(error) = begun {
         return Err(Failed { error, session: Some(session) });
     }
     match prepare(&mut session, load) {
         Ok(Prepared { way, encoders, may_skip }) => {
-            session.connection.hold(is_part);
+            session.connection.defer_interrupts(is_part);
             let texts = vec![String::new(); encoders.len()];
             let schema = load.schema.clone();
             Ok(Box::new(Writing { session, is_part, way, encoders, schema, may_skip, rows: 0, texts }))
@@ -80,17 +77,17 @@ pub(crate) fn write(mut session: Box<SqliteSession>, load: &Load) -> Result<Box<
 
 fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Prepared> {
     for field in load.schema.fields() {
-        create::native(field, load.nested)?;
+        table::native(field, load.nested)?;
     }
     let table = match load.if_exists {
         IfExists::Fail | IfExists::Replace => made(session, load)?,
-        IfExists::Truncate => replace::emptied(session, &load.table)?,
+        IfExists::Truncate => table::truncate(session, &load.table)?,
         IfExists::Append | IfExists::Upsert => Table::expect(session, &load.table)?,
     };
     let all = table.columns(session)?;
     let is_upsert = load.if_exists == IfExists::Upsert;
     let keys = table.keys(session, &all)?;
-    let columns = chosen(all, &table, load)?;
+    let columns = column_mapping(all, &table, load)?;
     let is_key = |name: &str| is_upsert && load.key.iter().any(|key| key == name);
     let names = load.schema.fields().iter().map(|field| field.name().as_str());
     let is_keys: Vec<bool> = names.map(is_key).collect();
@@ -109,8 +106,8 @@ fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Prepared> {
 fn way(session: &SqliteSession, table: &Table, columns: &[Column], is_keys: &[bool]) -> Result<Way> {
     let lent = free_name(session)?;
     let text = statement(table, columns, is_keys, Some(&lent));
-    let by_batches = Lent::new(&session.connection, &lent, columns.len(), &text)?;
-    let is_such = session.ask(&format!("EXPLAIN {text}"), |step| match step.cell(1) {
+    let by_batches = BatchInsert::new(&session.connection, &lent, columns.len(), &text)?;
+    let is_such = session.query(&format!("EXPLAIN {text}"), |step| match step.cell(1) {
         Cell::Text(name) => ONE_BY_ONE.contains(&name),
         _ => false,
     })?;
@@ -119,7 +116,7 @@ fn way(session: &SqliteSession, table: &Table, columns: &[Column], is_keys: &[bo
     }
     let (statement, _) = session.connection.prepare(&statement(table, columns, is_keys, None))?;
     let statement = statement.ok_or_else(|| Error::internal("an INSERT is not a statement"))?;
-    Ok(Way::Rows(Insert::new(statement)))
+    Ok(Way::Rows(RowInsert::new(statement)))
 }
 
 /// A name that no table has, for that would be read in the place of what is lent.
@@ -139,7 +136,7 @@ fn made(session: &mut SqliteSession, load: &Load) -> Result<Table> {
                 .with_hint("use if_exists=\"append\", \"replace\", \"truncate\" or \"upsert\""));
         }
         Some(table) => {
-            replace::dropped(session, &table)?;
+            table::drop_table(session, &table)?;
             table.quoted()
         }
         None => {
@@ -147,7 +144,7 @@ fn made(session: &mut SqliteSession, load: &Load) -> Result<Table> {
             format!("{}.{}", quoted_name(schema), quoted_name(&load.table.table))
         }
     };
-    session.tell(&create::statement(load, &quoted)?)?;
+    session.exec(&table::create_statement(load, &quoted)?)?;
     Table::expect(session, &load.table)
 }
 
@@ -263,9 +260,9 @@ impl<'a> Batch<'a> {
 }
 
 impl Rows for Batch<'_> {
-    fn give(&mut self, row: usize, column: usize, taker: Taker<'_>) -> Result<()> {
+    fn give(&mut self, row: usize, column: usize, setter: ResultSetter<'_>) -> Result<()> {
         let number = self.number(row);
-        taker.take(self.columns[column].cell(row, number)?);
+        setter.take(self.columns[column].cell(row, number)?);
         Ok(())
     }
 }
@@ -286,8 +283,8 @@ impl Sink for Writing {
     fn commit(self: Box<Self>) -> Result<Written, Failed> {
         let Self { mut session, is_part, way, rows, .. } = *self;
         drop(way);
-        session.connection.hold(false);
-        let ended = session.tell(&if is_part { format!("RELEASE {PART}") } else { "COMMIT".into() });
+        session.connection.defer_interrupts(false);
+        let ended = session.exec(&if is_part { format!("RELEASE {PART}") } else { "COMMIT".into() });
         match ended {
             Ok(()) => Ok(Written { rows, session }),
             Err(error) => Err(undone(session, is_part, error)),
@@ -302,7 +299,12 @@ impl Sink for Writing {
 }
 
 /// Lends all rows to one step, which stores each unless it `may_skip`.
-fn by_batch(lent: &mut Lent, batch: &mut Batch<'_>, connection: &Connection, may_skip: bool) -> Result<()> {
+fn by_batch(
+    lent: &mut BatchInsert,
+    batch: &mut Batch<'_>,
+    connection: &Connection,
+    may_skip: bool,
+) -> Result<()> {
     let length = batch.length;
     lent.run(batch, length).map_err(|(error, row)| in_row(error, batch.number(row)))?;
     if may_skip || length == 0 || connection.changes() == length as u64 {
@@ -313,7 +315,7 @@ fn by_batch(lent: &mut Lent, batch: &mut Batch<'_>, connection: &Connection, may
 
 /// Binds and steps each row. It is stored, or an error says why not.
 fn by_rows(
-    insert: &mut Insert,
+    insert: &mut RowInsert,
     batch: &mut Batch<'_>,
     connection: &Connection,
     may_skip: bool,
@@ -328,8 +330,8 @@ fn by_rows(
                 .with_hint("drop the trigger, or leave such rows out of the data");
             return Err(in_row(error, number));
         }
-        if row % BETWEEN_LOOKS == 0 {
-            connection.look()?;
+        if row % ROWS_PER_CHECK == 0 {
+            connection.check()?;
         }
     }
     Ok(())
@@ -360,11 +362,11 @@ fn with_loss(error: Error, session: &SqliteSession, is_part: bool) -> Error {
 
 /// The session, with the table as it was.
 fn back(mut session: Box<SqliteSession>, is_part: bool) -> Option<Box<dyn Session>> {
-    session.connection.hold(false);
+    session.connection.defer_interrupts(false);
     let ended = match is_part {
         _ if session.connection.is_idle() => Ok(()),
-        true => session.tell(&format!("ROLLBACK TO {PART}; RELEASE {PART}")),
-        false => session.tell("ROLLBACK"),
+        true => session.exec(&format!("ROLLBACK TO {PART}; RELEASE {PART}")),
+        false => session.exec("ROLLBACK"),
     };
     ended.is_ok().then_some(session as Box<dyn Session>)
 }

@@ -1,10 +1,16 @@
-//! The table that rows go into, as it is.
+//! The table that rows go into: found, created, emptied or dropped.
 
-use longshore_core::{Error, Kind, Load, Result, TableName};
+use std::borrow::Cow;
+
+use arrow_schema::{DataType, Field};
+use longshore_cells::is_nested;
+use longshore_core::{
+    EXTENSION, Error, Kind, Load, Nested, Place, Quotes, Result, TableName, check_type, type_name,
+};
 
 use crate::cell::Cell;
+use crate::connection::Statement;
 use crate::dialect::{literal, quoted_name};
-use crate::library::Statement;
 use crate::session::SqliteSession;
 
 /// A table that is there.
@@ -46,7 +52,7 @@ impl Table {
             literal(&name.table),
             within.unwrap_or_default()
         );
-        let mut found = session.ask(&text, |row| Self {
+        let mut found = session.query(&text, |row| Self {
             schema: string(row, 0),
             name: string(row, 1),
             kind: string(row, 2),
@@ -85,7 +91,7 @@ impl Table {
             "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo({}) WHERE hidden <> 1",
             self.arguments()
         );
-        let mut columns = session.ask(&text, |row| Column {
+        let mut columns = session.query(&text, |row| Column {
             name: string(row, 0),
             declared: string(row, 1),
             not_null: truth(row, 2),
@@ -110,10 +116,10 @@ impl Table {
         let text = format!(
             "SELECT name FROM pragma_index_list({arguments}) WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
         );
-        for index in session.ask(&text, |row| string(row, 0))? {
+        for index in session.query(&text, |row| string(row, 0))? {
             let text =
                 format!("SELECT name FROM pragma_index_info({}, {})", literal(&index), literal(&self.schema));
-            keys.push(session.ask(&text, |row| string(row, 0))?);
+            keys.push(session.query(&text, |row| string(row, 0))?);
         }
         keys.retain(|names| !names.is_empty());
         Ok(keys)
@@ -128,7 +134,7 @@ impl Table {
             literal(&self.schema),
             literal(&self.name)
         );
-        session.ask(&text, |row| (string(row, 0), string(row, 1)))
+        session.query(&text, |row| (string(row, 0), string(row, 1)))
     }
 
     /// Refuses what is no table of its own.
@@ -142,7 +148,7 @@ impl Table {
 }
 
 /// The columns of the table that the data's columns go into, in the data's order.
-pub(super) fn chosen(columns: Vec<Column>, table: &Table, load: &Load) -> Result<Vec<Column>> {
+pub(super) fn column_mapping(columns: Vec<Column>, table: &Table, load: &Load) -> Result<Vec<Column>> {
     let names: Vec<&str> = load.schema.fields().iter().map(|field| field.name().as_str()).collect();
     let find = |name: &str| {
         columns
@@ -187,4 +193,118 @@ fn string(row: &Statement, column: i32) -> String {
 
 fn truth(row: &Statement, column: i32) -> bool {
     matches!(row.cell(column), Cell::Integer(value) if value != 0)
+}
+
+const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`'), ('[', ']')];
+
+/// The type that CREATE TABLE declares for a column of `field`. What is declared decides what the column is read as, and
+/// what SQLite does to its values: texts that must stay as they are have a type with TEXT in its name.
+pub(super) fn native(field: &Field, nested: Nested) -> Result<Cow<'static, str>> {
+    let extension = field.metadata().get(EXTENSION).map(String::as_str);
+    if nested == Nested::Json && is_nested(field.data_type()) {
+        return Ok("JSON_TEXT".into());
+    }
+    of(field.data_type(), extension).ok_or_else(|| {
+        let place = Place { column: Some(field.name().clone()), row: None, native_type: None };
+        Error::new(Kind::NotSupported, format!("SQLite has no type for {}", type_name(field.data_type())))
+            .with_hint("options={\"nested\": \"json\"} writes lists, structs and maps as JSON")
+            .at(place)
+    })
+}
+
+fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>> {
+    Some(match data_type {
+        // Whatever comes later is kept as it is.
+        DataType::Null => "".into(),
+        DataType::Boolean => "BOOLEAN".into(),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => "INTEGER".into(),
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => "UNSIGNED INTEGER".into(),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => "REAL".into(),
+        DataType::Decimal32(digits, scale)
+        | DataType::Decimal64(digits, scale)
+        | DataType::Decimal128(digits, scale)
+        | DataType::Decimal256(digits, scale) => format!("DECIMAL_TEXT({digits},{scale})").into(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if extension == Some("arrow.json") => {
+            "JSON_TEXT".into()
+        }
+        // Spans are texts as SQLite's own functions take them, or in the form of ISO 8601.
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Duration(_)
+        | DataType::Interval(_) => "TEXT".into(),
+        DataType::FixedSizeBinary(_) if extension == Some("arrow.uuid") => "TEXT".into(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            "BLOB".into()
+        }
+        DataType::Date32 => "DATE".into(),
+        DataType::Date64 | DataType::Timestamp(_, None) => "TIMESTAMP".into(),
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".into(),
+        DataType::Time32(_) | DataType::Time64(_) => "TIME".into(),
+        DataType::Dictionary(_, values) => return of(values, extension),
+        DataType::RunEndEncoded(_, values) => return of(values.data_type(), extension),
+        _ => return None,
+    })
+}
+
+/// The statement that makes the table of `load`, whose name is `quoted`.
+pub(super) fn create_statement(load: &Load, quoted: &str) -> Result<String> {
+    let mut parts = Vec::with_capacity(load.schema.fields().len() + 1);
+    for field in load.schema.fields() {
+        let own = load.types.iter().find(|(name, _)| name == field.name());
+        let native = match own {
+            Some((name, native)) => {
+                check_type(name, native, QUOTES)?;
+                Cow::Owned(native.clone())
+            }
+            None => native(field, load.nested)?,
+        };
+        // A key of SQLite's takes NULLs unless it is told not to.
+        let not_null = !field.is_nullable() || load.key.contains(field.name());
+        let promise = if not_null { " NOT NULL" } else { "" };
+        parts.push(format!("{} {native}{promise}", quoted_name(field.name())));
+    }
+    if !load.key.is_empty() {
+        let names: Vec<String> = load.key.iter().map(|name| quoted_name(name)).collect();
+        parts.push(format!("PRIMARY KEY ({})", names.join(", ")));
+    }
+    Ok(format!("CREATE TABLE {quoted} ({})", parts.join(", ")))
+}
+
+/// Drops `table`. All happens in one transaction, so that nobody sees the database without a table: there is no need to fill
+/// a second one and to rename it, which would fail where a view names the table.
+pub(super) fn drop_table(session: &mut SqliteSession, table: &Table) -> Result<()> {
+    table.expect_ordinary()?;
+    let pointing = table.pointing(session)?;
+    if !pointing.is_empty() {
+        return Err(in_use(table, pointing.into_iter().map(|(name, _)| name)));
+    }
+    session.exec(&format!("DROP TABLE {}", table.quoted()))
+}
+
+/// The table without its rows.
+pub(super) fn truncate(session: &mut SqliteSession, name: &TableName) -> Result<Table> {
+    let table = Table::expect(session, name)?;
+    let enforced = session.query("PRAGMA foreign_keys", |row| row.cell(0) == Cell::Integer(1))?;
+    if enforced.contains(&true) {
+        let losing = table.pointing(session)?.into_iter().filter(|(_, action)| acts(action));
+        let losing: Vec<String> = losing.map(|(name, _)| name).collect();
+        if !losing.is_empty() {
+            return Err(in_use(&table, losing.into_iter()));
+        }
+    }
+    session.exec(&format!("DELETE FROM {}", table.quoted()))?;
+    Ok(table)
+}
+
+/// Whether rows that point at one that goes are changed.
+fn acts(on_delete: &str) -> bool {
+    !matches!(on_delete, "NO ACTION" | "RESTRICT")
+}
+
+fn in_use(table: &Table, names: impl Iterator<Item = String>) -> Error {
+    let mut names: Vec<String> = names.collect();
+    names.dedup();
+    Error::new(Kind::Integrity, format!("foreign keys of {} point at table {}", names.join(", "), table.name))
+        .with_hint("drop those first, or change its rows with if_exists=\"upsert\"")
 }

@@ -7,13 +7,13 @@ use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
 
 /// What a text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum Temporal {
     /// Days since 1970-01-01.
     Date(i32),
     /// Microseconds since 1970-01-01 00:00 without a zone.
-    Naive(i64),
+    Timestamp(i64),
     /// Microseconds since 1970-01-01 00:00 UTC.
-    Instant(i64),
+    TimestampTz(i64),
     /// Microseconds since midnight.
     Time(i64),
 }
@@ -139,22 +139,22 @@ fn push_ascii(text: &mut String, bytes: &[u8]) {
 }
 
 /// Any of SQLite's texts; `None` for another text, and for one that is finer than microseconds.
-pub(crate) fn parse(text: &[u8]) -> Option<Moment> {
+pub(crate) fn parse(text: &[u8]) -> Option<Temporal> {
     let Some((day, rest)) = text.split_at_checked(10).filter(|(day, _)| day[4] == b'-') else {
         return match clock(text)? {
-            (time, None) => Some(Moment::Time(time)),
+            (time, None) => Some(Temporal::Time(time)),
             _ => None,
         };
     };
     let days = date(day)?;
     if rest.is_empty() {
-        return Some(Moment::Date(days));
+        return Some(Temporal::Date(days));
     }
     let (time, offset) = clock(rest.strip_prefix(b" ").or_else(|| rest.strip_prefix(b"T"))?)?;
     let local = i64::from(days) * DAY + time;
     Some(match offset {
-        None => Moment::Naive(local),
-        Some(minutes) => Moment::Instant(local - minutes * 60 * SECOND),
+        None => Temporal::Timestamp(local),
+        Some(minutes) => Temporal::TimestampTz(local - minutes * 60 * SECOND),
     })
 }
 
@@ -273,15 +273,15 @@ mod tests {
     fn sqlites_texts_are_read() {
         let noon = 12 * 3600 * SECOND;
         for (text, moment) in [
-            ("1970-01-02", Moment::Date(1)),
-            ("1970-01-01 12:00", Moment::Naive(noon)),
-            ("1970-01-01T12:00:00.25", Moment::Naive(noon + 250_000)),
-            ("1970-01-01 12:00:00.1234560000", Moment::Naive(noon + 123_456)),
-            ("1970-01-01T12:00:00Z", Moment::Instant(noon)),
-            ("1970-01-01 14:00:00 +02:00", Moment::Instant(noon)),
-            ("1970-01-01 06:30-05:30", Moment::Instant(noon)),
-            ("12:00", Moment::Time(noon)),
-            ("12:00:00.5", Moment::Time(noon + 500_000)),
+            ("1970-01-02", Temporal::Date(1)),
+            ("1970-01-01 12:00", Temporal::Timestamp(noon)),
+            ("1970-01-01T12:00:00.25", Temporal::Timestamp(noon + 250_000)),
+            ("1970-01-01 12:00:00.1234560000", Temporal::Timestamp(noon + 123_456)),
+            ("1970-01-01T12:00:00Z", Temporal::TimestampTz(noon)),
+            ("1970-01-01 14:00:00 +02:00", Temporal::TimestampTz(noon)),
+            ("1970-01-01 06:30-05:30", Temporal::TimestampTz(noon)),
+            ("12:00", Temporal::Time(noon)),
+            ("12:00:00.5", Temporal::Time(noon + 500_000)),
         ] {
             assert_eq!(parse(text.as_bytes()), Some(moment), "{text}");
         }

@@ -1,5 +1,11 @@
 //! Rows -> record batches, and a result's end.
 
+mod buffer;
+mod convert;
+mod decimals;
+mod inferred;
+pub(crate) mod overrides;
+
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -10,15 +16,15 @@ use longshore_core::memory::Budget;
 use longshore_core::{Batches, Error, Kind, Meter, ReadOptions, Result, Session, Settler};
 
 use crate::cell::Cell;
-use crate::convert::convert;
-use crate::kinds::Kinds;
-use crate::library::{Signature, Statement};
-use crate::plan::{Becomes, Plan};
+use crate::connection::{Signature, Statement};
+use crate::decode::buffer::ColumnBuffer;
+use crate::decode::convert::convert;
+use crate::decode::inferred::ValueKinds;
+use crate::decode::inferred::{InferredTypes, located};
+use crate::decode::overrides::{Reader, reader};
 use crate::session::SqliteSession;
-use crate::settle::{Deciding, located};
-use crate::store::Store;
 use crate::types::Class;
-use crate::wanted::{Reader, reader};
+use crate::types::{Plan, ReadAs};
 
 /// No batch takes further rows from here on, so that 32-bit offsets always suffice: one value has 1 GiB at most
 /// (SQLite's `SQLITE_MAX_LENGTH`).
@@ -51,7 +57,7 @@ pub struct Collector {
 struct Column {
     field: FieldRef,
     class: Class,
-    store: Store,
+    store: ColumnBuffer,
     finish: Finish,
     losses: Losses,
 }
@@ -67,7 +73,7 @@ enum Finish {
 impl Collector {
     /// Batches of the columns `plans`.
     pub fn new(plans: Vec<Plan>, options: &ReadOptions) -> Result<Self> {
-        let settler = Deciding::of(&plans, options);
+        let settler = InferredTypes::of(&plans, options);
         let columns = plans.into_iter().map(|plan| column(plan, options)).collect::<Result<Vec<_>>>()?;
         let schema = schema_of(&columns);
         Ok(Self {
@@ -193,15 +199,15 @@ fn schema_of(columns: &[Column]) -> SchemaRef {
 }
 
 fn column(plan: Plan, options: &ReadOptions) -> Result<Column> {
-    let Plan { field, class, becomes } = plan;
-    let (store, finish) = match becomes {
-        Becomes::Settled => (Store::new(class), Finish::AsTheyAre),
-        Becomes::AsItBegins => (Store::new(class), Finish::AsTheyBegin),
-        Becomes::Declared(_) => (Store::new(class), Finish::Convert),
-        Becomes::Wanted(wanted) => {
+    let Plan { field, class, read_as } = plan;
+    let (store, finish) = match read_as {
+        ReadAs::Inferred => (ColumnBuffer::new(class), Finish::AsTheyAre),
+        ReadAs::InferredFromFirstBatch => (ColumnBuffer::new(class), Finish::AsTheyBegin),
+        ReadAs::Declared(_) => (ColumnBuffer::new(class), Finish::Convert),
+        ReadAs::Override(wanted) => {
             let reader = reader(&wanted, class, options)
                 .ok_or_else(|| Error::internal(format!("no reader of {wanted} was there after all")))?;
-            (Store::tagged(), Finish::Read(reader))
+            (ColumnBuffer::tagged(), Finish::Read(reader))
         }
     };
     let losses = Losses::of(field.name(), options);
@@ -219,7 +225,7 @@ impl Column {
             Finish::Read(reader) => reader.read(&raw),
             Finish::Convert => convert(raw, self.class, self.field.data_type(), &mut self.losses),
             Finish::AsTheyBegin => {
-                let mut kinds = Kinds::default();
+                let mut kinds = ValueKinds::default();
                 kinds.add(&raw, self.class);
                 let to = kinds.decide(self.class)?;
                 self.field = Arc::new(self.field.as_ref().clone().with_data_type(to));

@@ -1,23 +1,27 @@
-//! What the values of a column are, and the type that holds them all.
+//! Inferred types: what the values of a column are, the one type that holds them all, and a whole result brought to it.
+
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, TimeUnit};
-use longshore_cells::CellFault;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
 use longshore_cells::calendar::DAY;
-use longshore_core::Kind;
+use longshore_cells::{CellFault, Losses};
+use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, Settled, Settler};
 
 use crate::cell::{Cell, exact_double};
-use crate::decimals;
-use crate::moment::{self, Moment};
-use crate::store::walk;
+use crate::datetime::{self, Temporal};
+use crate::decode::buffer::walk;
+use crate::decode::convert::convert;
+use crate::decode::decimals;
 use crate::types::Class;
+use crate::types::Plan;
 
 /// The kinds of values in a column.
 #[allow(clippy::struct_excessive_bools)] // each is a question of its own
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kinds {
+pub(crate) struct ValueKinds {
     rows: usize,
     integers: bool,
     reals: bool,
@@ -46,7 +50,7 @@ struct Misfits {
     time: bool,
 }
 
-impl Kinds {
+impl ValueKinds {
     /// Looks at `array`, which a store of `class` gave.
     pub(crate) fn add(&mut self, array: &ArrayRef, class: Class) {
         let before = self.rows;
@@ -63,7 +67,7 @@ impl Kinds {
                 self.reals = true;
             }
             DataType::Float64 if !is_temporal(class) => {
-                // What is whole was an integer: see `Store`.
+                // What is whole was an integer: see `ColumnBuffer`.
                 let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
                 for value in array.as_primitive::<Float64Type>().iter().flatten() {
                     if is_whole(&value) { self.integers = true } else { self.reals = true }
@@ -124,25 +128,25 @@ impl Kinds {
 
     fn moment(&mut self, cell: Cell<'_>) {
         let number = match cell {
-            Cell::Integer(value) => moment::unix(value),
-            Cell::Real(value) => moment::julian(value),
+            Cell::Integer(value) => datetime::unix(value),
+            Cell::Real(value) => datetime::julian(value),
             Cell::Text(text) => {
-                match moment::parse(text) {
-                    Some(Moment::Date(_)) => {
+                match datetime::parse(text) {
+                    Some(Temporal::Date(_)) => {
                         self.has_no_zone = true;
                         self.not.time = true;
                     }
-                    Some(Moment::Naive(_)) => {
+                    Some(Temporal::Timestamp(_)) => {
                         self.has_no_zone = true;
                         self.not.date = true;
                         self.not.time = true;
                     }
-                    Some(Moment::Instant(_)) => {
+                    Some(Temporal::TimestampTz(_)) => {
                         self.has_zone = true;
                         self.not.date = true;
                         self.not.time = true;
                     }
-                    Some(Moment::Time(_)) => {
+                    Some(Temporal::Time(_)) => {
                         self.not.date = true;
                         self.not.moment = true;
                     }
@@ -189,13 +193,13 @@ impl Kinds {
         let naive = DataType::Timestamp(TimeUnit::Microsecond, None);
         let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         // Only where instants are declared, a text without a zone is one.
-        let is_mixed = self.has_zone && self.has_no_zone && class != Class::Instant;
+        let is_mixed = self.has_zone && self.has_no_zone && class != Class::TimestampTz;
         match class {
             Class::Time if !self.not.time => DataType::Time64(TimeUnit::Microsecond),
             Class::Time => DataType::Utf8,
             Class::Date if !self.not.date => DataType::Date32,
             _ if self.not.moment || is_mixed => DataType::Utf8,
-            _ if self.has_zone || class == Class::Instant => instant,
+            _ if self.has_zone || class == Class::TimestampTz => instant,
             _ => naive,
         }
     }
@@ -219,7 +223,7 @@ impl Kinds {
 }
 
 pub(crate) fn is_temporal(class: Class) -> bool {
-    matches!(class, Class::Date | Class::Timestamp | Class::Instant | Class::Time)
+    matches!(class, Class::Date | Class::Timestamp | Class::TimestampTz | Class::Time)
 }
 
 fn is_number(class: Class) -> bool {
@@ -236,4 +240,79 @@ fn mixed(row: usize, class: &str, others: &str) -> CellFault {
         ),
         kind: Kind::Data,
     }
+}
+
+/// Decides once all values are there.
+pub(crate) struct InferredTypes {
+    /// The classes of the columns; `None` for those that are final.
+    classes: Vec<Option<(Class, Losses)>>,
+}
+
+impl InferredTypes {
+    /// What settles a result of these columns; `None` where all are final.
+    pub(crate) fn of(plans: &[Plan], options: &ReadOptions) -> Option<Arc<dyn Settler>> {
+        let classes: Vec<_> = plans
+            .iter()
+            .map(|plan| Some((plan.deferred()?, Losses::of(plan.field.name(), options))))
+            .collect();
+        classes.iter().any(Option::is_some).then(|| Arc::new(Self { classes }) as Arc<dyn Settler>)
+    }
+}
+
+impl Settler for InferredTypes {
+    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
+        let lengths: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
+        let mut by_column: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(batches.len()); self.classes.len()];
+        for batch in batches {
+            for (arrays, array) in by_column.iter_mut().zip(batch.columns()) {
+                arrays.push(array.clone());
+            }
+        }
+        let mut fields = Vec::with_capacity(by_column.len());
+        for ((arrays, class), field) in by_column.iter_mut().zip(&self.classes).zip(schema.fields()) {
+            fields.push(match class {
+                Some((class, losses)) => settled(field, arrays, *class, &mut losses.clone())?,
+                None => field.clone(),
+            });
+        }
+        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+        let mut columns: Vec<_> = by_column.into_iter().map(Vec::into_iter).collect();
+        let batches = lengths.into_iter().map(|rows| {
+            let arrays = columns.iter_mut().filter_map(Iterator::next).collect();
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
+                .map_err(|error| Error::internal(format!("the settled columns do not match: {error}")))
+        });
+        let batches = batches.collect::<Result<_>>()?;
+        Ok((schema, batches))
+    }
+}
+
+/// Brings `arrays` to one type, each freed once its values are there.
+fn settled(field: &FieldRef, arrays: &mut [ArrayRef], class: Class, losses: &mut Losses) -> Result<FieldRef> {
+    let mut kinds = ValueKinds::default();
+    for array in arrays.iter() {
+        kinds.add(array, class);
+    }
+    let to = kinds.decide(class).map_err(|fault| located(fault, field, 0))?;
+    let mut before = 0;
+    for array in arrays {
+        let rows = array.len() as u64;
+        let taken = std::mem::replace(array, arrow_array::new_empty_array(&to));
+        *array = convert(taken, class, &to, losses).map_err(|fault| located(fault, field, before))?;
+        before += rows;
+    }
+    let mut metadata = field.metadata().clone();
+    metadata.remove(DEFERRED);
+    Ok(Arc::new(field.as_ref().clone().with_data_type(to).with_metadata(metadata)))
+}
+
+/// The error of a `fault` in a batch that has `before` rows of the result before it.
+pub(crate) fn located(fault: CellFault, field: &FieldRef, before: u64) -> Error {
+    let place = Place {
+        column: Some(field.name().clone()),
+        row: Some(before + fault.row as u64),
+        native_type: field.metadata().get(NATIVE_TYPE).filter(|native| !native.is_empty()).cloned(),
+    };
+    fault.into_error(place)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use longshore_core::{Error, Result};
 
 use crate::cell::{Cell, hex};
-use crate::library::Snapshot;
+use crate::connection::Snapshot;
 use crate::session::SqliteSession;
 
 /// What a session has to find when it joins.
@@ -25,14 +25,14 @@ enum Moment {
 }
 
 /// The longest wait for a lock while a session joins: whoever has it may wait for the coordinator.
-const PATIENCE: Duration = Duration::from_millis(200);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Begins a transaction on `session`, and tells in a text what others need to see the same.
 pub(super) fn take(session: &mut SqliteSession) -> Result<String> {
-    session.tell("BEGIN")?;
+    session.exec("BEGIN")?;
     // The very first look: it keeps a log that has been copied into the file from being begun anew, and the snapshot lost.
     Snapshot::of(&session.connection)?;
-    session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")?;
+    session.exec("SELECT 1 FROM sqlite_schema LIMIT 1")?;
     let moment = of(session)?;
     Ok(format!("{} {}", file_of(session)?, written(&moment)))
 }
@@ -41,26 +41,26 @@ pub(super) fn take(session: &mut SqliteSession) -> Result<String> {
 pub(crate) fn join(session: &mut SqliteSession, text: &str) -> Result<()> {
     let (file, moment) = text.split_once(' ').ok_or_else(|| Error::internal("no moment to join"))?;
     let moment = read(moment).ok_or_else(|| Error::internal("no moment to join"))?;
-    let before = session.connection.be_patient(PATIENCE.min(session.settings.open.patience));
+    let before = session.connection.set_busy_timeout(BUSY_TIMEOUT.min(session.settings.open.busy_timeout));
     let found = find(session, &moment);
-    session.connection.be_patient(before);
+    session.connection.set_busy_timeout(before);
     found.map_err(|error| error.within("the parts did not get one snapshot"))?;
     if file_of(session)? == file { Ok(()) } else { Err(changed()) }
 }
 
 /// Begins a transaction on `session` that sees `moment`.
 fn find(session: &mut SqliteSession, moment: &Moment) -> Result<()> {
-    session.tell("BEGIN")?;
-    session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")?;
+    session.exec("BEGIN")?;
+    session.exec("SELECT 1 FROM sqlite_schema LIMIT 1")?;
     // Nobody has committed meanwhile. A snapshot could not be opened while a checkpoint waits, perhaps for the coordinator.
     if of(session)? == *moment {
         return Ok(());
     }
     let Moment::Logged(snapshot) = moment else { return Err(changed()) };
-    session.tell("ROLLBACK")?;
-    session.tell("BEGIN")?;
+    session.exec("ROLLBACK")?;
+    session.exec("BEGIN")?;
     snapshot.open(&session.connection)?;
-    session.tell("SELECT 1 FROM sqlite_schema LIMIT 1")
+    session.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
 }
 
 fn changed() -> Error {
@@ -70,7 +70,7 @@ fn changed() -> Error {
 }
 
 fn of(session: &SqliteSession) -> Result<Moment> {
-    let mode = session.ask("PRAGMA journal_mode", |row| match row.cell(0) {
+    let mode = session.query("PRAGMA journal_mode", |row| match row.cell(0) {
         Cell::Text(mode) => mode.to_ascii_lowercase(),
         _ => Vec::new(),
     })?;

@@ -5,7 +5,7 @@ use std::ptr;
 use libsqlite3_sys as ffi;
 use longshore_core::Result;
 
-use super::connection::Connection;
+use super::Connection;
 
 /// The bytes of a `sqlite3_snapshot`, which has no pointers in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,11 +59,11 @@ mod tests {
 
     use super::*;
     use crate::Cell;
-    use crate::library::Open;
+    use crate::connection::Open;
 
     fn open(path: &str) -> Connection {
-        let patience = Duration::from_millis(50);
-        let open = Open { name: path.to_owned(), read_only: false, create: true, patience };
+        let busy_timeout = Duration::from_millis(50);
+        let open = Open { name: path.to_owned(), read_only: false, create: true, busy_timeout };
         Connection::open(&open, &Watch::never()).unwrap()
     }
 
@@ -78,16 +78,16 @@ mod tests {
         }
     }
 
-    fn tell(connection: &Connection, text: &str) {
+    fn exec(connection: &Connection, text: &str) {
         let mut statement = connection.prepare(text).unwrap().0.unwrap();
         while statement.step().unwrap() {}
     }
 
     /// What is said of `snapshot` by a connection that begins with it.
     fn opened(connection: &Connection, snapshot: &Snapshot) -> Result<()> {
-        tell(connection, "BEGIN");
+        exec(connection, "BEGIN");
         let opened = snapshot.open(connection);
-        tell(connection, "ROLLBACK");
+        exec(connection, "ROLLBACK");
         opened
     }
 
@@ -97,16 +97,16 @@ mod tests {
         let path = path.to_str().unwrap();
         let (keeper, writer, other) = (open(path), open(path), open(path));
         for text in ["PRAGMA journal_mode = wal", "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)"] {
-            tell(&writer, text);
+            exec(&writer, text);
         }
         for reader in [&keeper, &other] {
-            tell(reader, "SELECT 1 FROM t");
+            exec(reader, "SELECT 1 FROM t");
         }
-        tell(&keeper, "BEGIN");
+        exec(&keeper, "BEGIN");
         let snapshot = Snapshot::of(&keeper).unwrap().unwrap();
-        tell(&writer, "INSERT INTO t VALUES (2)");
+        exec(&writer, "INSERT INTO t VALUES (2)");
         opened(&other, &snapshot).unwrap();
-        writer.be_patient(Duration::from_secs(60));
+        writer.set_busy_timeout(Duration::from_secs(60));
         let checkpoint = std::thread::spawn(move || checkpoint(&writer));
         let until = Instant::now() + Duration::from_secs(10);
         let busy = loop {
@@ -116,7 +116,7 @@ mod tests {
             }
         };
         assert_eq!((busy.message(), busy.is_passing()), ("database is locked [SQLITE_BUSY]", true));
-        tell(&keeper, "COMMIT");
+        exec(&keeper, "COMMIT");
         checkpoint.join().unwrap();
         let gone = opened(&other, &snapshot).unwrap_err();
         assert!(gone.is_passing() && gone.message().contains("SQLITE_ERROR_SNAPSHOT"), "{gone}");

@@ -17,10 +17,10 @@ use longshore_core::ReadOptions;
 use longshore_core::memory::room_for;
 
 use crate::cell::Cell;
-use crate::convert;
-use crate::decimals::is_decimal;
-use crate::moment::{self, Moment};
-use crate::store::try_walk;
+use crate::datetime::{self, Temporal};
+use crate::decode::buffer::try_walk;
+use crate::decode::convert;
+use crate::decode::decimals::is_decimal;
 use crate::types::Class;
 
 /// Writes a value in the form that the decoder reads.
@@ -219,9 +219,9 @@ fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
 
 fn day(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     use longshore_cells::calendar::DAY;
-    let midnight = |text: &[u8]| match moment::parse(text)? {
-        Moment::Date(days) => Some(days),
-        Moment::Naive(at) if at % DAY == 0 => i32::try_from(at / DAY).ok(),
+    let midnight = |text: &[u8]| match datetime::parse(text)? {
+        Temporal::Date(days) => Some(days),
+        Temporal::Timestamp(at) if at % DAY == 0 => i32::try_from(at / DAY).ok(),
         _ => None,
     };
     let days = match cell {

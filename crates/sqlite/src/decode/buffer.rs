@@ -21,11 +21,11 @@ use longshore_core::Kind;
 use longshore_core::memory::{NoRoom, make_room};
 
 use crate::cell::{Cell, exact_double};
-use crate::moment;
+use crate::datetime;
 use crate::types::Class;
 
 /// The values of one column over the rows of one batch.
-pub(crate) struct Store {
+pub(crate) struct ColumnBuffer {
     class: Class,
     values: Values,
     validity: Validity,
@@ -103,7 +103,7 @@ impl Values {
             Class::Text | Class::Decimal(..) | Class::Rounded(..) => Self::Texts(Bytes::new()),
             Class::Blob => Self::Blobs(Bytes::new()),
             Class::Date => Self::Dates(Vec::new()),
-            Class::Timestamp | Class::Instant => Self::Timestamps(Vec::new()),
+            Class::Timestamp | Class::TimestampTz => Self::Timestamps(Vec::new()),
             Class::Time => Self::Times(Vec::new()),
             Class::Any => Self::Nothing,
         }
@@ -126,7 +126,7 @@ impl Values {
     }
 }
 
-impl Store {
+impl ColumnBuffer {
     /// An empty store that begins in the form of `class`.
     pub(crate) fn new(class: Class) -> Self {
         Self { class, values: Values::new(class), validity: Validity::default(), rows: 0, told: 0 }
@@ -180,9 +180,9 @@ impl Store {
                 blobs.push(blob)?;
                 true
             }
-            (Values::Dates(values), Cell::Text(text)) => push_some(values, moment::date(text)),
-            (Values::Timestamps(values), Cell::Text(text)) => push_some(values, moment::timestamp(text)),
-            (Values::Times(values), Cell::Text(text)) => push_some(values, moment::time(text)),
+            (Values::Dates(values), Cell::Text(text)) => push_some(values, datetime::date(text)),
+            (Values::Timestamps(values), Cell::Text(text)) => push_some(values, datetime::timestamp(text)),
+            (Values::Times(values), Cell::Text(text)) => push_some(values, datetime::time(text)),
             (Values::Tagged(values), cell) => {
                 make_room(&mut values.values, cell.tagged_length())?;
                 cell.tag(&mut values.values);
@@ -405,16 +405,16 @@ pub(crate) fn try_walk<E>(
             DataType::Utf8 => visit(row, Cell::Text(array.as_string::<i32>().value(row).as_bytes()))?,
             DataType::Binary => visit(row, Cell::Blob(array.as_binary::<i32>().value(row)))?,
             DataType::Date32 => {
-                let text = moment::date_text(array.as_primitive::<Date32Type>().value(row));
+                let text = datetime::date_text(array.as_primitive::<Date32Type>().value(row));
                 visit(row, Cell::Text(text.as_bytes()))?;
             }
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 let text =
-                    moment::timestamp_text(array.as_primitive::<TimestampMicrosecondType>().value(row));
+                    datetime::timestamp_text(array.as_primitive::<TimestampMicrosecondType>().value(row));
                 visit(row, Cell::Text(text.as_bytes()))?;
             }
             DataType::Time64(_) => {
-                let text = moment::time_text(array.as_primitive::<Time64MicrosecondType>().value(row));
+                let text = datetime::time_text(array.as_primitive::<Time64MicrosecondType>().value(row));
                 visit(row, Cell::Text(text.as_bytes()))?;
             }
             DataType::LargeBinary => visit(row, Cell::untagged(array.as_binary::<i64>().value(row)))?,

@@ -1,15 +1,15 @@
-//! One prepared statement, its parameters and its rows.
+//! Prepared statements: their parameters and their rows.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use libsqlite3_sys as ffi;
-use longshore_core::Result;
+use longshore_core::{Error, Result};
 
-use super::connection::Handle;
+use super::Handle;
 use crate::cell::Cell;
-use crate::fault;
+use crate::error::error_of;
 
 /// A statement. It keeps its connection open.
 pub(crate) struct Statement {
@@ -45,7 +45,7 @@ impl Statement {
         match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
             ffi::SQLITE_ROW if !self.starved.get() => Ok(true),
             ffi::SQLITE_DONE if !self.starved.get() => Ok(false),
-            ffi::SQLITE_ROW | ffi::SQLITE_DONE => Err(fault::error(ffi::SQLITE_NOMEM, "out of memory")),
+            ffi::SQLITE_ROW | ffi::SQLITE_DONE => Err(error_of(ffi::SQLITE_NOMEM, "out of memory")),
             _ => Err(self.handle.error()),
         }
     }
@@ -216,4 +216,31 @@ unsafe fn bytes<'a>(start: *const u8, length: c_int) -> &'a [u8] {
 unsafe fn copied(text: *const c_char) -> Option<CString> {
     // SAFETY: the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
+}
+
+/// Runs a statement without a result once for each row.
+pub(crate) struct RowInsert(Statement);
+
+impl RowInsert {
+    pub(crate) fn new(statement: Statement) -> Self {
+        Self(statement)
+    }
+
+    /// Runs it with one cell for each parameter.
+    pub(crate) fn run<'a>(&mut self, cells: impl Iterator<Item = Result<Cell<'a>>>) -> Result<()> {
+        let mut number = 0;
+        for cell in cells {
+            number += 1;
+            // SAFETY: texts and bytes are not copied: they live until the one step below, which comes only once all
+            // parameters are bound anew. What was bound before is not looked at.
+            unsafe { self.0.bind_with(number, cell?, ffi::SQLITE_STATIC()) }?;
+        }
+        if number != self.0.parameters() {
+            return Err(Error::internal("a row has another number of values than its statement"));
+        }
+        let ended = self.0.step();
+        // It is at rest before the values' lifetime ends with this call.
+        self.0.reset();
+        ended.map(drop)
+    }
 }

@@ -10,24 +10,24 @@ use std::sync::Arc;
 use libsqlite3_sys as ffi;
 use longshore_core::{Error, Result};
 
-use super::connection::{Connection, Handle};
 use super::statement::Statement;
+use super::{Connection, Handle};
 use crate::cell::Cell;
-use crate::fault;
+use crate::error::error_of;
 
 /// After so many rows the caller's watch is looked at: SQLite counts its own steps, however long the values are.
-pub(crate) const BETWEEN_LOOKS: usize = 64;
+pub(crate) const ROWS_PER_CHECK: usize = 64;
 
 /// What is lent.
 pub(crate) trait Rows {
     /// Gives the value of a column in a row, both from 0. Each is asked for once, row by row.
-    fn give(&mut self, row: usize, column: usize, taker: Taker<'_>) -> Result<()>;
+    fn give(&mut self, row: usize, column: usize, setter: ResultSetter<'_>) -> Result<()>;
 }
 
 /// Takes a value to SQLite. A value that were returned would be copied several times on its way.
-pub(crate) struct Taker<'a>(*mut ffi::sqlite3_context, PhantomData<&'a ()>);
+pub(crate) struct ResultSetter<'a>(*mut ffi::sqlite3_context, PhantomData<&'a ()>);
 
-impl Taker<'_> {
+impl ResultSetter<'_> {
     #[inline]
     pub(crate) fn take(self, cell: Cell<'_>) {
         // SAFETY: the context is that of a call which is under way. SQLite keeps to the lengths, and copies texts and bytes.
@@ -55,7 +55,7 @@ impl Taker<'_> {
 }
 
 /// A statement without a result, and the table that it reads.
-pub(crate) struct Lent {
+pub(crate) struct BatchInsert {
     // It goes first: it knows the table.
     statement: Statement,
     table: Table,
@@ -71,7 +71,7 @@ struct Task<'a> {
     kept: Option<Error>,
 }
 
-/// What the callbacks share with [`Lent`]. SQLite owns it.
+/// What the callbacks share with [`BatchInsert`]. SQLite owns it.
 struct Shared {
     columns: usize,
     /// The task that is under way, or null.
@@ -88,7 +88,7 @@ struct Table {
 // SAFETY: see `Handle`: it moves with its connection, and is not `Sync`.
 unsafe impl Send for Table {}
 
-impl Lent {
+impl BatchInsert {
     /// Prepares `text`, which reads the table `name` of `columns` columns. No other table may have the name: it would be read.
     pub(crate) fn new(connection: &Connection, name: &str, columns: usize, text: &str) -> Result<Self> {
         let table = Table::new(connection, name, columns)?;
@@ -132,7 +132,7 @@ impl Table {
             )
         };
         if code != ffi::SQLITE_OK {
-            return Err(fault::error(code, "a table could not be lent"));
+            return Err(error_of(code, "a table could not be lent"));
         }
         Ok(Self { handle, name, shared })
     }
@@ -163,7 +163,7 @@ impl Task<'_> {
 
     fn next(&mut self) -> Result<()> {
         self.row += 1;
-        if self.row.is_multiple_of(BETWEEN_LOOKS) { self.handle.look() } else { Ok(()) }
+        if self.row.is_multiple_of(ROWS_PER_CHECK) { self.handle.check() } else { Ok(()) }
     }
 }
 
@@ -217,7 +217,7 @@ struct Cursor {
 /// `cursor` is one that `open` made, and the task is not in use elsewhere.
 #[inline]
 unsafe fn task<'a>(cursor: *mut ffi::sqlite3_vtab_cursor) -> Option<&'a mut Task<'static>> {
-    // SAFETY: the module, and so what is shared, outlives its cursors. A task is there for as long as `Lent::run` steps, which
+    // SAFETY: the module, and so what is shared, outlives its cursors. A task is there for as long as `BatchInsert::run` steps, which
     // leaves it to the callbacks meanwhile; each of them is done with it before the next one comes.
     unsafe { (*(*cursor.cast::<Cursor>()).shared).task.get().as_mut() }
 }
@@ -317,8 +317,8 @@ unsafe extern "C" fn column(
     // SAFETY: as above.
     let Some(task) = (unsafe { task(cursor) }) else { return ffi::SQLITE_ERROR };
     task.attempt(|task| {
-        let taker = Taker(context, PhantomData);
-        task.rows.give(task.row, number.unsigned_abs() as usize, taker)
+        let setter = ResultSetter(context, PhantomData);
+        task.rows.give(task.row, number.unsigned_abs() as usize, setter)
     })
 }
 

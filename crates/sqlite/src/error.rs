@@ -89,7 +89,7 @@ fn name(code: i32) -> &'static str {
 /// The error of an extended result code and SQLite's own words.
 #[cold]
 #[must_use]
-pub fn error(code: i32, message: &str) -> Error {
+pub fn error_of(code: i32, message: &str) -> Error {
     let error = Error::new(kind(code), format!("{message} [{}]", name(code)));
     let error = if is_passing(code) { error.passing() } else { error };
     let error = match sqlstate(code) {
@@ -166,17 +166,17 @@ mod tests {
 
     #[test]
     fn codes_have_their_extended_name() {
-        let error = error(2067, "UNIQUE constraint failed: t.a");
+        let error = error_of(2067, "UNIQUE constraint failed: t.a");
         assert_eq!(error.kind(), Kind::Integrity);
         assert_eq!(
             error.to_string(),
             "UNIQUE constraint failed: t.a [SQLITE_CONSTRAINT_UNIQUE] [SQLSTATE 23505]"
         );
         assert_eq!(name(5 | 99 << 8), "SQLITE_BUSY");
-        assert!(super::error(5, "database is locked").is_passing());
-        let gone = super::error(769, "SQL logic error");
+        assert!(error_of(5, "database is locked").is_passing());
+        let gone = error_of(769, "SQL logic error");
         assert_eq!((gone.kind(), gone.is_passing()), (Kind::Operational, true));
-        assert!(!super::error(1, "SQL logic error").is_passing());
+        assert!(!error_of(1, "SQL logic error").is_passing());
         assert_eq!(name(255), "an unknown result code");
         assert!(NAMES.is_sorted_by_key(|(code, _)| *code));
     }

@@ -16,9 +16,9 @@ use longshore_core::Kind;
 use longshore_core::memory::room_for;
 
 use crate::cell::{Cell, exact_double};
-use crate::decimals;
-use crate::moment::{self, Moment};
-use crate::store::{not_utf8, try_walk};
+use crate::datetime::{self, Temporal};
+use crate::decode::buffer::{not_utf8, try_walk};
+use crate::decode::decimals;
 use crate::types::Class;
 
 /// `array`, which a store of `class` gave, as `to`. A fault names the first value that `to` does not hold as it is.
@@ -154,8 +154,8 @@ fn real(cell: Cell<'_>) -> Option<f64> {
 /// Microseconds since 1970 of a number in a column of moments.
 fn counted(cell: Cell<'_>) -> Option<i64> {
     match cell {
-        Cell::Integer(value) => moment::unix(value),
-        Cell::Real(value) => moment::julian(value),
+        Cell::Integer(value) => datetime::unix(value),
+        Cell::Real(value) => datetime::julian(value),
         _ => None,
     }
 }
@@ -163,7 +163,7 @@ fn counted(cell: Cell<'_>) -> Option<i64> {
 /// Days since 1970 of a value that is midnight.
 pub(crate) fn day(cell: Cell<'_>) -> Option<i32> {
     match cell {
-        Cell::Text(text) => moment::date(text),
+        Cell::Text(text) => datetime::date(text),
         _ => counted(cell).filter(|at| at % DAY == 0).and_then(|at| i32::try_from(at / DAY).ok()),
     }
 }
@@ -171,19 +171,19 @@ pub(crate) fn day(cell: Cell<'_>) -> Option<i32> {
 /// Microseconds since 1970, of an instant or without a zone.
 pub(crate) fn timestamp(cell: Cell<'_>, is_instant: bool) -> Option<i64> {
     let Cell::Text(text) = cell else { return counted(cell) };
-    match moment::parse(text)? {
-        Moment::Date(days) => Some(i64::from(days) * DAY),
-        Moment::Naive(at) => Some(at),
-        Moment::Instant(at) if is_instant => Some(at),
-        Moment::Instant(_) | Moment::Time(_) => None,
+    match datetime::parse(text)? {
+        Temporal::Date(days) => Some(i64::from(days) * DAY),
+        Temporal::Timestamp(at) => Some(at),
+        Temporal::TimestampTz(at) if is_instant => Some(at),
+        Temporal::TimestampTz(_) | Temporal::Time(_) => None,
     }
 }
 
 /// Microseconds since midnight.
 pub(crate) fn time(cell: Cell<'_>) -> Option<i64> {
     let Cell::Text(text) = cell else { return None };
-    match moment::parse(text)? {
-        Moment::Time(at) => Some(at),
+    match datetime::parse(text)? {
+        Temporal::Time(at) => Some(at),
         _ => None,
     }
 }

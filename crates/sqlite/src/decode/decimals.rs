@@ -12,7 +12,7 @@ use longshore_cells::{CellFault, Losses, Odd, fault};
 use longshore_core::{Kind, OnOdd};
 
 use crate::cell::Cell;
-use crate::store::try_walk;
+use crate::decode::buffer::try_walk;
 use crate::types::Class;
 
 pub(crate) fn is_decimal(class: Class) -> bool {
