@@ -1,11 +1,13 @@
-//! Proves to the server who is there (MySQL Internals, "Authentication Method"; MariaDB, "Connection Plugins").
+//! The proof that the client knows the password (MySQL Internals, "Authentication Method"; MariaDB, "Connection Plugins").
 
+use curve25519_dalek::edwards::EdwardsPoint;
+use curve25519_dalek::scalar::{Scalar, clamp_integer};
 use longshore_core::{Error, Kind, Result, Secret};
+use num_bigint::BigUint;
+use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512, digest};
+use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::packet::broken;
-use crate::reader::Reader;
-use crate::rsa::PublicKey;
-use crate::scramble;
+use crate::packet::{Reader, broken};
 use crate::settings::{self, Settings};
 
 /// A way to authenticate.
@@ -104,9 +106,9 @@ impl<'a> Authentication<'a> {
     /// What the plugin sends first.
     fn proof(&mut self) -> Result<Vec<u8>> {
         Ok(match self.plugin {
-            Plugin::Native => scramble::native(self.password(), &self.nonce),
-            Plugin::CachingSha2 => scramble::caching_sha2(self.password(), &self.nonce),
-            Plugin::Ed25519 => scramble::ed25519(self.password(), &self.nonce),
+            Plugin::Native => native(self.password(), &self.nonce),
+            Plugin::CachingSha2 => caching_sha2(self.password(), &self.nonce),
+            Plugin::Ed25519 => ed25519(self.password(), &self.nonce),
             Plugin::Sha256 if self.password().is_empty() => vec![0],
             Plugin::Sha256 => self.whole_password(1)?,
             Plugin::Clear if self.encrypted && self.settings.clear_password => self.terminated(),
@@ -141,7 +143,7 @@ impl<'a> Authentication<'a> {
     }
 
     fn under_key(&self, pem: &[u8]) -> Result<Vec<u8>> {
-        PublicKey::from_pem(pem)?.encrypt(&scramble::xor(&self.terminated(), &self.nonce))
+        PublicKey::from_pem(pem)?.encrypt(&xor(&self.terminated(), &self.nonce))
     }
 
     /// Answers what the server says, unless that is an error.
@@ -212,8 +214,190 @@ fn refused(plugin: &str) -> Error {
         )
 }
 
+/// `mysql_native_password`: SHA1(p) XOR SHA1(nonce, SHA1(SHA1(p))). Nothing where the password is empty.
+pub(crate) fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
+    }
+    let once = digest(&SHA1_FOR_LEGACY_USE_ONLY, password);
+    let twice = digest(&SHA1_FOR_LEGACY_USE_ONLY, once.as_ref());
+    let mut mixed = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    mixed.update(nonce);
+    mixed.update(twice.as_ref());
+    xor(once.as_ref(), mixed.finish().as_ref())
+}
+
+/// `caching_sha2_password`: SHA256(p) XOR SHA256(SHA256(SHA256(p)), nonce). Nothing where the password is empty.
+pub(crate) fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
+    }
+    let once = digest(&SHA256, password);
+    let twice = digest(&SHA256, once.as_ref());
+    let mut mixed = Context::new(&SHA256);
+    mixed.update(twice.as_ref());
+    mixed.update(nonce);
+    xor(once.as_ref(), mixed.finish().as_ref())
+}
+
+/// `client_ed25519`: a signature of the nonce. The secret scalar is the password's own SHA-512, and not that of a
+/// seed of 32 bytes as in RFC 8032, section 5.1.6, which this follows otherwise.
+pub(crate) fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    let secret = wide(&[password]);
+    let (low, prefix) = secret.split_at(32);
+    let mut clamped = [0; 32];
+    clamped.copy_from_slice(low);
+    let scalar = Scalar::from_bytes_mod_order(clamp_integer(clamped));
+    let public = EdwardsPoint::mul_base(&scalar).compress();
+    let blind = Scalar::from_bytes_mod_order_wide(&wide(&[prefix, nonce]));
+    let commitment = EdwardsPoint::mul_base(&blind).compress();
+    let challenge =
+        Scalar::from_bytes_mod_order_wide(&wide(&[commitment.as_bytes(), public.as_bytes(), nonce]));
+    let answer = blind + challenge * scalar;
+    [commitment.as_bytes().as_slice(), answer.as_bytes()].concat()
+}
+
+fn wide(parts: &[&[u8]]) -> [u8; 64] {
+    let mut context = Context::new(&SHA512);
+    for part in parts {
+        context.update(part);
+    }
+    let mut bytes = [0; 64];
+    bytes.copy_from_slice(context.finish().as_ref());
+    bytes
+}
+
+/// Each byte of `bytes` with that of `mask`, which is repeated.
+pub(crate) fn xor(bytes: &[u8], mask: &[u8]) -> Vec<u8> {
+    bytes.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
+}
+
+/// Bytes of a SHA-1 digest.
+const DIGEST: usize = 20;
+
+/// An RSA public key.
+#[derive(Debug)]
+pub(crate) struct PublicKey {
+    modulus: BigUint,
+    exponent: BigUint,
+    /// The modulus' length in bytes.
+    length: usize,
+}
+
+impl PublicKey {
+    /// The key of a PEM text: a `SubjectPublicKeyInfo` (RFC 5280, section 4.1) or a bare `RSAPublicKey` (RFC 8017,
+    /// appendix A.1.1).
+    pub(crate) fn from_pem(text: &[u8]) -> Result<Self> {
+        let der = std::str::from_utf8(text).ok().and_then(pem);
+        der.as_deref().and_then(Self::from_der).ok_or_else(|| {
+            Error::operational("the server's public key is not an RSA key in PEM form")
+                .with_hint("encrypt the connection instead: ssl-mode=REQUIRED")
+        })
+    }
+
+    fn from_der(der: &[u8]) -> Option<Self> {
+        let (outer, _) = element(der, 0x30)?;
+        // An algorithm's identifier comes before the key, which a bit string then wraps.
+        let bare = match element(outer, 0x30) {
+            Some((_, rest)) => {
+                let (bits, _) = element(rest, 0x03)?;
+                element(bits.strip_prefix(&[0])?, 0x30)?.0
+            }
+            None => outer,
+        };
+        let (modulus, rest) = element(bare, 0x02)?;
+        let (exponent, _) = element(rest, 0x02)?;
+        let (modulus, exponent) = (BigUint::from_bytes_be(modulus), BigUint::from_bytes_be(exponent));
+        let length = usize::try_from(modulus.bits().div_ceil(8)).ok()?;
+        // Even or tiny ones are no keys; an exponent as long as the modulus would take seconds.
+        let is_key = (64..=2048).contains(&length) && modulus.bit(0) && (2..=64).contains(&exponent.bits());
+        is_key.then_some(Self { modulus, exponent, length })
+    }
+
+    /// `message` for the eyes of the key's owner.
+    pub(crate) fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let room = self.length.saturating_sub(2 * DIGEST + 2);
+        if message.len() > room {
+            return Err(Error::interface("the password is too long for the server's public key")
+                .with_hint("encrypt the connection instead: ssl-mode=REQUIRED"));
+        }
+        let mut seed = [0; DIGEST];
+        SystemRandom::new().fill(&mut seed).map_err(|_| Error::operational("no random numbers to be had"))?;
+        let padded = pad(message, &seed, self.length);
+        let encrypted = BigUint::from_bytes_be(&padded).modpow(&self.exponent, &self.modulus).to_bytes_be();
+        let mut block = vec![0; self.length - encrypted.len()];
+        block.extend(encrypted);
+        Ok(block)
+    }
+}
+
+/// EME-OAEP: a zero byte, the masked seed, the masked data.
+fn pad(message: &[u8], seed: &[u8; DIGEST], length: usize) -> Vec<u8> {
+    let mut data = digest(&SHA1_FOR_LEGACY_USE_ONLY, b"").as_ref().to_vec();
+    data.resize(length - DIGEST - 2 - message.len(), 0);
+    data.push(1);
+    data.extend_from_slice(message);
+    let masked = xor(&data, &mask(seed, data.len()));
+    let seed = xor(seed, &mask(&masked, DIGEST));
+    [[0].as_slice(), &seed, &masked].concat()
+}
+
+/// MGF1 with SHA-1 (RFC 8017, appendix B.2.1).
+fn mask(seed: &[u8], length: usize) -> Vec<u8> {
+    let mut mask = Vec::with_capacity(length + DIGEST);
+    for counter in 0_u32.. {
+        if mask.len() >= length {
+            break;
+        }
+        let block = [seed, &counter.to_be_bytes()].concat();
+        mask.extend_from_slice(digest(&SHA1_FOR_LEGACY_USE_ONLY, &block).as_ref());
+    }
+    mask.truncate(length);
+    mask
+}
+
+/// The content of a DER element with `tag`, and what follows it.
+fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (&[found, first], rest) = der.split_first_chunk()?;
+    if found != tag {
+        return None;
+    }
+    if first < 0x80 {
+        return rest.split_at_checked(first.into());
+    }
+    let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f)).filter(|(it, _)| it.len() <= 4)?;
+    let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+    rest.split_at_checked(length)
+}
+
+/// The bytes between a PEM text's two lines of hyphens.
+fn pem(text: &str) -> Option<Vec<u8>> {
+    let body = text.split("-----").nth(2)?;
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in body.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            b'=' => break,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
+    use curve25519_dalek::edwards::CompressedEdwardsY;
     use longshore_core::Target;
 
     use super::*;
@@ -255,5 +439,69 @@ mod tests {
         assert!(matches!(open.answer(&[1, 4]), Ok(Step::Send(sent)) if sent == [2]));
         assert!(open.answer(b"\x01no key").is_err());
         assert_eq!(open.begin("sha256_password", &[1; 20]).unwrap().1, [1]);
+    }
+
+    #[test]
+    fn native_proofs_are_undone_by_the_stored_hash() {
+        let nonce = b"01234567890123456789";
+        let proof = native(b"secret", nonce);
+        let once = digest(&SHA1_FOR_LEGACY_USE_ONLY, b"secret");
+        let stored = digest(&SHA1_FOR_LEGACY_USE_ONLY, once.as_ref());
+        let mask = digest(&SHA1_FOR_LEGACY_USE_ONLY, &[nonce.as_slice(), stored.as_ref()].concat());
+        assert_eq!(xor(&proof, mask.as_ref()), once.as_ref());
+        assert!(native(b"", nonce).is_empty() && caching_sha2(b"", nonce).is_empty());
+        assert_eq!(caching_sha2(b"secret", nonce).len(), 32);
+    }
+
+    #[test]
+    fn signatures_are_good() {
+        let nonce = [7; 32];
+        let signature = ed25519("größe".as_bytes(), &nonce);
+        let (commitment, answer) = signature.split_at(32);
+        let secret = wide(&["größe".as_bytes()]);
+        let mut clamped = [0; 32];
+        clamped.copy_from_slice(&secret[..32]);
+        let public = EdwardsPoint::mul_base_clamped(clamped);
+        let challenge = wide(&[commitment, public.compress().as_bytes(), &nonce]);
+        let challenge = Scalar::from_bytes_mod_order_wide(&challenge);
+        let answer = Scalar::from_bytes_mod_order(answer.try_into().unwrap());
+        let expected = CompressedEdwardsY(commitment.try_into().unwrap()).decompress().unwrap();
+        assert_eq!(EdwardsPoint::mul_base(&answer), expected + public * challenge);
+    }
+
+    /// A key that was made for this test, of 512 bits, and its private exponent.
+    fn toy() -> (PublicKey, BigUint) {
+        // Two Mersenne primes: nothing that anybody would use.
+        let one = BigUint::from(1_u8);
+        let (p, q) = ((&one << 521_u32) - &one, (&one << 607_u32) - &one);
+        let exponent = BigUint::from(65_537_u32);
+        let totient = (&p - &one) * (&q - &one);
+        let private = exponent.modinv(&totient).unwrap();
+        let modulus = p * q;
+        let length = usize::try_from(modulus.bits().div_ceil(8)).unwrap();
+        (PublicKey { modulus, exponent, length }, private)
+    }
+
+    #[test]
+    fn the_owner_reads_what_was_encrypted() {
+        let (key, private) = toy();
+        let block = key.encrypt(b"secret\0").unwrap();
+        assert_eq!(block.len(), key.length);
+        let plain = BigUint::from_bytes_be(&block).modpow(&private, &key.modulus).to_bytes_be();
+        let (seed, masked) = plain.split_at(DIGEST);
+        let seed = xor(seed, &mask(masked, DIGEST));
+        let data = xor(masked, &mask(&seed, masked.len()));
+        assert_eq!(&data[..DIGEST], digest(&SHA1_FOR_LEGACY_USE_ONLY, b"").as_ref());
+        let message = data[DIGEST..].iter().position(|byte| *byte == 1).unwrap() + DIGEST + 1;
+        assert_eq!(&data[message..], b"secret\0");
+        assert!(key.encrypt(&[0; 200]).is_err());
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        for text in ["", "-----BEGIN-----", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "é"]
+        {
+            assert!(PublicKey::from_pem(text.as_bytes()).is_err(), "{text}");
+        }
     }
 }

@@ -1,27 +1,23 @@
-//! One connection: commands out, answers in, and what becomes of it at its end.
-
-mod file;
-pub(crate) mod own;
-mod script;
-mod stop;
+//! A connection: commands, answers, and the state of the session.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_core::{Error, Kind, Result, Transaction, Watch};
 
-use crate::cancel::Canceller;
 use crate::dialect::quoted_name;
 use crate::message::{
     Answer, Definition, Done, answer, capability, definition, end_of_rows, server_error, status,
 };
-use crate::packet::{self, FULL, HEADER, Sequence, broken};
-use crate::reader::Reader;
+use crate::packet::{self, FULL, HEADER, Reader, Sequence, broken};
 use crate::settings::Settings;
 use crate::startup::{self, Link};
-use crate::zone::Zone;
+use crate::temporal::Zone;
+use cancel::Canceller;
+pub(crate) use statements::FILE;
 
-pub(crate) use file::FILE;
+pub(crate) mod cancel;
+pub(crate) mod statements;
 
 /// How long a dropped connection may take to tell the server.
 const STOPPING: Duration = Duration::from_secs(2);

@@ -4,8 +4,8 @@ use longshore_cells::calendar::{DAY, SECOND, civil_from_days};
 use longshore_cells::decimal::Text;
 use longshore_core::{Error, Result, Value};
 
-use crate::reader::put_counted;
-use crate::zone::Zone;
+use crate::packet::put_counted;
+use crate::temporal::Zone;
 
 /// Types of parameters: the code and the sign.
 mod kind {

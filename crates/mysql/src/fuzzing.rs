@@ -4,16 +4,16 @@ use arrow_array::Array;
 use longshore_cells::{Cells, Span, Spans};
 use longshore_core::ReadOptions;
 
+use crate::authentication::PublicKey;
 use crate::channel::{Compression, decompress};
-use crate::connection::own::text_row;
+use crate::connection::statements::text_row;
 use crate::decode::{Context, Format, decoder};
-use crate::handshake::Greeting;
-use crate::layout::Layout;
 use crate::message::{Definition, answer, definition, done, end_of_rows, server_error};
 use crate::packet::Sequence;
-use crate::rsa::PublicKey;
+use crate::rows::Layout;
+use crate::startup::Greeting;
+use crate::temporal::Zone;
 use crate::types::{Type, Width};
-use crate::zone::Zone;
 
 /// The longest that a frame may unpack to here.
 const UNPACKED: usize = 1 << 16;

@@ -1,7 +1,6 @@
 //! MySQL and MariaDB, and the servers that speak their wire.
 
 mod authentication;
-mod cancel;
 mod channel;
 mod connection;
 mod decode;
@@ -11,22 +10,15 @@ mod encode;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
-mod handshake;
-mod layout;
 mod message;
 mod packet;
-mod reader;
 mod rows;
-mod rsa;
-mod scramble;
 mod session;
 mod settings;
 mod split;
 mod startup;
+mod temporal;
 mod types;
-mod wanted;
-mod warnings;
 mod write;
-mod zone;
 
 pub use driver::MySql;

@@ -3,8 +3,7 @@
 
 use longshore_core::{Error, Kind, Result};
 
-use crate::packet::broken;
-use crate::reader::Reader;
+use crate::packet::{Reader, broken};
 
 /// What client and server agree on (`CLIENT_...` and MariaDB's `MARIADB_CLIENT_...`).
 pub(crate) mod capability {
@@ -284,8 +283,9 @@ fn hint(code: u16) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use crate::packet::put_counted;
+
     use super::*;
-    use crate::reader::put_counted;
 
     #[test]
     fn errors_keep_number_and_state() {

@@ -7,25 +7,18 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
-    SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Watch,
+    SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Warnings, Watch,
 };
-use longshore_source::sql::Token;
-use longshore_source::sql::{Numbered, positional};
+use longshore_source::sql::{Numbered, Token, positional};
 
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};
-use crate::dialect::dialect;
-use crate::dialect::tokens;
-use crate::dialect::{is_plain, is_setting};
-use crate::encode;
-use crate::layout::Layout;
+use crate::dialect::{dialect, is_plain, is_setting, tokens};
 use crate::message::{self, Definition, capability};
-use crate::rows::Rows;
+use crate::rows::{Layout, Rows};
 use crate::settings::Settings;
-use crate::split;
-use crate::types::{Class, Type};
-use crate::wanted;
-use crate::write;
+use crate::types::{Class, Type, check_readable};
+use crate::{encode, split, write};
 
 /// The error of a statement that cannot be prepared.
 const NOT_PREPARABLE: u16 = 1295;
@@ -193,7 +186,7 @@ impl MySqlSession {
             let field = default?;
             return Ok(Planned { default: Some(field.data_type().clone()), native, field });
         };
-        wanted::check(name, &native, wanted, options)?;
+        check_readable(name, &native, wanted, options)?;
         let default_type = default.as_ref().ok().map(|field| field.data_type().clone());
         let field = match default {
             Ok(field) if field.data_type() == wanted => field,
@@ -450,4 +443,23 @@ impl Session for MySqlSession {
     fn attend(&mut self, watch: &Watch) {
         self.connection.attend(watch);
     }
+}
+
+/// The most warnings that are looked at: as many as a server keeps by default.
+const MOST: u16 = 64;
+
+/// Codes of warnings that are not about values: words and hints that the server deprecates, does not know or leaves out.
+const NOT_OF_VALUES: [u16; 13] =
+    [1064, 1287, 1681, 3126, 3127, 3128, 3129, 3130, 3131, 3132, 3133, 3719, 3778];
+
+/// Has the warnings told that the last statement has left behind, one of each code.
+pub(crate) fn tell_warnings(connection: &mut Connection, warnings: &Warnings) -> Result<()> {
+    for row in connection.rows(&format!("SHOW WARNINGS LIMIT {MOST}"))? {
+        let [Some(level), Some(code), Some(text)] = row.as_slice() else { continue };
+        let is_of_values = code.parse().is_ok_and(|code| !NOT_OF_VALUES.contains(&code));
+        if level != "Note" && is_of_values {
+            warnings.tell(&format!("warning {code}"), format!("the server warns: {text} (warning {code})"));
+        }
+    }
+    Ok(())
 }

@@ -1,8 +1,4 @@
-//! What a connection needs to know: the settings of MySQL's clients, from the URL, keywords and an option file.
-
-mod keys;
-mod option_file;
-mod url;
+//! The settings of a connection: those of MySQL's own clients, from the URL, keywords and an option file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,10 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_core::{Error, Kind, PasswordSource, Result, Secret, Target};
+use longshore_source::settings::{Url, not_supported, unknown};
 use longshore_wire::{Identity, Keepalive, Tls, Verification, Versions};
 
 use crate::channel::Compression;
-use crate::zone::Zone;
+use crate::temporal::Zone;
+
+mod option_file;
 
 /// Where servers on this machine put their Unix sockets.
 const SOCKETS: [&str; 4] = [
@@ -136,7 +135,7 @@ impl Values {
         for (name, value) in &target.keywords {
             values.set(name, value)?;
         }
-        for (name, value) in url::parse(target.rest())?.iter().rev() {
+        for (name, value) in parse_url(target.rest())?.iter().rev() {
             values.set(name, value)?;
         }
         let file = values.text("defaults-file").map(str::to_owned);
@@ -161,7 +160,7 @@ impl Values {
             // A switch of other clients.
             ("ssl", "true" | "1") => ("ssl-mode", "REQUIRED"),
             ("ssl", "false" | "0") => ("ssl-mode", "DISABLED"),
-            _ => (keys::find(name)?, value),
+            _ => (find_key(name)?, value),
         };
         if value.contains('\0') {
             return Err(Error::interface(format!("the connection setting {name} holds a zero byte"))
@@ -311,8 +310,120 @@ impl Values {
     }
 }
 
+/// Every setting that has an effect.
+const KEYS: [&str; 24] = [
+    "host",
+    "port",
+    "user",
+    "password",
+    "database",
+    "socket",
+    "ssl-mode",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "tls-version",
+    "compression",
+    "charset",
+    "connect-timeout",
+    "init-command",
+    "time-zone",
+    "defaults-file",
+    "defaults-group",
+    "get-server-public-key",
+    "server-public-key-path",
+    "enable-cleartext-plugin",
+    "program-name",
+    "keepalives",
+    "keepalives-idle",
+];
+
+/// Other clients' words for the same.
+const ALIASES: [(&str, &str); 26] = [
+    ("dbname", "database"),
+    ("db", "database"),
+    ("schema", "database"),
+    ("username", "user"),
+    ("passwd", "password"),
+    ("pwd", "password"),
+    ("hostname", "host"),
+    ("server", "host"),
+    ("unix-socket", "socket"),
+    ("sslmode", "ssl-mode"),
+    ("sslca", "ssl-ca"),
+    ("sslrootcert", "ssl-ca"),
+    ("ssl-root-cert", "ssl-ca"),
+    ("sslcert", "ssl-cert"),
+    ("sslkey", "ssl-key"),
+    ("compress", "compression"),
+    ("compression-algorithms", "compression"),
+    ("default-character-set", "charset"),
+    ("character-set", "charset"),
+    ("timeout", "connect-timeout"),
+    ("timezone", "time-zone"),
+    ("read-default-file", "defaults-file"),
+    ("read-default-group", "defaults-group"),
+    ("default-group", "defaults-group"),
+    ("application-name", "program-name"),
+    ("database-name", "database"),
+];
+
+/// Settings that would have to have an effect that they do not have.
+const REFUSED: [&str; 12] = [
+    "ssl-crl",
+    "ssl-crlpath",
+    "ssl-capath",
+    "ssl-cipher",
+    "ssl-fips-mode",
+    "tls-ciphersuites",
+    "default-auth",
+    "plugin-dir",
+    "protocol",
+    "local-infile",
+    "multi-statements",
+    "login-path",
+];
+
+/// The setting called `name`; an error that names the closest one, or that says that it is not supported.
+fn find_key(name: &str) -> Result<&'static str> {
+    let wanted = name.to_ascii_lowercase().replace('_', "-");
+    if let Some(key) = KEYS.iter().find(|key| **key == wanted) {
+        return Ok(key);
+    }
+    if let Some((_, key)) = ALIASES.iter().find(|(alias, _)| *alias == wanted) {
+        return Ok(key);
+    }
+    if REFUSED.contains(&wanted.as_str()) {
+        return Err(not_supported(name));
+    }
+    let hint = "the settings are those of the mysql client: host, port, user, password, ssl-mode, ...";
+    Err(unknown(name, KEYS, None, hint))
+}
+
+/// The settings in what follows `scheme://`, in order.
+fn parse_url(rest: &str) -> Result<Vec<(String, String)>> {
+    let mut url = Url::parse(rest)?;
+    if url.hosts.len() > 1 {
+        return Err(Error::interface("the connection's URL names several hosts")
+            .with_hint("name one: a server that is not there is not replaced by another"));
+    }
+    let (host, port) = url.hosts.pop().unwrap_or_default();
+    let parts = [
+        ("user", url.user),
+        // An empty password says that there is none.
+        ("password", url.password),
+        (if host.starts_with('/') { "socket" } else { "host" }, Some(host).filter(|host| !host.is_empty())),
+        ("port", Some(port).filter(|port| !port.is_empty())),
+        ("database", Some(url.database).filter(|database| !database.is_empty())),
+    ];
+    let parts = parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Ok(parts.chain(url.settings).collect())
+}
+
 #[cfg(test)]
 mod tests {
+    use longshore_core::Kind;
+
     use super::*;
 
     fn resolve(rest: &str) -> Result<Settings> {
@@ -361,5 +472,48 @@ mod tests {
     fn an_authority_that_is_named_is_asked() {
         let settings = resolve("me@h?ssl_ca=/x.pem").unwrap();
         assert_eq!((settings.mode, settings.tls.verification), (Mode::Required, Verification::Authority));
+    }
+
+    #[test]
+    fn names_have_several_spellings() {
+        for (name, key) in [
+            ("ssl_mode", "ssl-mode"),
+            ("sslmode", "ssl-mode"),
+            ("unix_socket", "socket"),
+            ("db", "database"),
+            ("Host", "host"),
+            ("read_default_file", "defaults-file"),
+        ] {
+            assert_eq!(find_key(name).unwrap(), key);
+        }
+        let error = find_key("pasword").unwrap_err();
+        assert!(error.hint().unwrap().contains("password"));
+        assert_eq!(find_key("ssl-crl").unwrap_err().kind(), Kind::NotSupported);
+    }
+
+    fn parsed(rest: &str) -> String {
+        let pairs = parse_url(rest).unwrap();
+        pairs.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn takes_every_form_apart() {
+        for (rest, expected) in [
+            ("", ""),
+            ("localhost:3307", "host=localhost port=3307"),
+            ("me:@h", "user=me password= host=h"),
+            ("user:se%40%2F%3A@h/db", "user=user password=se@/: host=h database=db"),
+            ("user:p@ss@h", "user=user password=p@ss host=h"),
+            ("u@[::1]:3307/db?ssl-mode=REQUIRED", "user=u host=::1 port=3307 database=db ssl-mode=REQUIRED"),
+            ("u@%2Frun%2Fmysqld.sock/db", "user=u socket=/run/mysqld.sock database=db"),
+            ("u@/db?unix_socket=%2Ftmp%2Fs", "user=u database=db unix_socket=/tmp/s"),
+        ] {
+            assert_eq!(parsed(rest), expected, "{rest}");
+        }
+    }
+
+    #[test]
+    fn one_host_is_named() {
+        assert!(!parse_url("a,hidden").unwrap_err().to_string().contains("hidden"));
     }
 }

@@ -1,27 +1,22 @@
-//! How one read becomes several: disjoint parts that together are the query, all at one moment.
+//! One read in several parts: disjoint, together the whole query, and all of one snapshot.
 //!
 //! See `docs/design/mysql.md`.
-
-mod bounds;
-mod catalogue;
-mod key;
-mod meeting;
-mod refusal;
-mod shape;
-mod statement;
-mod walk;
 
 use std::num::NonZeroUsize;
 
 use longshore_core::{Division, Params, Parts, Query, ReadOptions, Result, Split, Transaction};
-
-use catalogue::{Catalogue, Own};
-use key::Key;
 use longshore_source::NotSplit;
-pub(crate) use meeting::{Keeping, join};
-use statement::{Reading, Statement};
 
 use crate::session::MySqlSession;
+use key::Key;
+pub(crate) use snapshot::{Keeping, join};
+use statement::{Reading, Statement};
+use tables::{Catalogue, Own};
+
+mod key;
+mod snapshot;
+mod statement;
+mod tables;
 
 /// Below this many bytes one session reads the whole, unless the caller says how many.
 const SMALL: u64 = 32 << 20;
@@ -71,7 +66,7 @@ fn divide(
         .iter()
         .map(|query| Statement::of(query, own.reading, is_divided))
         .collect::<Result<Vec<_>, _>>()?;
-    let catalogue = catalogue::look_up(session, &own, &statements)?;
+    let catalogue = tables::look_up(session, &own, &statements)?;
     let number = match split.number {
         Some(_) => most,
         None => sessions_for(catalogue.bytes(), most),
@@ -87,7 +82,7 @@ fn divide(
         return Err(NotSplit::Small);
     }
     let snapshot =
-        if options.snapshot { Some(meeting::call(session, &catalogue, options.lock)?) } else { None };
+        if options.snapshot { Some(snapshot::call(session, &catalogue, options.lock)?) } else { None };
     Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot })
 }
 
@@ -103,7 +98,7 @@ fn parts(
         Some(on) => Key::of_result(session, statement, on)?,
         None => Key::of_table(session, statement, catalogue)?,
     };
-    let bounds = bounds::find(session, statement, &key, split.range.as_ref(), catalogue.bytes(), number)?;
+    let bounds = key::bounds(session, statement, &key, split.range.as_ref(), catalogue.bytes(), number)?;
     let conditions = key.conditions(&bounds);
     let parts: Vec<Query> =
         conditions.iter().map(|condition| statement.part(condition)).collect::<Result<_, NotSplit>>()?;

@@ -1,17 +1,17 @@
-//! Opens a connection: connects, encrypts, authenticates, and compresses.
+//! The start of a connection: the socket, the server's greeting, TLS, and the client's answer (MySQL Internals,
+//! "Connection Phase Packets").
 
 use longshore_core::{Error, Kind, Result, Watch};
 use longshore_wire::{Inbox, Socket};
 
 use crate::authentication::{Authentication, Step};
-use crate::channel::{Channel, Compressed};
-use crate::handshake::{self, Greeting};
+use crate::channel::{Channel, Compressed, Compression};
 use crate::message::{Done, capability, done, server_error};
-use crate::packet::{self, HEADER, Sequence, broken, header};
+use crate::packet::{self, HEADER, Reader, Sequence, broken, header, put_counted};
 use crate::settings::{Mode, Place, Settings};
 
 /// No message of a start-up is longer.
-const LONGEST: usize = 1 << 20;
+const MAX_STARTUP_MESSAGE: usize = 1 << 20;
 
 /// A connection whose server waits for the first command.
 pub(crate) struct Link {
@@ -77,13 +77,13 @@ fn start(settings: &Settings, mode: Mode, watch: &Watch) -> Result<Link, Failure
         Mode::Required if greeting.has(capability::SSL) => true,
         Mode::Required => return Err(no_tls(opening.socket.peer()).into()),
     };
-    let capabilities = handshake::agreed(&greeting, settings, encrypted)?;
+    let capabilities = agreed(&greeting, settings, encrypted)?;
     if encrypted {
         opening = opening.encrypt(capabilities)?;
     }
     let mut authentication = Authentication::new(settings, encrypted, encrypted || is_local)?;
     let (plugin, proof) = authentication.begin(&greeting.plugin, &greeting.nonce)?;
-    opening.send(&handshake::response(capabilities, settings, plugin, &proof))?;
+    opening.send(&response(capabilities, settings, plugin, &proof))?;
     let done = opening.authenticate(&mut authentication, capabilities)?;
     let channel = match settings.compression {
         Some(compression) => Channel::Compressed(Box::new(Compressed::new(opening.socket, compression))),
@@ -124,7 +124,7 @@ impl Opening<'_> {
         loop {
             if let Some((length, number)) = header(self.inbox.bytes()) {
                 // What else answers need not be a MySQL server at all.
-                if length > LONGEST || self.sequence != Sequence::Next(number) {
+                if length > MAX_STARTUP_MESSAGE || self.sequence != Sequence::Next(number) {
                     return Err(broken("a first message that is not a MySQL packet"));
                 }
             }
@@ -152,7 +152,7 @@ impl Opening<'_> {
         if !self.inbox.bytes().is_empty() {
             return Err(broken("bytes behind the greeting").into());
         }
-        self.send(&handshake::tls_request(capabilities))?;
+        self.send(&tls_request(capabilities))?;
         let socket = self.socket.start_tls(&self.settings.tls, self.settings.host(), self.watch);
         match socket {
             Ok(socket) => Ok(Self { socket, ..self }),
@@ -189,5 +189,213 @@ impl Opening<'_> {
     /// The server's refusal, with the server's name.
     fn named(&self, error: Error) -> Error {
         error.within(format!("{} refuses the connection", self.socket.peer()))
+    }
+}
+
+/// `utf8mb4_general_ci`: every version knows it.
+const UTF8MB4: u8 = 45;
+
+/// The longest message that may come: what `max_allowed_packet` is at most.
+const MAX_MESSAGE: u32 = 1 << 30;
+
+/// What a server says of itself first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Greeting {
+    pub(crate) version: String,
+    pub(crate) thread: u32,
+    pub(crate) capabilities: u64,
+    /// Random bytes that no proof may be repeated for.
+    pub(crate) nonce: Vec<u8>,
+    /// The authentication that most of the server's accounts have.
+    pub(crate) plugin: String,
+}
+
+impl Greeting {
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(payload);
+        match reader.u8()? {
+            10 => {}
+            0xff => return Err(server_error(payload)),
+            version => {
+                return Err(broken(format!("a greeting of protocol version {version}")));
+            }
+        }
+        let version = String::from_utf8_lossy(reader.until_zero()).into_owned();
+        let thread = reader.u32()?;
+        let mut nonce = reader.bytes(8)?.to_vec();
+        reader.bytes(1)?;
+        let low = reader.u16()?;
+        let (_charset, _status, high) = (reader.u8()?, reader.u16()?, reader.u16()?);
+        let mut capabilities = u64::from(low) | u64::from(high) << 16;
+        let nonce_length = usize::from(reader.u8()?);
+        reader.bytes(6)?;
+        let extended = reader.u32()?;
+        if capabilities & capability::MYSQL == 0 {
+            capabilities |= u64::from(extended) << 32;
+        }
+        if capabilities & capability::SECURE_CONNECTION != 0 {
+            let rest = reader.bytes(nonce_length.saturating_sub(8).max(13))?;
+            // A zero byte ends it.
+            nonce.extend_from_slice(&rest[..rest.len() - 1]);
+        }
+        let plugin = String::from_utf8_lossy(reader.until_zero()).into_owned();
+        // MariaDB puts this in front, for replicas that take 10 for less than 5.
+        let version = version.strip_prefix("5.5.5-").unwrap_or(&version).to_owned();
+        let greeting = Self { version, thread, capabilities, nonce, plugin };
+        greeting.check()?;
+        Ok(greeting)
+    }
+
+    fn check(&self) -> Result<()> {
+        use capability::{PLUGIN_AUTH, PROTOCOL_41, SECURE_CONNECTION};
+        let needed = PROTOCOL_41 | SECURE_CONNECTION | PLUGIN_AUTH;
+        if self.capabilities & needed == needed {
+            return Ok(());
+        }
+        Err(Error::new(Kind::NotSupported, format!("the server's version {} is too old", self.version))
+            .with_hint("MySQL 5.6 and MariaDB 10.0 are the oldest that can be spoken to"))
+    }
+
+    pub(crate) fn has(&self, capability: u64) -> bool {
+        self.capabilities & capability != 0
+    }
+}
+
+/// What client and server will both do.
+fn agreed(greeting: &Greeting, settings: &Settings, encrypted: bool) -> Result<u64> {
+    use capability as can;
+    let mut wanted = can::LONG_FLAG
+        | can::FOUND_ROWS
+        | can::PROTOCOL_41
+        // For rows of ours alone: a wish for a file is refused.
+        | can::LOCAL_FILES
+        | can::TRANSACTIONS
+        | can::SECURE_CONNECTION
+        | can::MULTI_RESULTS
+        | can::PS_MULTI_RESULTS
+        | can::PLUGIN_AUTH
+        | can::PLUGIN_AUTH_LENENC
+        | can::CONNECT_ATTRS
+        | can::SESSION_TRACK
+        | can::DEPRECATE_EOF
+        | can::EXTENDED_METADATA;
+    if greeting.has(can::MYSQL) {
+        wanted |= can::MYSQL;
+    }
+    if settings.database.is_some() {
+        wanted |= can::CONNECT_WITH_DB;
+    }
+    let (compression, name) = match settings.compression {
+        Some(Compression::Zlib) => (can::COMPRESS, "zlib"),
+        Some(Compression::Zstd) => (can::ZSTD, "zstd"),
+        None => (0, ""),
+    };
+    if compression != 0 && !greeting.has(compression) {
+        return Err(Error::new(
+            Kind::NotSupported,
+            format!("the server {} does not compress with {name}", greeting.version),
+        )
+        .with_hint("leave compression out, or try the other of zlib and zstd"));
+    }
+    wanted |= compression;
+    let agreed = wanted & greeting.capabilities;
+    Ok(if encrypted { agreed | can::SSL } else { agreed })
+}
+
+/// The request to go on under TLS (`SSLRequest`), which is also the start of a [`response`].
+fn tls_request(capabilities: u64) -> Vec<u8> {
+    let [low, high] = [capabilities & 0xffff_ffff, capabilities >> 32]
+        .map(|half| u32::try_from(half).unwrap_or_default().to_le_bytes());
+    let mut packet = Vec::with_capacity(256);
+    packet.extend(low);
+    packet.extend(MAX_MESSAGE.to_le_bytes());
+    packet.push(UTF8MB4);
+    packet.extend([0; 19]);
+    // MySQL wants zeros here, and MariaDB's own capabilities are only set with MariaDB.
+    packet.extend(high);
+    packet
+}
+
+/// Who the client is (`HandshakeResponse41`).
+fn response(capabilities: u64, settings: &Settings, plugin: &str, proof: &[u8]) -> Vec<u8> {
+    let mut packet = tls_request(capabilities);
+    packet.extend_from_slice(settings.user.as_bytes());
+    packet.push(0);
+    if capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
+        put_counted(proof, &mut packet);
+    } else {
+        packet.push(u8::try_from(proof.len()).unwrap_or_default());
+        packet.extend_from_slice(proof);
+    }
+    if let Some(database) = &settings.database {
+        packet.extend_from_slice(database.as_bytes());
+        packet.push(0);
+    }
+    packet.extend_from_slice(plugin.as_bytes());
+    packet.push(0);
+    if capabilities & capability::CONNECT_ATTRS != 0 {
+        put_counted(&attributes(settings), &mut packet);
+    }
+    if capabilities & capability::ZSTD != 0 {
+        // The level at which the server packs: its own default.
+        packet.push(3);
+    }
+    packet
+}
+
+/// What the server's list of sessions shows.
+fn attributes(settings: &Settings) -> Vec<u8> {
+    let version = env!("CARGO_PKG_VERSION");
+    let process = std::process::id().to_string();
+    let mut attributes = Vec::new();
+    for (name, value) in [
+        ("_client_name", "longshore"),
+        ("_client_version", version),
+        ("_pid", process.as_str()),
+        ("program_name", settings.program.as_str()),
+    ] {
+        put_counted(name.as_bytes(), &mut attributes);
+        put_counted(value.as_bytes(), &mut attributes);
+    }
+    attributes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn greeting(capabilities: u64, version: &str) -> Vec<u8> {
+        let bytes = capabilities.to_le_bytes();
+        let mut packet = vec![10];
+        packet.extend(version.as_bytes());
+        packet.extend([0, 7, 0, 0, 0]);
+        packet.extend(b"12345678\0");
+        packet.extend([bytes[0], bytes[1], 45, 2, 0, bytes[2], bytes[3], 21]);
+        packet.extend([0; 6]);
+        packet.extend(&bytes[4..]);
+        packet.extend(b"abcdefghijkl\0mysql_native_password\0");
+        packet
+    }
+
+    #[test]
+    fn greetings_tell_who_is_there() {
+        use capability::{EXTENDED_METADATA, PLUGIN_AUTH, PROTOCOL_41, SECURE_CONNECTION};
+        let needed = PROTOCOL_41 | SECURE_CONNECTION | PLUGIN_AUTH;
+        let maria = Greeting::parse(&greeting(needed | EXTENDED_METADATA, "5.5.5-10.11.6-MariaDB")).unwrap();
+        assert!(maria.has(EXTENDED_METADATA));
+        assert_eq!((maria.version.as_str(), maria.thread), ("10.11.6-MariaDB", 7));
+        assert_eq!(
+            (maria.nonce.as_slice(), maria.plugin.as_str()),
+            (b"12345678abcdefghijkl".as_slice(), "mysql_native_password")
+        );
+        // What MySQL has there is no capability.
+        let mysql =
+            Greeting::parse(&greeting(needed | EXTENDED_METADATA | capability::MYSQL, "8.0.15")).unwrap();
+        assert!(!mysql.has(EXTENDED_METADATA));
+        assert_eq!(Greeting::parse(&greeting(PROTOCOL_41, "5.1")).unwrap_err().kind(), Kind::NotSupported);
+        let whole = greeting(needed, "8.0.15");
+        for cut in 0..whole.len() - 40 {
+            assert!(Greeting::parse(&whole[..cut]).is_err(), "{cut}");
+        }
     }
 }

@@ -1,22 +1,6 @@
-//! Rows into a table: what becomes of the table, and of the rows before they are its own.
+//! Rows into a table, and what is undone where that fails.
 //!
 //! See `docs/design/mysql.md`.
-
-mod beside;
-mod create;
-mod encode;
-mod loader;
-mod matching;
-mod moment;
-mod native;
-mod number;
-mod page;
-mod replace;
-mod server;
-mod stage;
-mod target;
-mod upsert;
-mod warnings;
 
 use std::time::Duration;
 
@@ -27,14 +11,19 @@ use longshore_core::{
 
 use crate::connection::Connection;
 use crate::session::MySqlSession;
-use beside::Beside;
-use loader::Loader;
-use replace::Newcomer;
-use server::Server;
-use target::Name;
-use upsert::Stage;
-
+use create::NewTable;
+use load::Loader;
 pub(crate) use stage::begin as begin_stage;
+use stage::{StagingTable, UpsertTable};
+use table::{Name, Server};
+
+mod create;
+mod encode;
+mod load;
+mod number;
+mod stage;
+mod table;
+mod temporal;
 
 /// How long a write that was interrupted may take to undo what it has done; the server goes on with it alone.
 const UNDOING: Duration = Duration::from_secs(2);
@@ -56,10 +45,10 @@ pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn Si
 #[derive(Default)]
 struct Undo {
     server: Option<Server>,
-    newcomer: Option<Newcomer>,
-    stage: Option<Stage>,
+    newcomer: Option<NewTable>,
+    stage: Option<UpsertTable>,
     /// The table that other sessions fill.
-    beside: Option<Beside>,
+    beside: Option<StagingTable>,
     transaction: Begun,
     /// Whether the caller does not want to wait any longer.
     is_hurried: bool,
@@ -83,12 +72,12 @@ fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<Lo
     undo.server = Some(server.clone());
     let name = Name::resolve(connection, &load.table)?;
     let table = prepared(connection, load, &name, &server, undo)?;
-    let columns = target::columns(connection, &table)?;
-    let encoders = matching::encoders(load, &table, &columns, connection.zone().offset())?;
+    let columns = table::columns(connection, &table)?;
+    let encoders = encode::encoders(load, &table, &columns, connection.zone().offset())?;
     let mut destination = table;
     if load.if_exists == IfExists::Upsert {
-        upsert::check_key(connection, load, &name, &encoders, &columns)?;
-        destination = undo.stage.insert(Stage::make(connection, &name, &encoders)?).name.clone();
+        stage::check_key(connection, load, &name, &encoders, &columns)?;
+        destination = undo.stage.insert(UpsertTable::make(connection, &name, &encoders)?).name.clone();
     }
     undo.transaction = begin_transaction(connection, before)?;
     if load.if_exists == IfExists::Truncate {
@@ -111,8 +100,8 @@ fn prepared(
     if load.makes_table() {
         return newcomer(connection, load, name, server, undo);
     }
-    let existing = target::existing(connection, name)?;
-    target::check(name, existing.as_ref())?;
+    let existing = table::existing(connection, name)?;
+    table::check(name, existing.as_ref())?;
     if load.if_exists == IfExists::Truncate {
         check_cascades(connection, name)?;
     }
@@ -128,14 +117,14 @@ fn newcomer(
     undo: &mut Undo,
 ) -> Result<Name> {
     // What is there is looked at once no other session can change it.
-    let lock = replace::lock(connection, name)?;
+    let lock = create::lock(connection, name)?;
     let made = takes_place(connection, load, name).and_then(|replaces| {
-        Newcomer::make(connection, load, name, replaces, server, undo.beside.as_ref(), lock.clone())
+        NewTable::make(connection, load, name, replaces, server, undo.beside.as_ref(), lock.clone())
     });
     match made {
         Ok(newcomer) => Ok(undo.newcomer.insert(newcomer).new.clone()),
         Err(error) => {
-            replace::unlock(connection, &lock);
+            create::unlock(connection, &lock);
             Err(error)
         }
     }
@@ -143,10 +132,10 @@ fn newcomer(
 
 /// Whether the new table takes the place of another; an error where it may not.
 fn takes_place(connection: &mut Connection, load: &Load, name: &Name) -> Result<bool> {
-    let existing = target::existing(connection, name)?;
+    let existing = table::existing(connection, name)?;
     match load.if_exists {
-        IfExists::Replace => replace::check_replaceable(name, existing.as_ref()),
-        _ => replace::check_absent(name, existing.as_ref()).map(|()| false),
+        IfExists::Replace => create::check_replaceable(name, existing.as_ref()),
+        _ => create::check_absent(name, existing.as_ref()).map(|()| false),
     }
 }
 
@@ -165,7 +154,7 @@ fn check_transaction(before: Transaction, if_exists: IfExists) -> Result<()> {
 
 /// Deleting the rows must not delete others.
 fn check_cascades(connection: &mut Connection, name: &Name) -> Result<()> {
-    let pointing = replace::pointing(connection, name)?;
+    let pointing = create::pointing(connection, name)?;
     let changes = |rule: &str| ["CASCADE", "SET NULL", "SET DEFAULT"].contains(&rule);
     let keys: Vec<String> =
         pointing.into_iter().filter(|(_, rule)| changes(rule)).map(|(key, _)| key).collect();

@@ -19,7 +19,7 @@ use longshore_cells::{
 use longshore_core::OnOdd;
 
 use super::Context;
-use super::moment::{Civil, counted, text_span};
+use crate::temporal::{Civil, counted, text_span};
 use crate::types::{Class, Type};
 
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
@@ -233,9 +233,10 @@ mod tests {
     use longshore_cells::{Cells, Span};
     use longshore_core::ReadOptions;
 
-    use super::*;
+    use crate::temporal::Zone;
     use crate::types::Width;
-    use crate::zone::Zone;
+
+    use super::*;
 
     fn read(class: Class, arrow: &DataType, cell: &[u8]) -> Result<String, String> {
         let native = Type { class, width: Width::Counted, label: "made".into(), not_null: false };

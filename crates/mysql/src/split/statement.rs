@@ -1,13 +1,11 @@
-//! A query that may be split: its text, its tree, and what it names.
+//! The text and the tree of a query that may be split, and what in them forbids it.
 
 use longshore_core::{Params, Query, Value};
 use longshore_source::NotSplit;
 use longshore_source::sql::{Kind, Token, positional};
 use sqlparser::ast::{Query as Parsed, Select, SetExpr, TableFactor};
 
-use super::refusal::{calls, refuse};
-use super::shape::Shape;
-use super::walk::{Name, name_of, parsed, tables};
+use super::tables::{Name, name_of, parsed, tables};
 use crate::dialect::{dialect, quoted_name, tokens};
 
 /// How the server reads a text.
@@ -137,8 +135,240 @@ impl Statement {
     }
 }
 
+/// The clauses of one SELECT.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    select: usize,
+    from: usize,
+    /// Where its condition begins, if it has one.
+    condition: Option<usize>,
+    /// Where its condition ends, or would.
+    end: usize,
+}
+
+impl Shape {
+    /// The shape of `text`; `None` where it is not one SELECT that reads a table.
+    pub(super) fn of(tree: &Parsed, found: &[Token<'_>], text: &str) -> Option<Self> {
+        let SetExpr::Select(select) = tree.body.as_ref() else { return None };
+        let outer = outermost(found)?;
+        let only = |word: &str| {
+            let mut places = outer.iter().filter(|token| token.is_word(word));
+            let first = places.next();
+            places.next().is_none().then_some(first)
+        };
+        let (start, from, condition) = (only("select")??, only("from")??, only("where")?);
+        if condition.is_some() != select.selection.is_some() || select.from.is_empty() {
+            return None;
+        }
+        let later = ["group", "having", "window", "order"].map(only);
+        let mut end = text.len();
+        for place in later {
+            end = end.min(place?.map_or(text.len(), |token| token.start));
+        }
+        let condition = condition.map(|token| token.end());
+        let is_in_order = start.start < from.start && condition.unwrap_or(from.end()) > from.start;
+        (is_in_order && condition.unwrap_or(from.end()) <= end).then_some(Self {
+            select: start.start,
+            from: from.start,
+            condition,
+            end,
+        })
+    }
+
+    /// The rows of `text` that `condition` takes, before anything groups them or puts them in order.
+    pub(super) fn with(&self, text: &str, condition: &str) -> String {
+        let (head, tail) = text.split_at(self.end);
+        match self.condition {
+            Some(at) => {
+                let (head, own) = head.split_at(at);
+                format!("{head} ({own}\n) AND ({condition}) {tail}")
+            }
+            None => format!("{head}\nWHERE {condition} {tail}"),
+        }
+    }
+
+    /// Whether what stands at this place is part of [`Self::rows`].
+    pub(super) fn reads(&self, place: usize) -> bool {
+        place < self.select || (self.from..self.end).contains(&place)
+    }
+
+    /// A query of `expression` for each row that `text` reads, before anything groups them.
+    pub(super) fn rows(&self, text: &str, expression: &str) -> String {
+        format!("{}SELECT {expression} {}", &text[..self.select], &text[self.from..self.end])
+    }
+}
+
+/// The tokens outside of parentheses.
+fn outermost<'a, 'b>(found: &'b [Token<'a>]) -> Option<Vec<&'b Token<'a>>> {
+    let mut depth = 0_usize;
+    let mut kept = Vec::new();
+    for (at, token) in found.iter().enumerate() {
+        if token.is_mark("(") {
+            depth += 1;
+        } else if token.is_mark(")") {
+            depth = depth.checked_sub(1)?;
+        } else if depth == 0 && !(at > 0 && found[at - 1].is_mark(".")) {
+            kept.push(token);
+        }
+    }
+    (depth == 0).then_some(kept)
+}
+
+/// Functions, and words that call one, of which two parts would have two values.
+const VOLATILE: &[&str] = &[
+    "rand",
+    "uuid",
+    "uuid_short",
+    "uuid_v4",
+    "uuid_v7",
+    "sys_guid",
+    "random_bytes",
+    "now",
+    "sysdate",
+    "curdate",
+    "curtime",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+    "unix_timestamp",
+    "connection_id",
+    "last_insert_id",
+    "row_count",
+    "found_rows",
+    "sleep",
+    "benchmark",
+    "get_lock",
+    "release_lock",
+    "release_all_locks",
+    "is_free_lock",
+    "is_used_lock",
+    "master_pos_wait",
+    "master_gtid_wait",
+    "nextval",
+    "lastval",
+    "setval",
+    "load_file",
+    "ps_current_thread_id",
+];
+
+/// Words that lock, write, or change what the statement means.
+const FORBIDDEN: &[(&str, &str)] = &[
+    ("into", "INTO"),
+    ("procedure", "PROCEDURE"),
+    ("json_table", "JSON_TABLE"),
+    ("table", "TABLE"),
+    ("sequence", "a sequence"),
+    ("next", "a sequence"),
+    ("previous", "a sequence"),
+    ("handler", "HANDLER"),
+];
+
+/// Words of queries in which a row of the result is more than one row of the tables, or depends on others: parts, each by
+/// itself, would have other rows.
+const WHOLE_ONLY: &[(&str, &str)] = &[
+    ("limit", "LIMIT"),
+    ("offset", "OFFSET"),
+    ("fetch", "FETCH"),
+    ("over", "a window function"),
+    ("rownum", "ROWNUM()"),
+    ("group", "GROUP BY"),
+    ("having", "HAVING"),
+    ("distinct", "DISTINCT"),
+    ("distinctrow", "DISTINCT"),
+    ("union", "UNION"),
+    ("intersect", "INTERSECT"),
+    ("except", "EXCEPT"),
+];
+
+/// Aggregates of MySQL and MariaDB. Those of the server's own plugins are functions that somebody has made.
+const AGGREGATES: &[&str] = &[
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "count",
+    "group_concat",
+    "json_arrayagg",
+    "json_objectagg",
+    "max",
+    "min",
+    "std",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "sum",
+    "var_pop",
+    "var_samp",
+    "variance",
+    "any_value",
+    "st_collect",
+];
+
+/// Refuses what would be something else in each part; `is_divided` where one query becomes several.
+pub(super) fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), NotSplit> {
+    let first = found.iter().find(|token| !token.is_mark("("));
+    if !first.is_some_and(|first| first.is_word("select") || first.is_word("with")) {
+        return Err(NotSplit::because("it is not a SELECT"));
+    }
+    let locks = |(at, token): (usize, &Token<'_>)| {
+        let next = found.get(at + 1);
+        let is = |word: &str| next.is_some_and(|next| next.is_word(word));
+        token.is_word("for") && (is("update") || is("share")) || token.is_word("lock") && is("in")
+    };
+    if found.iter().enumerate().any(locks) {
+        return Err(NotSplit::because("FOR UPDATE or FOR SHARE"));
+    }
+    for (at, token) in found.iter().enumerate() {
+        // Behind a point stands a name.
+        let is_name = at > 0 && found[at - 1].is_mark(".");
+        match token.kind {
+            Kind::Executed => return Err(NotSplit::because("a comment that the server reads")),
+            Kind::Mark if token.text == "@" => return Err(NotSplit::because("a variable")),
+            Kind::Word if !is_name => check_word(token, is_divided)?,
+            _ => {}
+        }
+    }
+    let aggregate = calls(found).into_iter().find(|call| is_divided && AGGREGATES.contains(&call.as_str()));
+    aggregate.map_or(Ok(()), |call| Err(NotSplit::because(format!("the aggregate {call}()"))))
+}
+
+fn check_word(token: &Token<'_>, is_divided: bool) -> Result<(), NotSplit> {
+    let word = token.text.to_ascii_lowercase();
+    if VOLATILE.contains(&word.as_str()) {
+        return Err(NotSplit::because(format!("{} differs from part to part", word.to_ascii_uppercase())));
+    }
+    let reasons = FORBIDDEN.iter().chain(WHOLE_ONLY.iter().filter(|_| is_divided));
+    match reasons.into_iter().find(|(known, _)| *known == word) {
+        Some((_, reason)) => Err(NotSplit::because(*reason)),
+        None => Ok(()),
+    }
+}
+
+/// Every word before a parenthesis.
+pub(super) fn calls(found: &[Token<'_>]) -> Vec<String> {
+    let pairs = found.windows(2).filter(|pair| pair[1].is_mark("("));
+    let names = pairs.filter_map(|pair| match pair[0].kind {
+        Kind::Word => Some(pair[0].text.to_ascii_lowercase()),
+        Kind::Quoted => Some(unquoted(pair[0].text).to_ascii_lowercase()),
+        _ => None,
+    });
+    names.collect()
+}
+
+fn unquoted(name: &str) -> String {
+    name.trim_matches('`').replace("``", "`")
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::dialect::tokens;
+    use crate::split::tables::parsed;
+
     use super::*;
 
     const PLAIN: Reading = Reading { escapes: true, ansi: false };
@@ -228,5 +458,32 @@ mod tests {
         let statement = read("SELECT \"a\" FROM \"t\" WHERE b = 'x\"y'", true, true).unwrap();
         assert_eq!(statement.root.to_string(), "SELECT `a` FROM `t` WHERE b = 'x\"y'");
         assert!(read("SELECT '\\' FROM t", false, false).is_err());
+    }
+
+    fn with(text: &str) -> Option<String> {
+        let tree = parsed(text).ok()?;
+        let shape = Shape::of(&tree, &tokens(text, true), text)?;
+        Some(shape.with(text, "k < 5").replace('\n', " "))
+    }
+
+    #[test]
+    fn a_condition_has_its_place() {
+        for (text, expected) in [
+            ("SELECT a FROM t", "SELECT a FROM t WHERE k < 5 "),
+            ("SELECT a FROM t WHERE a OR b", "SELECT a FROM t WHERE ( a OR b ) AND (k < 5) "),
+            (
+                "WITH c AS (SELECT 1 FROM u WHERE x) SELECT a FROM c WHERE a GROUP BY a HAVING b ORDER BY 1",
+                "WITH c AS (SELECT 1 FROM u WHERE x) SELECT a FROM c WHERE ( a  ) AND (k < 5) GROUP BY a HAVING b ORDER BY 1",
+            ),
+            (
+                "SELECT extract(year FROM t.at), t.where FROM t GROUP BY (SELECT 1 FROM t WHERE 1)",
+                "SELECT extract(year FROM t.at), t.where FROM t  WHERE k < 5 GROUP BY (SELECT 1 FROM t WHERE 1)",
+            ),
+        ] {
+            assert_eq!(with(text).as_deref(), Some(expected));
+        }
+        for other in ["(SELECT a FROM t)", "SELECT 1", "SELECT a FROM t UNION SELECT a FROM u"] {
+            assert_eq!(with(other), None, "{other}");
+        }
     }
 }

@@ -1,14 +1,13 @@
-//! Values -> cells of a table's column: exactly, or with an error that says why not.
+//! The encoder of each column: values -> cells of a table's column, exactly or with an error.
 
 use arrow_schema::{FieldRef, TimeUnit};
 use longshore_cells::{Item, Odd, json, push_period, uuid};
-use longshore_core::{Error, Kind, Nested, Place, Result};
+use longshore_core::{Error, Kind, Load, Nested, Place, Result};
 
-use super::moment::{self, Moment};
-use super::native::{Length, Native};
+use super::load::{Form, Page};
 use super::number;
-use super::page::{Form, Page};
-use super::target::Column;
+use super::table::{Column, Length, Name, Native, Otherwise};
+use super::temporal::{self, Moment};
 
 /// A column of the table that values go into.
 #[derive(Debug)]
@@ -66,14 +65,14 @@ impl Encoder {
                 number::integer(item, 0, most.into(), page)
             }
             Native::Year => number::year(item, page),
-            Native::Date => moment::put(item, Moment::Date, self.moments, page, room),
+            Native::Date => temporal::put(item, Moment::Date, self.moments, page, room),
             Native::DateTime(digits) => {
-                moment::put(item, Moment::DateTime(*digits), self.moments, page, room)
+                temporal::put(item, Moment::DateTime(*digits), self.moments, page, room)
             }
             Native::Timestamp(digits) => {
-                moment::put(item, Moment::Timestamp(*digits), self.moments, page, room)
+                temporal::put(item, Moment::Timestamp(*digits), self.moments, page, room)
             }
-            Native::Time(digits) => moment::put(item, Moment::Time(*digits), self.moments, page, room),
+            Native::Time(digits) => temporal::put(item, Moment::Time(*digits), self.moments, page, room),
             Native::Text(length) => self.text(item, Some(*length), page, room),
             Native::Char(most) => fixed_text(item, self.as_text(item, room)?, *most, page),
             Native::Parsed => self.text(item, None, page, room),
@@ -286,4 +285,89 @@ fn is_uuid(text: &str) -> bool {
             .bytes()
             .enumerate()
             .all(|(at, byte)| if is_hyphen(at) { byte == b'-' } else { byte.is_ascii_hexdigit() })
+}
+
+/// The column of the table for each of the data's.
+pub(super) fn encoders(
+    load: &Load,
+    name: &Name,
+    columns: &[Column],
+    offset: Option<i64>,
+) -> Result<Vec<Encoder>> {
+    let fields = load.schema.fields();
+    let found: Vec<Option<&Column>> = fields.iter().map(|field| find(columns, field.name())).collect();
+    check_known(load, name, columns, &found)?;
+    let encoder = |(field, column): (&arrow_schema::FieldRef, Option<&Column>)| {
+        let column = column?.clone();
+        let is_chosen = load.types.iter().any(|(chosen, _)| chosen == field.name());
+        let as_utc = is_chosen && matches!(column.native, Native::DateTime(_));
+        Some(Encoder {
+            field: field.clone(),
+            nested: load.nested,
+            is_key: load.key.contains(field.name()),
+            moments: Moments { offset, as_utc },
+            column,
+        })
+    };
+    Ok(fields.iter().zip(found).filter_map(encoder).collect())
+}
+
+/// Exactly, or without its case, for a table has no two such columns.
+fn find<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column> {
+    let exact = columns.iter().find(|column| column.name == name);
+    exact.or_else(|| columns.iter().find(|column| column.name.to_lowercase() == name.to_lowercase()))
+}
+
+fn check_known(load: &Load, name: &Name, columns: &[Column], found: &[Option<&Column>]) -> Result<()> {
+    let fields = load.schema.fields();
+    let listed = |names: Vec<&str>| names.join(", ");
+    let extra: Vec<&str> = fields
+        .iter()
+        .zip(found)
+        .filter(|(_, column)| column.is_none())
+        .map(|(field, _)| field.name().as_str())
+        .collect();
+    if !extra.is_empty() {
+        let known = listed(columns.iter().map(|column| column.name.as_str()).collect());
+        return Err(Error::programming(format!("{} has no columns {}", name.shown(), listed(extra)))
+            .with_sqlstate("42S22")
+            .with_hint(format!("it has {known}; leave the others out, or rename them")));
+    }
+    let generated: Vec<&str> = found
+        .iter()
+        .flatten()
+        .filter(|it| it.otherwise == Otherwise::Generated)
+        .map(|it| it.name.as_str())
+        .collect();
+    if !generated.is_empty() {
+        return Err(Error::programming(format!(
+            "{} generates these columns itself: {}",
+            name.shown(),
+            listed(generated)
+        ))
+        .with_hint("leave them out of the data"));
+    }
+    for (index, column) in found.iter().flatten().enumerate() {
+        if found[..index].iter().flatten().any(|earlier| earlier.name == column.name) {
+            return Err(Error::programming(format!(
+                "two columns of the data are the table's {}",
+                column.name
+            ))
+            .with_hint("MySQL's columns have one name, in whatever case: rename one, or leave it out"));
+        }
+    }
+    // A file that is loaded would put zeros there.
+    let is_given = |column: &Column| found.iter().flatten().any(|known| known.name == column.name);
+    let missing: Vec<&str> = columns
+        .iter()
+        .filter(|column| !column.is_optional() && !is_given(column))
+        .map(|column| column.name.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let text = format!("{} needs these columns, which have no default: {}", name.shown(), listed(missing));
+    Err(Error::new(Kind::Integrity, text)
+        .with_sqlstate("23000")
+        .with_hint("give the data these columns, or the columns a default"))
 }

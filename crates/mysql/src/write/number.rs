@@ -1,4 +1,4 @@
-//! Values -> numbers of a column.
+//! Numbers of a column.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use longshore_cells::{Item, push_decimal};
 use longshore_core::{Error, Result};
 
 use super::encode::refused;
-use super::page::Page;
+use super::load::Page;
 
 pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, page: &mut Page) -> Result<()> {
     let value = match item {
@@ -219,7 +219,8 @@ fn nearest(text: &str, is_short: bool) -> Option<f64> {
 mod tests {
     use arrow_buffer::i256;
 
-    use super::super::page::Form;
+    use crate::write::load::Form;
+
     use super::*;
 
     fn cell(put: impl FnOnce(&mut Page, &mut String) -> Result<()>) -> Option<String> {

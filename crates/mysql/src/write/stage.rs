@@ -1,17 +1,18 @@
-//! Rows that several sessions load into a table beside the target, and how they get home.
+//! Staging tables: rows that several sessions load, or that are merged by their key.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Stage, TableName, Transaction};
 
-use super::beside::Beside;
-use super::encode::Encoder;
-use super::server::Server;
-use super::target::{self, Column, Name};
-use super::{Begun, Undo, check_cascades, matching, newcomer, upsert, warnings};
+use super::create::{hash, working_name};
+use super::encode::{self, Encoder};
+use super::table::{self, Column, Index, Name, Otherwise, Server};
+use super::{Begun, Undo, check_cascades, load, newcomer};
 use crate::connection::Connection;
-use crate::dialect::quoted_name;
+use crate::dialect::{literal, quoted_name};
 use crate::session::MySqlSession;
 
 /// A write of several sessions on its way.
@@ -20,7 +21,7 @@ struct LoadStage {
     session: Option<MySqlSession>,
     /// What each of the others writes.
     load: Load,
-    beside: Beside,
+    beside: StagingTable,
     /// What brings the rows home, where the table beside does not become the target.
     moves: Option<Moves>,
     undo: Undo,
@@ -49,29 +50,33 @@ pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn St
     }
 }
 
-fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<(Load, Beside, Option<Moves>)> {
+fn start(
+    connection: &mut Connection,
+    load: &Load,
+    undo: &mut Undo,
+) -> Result<(Load, StagingTable, Option<Moves>)> {
     if connection.transaction() != Transaction::None {
         return Err(Error::internal("a write of several sessions begins in a transaction"));
     }
     let server = Server::begin(connection)?;
     undo.server = Some(server.clone());
     let name = Name::resolve(connection, &load.table)?;
-    Beside::clear(connection, &name)?;
-    let beside = Beside::claim(connection, &name)?;
+    StagingTable::clear(connection, &name)?;
+    let beside = StagingTable::claim(connection, &name)?;
     undo.beside = Some(beside.clone());
     if load.makes_table() {
         newcomer(connection, load, &name, &server, undo)?;
         return Ok((others(load, &[], &beside), beside, None));
     }
-    let existing = target::existing(connection, &name)?;
-    target::check(&name, existing.as_ref())?;
+    let existing = table::existing(connection, &name)?;
+    table::check(&name, existing.as_ref())?;
     if load.if_exists == IfExists::Truncate {
         check_cascades(connection, &name)?;
     }
-    let columns = target::columns(connection, &name)?;
-    let encoders = matching::encoders(load, &name, &columns, connection.zone().offset())?;
+    let columns = table::columns(connection, &name)?;
+    let encoders = encode::encoders(load, &name, &columns, connection.zone().offset())?;
     if load.if_exists == IfExists::Upsert {
-        upsert::check_key(connection, load, &name, &encoders, &columns)?;
+        check_key(connection, load, &name, &encoders, &columns)?;
     }
     let (moves, numbers) = moves(load, &name, &beside, &encoders);
     make(connection, &beside, &encoders, numbers.as_ref())?;
@@ -79,10 +84,10 @@ fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<(L
 }
 
 /// What brings the rows home, and the column that has their numbers, where their order counts.
-fn moves(load: &Load, target: &Name, beside: &Beside, encoders: &[Encoder]) -> (Moves, Option<Field>) {
+fn moves(load: &Load, target: &Name, beside: &StagingTable, encoders: &[Encoder]) -> (Moves, Option<Field>) {
     if load.if_exists == IfExists::Upsert {
         let numbers = Field::new(numbers(encoders), DataType::Int64, false);
-        let insert = upsert::merge(target, &beside.name, encoders, &quoted_name(numbers.name()));
+        let insert = merge(target, &beside.name, encoders, &quoted_name(numbers.name()));
         return (Moves { before: None, insert, is_counted: false }, Some(numbers));
     }
     let names: Vec<String> = encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
@@ -95,7 +100,7 @@ fn moves(load: &Load, target: &Name, beside: &Beside, encoders: &[Encoder]) -> (
 
 /// A name for the rows' numbers that no column of the data has.
 fn numbers(encoders: &[Encoder]) -> String {
-    let mut name = upsert::ORDER.to_owned();
+    let mut name = ORDER.to_owned();
     while encoders.iter().any(|it| it.column.name.eq_ignore_ascii_case(&name)) {
         name.push('_');
     }
@@ -105,7 +110,7 @@ fn numbers(encoders: &[Encoder]) -> String {
 /// Makes a table of the target's columns that the data has, and of the rows' numbers.
 fn make(
     connection: &mut Connection,
-    beside: &Beside,
+    beside: &StagingTable,
     encoders: &[Encoder],
     numbers: Option<&Field>,
 ) -> Result<()> {
@@ -123,7 +128,7 @@ fn make(
 /// As the target has it, with NULL where that may be: what is refused is refused with its row.
 fn definition(column: &Column) -> String {
     if column.nullable {
-        return upsert::definition(column);
+        return nullable_definition(column);
     }
     let collation = column.collation.as_ref().map_or(String::new(), |it| format!(" COLLATE {it}"));
     // Without a default of its own, it would have the moment of each change, where the server is old.
@@ -132,7 +137,7 @@ fn definition(column: &Column) -> String {
 }
 
 /// What each of the other sessions writes.
-fn others(load: &Load, further: &[Field], beside: &Beside) -> Load {
+fn others(load: &Load, further: &[Field], beside: &StagingTable) -> Load {
     let Name { database, table } = beside.name.clone();
     let fields = load.schema.fields().iter().cloned().chain(further.iter().cloned().map(Arc::new));
     Load {
@@ -150,7 +155,7 @@ impl Moves {
         }
         let done = connection.insert(self.insert.as_bytes())?;
         if done.warnings > 0
-            && let Some(error) = warnings::first(connection)?
+            && let Some(error) = load::first_warning(connection)?
         {
             return Err(error);
         }
@@ -225,5 +230,247 @@ impl Stage for LoadStage {
 impl Drop for LoadStage {
     fn drop(&mut self) {
         drop(self.end());
+    }
+}
+
+/// Characters of the target's name that the table's own has room for.
+const ROOM: usize = 45;
+
+/// A table that has the owner's mark: the name alone could be a user's own table's. The owner has a lock of that name, which
+/// goes with its session.
+#[derive(Clone, Debug)]
+pub(super) struct StagingTable {
+    pub(super) name: Name,
+    lock: String,
+    mark: String,
+}
+
+impl StagingTable {
+    /// A name that no other table has. The session is from here on the table's owner.
+    pub(super) fn claim(connection: &mut Connection, target: &Name) -> Result<Self> {
+        let number = RandomState::new().build_hasher().finish() >> 32;
+        let name = target.beside(format!("{}{number:08x}", prefix(target)));
+        let beside = Self { lock: lock(&name), mark: mark(target), name };
+        if is_locked(connection, &beside.lock)? {
+            return Ok(beside);
+        }
+        Err(Error::operational("another session has a lock of the same name").with_hint("try again"))
+    }
+
+    /// Removes the tables beside `target` whose owner's session has ended: what a crash has left. One that somebody still
+    /// uses stays.
+    pub(super) fn clear(connection: &mut Connection, target: &Name) -> Result<()> {
+        for name in left(connection, target)? {
+            let lock = lock(&name);
+            if !is_locked(connection, &lock)? {
+                continue;
+            }
+            let dropped = drop_soon(connection, &name);
+            connection.run(&format!("DO RELEASE_LOCK({})", literal(&lock)))?;
+            // One that is in use, or another user's, is no reason not to write.
+            if dropped.is_err() && !connection.is_usable() {
+                return dropped;
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows the definition of the table.
+    pub(super) fn comment(&self) -> String {
+        format!(" COMMENT={}", literal(&self.mark))
+    }
+
+    /// Takes the mark from a table that stays.
+    pub(super) fn unmark(&self, connection: &mut Connection) -> Result<()> {
+        connection.run(&format!("ALTER TABLE {} COMMENT=''", self.name.quoted()))
+    }
+
+    /// The statement by which any session removes the table.
+    pub(super) fn undo(&self) -> String {
+        format!("DROP TABLE IF EXISTS {}", self.name.quoted())
+    }
+
+    /// Removes the table. The lock goes with the session in any case.
+    pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
+        let dropped = drop_soon(connection, &self.name);
+        let _ = connection.run(&format!("DO RELEASE_LOCK({})", literal(&self.lock)));
+        dropped
+    }
+}
+
+/// The tables that have the mark. Only those with such a name are opened to be asked for it.
+fn left(connection: &mut Connection, target: &Name) -> Result<Vec<Name>> {
+    let prefix = prefix(target);
+    let named = connection.rows(&format!(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = {} AND LEFT(table_name, {}) = {}",
+        literal(&target.database),
+        prefix.chars().count(),
+        literal(&prefix)
+    ))?;
+    let mut left = Vec::new();
+    for table in named.into_iter().flatten().flatten() {
+        let name = target.beside(table);
+        let comment = connection.rows(&format!(
+            "SELECT table_comment FROM information_schema.tables WHERE {}",
+            name.is("table_schema", "table_name")
+        ))?;
+        if comment.into_iter().flatten().flatten().any(|comment| comment == mark(target)) {
+            left.push(name);
+        }
+    }
+    Ok(left)
+}
+
+/// Drops a table, unless a session whose end the server has not noticed yet still writes it.
+fn drop_soon(connection: &mut Connection, name: &Name) -> Result<()> {
+    connection.run("SET @longshore_wait = @@lock_wait_timeout, SESSION lock_wait_timeout = 1")?;
+    let dropped = connection.run(&format!("DROP TABLE IF EXISTS {}", name.quoted()));
+    connection.run("SET SESSION lock_wait_timeout = @longshore_wait")?;
+    dropped
+}
+
+/// Tells whether the lock is the session's now.
+fn is_locked(connection: &mut Connection, lock: &str) -> Result<bool> {
+    let rows = connection.rows(&format!("SELECT GET_LOCK({}, 0)", literal(lock)))?;
+    Ok(rows.into_iter().flatten().next().flatten().as_deref() == Some("1"))
+}
+
+fn lock(name: &Name) -> String {
+    format!("longshore_{:016x}", hash(&name.shown()))
+}
+
+/// In ASCII, as a comment has to be: what connects the table with its target.
+fn mark(target: &Name) -> String {
+    format!("longshore: rows on their way into another table ({:016x})", hash(&target.shown()))
+}
+
+/// What the names of all tables beside `target` begin with.
+fn prefix(target: &Name) -> String {
+    let start: String = target.table.chars().take(ROOM).collect();
+    format!("longshore_{start}_")
+}
+
+/// The stage's column that has the rows' order.
+pub(super) const ORDER: &str = "longshore_row";
+
+/// The table that the rows wait in, and how they get out of it.
+#[derive(Debug)]
+pub(super) struct UpsertTable {
+    pub(super) name: Name,
+    merge: String,
+}
+
+impl UpsertTable {
+    /// Makes an empty table of the target's types that only this session sees.
+    pub(super) fn make(connection: &mut Connection, target: &Name, encoders: &[Encoder]) -> Result<Self> {
+        let name = target.beside(working_name(&target.table, "stage"));
+        let columns: Vec<String> =
+            encoders.iter().map(|encoder| nullable_definition(&encoder.column)).collect();
+        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", name.quoted()))?;
+        connection.run(&format!(
+            "CREATE TEMPORARY TABLE {} ({ORDER} BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, {}) ENGINE=InnoDB",
+            name.quoted(),
+            columns.join(", ")
+        ))?;
+        Ok(Self { merge: merge(target, &name, encoders, ORDER), name })
+    }
+
+    /// Has the rows in the target.
+    pub(super) fn merge(&self, connection: &mut Connection) -> Result<()> {
+        connection.run(&self.merge)
+    }
+
+    pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
+        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", self.name.quoted()))
+    }
+}
+
+/// The statement that has the rows of `from` in the target, in the order of the column `order`: of those with one key,
+/// the last has the last word.
+pub(super) fn merge(target: &Name, from: &Name, encoders: &[Encoder], order: &str) -> String {
+    let names: Vec<String> = encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
+    let updates: Vec<String> = names.iter().map(|name| format!("{name} = VALUES({name})")).collect();
+    format!(
+        "INSERT INTO {} ({columns}) SELECT {columns} FROM {} ORDER BY {order} ON DUPLICATE KEY UPDATE {}",
+        target.quoted(),
+        from.quoted(),
+        updates.join(", "),
+        columns = names.join(", "),
+    )
+}
+
+/// A column of the target's in another table, which takes NULL.
+pub(super) fn nullable_definition(column: &Column) -> String {
+    let collation =
+        column.collation.as_ref().map_or(String::new(), |collation| format!(" COLLATE {collation}"));
+    let default = if column.words.starts_with("timestamp") { " NULL DEFAULT NULL" } else { " NULL" };
+    format!("{} {}{collation}{default}", quoted_name(&column.name), column.words)
+}
+
+/// Refuses a key that is none, and another index that could find another row.
+pub(super) fn check_key(
+    connection: &mut Connection,
+    load: &Load,
+    name: &Name,
+    encoders: &[Encoder],
+    columns: &[Column],
+) -> Result<()> {
+    let indexes = table::unique_indexes(connection, name)?;
+    let key: Vec<&str> = encoders.iter().filter(|it| it.is_key).map(|it| it.column.name.as_str()).collect();
+    let has = |index: &Index, column: &str| index.columns.iter().any(|known| is_same(known, column));
+    let covers = |index: &Index| {
+        index.is_whole && index.columns.len() == key.len() && key.iter().all(|column| has(index, column))
+    };
+    if !indexes.iter().any(covers) {
+        let known: Vec<String> = indexes.iter().map(shown).collect();
+        let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+        return Err(Error::programming(format!(
+            "{} has no unique index of exactly the key's columns ({})",
+            name.shown(),
+            load.key.join(", ")
+        ))
+        .with_hint(format!("its unique indexes: {known}; make one, or choose another key")));
+    }
+    // A row that meets all of the key's columns is the key's own row; a number that the server counts is new.
+    let is_counted = |column: &str| {
+        let written = encoders.iter().any(|it| is_same(&it.column.name, column));
+        !written
+            && columns
+                .iter()
+                .any(|known| known.otherwise == Otherwise::Counted && is_same(&known.name, column))
+    };
+    let is_harmless = |index: &Index| {
+        key.iter().all(|column| has(index, column)) || index.columns.iter().any(|column| is_counted(column))
+    };
+    match indexes.iter().find(|index| !is_harmless(index)) {
+        None => Ok(()),
+        Some(index) => Err(Error::programming(format!(
+            "{} has another unique index, which could find another row than the key: {}",
+            name.shown(),
+            shown(index)
+        ))
+        .with_hint("MySQL updates the row that any unique index finds: drop it, or make it the key")),
+    }
+}
+
+fn shown(index: &Index) -> String {
+    format!("{} ({})", index.name, index.columns.join(", "))
+}
+
+/// Columns have one name, in whatever case.
+fn is_same(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_room() {
+        for table in ["t".to_owned(), "é".repeat(64)] {
+            let target = Name { database: "d".into(), table };
+            assert!(prefix(&target).chars().count() + 8 <= 64, "{target:?}");
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! One moment for several sessions. The server cannot hand a snapshot on; so all sessions begin theirs at once, and
-//! compare where in the binary log they stand, or begin them while nobody can write.
+//! One snapshot for several sessions. The server cannot export one; so all sessions begin theirs together, and compare
+//! their positions in the binary log, or begin while writes are locked out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use longshore_core::{Error, Kind, Result};
 use longshore_source::NotSplit;
 
-use super::catalogue::{Catalogue, Table};
+use super::tables::{Catalogue, Table};
 use crate::connection::Connection;
 use crate::message;
 use crate::session::MySqlSession;

@@ -1,12 +1,14 @@
-//! How what runs on the server is stopped, and what is known of the session afterwards.
+//! The end of a running statement: `KILL QUERY` over another connection, and the state of the session afterwards.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::Watch;
+use longshore_core::{Result, Watch};
 
 use super::{Connection, Exchange, STOPPING, command};
 use crate::message;
 use crate::packet::VIOLATION;
+use crate::settings::Settings;
 
 /// The error of a statement that somebody has stopped.
 const INTERRUPTED: u16 = 1317;
@@ -82,5 +84,25 @@ impl Connection {
             self.cut |= told.is_err();
         }
         self.lost |= was_open && !self.is_in_transaction() && !self.cut;
+    }
+}
+
+/// How long delivering a request may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The way to the server, and the session's number there.
+pub(crate) struct Canceller {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) thread: u32,
+}
+
+impl Canceller {
+    /// Asks the server to stop; returns when the request has been delivered.
+    pub(crate) fn cancel(&self) -> Result<()> {
+        // The caller's own deadline may be over: that is why it cancels.
+        let watch = Watch::never().at_most(PATIENCE);
+        let mut connection = Connection::open_bare(&self.settings, &watch)?;
+        // Answered once the session has been told: later, it could hit the session's next statement.
+        connection.run(&format!("KILL QUERY {}", self.thread))
     }
 }

@@ -1,11 +1,11 @@
-//! Values -> dates and times of a column.
+//! Dates and times of a column.
 
 use longshore_cells::calendar::{DAY, SECOND, parse_date, parse_time};
 use longshore_cells::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
 use longshore_core::{Error, Result};
 
 use super::encode::{Moments, refused};
-use super::page::Page;
+use super::load::Page;
 use crate::encode::unknown_zone;
 
 /// The longest TIME, in microseconds: 838:59:59.
@@ -183,7 +183,8 @@ fn in_digits(value: i64, digits: u8, item: &Item<'_>) -> Result<i64> {
 mod tests {
     use arrow_schema::TimeUnit;
 
-    use super::super::page::Form;
+    use crate::write::load::Form;
+
     use super::*;
 
     fn cell(item: &Item<'_>, moment: Moment) -> Option<String> {

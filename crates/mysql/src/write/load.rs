@@ -1,0 +1,506 @@
+//! The load of rows: by `LOAD DATA LOCAL INFILE`, or by INSERT where the server takes no files.
+
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use longshore_cells::{Items, push_decimal};
+use longshore_core::{Error, Kind, Place, Result};
+
+use super::encode::Encoder;
+use super::table::Server;
+use crate::connection::{Connection, FILE};
+use crate::dialect::quoted_name;
+use crate::message::{self, Done};
+
+/// Bytes of rows that are sent at once.
+const BUFFER: usize = 512 << 10;
+
+/// What a server says that takes no files after all.
+const NO_FILES: &[u16] = &[1148, 1290, 3948, 4166];
+
+/// Where rows go, and how.
+pub(super) struct Loader {
+    encoders: Vec<Encoder>,
+    schema: SchemaRef,
+    /// The table, quoted.
+    table: String,
+    page: Page,
+    /// Packets, and a cell's text.
+    packets: Vec<u8>,
+    room: String,
+    /// The most bytes of a packet, and of a statement.
+    longest: usize,
+    is_open: bool,
+    /// Rows of this write that came before those of the statement at hand, and all that came.
+    before: u64,
+    rows: u64,
+}
+
+impl Loader {
+    pub(super) fn new(encoders: Vec<Encoder>, schema: SchemaRef, table: String, server: &Server) -> Self {
+        let form = if server.takes_files { Form::File } else { Form::Literals };
+        Self {
+            encoders,
+            schema,
+            table,
+            page: Page::new(form),
+            packets: Vec::new(),
+            room: String::new(),
+            longest: server.longest,
+            is_open: false,
+            before: 0,
+            rows: 0,
+        }
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Has the rows of `batch` on their way.
+    pub(super) fn push(&mut self, connection: &mut Connection, batch: &RecordBatch) -> Result<()> {
+        let fields = self.schema.clone();
+        let items = batch
+            .columns()
+            .iter()
+            .zip(fields.fields())
+            .map(|(array, field)| Items::new(array, field))
+            .collect::<Result<Vec<_>>>()?;
+        for row in 0..batch.num_rows() {
+            let start = self.page.bytes.len();
+            self.put_row(&items, row)?;
+            if self.page.form() == Form::Literals {
+                self.make_room(connection, start)?;
+            }
+            self.rows += 1;
+            if self.page.bytes.len() >= BUFFER && self.page.form() == Form::File {
+                self.send(connection)?;
+            }
+        }
+        if self.is_open { self.flush(connection) } else { Ok(()) }
+    }
+
+    fn put_row(&mut self, items: &[Items<'_>], row: usize) -> Result<()> {
+        self.page.begin_row();
+        for (index, (encoder, items)) in self.encoders.iter().zip(items).enumerate() {
+            if index > 0 {
+                self.page.between();
+            }
+            encoder.put(&items.get(row), self.rows, &mut self.page, &mut self.room)?;
+        }
+        self.page.end_row();
+        Ok(())
+    }
+
+    /// Opens a file, if none is open, and sends what there is of it.
+    fn send(&mut self, connection: &mut Connection) -> Result<()> {
+        if !self.is_open {
+            connection.begin_file(&self.file_statement())?;
+            self.is_open = true;
+        }
+        connection.send_file(&self.page.bytes, self.longest, &mut self.packets)?;
+        self.page.bytes.clear();
+        Ok(())
+    }
+
+    /// Has all rows in the table that came.
+    pub(super) fn flush(&mut self, connection: &mut Connection) -> Result<()> {
+        if self.rows == self.before {
+            return Ok(());
+        }
+        match self.page.form() {
+            Form::File => {
+                self.send(connection)?;
+                self.is_open = false;
+                let done = connection.end_file()?;
+                self.ended(connection, &done)
+            }
+            Form::Literals => {
+                let end = self.page.bytes.len();
+                self.insert(connection, end, self.rows)
+            }
+        }
+    }
+
+    /// Asks the server to ask for an empty file: it may not take any, whatever its settings say.
+    pub(super) fn try_file(&mut self, connection: &mut Connection) -> Result<()> {
+        if self.page.form() == Form::Literals {
+            return Ok(());
+        }
+        match connection.begin_file(&self.file_statement()) {
+            Ok(()) => connection.end_file().map(drop),
+            Err(error) if message::code(&error).is_some_and(|code| NO_FILES.contains(&code)) => {
+                self.page = Page::new(Form::Literals);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends a file that nobody wants any more. Whatever the server says of it, its rows will be taken back.
+    pub(super) fn abandon(&mut self, connection: &mut Connection) {
+        if std::mem::take(&mut self.is_open) {
+            let _ = connection.end_file();
+        }
+    }
+
+    fn file_statement(&self) -> String {
+        let (mut names, mut sets) = (Vec::new(), Vec::new());
+        for (index, encoder) in self.encoders.iter().enumerate() {
+            let (name, variable) = (quoted_name(&encoder.column.name), format!("@longshore_{index}"));
+            match encoder.conversion(&variable, Form::File) {
+                Some(conversion) => {
+                    names.push(variable);
+                    sets.push(format!("{name} = {conversion}"));
+                }
+                None => names.push(name),
+            }
+        }
+        let set = if sets.is_empty() { String::new() } else { format!(" SET {}", sets.join(", ")) };
+        format!(
+            "LOAD DATA LOCAL INFILE '{FILE}' INTO TABLE {} CHARACTER SET binary FIELDS TERMINATED BY '\\t' \
+             ENCLOSED BY '' ESCAPED BY '\\\\' LINES STARTING BY '' TERMINATED BY '\\n' ({}){set}",
+            self.table,
+            names.join(", ")
+        )
+    }
+
+    /// Sends the rows before the one at `start`, where that one would make the statement too long.
+    fn make_room(&mut self, connection: &mut Connection, start: usize) -> Result<()> {
+        let most = self.longest.min(BUFFER) / 2;
+        if self.page.bytes.len() < most {
+            return Ok(());
+        }
+        if start > 0 {
+            self.insert(connection, start, self.rows)?;
+        }
+        // The statement's own words need some room, too.
+        if self.page.bytes.len() + 65_536 > self.longest && self.page.bytes.len() > most {
+            return Err(Error::data("the row is longer than the server's max_allowed_packet")
+                .with_hint("raise max_allowed_packet on the server")
+                .at(Place { row: Some(self.rows), ..Place::default() }));
+        }
+        Ok(())
+    }
+
+    /// Inserts the rows in the first `end` bytes, which are those before `row`.
+    fn insert(&mut self, connection: &mut Connection, end: usize, row: u64) -> Result<()> {
+        let names: Vec<String> = self.encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
+        let mut statement = format!("INSERT INTO {} ({}) VALUES ", self.table, names.join(", ")).into_bytes();
+        // Without the last comma.
+        statement.extend_from_slice(&self.page.bytes[..end - 1]);
+        self.page.bytes.drain(..end);
+        let done = connection.insert(&statement).map_err(|error| self.placed(error))?;
+        let arrived = row - self.before;
+        self.check(connection, &done, arrived)?;
+        self.before = row;
+        Ok(())
+    }
+
+    /// The file's end: every row of it has to be in the table as it came.
+    fn ended(&mut self, connection: &mut Connection, done: &Done) -> Result<()> {
+        self.check(connection, done, self.rows - self.before)?;
+        self.before = self.rows;
+        Ok(())
+    }
+
+    fn check(&self, connection: &mut Connection, done: &Done, rows: u64) -> Result<()> {
+        if done.warnings == 0 && done.affected == rows && counts_are(&done.info, rows) {
+            return Ok(());
+        }
+        match first_warning(connection)? {
+            Some(error) => Err(self.placed(error)),
+            None => Err(Error::new(
+                Kind::Integrity,
+                format!("{} of {rows} rows arrived in {} ({})", done.affected, self.table, done.info),
+            )
+            .with_hint("a unique index, a check or a trigger has kept the others out")),
+        }
+    }
+
+    /// The error with the column and row that the server's words name.
+    fn placed(&self, error: Error) -> Error {
+        let (column, row) = place(error.message());
+        let encoder = column.and_then(|name| self.encoders.iter().find(|it| it.column.name == name));
+        if encoder.is_none() && row.is_none() {
+            return error;
+        }
+        let place = Place {
+            column: encoder.map(|encoder| encoder.field.name().clone()),
+            row: row.map(|row| self.before + row),
+            native_type: encoder.map(|encoder| encoder.column.words.clone()),
+        };
+        error.at(place)
+    }
+}
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Lines of a file, whose texts are bytes without a character set.
+    File,
+    /// Literals of a statement, as `sql_mode` has them that `Session::write` sets.
+    Literals,
+}
+
+/// Rows of one form.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) bytes: Vec<u8>,
+    form: Form,
+}
+
+impl Page {
+    pub(super) fn new(form: Form) -> Self {
+        Self { bytes: Vec::new(), form }
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
+    pub(super) fn begin_row(&mut self) {
+        if self.form == Form::Literals {
+            self.bytes.push(b'(');
+        }
+    }
+
+    pub(super) fn between(&mut self) {
+        self.bytes.push(if self.form == Form::File { b'\t' } else { b',' });
+    }
+
+    pub(super) fn end_row(&mut self) {
+        self.bytes.extend_from_slice(if self.form == Form::File { b"\n" } else { b")," });
+    }
+
+    pub(super) fn null(&mut self) {
+        self.bytes.extend_from_slice(if self.form == Form::File { b"\\N" } else { b"NULL" });
+    }
+
+    pub(super) fn integer(&mut self, value: i128) {
+        let Ok(small) = i64::try_from(value) else {
+            self.display(value);
+            return;
+        };
+        if small < 0 {
+            self.bytes.push(b'-');
+        }
+        self.digits(small.unsigned_abs());
+    }
+
+    fn digits(&mut self, mut value: u64) {
+        let (mut digits, mut at) = ([0_u8; 20], 20);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + u8::try_from(value % 10).unwrap_or_default();
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        self.bytes.extend_from_slice(&digits[at..]);
+    }
+
+    /// A decimal of `places` digits behind the point.
+    pub(super) fn decimal(&mut self, value: i128, places: u8) {
+        let beyond = u64::try_from(value.unsigned_abs()).ok().zip(10_u64.checked_pow(places.into()));
+        let Some((digits, power)) = beyond else {
+            let mut text = String::new();
+            push_decimal(&mut text, &value.to_string(), i8::try_from(places).unwrap_or(i8::MAX));
+            self.number(&text);
+            return;
+        };
+        if value < 0 {
+            self.bytes.push(b'-');
+        }
+        self.digits(digits / power);
+        if places > 0 {
+            self.bytes.push(b'.');
+            let rest = digits % power;
+            let missing = usize::from(places) - rest.checked_ilog10().map_or(1, |log| log as usize + 1);
+            self.bytes.extend(std::iter::repeat_n(b'0', missing));
+            self.digits(rest);
+        }
+    }
+
+    /// A double, by the shortest text that is this one and no other.
+    pub(super) fn double(&mut self, value: f64) {
+        self.display(format_args!("{value:e}"));
+    }
+
+    fn display(&mut self, value: impl std::fmt::Display) {
+        // A Vec takes all that is written.
+        let _ = write!(self.bytes, "{value}");
+    }
+
+    /// A number's own digits.
+    pub(super) fn number(&mut self, digits: &str) {
+        self.bytes.extend_from_slice(digits.as_bytes());
+    }
+
+    /// Text that nothing has to be escaped in.
+    pub(super) fn plain(&mut self, text: &str) {
+        let quote: &[u8] = if self.form == Form::File { b"" } else { b"'" };
+        self.bytes.extend_from_slice(quote);
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.bytes.extend_from_slice(quote);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        match self.form {
+            Form::File => self.escaped(text.as_bytes(), in_file),
+            Form::Literals => {
+                self.bytes.push(b'\'');
+                self.escaped(text.as_bytes(), in_literal);
+                self.bytes.push(b'\'');
+            }
+        }
+    }
+
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        match self.form {
+            Form::File => self.escaped(bytes, in_file),
+            Form::Literals => {
+                self.bytes.extend_from_slice(b"x'");
+                let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+                self.bytes.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+                self.bytes.push(b'\'');
+            }
+        }
+    }
+
+    fn escaped(&mut self, bytes: &[u8], escape: fn(u8) -> Option<u8>) {
+        let mut from = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            if let Some(letter) = escape(*byte) {
+                self.bytes.extend_from_slice(&bytes[from..at]);
+                self.bytes.extend_from_slice(&[b'\\', letter]);
+                from = at + 1;
+            }
+        }
+        self.bytes.extend_from_slice(&bytes[from..]);
+    }
+}
+
+/// What follows the backslash, where a byte needs one.
+#[inline]
+fn in_file(byte: u8) -> Option<u8> {
+    match byte {
+        b'\\' => Some(b'\\'),
+        b'\t' => Some(b't'),
+        b'\n' => Some(b'n'),
+        0 => Some(b'0'),
+        _ => None,
+    }
+}
+
+#[inline]
+fn in_literal(byte: u8) -> Option<u8> {
+    match byte {
+        b'\\' => Some(b'\\'),
+        b'\'' => Some(b'\''),
+        0 => Some(b'0'),
+        _ => None,
+    }
+}
+
+/// The first warning, as the error that it would be elsewhere.
+pub(super) fn first_warning(connection: &mut Connection) -> Result<Option<Error>> {
+    let rows = connection.rows("SHOW WARNINGS LIMIT 1")?;
+    let Some([_, Some(code), Some(text)]) = rows.first().map(Vec::as_slice) else { return Ok(None) };
+    Ok(Some(message::warning(code.parse().unwrap_or_default(), text)))
+}
+
+/// Whether the counts of a loaded file say that each of `rows` has arrived. Their words are in the server's language; they
+/// are of records, deleted ones, skipped ones and warnings.
+pub(super) fn counts_are(info: &str, rows: u64) -> bool {
+    let mut counts = info.split(|letter: char| !letter.is_ascii_digit()).filter_map(|part| part.parse().ok());
+    info.is_empty() || (counts.next() == Some(rows) && counts.all(|count: u64| count == 0))
+}
+
+/// Column and row, from 0, of `... for column 'a' at row 3`.
+pub(super) fn place(text: &str) -> (Option<&str>, Option<u64>) {
+    let row = text.rsplit_once(" at row ").and_then(|(_, rest)| {
+        let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse::<u64>().ok()?.checked_sub(1)
+    });
+    (column(text), row)
+}
+
+/// MySQL has the column's name, MariaDB for some also the table's before it.
+fn column(text: &str) -> Option<&str> {
+    if let Some((_, rest)) = text.rsplit_once("column '") {
+        let end = rest.rfind("' at row").or_else(|| rest.find('\''))?;
+        return Some(&rest[..end]);
+    }
+    let (_, rest) = text.rsplit_once("column `")?;
+    let end = rest.rfind("` at row")?;
+    rest[..end].rsplit("`.`").next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(form: Form) -> String {
+        let mut page = Page::new(form);
+        page.begin_row();
+        page.null();
+        page.between();
+        page.integer(i64::MIN.into());
+        page.between();
+        page.integer(u64::MAX.into());
+        page.between();
+        page.double(-1e300);
+        page.between();
+        page.decimal(-105, 2);
+        page.between();
+        page.decimal(100, 2);
+        page.between();
+        page.decimal(i128::MAX, 38);
+        page.between();
+        page.plain("2020-01-01");
+        page.between();
+        page.text("it's\ta\\b\n\0");
+        page.between();
+        page.raw(b"\xff\t");
+        page.end_row();
+        String::from_utf8_lossy(&page.bytes).into_owned()
+    }
+
+    #[test]
+    fn what_would_end_a_cell_is_escaped() {
+        assert_eq!(
+            page(Form::File),
+            "\\N\t-9223372036854775808\t18446744073709551615\t-1e300\t-1.05\t1.00\t1.70141183460469231731687303715884105727\t2020-01-01\tit's\\ta\\\\b\\n\\0\t\u{fffd}\\t\n"
+        );
+        assert_eq!(
+            page(Form::Literals),
+            "(NULL,-9223372036854775808,18446744073709551615,-1e300,-1.05,1.00,1.70141183460469231731687303715884105727,'2020-01-01','it\\'s\ta\\\\b\n\\0',x'ff09'),"
+        );
+    }
+
+    #[test]
+    fn places_are_found() {
+        for (text, column, row) in [
+            ("Out of range value for column 'a' at row 3", Some("a"), Some(2)),
+            ("Incorrect integer value: 'x' for column `test`.`t`.`a b` at row 1", Some("a b"), Some(0)),
+            ("Data too long for column 'it's' at row 12 (error 1406)", Some("it's"), Some(11)),
+            ("Duplicate entry '1' for key 'PRIMARY'", None, None),
+            ("Field 'b' doesn't have a default value", None, None),
+        ] {
+            let found = place(text);
+            assert_eq!(found.1, row, "{text}");
+            assert_eq!(found.0, column, "{text}");
+        }
+    }
+
+    #[test]
+    fn counts_are_all_or_something_is_wrong() {
+        assert!(counts_are("Records: 3  Deleted: 0  Skipped: 0  Warnings: 0", 3));
+        assert!(counts_are("", 3));
+        assert!(!counts_are("Records: 3  Deleted: 0  Skipped: 1  Warnings: 1", 3));
+        assert!(!counts_are("Records: 2  Deleted: 0  Skipped: 0  Warnings: 0", 3));
+    }
+}

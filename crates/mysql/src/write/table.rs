@@ -1,0 +1,448 @@
+//! An existing table: its engine, columns, types and unique indexes; and the server's settings for a write.
+
+use longshore_core::{Error, Kind, Result, TableName};
+
+use crate::connection::Connection;
+use crate::dialect::{literal, quoted_name};
+use crate::message;
+
+/// The error of a table that is not there.
+const NO_SUCH_TABLE: u16 = 1146;
+
+/// Engines whose rows a transaction can take back.
+const TRANSACTIONAL: &[&str] = &["InnoDB", "ROCKSDB", "ndbcluster", "TokuDB"];
+
+/// A table's name with its database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) database: String,
+    pub(super) table: String,
+}
+
+impl Name {
+    /// The name that `table` has in the session's own database, unless it says another.
+    pub(super) fn resolve(connection: &mut Connection, table: &TableName) -> Result<Self> {
+        let database = match &table.schema {
+            Some(schema) => Some(schema.clone()),
+            None => connection.rows("SELECT DATABASE()")?.into_iter().flatten().next().flatten(),
+        };
+        let database = database.ok_or_else(|| {
+            Error::programming(format!("the table {table} is in no database"))
+                .with_hint("name the database in the URL, or before the table: \"database.table\"")
+        })?;
+        Ok(Self { database, table: table.table.clone() })
+    }
+
+    /// Another table of the same database.
+    pub(super) fn beside(&self, table: String) -> Self {
+        Self { database: self.database.clone(), table }
+    }
+
+    /// For statements.
+    pub(super) fn quoted(&self) -> String {
+        format!("{}.{}", quoted_name(&self.database), quoted_name(&self.table))
+    }
+
+    /// For messages.
+    pub(super) fn shown(&self) -> String {
+        format!("{}.{}", self.database, self.table)
+    }
+
+    /// A condition on two columns of the catalogue.
+    pub(super) fn is(&self, schema: &str, table: &str) -> String {
+        format!("{schema} = {} AND {table} = {}", literal(&self.database), literal(&self.table))
+    }
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// A table, with its engine.
+    Table(String),
+    /// A table that only this session has.
+    Temporary(String),
+    /// A view, or something else that is no table.
+    Other,
+}
+
+/// What is there under the name; `None` for nothing.
+pub(super) fn existing(connection: &mut Connection, name: &Name) -> Result<Option<Existing>> {
+    let shown = connection.table(&format!("SHOW CREATE TABLE {}", name.quoted()));
+    let (names, rows) = match shown {
+        Ok(shown) => shown,
+        Err(error) if message::code(&error) == Some(NO_SUCH_TABLE) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let text = rows.first().and_then(|row| row.get(1)?.as_deref()).unwrap_or_default();
+    if names.first().is_none_or(|name| name != "Table") || text.starts_with("CREATE SEQUENCE") {
+        return Ok(Some(Existing::Other));
+    }
+    // The options of the table follow its last column or index.
+    let options = text.rsplit_once("\n)").map_or(text, |(_, options)| options);
+    let engine = options.split_once("ENGINE=").map_or("", |(_, rest)| rest);
+    let end = engine.find(|next: char| !next.is_ascii_alphanumeric() && next != '_').unwrap_or(engine.len());
+    let engine = engine[..end].to_owned();
+    Ok(Some(if text.starts_with("CREATE TEMPORARY") {
+        Existing::Temporary(engine)
+    } else {
+        Existing::Table(engine)
+    }))
+}
+
+/// Refuses what no rows can be added to so that they can be taken back.
+pub(super) fn check(name: &Name, existing: Option<&Existing>) -> Result<()> {
+    let shown = name.shown();
+    match existing {
+        None => Err(Error::programming(format!("there is no table {shown}"))
+            .with_sqlstate("42S02")
+            .with_hint("check its name and the database; if_exists=\"fail\" or \"replace\" makes a new one")),
+        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{shown} is not a table"))
+            .with_hint("name the table that a view shows, or another name")),
+        Some(Existing::Table(engine) | Existing::Temporary(engine)) if !is_transactional(engine) => {
+            Err(Error::new(
+                Kind::NotSupported,
+                format!("{shown} has the engine {engine}, which takes no row back"),
+            )
+            .with_hint(
+                "a failure would leave some of the rows: ALTER TABLE ... ENGINE=InnoDB first, or use \
+                            if_exists=\"replace\"",
+            ))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn is_transactional(engine: &str) -> bool {
+    TRANSACTIONAL.iter().any(|known| known.eq_ignore_ascii_case(engine))
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// Its type in the server's words.
+    pub(super) words: String,
+    pub(super) native: Native,
+    pub(super) collation: Option<String>,
+    pub(super) nullable: bool,
+    pub(super) otherwise: Otherwise,
+}
+
+/// What a column has in a row that does not give it a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Otherwise {
+    /// NULL, where it may be, or else nothing.
+    Nothing,
+    Default,
+    /// The next number.
+    Counted,
+    /// What the server makes of other columns, whatever a row gives.
+    Generated,
+}
+
+impl Column {
+    /// Whether a row need not give it a value.
+    pub(super) fn is_optional(&self) -> bool {
+        self.nullable || self.otherwise != Otherwise::Nothing
+    }
+}
+
+/// The columns of the table, in its own order.
+pub(super) fn columns(connection: &mut Connection, name: &Name) -> Result<Vec<Column>> {
+    let (names, rows) = connection.table(&format!("SHOW FULL COLUMNS FROM {}", name.quoted()))?;
+    let at = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    let places = ["Field", "Type", "Collation", "Null", "Default", "Extra"].map(at);
+    let column = |row: Vec<Option<String>>| {
+        let [name, words, collation, null, default, extra] =
+            places.map(|place| place.and_then(|place| row.get(place).cloned().flatten()));
+        let (words, extra) = (words.unwrap_or_default(), extra.unwrap_or_default().to_ascii_uppercase());
+        let nullable = null.is_none_or(|null| null.eq_ignore_ascii_case("yes"));
+        let is_generated = ["VIRTUAL", "STORED", "PERSISTENT"].iter().any(|word| extra.contains(word));
+        let otherwise = match default {
+            _ if is_generated => Otherwise::Generated,
+            _ if extra.contains("AUTO_INCREMENT") => Otherwise::Counted,
+            Some(_) => Otherwise::Default,
+            None => Otherwise::Nothing,
+        };
+        Column {
+            name: name.unwrap_or_default(),
+            native: Native::of(&words),
+            words,
+            collation,
+            nullable,
+            otherwise,
+        }
+    };
+    Ok(rows.into_iter().map(column).collect())
+}
+
+/// A unique index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Index {
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+    /// Whether it looks at the whole of its columns, and at nothing else.
+    pub(super) is_whole: bool,
+}
+
+/// The unique indexes of the table.
+pub(super) fn unique_indexes(connection: &mut Connection, name: &Name) -> Result<Vec<Index>> {
+    let (names, rows) = connection.table(&format!("SHOW INDEX FROM {}", name.quoted()))?;
+    let at = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    let places = ["Non_unique", "Key_name", "Column_name", "Sub_part"].map(at);
+    let mut indexes: Vec<Index> = Vec::new();
+    for row in rows {
+        let [other, name, column, part] =
+            places.map(|place| place.and_then(|place| row.get(place).cloned().flatten()));
+        if other.as_deref() != Some("0") {
+            continue;
+        }
+        let name = name.unwrap_or_default();
+        if indexes.last().is_none_or(|last| last.name != name) {
+            indexes.push(Index { name, columns: Vec::new(), is_whole: true });
+        }
+        let Some(index) = indexes.last_mut() else { continue };
+        index.is_whole &= part.is_none() && column.is_some();
+        index.columns.extend(column);
+    }
+    Ok(indexes)
+}
+
+/// What a column takes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Native {
+    /// The least and the greatest.
+    Integer(i128, i128),
+    /// All digits, those behind the point, and whether a sign may be there.
+    Decimal {
+        precision: u8,
+        scale: u8,
+        signed: bool,
+    },
+    /// The digits behind the point, where the server rounds to so many.
+    Float {
+        scale: Option<u8>,
+        signed: bool,
+    },
+    Double {
+        scale: Option<u8>,
+        signed: bool,
+    },
+    /// So many bits.
+    Bit(u8),
+    Year,
+    Date,
+    /// Each with the digits of the second's fraction.
+    DateTime(u8),
+    Timestamp(u8),
+    Time(u8),
+    /// Text.
+    Text(Length),
+    /// CHAR, which loses the spaces at its end.
+    Char(u64),
+    Bytes(u64),
+    /// BINARY, which is filled up with zeros.
+    Binary(u64),
+    Enum(Vec<String>),
+    Set(Vec<String>),
+    Json,
+    Uuid,
+    /// What the server parses itself from text.
+    Parsed,
+    /// The server's own bytes of a shape.
+    Geometry,
+}
+
+/// The most that a text may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    Characters(u64),
+    Bytes(u64),
+}
+
+impl Native {
+    /// The type of the words that `SHOW COLUMNS` has for it.
+    pub(super) fn of(words: &str) -> Self {
+        let (name, arguments, rest) = taken_apart(words);
+        let signed = !rest.contains("unsigned") && !rest.contains("zerofill");
+        let number = |index: usize| arguments.get(index).and_then(|text| text.trim().parse::<u64>().ok());
+        let small = |index: usize| number(index).and_then(|number| u8::try_from(number).ok());
+        let fraction = small(0).unwrap_or(0);
+        match name.as_str() {
+            "tinyint" => integer(8, signed),
+            "smallint" => integer(16, signed),
+            "mediumint" => integer(24, signed),
+            "int" | "integer" => integer(32, signed),
+            "bigint" => integer(64, signed),
+            "decimal" | "numeric" => {
+                Self::Decimal { precision: small(0).unwrap_or(10), scale: small(1).unwrap_or(0), signed }
+            }
+            "float" => Self::Float { scale: small(1), signed },
+            "double" | "real" => Self::Double { scale: small(1), signed },
+            "bit" => Self::Bit(small(0).unwrap_or(1)),
+            "year" => Self::Year,
+            "date" => Self::Date,
+            "datetime" => Self::DateTime(fraction),
+            "timestamp" => Self::Timestamp(fraction),
+            "time" => Self::Time(fraction),
+            "char" => Self::Char(number(0).unwrap_or(1)),
+            "varchar" => Self::Text(Length::Characters(number(0).unwrap_or(1))),
+            "tinytext" => Self::Text(Length::Bytes(0xff)),
+            "text" => Self::Text(Length::Bytes(0xffff)),
+            "mediumtext" => Self::Text(Length::Bytes(0xff_ffff)),
+            "longtext" => Self::Text(Length::Bytes(0xffff_ffff)),
+            "binary" => Self::Binary(number(0).unwrap_or(1)),
+            "varbinary" => Self::Bytes(number(0).unwrap_or(1)),
+            "tinyblob" => Self::Bytes(0xff),
+            "blob" => Self::Bytes(0xffff),
+            "mediumblob" => Self::Bytes(0xff_ffff),
+            "longblob" => Self::Bytes(0xffff_ffff),
+            "enum" => Self::Enum(arguments),
+            "set" => Self::Set(arguments),
+            "json" => Self::Json,
+            "uuid" => Self::Uuid,
+            "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
+            | "multipolygon" | "geometrycollection" | "geomcollection" | "vector" => Self::Geometry,
+            _ => Self::Parsed,
+        }
+    }
+}
+
+fn integer(bits: u32, signed: bool) -> Native {
+    let half = 1_i128 << (bits - 1);
+    if signed { Native::Integer(-half, half - 1) } else { Native::Integer(0, 2 * half - 1) }
+}
+
+/// Name, arguments and what follows them. Labels lose their quotes.
+fn taken_apart(words: &str) -> (String, Vec<String>, String) {
+    let end = words.find(|next: char| !next.is_ascii_alphanumeric() && next != '_').unwrap_or(words.len());
+    let (name, rest) = words.split_at(end);
+    let name = name.to_ascii_lowercase();
+    let Some(inner) = rest.strip_prefix('(') else { return (name, Vec::new(), rest.to_ascii_lowercase()) };
+    let (mut arguments, mut argument, mut quoted) = (Vec::new(), String::new(), false);
+    let mut letters = inner.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\'' if quoted && letters.next_if(|(_, next)| *next == '\'').is_some() => argument.push('\''),
+            '\'' => quoted = !quoted,
+            '\\' if quoted => argument.push(letters.next().map_or('\\', |(_, next)| escaped(next))),
+            ',' if !quoted => arguments.push(std::mem::take(&mut argument)),
+            ')' if !quoted => {
+                arguments.push(argument);
+                return (name, arguments, inner[at + 1..].to_ascii_lowercase());
+            }
+            other => argument.push(other),
+        }
+    }
+    (name, arguments, String::new())
+}
+
+/// What a letter behind a backslash stands for.
+fn escaped(letter: char) -> char {
+    match letter {
+        '0' => '\0',
+        'n' => '\n',
+        'r' => '\r',
+        other => other,
+    }
+}
+
+/// Rows are refused, not changed; a 0 is no wish for a number; and quotes and backslashes mean one thing.
+const MODES: &str = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION";
+
+/// The server, and its session's own settings.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    pub(super) is_mariadb: bool,
+    version: (u32, u32, u32),
+    modes: String,
+    pub(super) takes_files: bool,
+    pub(super) longest: usize,
+}
+
+impl Server {
+    /// Asks, and then sets what a write needs.
+    pub(super) fn begin(connection: &mut Connection) -> Result<Self> {
+        let rows = connection.rows("SELECT VERSION(), @@sql_mode, @@local_infile, @@max_allowed_packet")?;
+        let Some([Some(version), modes, files, longest]) = rows.first().map(Vec::as_slice) else {
+            return Err(Error::internal("the server says nothing of itself"));
+        };
+        let server = Self {
+            is_mariadb: version.contains("MariaDB"),
+            version: numbers(version),
+            modes: modes.clone().unwrap_or_default(),
+            takes_files: connection.offers_files() && files.as_deref() == Some("1"),
+            longest: longest.as_deref().and_then(|text| text.parse().ok()).unwrap_or(1 << 20),
+        };
+        connection.run(&format!("SET sql_mode = '{MODES}'"))?;
+        Ok(server)
+    }
+
+    /// Sets what was.
+    pub(super) fn end(&self, connection: &mut Connection) -> Result<()> {
+        connection.run(&format!("SET sql_mode = {}", literal(&self.modes)))
+    }
+
+    /// The collation of a new table: texts that differ in anything are different.
+    pub(super) fn collation(&self) -> &'static str {
+        match (self.is_mariadb, self.version) {
+            (true, _) => "utf8mb4_nopad_bin",
+            (false, (8, 0, 17..) | (8, 1.., _) | (9.., ..)) => "utf8mb4_0900_bin",
+            (false, _) => "utf8mb4_bin",
+        }
+    }
+
+    pub(super) fn uuid(&self) -> &'static str {
+        match (self.is_mariadb, self.version) {
+            (true, (10, 7.., _) | (11.., ..)) => "UUID",
+            _ => "BINARY(16)",
+        }
+    }
+
+    /// The most digits behind the point of a DECIMAL.
+    pub(super) fn most_decimals(&self) -> i16 {
+        if self.is_mariadb { 38 } else { 30 }
+    }
+}
+
+/// The first three numbers of a version.
+fn numbers(version: &str) -> (u32, u32, u32) {
+    let mut parts =
+        version.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0);
+    (next(), next(), next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_types() {
+        for (words, native) in [
+            ("int(11)", Native::Integer(-(1 << 31), (1 << 31) - 1)),
+            ("bigint(20) unsigned", Native::Integer(0, u64::MAX.into())),
+            ("mediumint(8) unsigned zerofill", Native::Integer(0, (1 << 24) - 1)),
+            ("decimal(15,2)", Native::Decimal { precision: 15, scale: 2, signed: true }),
+            ("float(7,4)", Native::Float { scale: Some(4), signed: true }),
+            ("double unsigned", Native::Double { scale: None, signed: false }),
+            ("datetime", Native::DateTime(0)),
+            ("timestamp(6)", Native::Timestamp(6)),
+            ("varchar(20)", Native::Text(Length::Characters(20))),
+            ("inet6", Native::Parsed),
+            ("enum('a','it''s','x,y)','b\\\\c')", {
+                Native::Enum(["a", "it's", "x,y)", "b\\c"].map(Into::into).into())
+            }),
+            ("set('')", Native::Set(vec![String::new()])),
+        ] {
+            assert_eq!(Native::of(words), native, "{words}");
+        }
+    }
+
+    #[test]
+    fn versions_are_numbers() {
+        assert_eq!(numbers("10.11.6-MariaDB-0+deb12u1-log"), (10, 11, 6));
+        assert_eq!(numbers("8.0.15"), (8, 0, 15));
+        assert_eq!(numbers("nothing"), (0, 0, 0));
+    }
+}
