@@ -1,10 +1,11 @@
 """A network that fails on purpose: a proxy in front of a server that cuts, stalls or garbles at a chosen byte.
 
-It takes two milliseconds an exchange, so that a test can go through every byte of one:
+It takes two milliseconds an exchange, so that a test can go through every byte of one, and a short run through those
+at which a message begins:
 
     with Cutter(server.socket_path) as cutter:
         whole = cutter.measure(lambda: read(cutter.port))
-        for byte in range(whole.down):
+        for byte in bytes_of_messages(whole.said_down, postgresql_messages):
             with cutter.fault("cut", byte):
                 read(cutter.port)
 
@@ -12,6 +13,7 @@ Sockets and threads are gone when the block ends, whatever the client did.
 """
 
 import contextlib
+import itertools
 import select
 import socket
 import struct
@@ -20,6 +22,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Self
+
+from tests.long import IS_LONG
 
 Action = Literal["cut", "reset", "stall", "garble"]
 Way = Literal["down", "up"]
@@ -46,10 +50,12 @@ class Fault:
 
 @dataclass
 class Count:
-    """How many bytes a connection has carried each way."""
+    """How many bytes a connection has carried each way, and which, if it was measured."""
 
     down: int = 0
     up: int = 0
+    said_down: bytearray | None = None
+    said_up: bytearray | None = None
 
 
 class Cutter:
@@ -62,6 +68,7 @@ class Cutter:
         self.counts: list[Count] = []
         self._fault: Fault | None = None
         self._faulted: int | None = None
+        self._recording = False
         self._closing = False
         self._links: dict[threading.Thread, _Link] = {}
         self._lock = threading.Lock()
@@ -97,10 +104,11 @@ class Cutter:
 
     def measure(self, exchange: Callable[[], object]) -> Count:
         """Return how many bytes an exchange over one connection takes where nothing fails, its goodbye included."""
-        self._begin(None)
+        self._begin(None, recording=True)
         exchange()
         self.settle()
         (count,) = self.counts
+        self._begin(None)
         return count
 
     def settle(self, seconds: float = CLOSE_SECONDS) -> None:
@@ -119,9 +127,9 @@ class Cutter:
                 link.interrupt()
         self.settle()
 
-    def _begin(self, fault: Fault | None, connections: int | None = None) -> None:
+    def _begin(self, fault: Fault | None, connections: int | None = None, *, recording: bool = False) -> None:
         with self._lock:
-            self._fault, self._faulted, self.counts = fault, connections, []
+            self._fault, self._faulted, self._recording, self.counts = fault, connections, recording, []
 
     def _threads(self) -> list[threading.Thread]:
         with self._lock:
@@ -155,6 +163,8 @@ class Cutter:
         with self._lock:
             spared = self._faulted is not None and len(self.counts) >= self._faulted
             link = _Link(client, server, None if spared else self._fault)
+            if self._recording:
+                link.count.said_down, link.count.said_up = bytearray(), bytearray()
             self.counts.append(link.count)
             thread = threading.Thread(target=self._carry, args=(link,), daemon=True)
             self._links[thread] = link
@@ -206,17 +216,20 @@ class _Link:
         if self._deaf and source is self.client:
             return True
         target.sendall(self._garbled(data, way))
-        self._add(way, len(data))
+        self._add(way, data)
         return self._act(way)
 
     def _carried(self, way: Way) -> int:
         return self.count.down if way == "down" else self.count.up
 
-    def _add(self, way: Way, size: int) -> None:
+    def _add(self, way: Way, data: bytes) -> None:
+        said = self.count.said_down if way == "down" else self.count.said_up
+        if said is not None:
+            said += data
         if way == "down":
-            self.count.down += size
+            self.count.down += len(data)
         else:
-            self.count.up += size
+            self.count.up += len(data)
 
     def _room(self, way: Way) -> int:
         """Return how much may be read before the fault is due."""
@@ -261,3 +274,46 @@ class _Link:
         self.client.settimeout(CLOSE_SECONDS)
         while self.client.recv(CHUNK):
             pass
+
+
+Messages = Callable[[bytearray], Iterator[int]]
+
+
+def bytes_of_messages(said: bytearray | None, messages: Messages) -> list[int]:
+    """Return the bytes to fail at: in a long run all, else those of each message's head and one of its middle.
+
+    The end of what was said is the last.
+    """
+    assert said
+    if IS_LONG:
+        return list(range(len(said) + 1))
+    starts = [*messages(said), len(said)]
+    found = {len(said)}
+    for start, end in itertools.pairwise(starts):
+        found.update(range(start, min(start + 6, end)))
+        found.add((start + end) // 2)
+    return sorted(found)
+
+
+def spread(size: int, step: int) -> range:
+    """Return the bytes to fail at, from the first to the end: each `step`th, and a third of those in a short run."""
+    return range(0, size + 1, step if IS_LONG else 3 * step)
+
+
+def postgresql_messages(said: bytearray) -> Iterator[int]:
+    """Find where each message begins: a letter and a length; the client's first has no letter."""
+    at = 0
+    if not said[:1].isalpha():
+        yield at
+        at = int.from_bytes(said[:4])
+    while at < len(said):
+        yield at
+        at += 1 + int.from_bytes(said[at + 1 : at + 5])
+
+
+def mysql_messages(said: bytearray) -> Iterator[int]:
+    """Find where each packet begins: a length of three bytes and a number."""
+    at = 0
+    while at < len(said):
+        yield at
+        at += 4 + int.from_bytes(said[at : at + 3], "little")

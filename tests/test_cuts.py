@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.cutter import Cutter
+from tests.cutter import Cutter, bytes_of_messages, postgresql_messages
 from tests.servers import Endpoint
 
 QUERY = (
@@ -46,8 +46,9 @@ def outcome(way: str, right: pa.Table, **options: Any) -> bool:
 @pytest.mark.parametrize("action", ["cut", "reset"])
 def test_at_every_byte(action: Any, way: str, cutter: Cutter) -> None:
     right = read(way)
-    size = cutter.measure(lambda: read(way)).down
-    for byte in range(size):
+    said = cutter.measure(lambda: read(way)).said_down
+    *places, size = bytes_of_messages(said, postgresql_messages)
+    for byte in places:
         with cutter.fault(action, byte):
             assert not outcome(way, right), f"{action} at {byte} of {size}"
     # What is cut after the last byte is whole.
@@ -58,13 +59,12 @@ def test_at_every_byte(action: Any, way: str, cutter: Cutter) -> None:
 @pytest.mark.parametrize("action", ["cut", "reset"])
 def test_at_every_byte_up(action: Any, way: str, cutter: Cutter) -> None:
     right = read(way)
-    size = cutter.measure(lambda: read(way)).up
-    results = []
-    for byte in range(0, size + 1, 3):
+    said = cutter.measure(lambda: read(way)).said_up
+    places = bytes_of_messages(said, postgresql_messages)
+    for byte in places:
         with cutter.fault(action, byte, way="up"):
-            results.append(outcome(way, right))
-    # Only the goodbye may be lost.
-    assert not any(results[: (size - 5) // 3])
+            # Only the goodbye may be lost.
+            assert not outcome(way, right) or byte >= places[-1] - 5, f"{action} at {byte} of {places[-1]}"
 
 
 # A byte of an array's lower bound is one of them.
@@ -73,10 +73,10 @@ def test_at_every_byte_up(action: Any, way: str, cutter: Cutter) -> None:
 def test_a_garbled_byte_loses_no_row(mask: int, way: str, cutter: Cutter, postgres: Endpoint) -> None:
     # The masks turn the type of a row into that of a notice, the end, a setting.
     right = read(way)
-    size = cutter.measure(lambda: read(way)).down
+    said = cutter.measure(lambda: read(way)).said_down
 
     # Whoever is ready takes the next: those that stall lie at the same distance from each other.
-    places = iter(range(size))
+    places = iter(bytes_of_messages(said, postgresql_messages))
 
     def garble(_: int) -> None:
         with Cutter(cutter.upstream) as own:

@@ -10,6 +10,8 @@ import pytest
 import longshore
 from tests.servers import Endpoint, PostgreSQL, free_port
 
+pytestmark = pytest.mark.server
+
 SECRET = "s3cr3t-päss"
 
 

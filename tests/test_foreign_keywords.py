@@ -13,6 +13,8 @@ import pytest
 import longshore
 from longshore import foreign
 
+pytestmark = pytest.mark.packages
+
 SECRET = "rope walk"
 URL = f"postgresql://me:{SECRET}@127.0.0.1:1/x"
 

@@ -8,6 +8,8 @@ import pytest
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 D = decimal.Decimal
 
 

@@ -18,6 +18,8 @@ import pytest
 import longshore
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "1"))
 ROWS = 3000
 TOTAL = 100 * ROWS

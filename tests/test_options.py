@@ -12,6 +12,8 @@ import pytest
 import longshore
 from longshore import Options
 
+pytestmark = pytest.mark.packages
+
 WORDS = {
     "numeric_nan": ("error", "null"),
     "infinity": ("error", "null"),

@@ -18,6 +18,8 @@ import longshore
 from tests.conformance import postgresql
 from tests.conformance.cases import CASES
 
+pytestmark = pytest.mark.packages
+
 AMSTERDAM = dt.timezone(dt.timedelta(hours=1))
 
 

@@ -6,6 +6,8 @@ import pytest
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 FRAMES = {"pandas": "DataFrame", "arrow": "Table", "polars": "DataFrame", "numpy": "dict", "arrow_stream": "Stream"}
 
 

@@ -11,6 +11,8 @@ import pytest
 import longshore
 from tests.conformance import plain
 
+pytestmark = [pytest.mark.packages, pytest.mark.server]
+
 UTC = pa.timestamp("us", tz="UTC")
 EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("true", "bool", pa.bool_(), True),

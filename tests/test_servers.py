@@ -21,6 +21,8 @@ from tests.conftest import require
 from tests.cutter import Action, Cutter, Way
 from tests.servers import Endpoint, MariaDB, MySQL, Mysqld, MySQLEndpoint, PgBouncer, PostgreSQL, Server
 
+pytestmark = pytest.mark.server
+
 Make = Callable[..., PostgreSQL]
 
 ROOT = Path(__file__).parent.parent

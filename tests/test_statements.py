@@ -13,6 +13,8 @@ import longshore
 from tests.recorder import Recorder
 from tests.servers import Endpoint
 
+pytestmark = pytest.mark.server
+
 SCHEMA = "statements"
 
 

@@ -22,6 +22,8 @@ from longshore import Stream, read_sql
 from tests.servers import Endpoint
 from tests.test_interruption import SLEEPING, STREAMING, running, wait
 
+pytestmark = pytest.mark.packages
+
 # One column for each form that a column takes in pandas.
 ALL = """
 SELECT i, nullif(i, 3) AS n, i * 0.5::float8 AS f, 'text ' || i AS t, i = 2 AS b, i * 1.25 AS d,

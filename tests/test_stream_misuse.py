@@ -14,6 +14,8 @@ import pytest
 import longshore
 from tests.servers import Endpoint, PostgreSQL
 
+pytestmark = pytest.mark.packages
+
 QUERY = "SELECT i FROM generate_series(1, 1000000) AS i"
 
 

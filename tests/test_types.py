@@ -14,6 +14,8 @@ from tests.conformance.cases import CASES
 from tests.conftest import Place
 from tests.servers import Endpoint
 
+pytestmark = [pytest.mark.packages, pytest.mark.server]
+
 
 def named(cases: list[Any]) -> list[Any]:
     return [pytest.param(*case, id=f"{case[0].type}-{number}") for number, case in enumerate(cases)]

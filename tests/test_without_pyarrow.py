@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.packages
+
 # The query has text, whose pandas dtype depends on whether pyarrow is there.
 BEFORE = """
 import sys

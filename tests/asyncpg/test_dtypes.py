@@ -12,6 +12,8 @@ import pytest
 from longshore import asyncpg
 from longshore.asyncpg import DTypeError, set_query_dtype
 
+pytestmark = pytest.mark.packages
+
 UUID = "00112233-4455-6677-8899-aabbccddee00"
 
 

@@ -24,6 +24,8 @@ from tests.conformance.cases import CASES
 from tests.conftest import Place
 from tests.servers import Endpoint, PgBouncer
 
+pytestmark = pytest.mark.packages
+
 MIXED = """
     SELECT i AS id, i * 1.5::numeric(12, 3) AS length, i / 3.0 AS third, 'berth ' || i AS name, ARRAY[i, NULL] AS list,
            ('10.0.0.' || i % 250)::inet AS host, int4range(i, i + 5) AS span, NULLIF(i % 2 = 0, true) AS even,

@@ -13,6 +13,8 @@ from longshore.asyncpg.exchange import Exchange
 from longshore.errors import DataError, InterfaceError, NotSupportedError, ProgrammingError
 from tests.asyncpg.conftest import Run
 
+pytestmark = pytest.mark.packages
+
 Attempt = Callable[[asyncpg.Connection], Awaitable[Any]]
 
 ERRORS: list[tuple[str, type[Exception], str]] = [

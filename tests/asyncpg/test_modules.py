@@ -12,6 +12,8 @@ import pytest
 
 from longshore import asyncpg
 
+pytestmark = pytest.mark.packages
+
 MODULES = [name for _, name, _ in pkgutil.walk_packages(original.__path__, "asyncpg.") if "_testbase" not in name]
 
 

@@ -13,6 +13,8 @@ from longshore.asyncpg import set_query_dtype
 from tests.asyncpg.comparing import DTYPE, assert_rows, rows
 from tests.asyncpg.conftest import Run
 
+pytestmark = pytest.mark.packages
+
 LONG = set_query_dtype(rows(300_000), DTYPE)
 
 

@@ -13,6 +13,8 @@ from tests.asyncpg.conftest import Run
 from tests.certificates import Certificates
 from tests.servers import PgBouncer, PostgreSQL
 
+pytestmark = pytest.mark.packages
+
 QUERY = set_query_dtype(rows(100_000), DTYPE)
 FEW = set_query_dtype(rows(10), DTYPE)
 # Not endless: over TLS, a cancel request of asyncpg's now and then comes to nothing, with its own fetch too.

@@ -12,6 +12,8 @@ import longshore
 from tests.connect.asking import PASSWORD, failure, read
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 def test_tcp(guarded: PostgreSQL) -> None:
     assert read(guarded.url(user="trusted")) == 1

@@ -8,6 +8,8 @@ import pytest
 from tests.connect.asking import PASSWORD, failure, read
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize("user", ["plain", "digest", "scram"])
 @pytest.mark.parametrize("mode", ["disable", "require"])

@@ -11,6 +11,8 @@ import pytest
 import longshore
 from tests.contract.conftest import Database
 
+pytestmark = pytest.mark.packages
+
 D = decimal.Decimal
 
 #: Doubles whose shortest texts fit numeric(15,2), the largest of 15 digits among them.

@@ -12,6 +12,8 @@ import pytest
 from longshore import InterfaceError, read_sql
 from tests.servers import Endpoint
 
+pytestmark = pytest.mark.packages
+
 LONE = "\ud800"
 FRAME = "params is a list, a tuple or a dict, not {}; write params=list(frame['column'])"
 INDEX = "index_col is a column's name or a list of names, not {}"

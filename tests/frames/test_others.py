@@ -10,6 +10,8 @@ from longshore import DataError, InterfaceError, NotSupportedError, read_sql
 from tests.frames import cases
 from tests.frames.cases import NULLS, expected, query
 
+pytestmark = pytest.mark.packages
+
 
 def numpy(url: str, sql: str, **options: Any) -> "np.ma.MaskedArray[Any, Any]":
     """Read one column `c`."""

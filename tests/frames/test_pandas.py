@@ -11,6 +11,8 @@ from longshore import DataError, DataWarning, InterfaceError, Interval, read_sql
 from tests.frames import cases
 from tests.frames.cases import NULLS, TEXT, expected, query, values
 
+pytestmark = pytest.mark.packages
+
 
 @pytest.mark.parametrize("nulls", NULLS)
 def test_intervals(url: str, nulls: str) -> None:

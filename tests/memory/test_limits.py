@@ -1,10 +1,9 @@
 """Processes with little memory: right rows or a MemoryError, and a process that goes on.
 
-``LONGSHORE_MEMORY_LIMITS=200`` tries so many limits instead of ten, and a value of 900 MB.
+The long run tries 200 limits instead of ten, and a value of 900 MB.
 """
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -14,18 +13,21 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import require
+from tests.long import IS_LONG
 from tests.memory.child import WAYS, Task
 from tests.servers import mariadb, postgresql
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="setrlimit bounds memory on Linux alone")
+pytestmark = [
+    pytest.mark.packages,
+    pytest.mark.skipif(sys.platform != "linux", reason="setrlimit bounds memory on Linux alone"),
+]
 
 ROWS = 150_000
 SMALL = 10
 
 #: The number of limits, and the last of them in MiB above what the process has taken: enough.
-LIMITS = int(os.environ.get("LONGSHORE_MEMORY_LIMITS", "10"))
+LIMITS = 200 if IS_LONG else 10
 ENOUGH = 600
-IS_LONG = LIMITS > 10
 HUGE = (900 if IS_LONG else 120) * 1_000_000
 
 ANY = "SELECT * FROM memory_rows"

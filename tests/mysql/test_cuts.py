@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.cutter import Cutter
+from tests.cutter import Cutter, bytes_of_messages, mysql_messages, spread
 from tests.mysql.reading import numbers, table
 from tests.servers import MySQLEndpoint
 
@@ -48,12 +48,14 @@ def outcome(way: str, right: pa.Table, protocol: str) -> bool:
 def test_at_every_byte(action: Any, protocol: str, server: MySQLEndpoint, cutter: Cutter) -> None:
     way = through(server, cutter)
     right = read(way, protocol)
-    size = cutter.measure(lambda: read(way, protocol)).down
+    said = cutter.measure(lambda: read(way, protocol)).said_down
     # The greeting is not the same length each time, by a digit of the connection's number at most.
-    whole = [outcome_at(cutter, action, byte, way, right, protocol) for byte in range(size + 1)]
-    assert whole[-1]
+    places = bytes_of_messages(said, mysql_messages)
+    whole = {byte: outcome_at(cutter, action, byte, way, right, protocol) for byte in places}
+    size = places[-1]
+    assert whole[size]
     # The server's last word on the result is 5 bytes and more; what closes a statement has no answer.
-    assert not any(whole[:-12])
+    assert not any(is_whole for byte, is_whole in whole.items() if byte < size - 11)
 
 
 def outcome_at(  # noqa: PLR0917  what a fault is
@@ -67,13 +69,12 @@ def outcome_at(  # noqa: PLR0917  what a fault is
 def test_at_every_byte_up(protocol: str, server: MySQLEndpoint, cutter: Cutter) -> None:
     way = through(server, cutter)
     right = read(way, protocol)
-    size = cutter.measure(lambda: read(way, protocol)).up
-    results = []
-    for byte in range(0, size + 1, 2):
+    said = cutter.measure(lambda: read(way, protocol)).said_up
+    places = bytes_of_messages(said, mysql_messages)
+    for byte in places:
         with cutter.fault("cut", byte, way="up"):
-            results.append(outcome(way, right, protocol))
-    # Only what closes the statement and the goodbye may be lost.
-    assert not any(results[: (size - 16) // 2])
+            # Only what closes the statement and the goodbye may be lost.
+            assert not outcome(way, right, protocol) or byte >= places[-1] - 16
 
 
 @PROTOCOLS
@@ -81,10 +82,10 @@ def test_at_every_byte_up(protocol: str, server: MySQLEndpoint, cutter: Cutter) 
 def test_a_garbled_byte_loses_no_row(mask: int, protocol: str, server: MySQLEndpoint, cutter: Cutter) -> None:
     way = through(server, cutter)
     right = read(way, protocol)
-    size = cutter.measure(lambda: read(way, protocol)).down
+    said = cutter.measure(lambda: read(way, protocol)).said_down
 
     # Whoever is ready takes the next: those that stall lie at the same distance from each other.
-    places = iter(range(size))
+    places = iter(bytes_of_messages(said, mysql_messages))
 
     def garble(_: int) -> None:
         with Cutter(cutter.upstream) as own:
@@ -105,8 +106,8 @@ def test_at_every_byte_of_what_is_compressed(server: MySQLEndpoint, cutter: Cutt
     way = through(server, cutter, compression="zlib")
     right = read(way, "binary")
     size = cutter.measure(lambda: read(way, "binary")).down
-    whole = [outcome_at(cutter, "cut", byte, way, right, "binary") for byte in range(0, size + 1, 3)]
-    assert not any(whole[: (size - 40) // 3])
+    whole = [outcome_at(cutter, "cut", byte, way, right, "binary") for byte in spread(size, 3)]
+    assert not any(whole[: (size - 40) // spread(size, 3).step])
 
 
 @pytest.mark.parametrize("part", range(6))

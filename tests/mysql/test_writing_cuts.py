@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.cutter import Cutter
+from tests.cutter import Cutter, spread
 from tests.mysql.reading import statements, wait
 from tests.servers import Mysqld, MySQLEndpoint
 
@@ -77,7 +77,7 @@ def test_a_cut(  # noqa: PLR0917  what is cut, and where
     count = cutter.measure(lambda: write(way, mode))
     size = count.down if direction == "down" else count.up
     outcomes = []
-    for byte in range(0, size + 1, STEP):
+    for byte in spread(size, STEP):
         with cutter.fault("cut", byte, way=direction):
             outcomes.append(write_cut(server, way, mode))
     assert not any(outcomes[: len(outcomes) // 2])

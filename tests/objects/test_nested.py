@@ -12,6 +12,8 @@ import pytest
 
 from tests.objects.given import arrow, column, extension, plain, values_of
 
+pytestmark = pytest.mark.packages
+
 JSON = pa.large_string()
 
 

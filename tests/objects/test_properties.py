@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import longshore
 from tests.objects.given import arrow, extension, plain, values_of
 
+pytestmark = pytest.mark.packages
+
 SETTINGS = settings(max_examples=300, deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 KEYS = st.sampled_from(["a", "b", "c", "A", "é"])

@@ -14,6 +14,8 @@ import pytest
 import longshore
 from tests.objects.given import arrow, column
 
+pytestmark = pytest.mark.packages
+
 DAY = dt.date(2026, 1, 1)
 NAIVE = dt.datetime.fromisoformat("2026-01-01 05:00")
 AWARE = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

@@ -15,6 +15,8 @@ import pytest
 import longshore
 from tests.objects.given import arrow, column, extension, plain, values_of
 
+pytestmark = pytest.mark.packages
+
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 FIRST = dt.datetime.fromisoformat("0001-01-01")
 NOON = dt.datetime.fromisoformat("2026-01-31 12:00:00.000001")

@@ -10,6 +10,8 @@ import longshore
 from longshore import _core
 from tests.objects.given import column, replaced, slots_of
 
+pytestmark = pytest.mark.packages
+
 
 def objects(slots: Any) -> _core.Objects:
     return _core.Objects(slots, "v", nan_is_null=True, as_text=False)

@@ -13,6 +13,8 @@ import longshore
 from longshore import _core
 from tests.objects.given import replaced, slots_of
 
+pytestmark = pytest.mark.packages
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 #: Of every size of characters, shorter and longer than what a view holds, and around what a buffer holds.
 SAMPLES = [

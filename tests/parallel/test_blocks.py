@@ -11,6 +11,8 @@ import longshore
 from tests.parallel.comparing import Statements, in_parts, read, rows, serially
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize(
     "query",

@@ -9,6 +9,8 @@ import longshore
 from tests.parallel.comparing import ROWS, Statements, in_parts, read, serially
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 NAN, INFINITY = math.nan, math.inf
 
 

@@ -12,6 +12,8 @@ import pytest
 import longshore
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 ROWS = 200_000
 
 

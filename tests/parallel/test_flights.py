@@ -8,6 +8,8 @@ from tests.parallel.comparing import read
 from tests.recorder import Recorder
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize(
     ("arguments", "count"),

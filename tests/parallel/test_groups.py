@@ -5,6 +5,8 @@ import pytest
 from tests.parallel.comparing import Statements, in_parts, read, rows, serially
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 REASON = "tells apart what the query takes for equal"
 
 

@@ -15,6 +15,8 @@ from tests.servers import PostgreSQL
 if TYPE_CHECKING:
     import pyarrow as pa
 
+pytestmark = pytest.mark.server
+
 
 @contextlib.contextmanager
 def waiting(server: PostgreSQL, statement: str) -> Iterator[Callable[[], None]]:

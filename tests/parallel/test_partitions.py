@@ -6,6 +6,8 @@ import longshore
 from tests.parallel.comparing import ROWS, Statements, in_parts, read, rows, serially
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 def test_a_partitioned_table_is_read_by_its_leaves(server: PostgreSQL, statements: Statements) -> None:
     server.psql("""

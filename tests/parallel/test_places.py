@@ -10,6 +10,8 @@ from tests.conftest import require
 from tests.parallel.comparing import Statements, in_parts, read, rows, serially
 from tests.servers import H2, Endpoint, PgBouncer, PostgreSQL, QuestDB, Standby
 
+pytestmark = pytest.mark.server
+
 
 def test_a_pooler_with_room(pgbouncer: PgBouncer, postgres: Endpoint) -> None:
     postgres.psql("CREATE TABLE pooled AS SELECT i, repeat('x', 50) AS t FROM generate_series(1, 20000) AS i")

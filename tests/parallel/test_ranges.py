@@ -11,6 +11,8 @@ import longshore
 from tests.parallel.comparing import Statements, in_parts, read
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize(
     ("native", "low", "high"),

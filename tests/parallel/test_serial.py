@@ -8,6 +8,8 @@ import longshore
 from tests.parallel.comparing import ROWS, Statements, in_parts, read, rows, serially
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize(
     ("query", "reason"),

@@ -8,6 +8,8 @@ import longshore
 from tests.parallel.comparing import Statements, in_parts, read, serially
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 HERE, THERE = "settings_here", "settings_there"
 QUERY = "SELECT place, i FROM berths"
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.parallel.comparing import Statements, in_parts
 from tests.servers import PostgreSQL
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize("number", [2, 3, 8, 16])
 @pytest.mark.parametrize("heavy", ["7", "NULL"])

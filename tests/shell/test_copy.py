@@ -6,6 +6,8 @@ import longshore
 from tests.servers import MySQLEndpoint
 from tests.shell.running import Shell
 
+pytestmark = pytest.mark.packages
+
 
 def test_a_copy(shell: Shell, url: str, lite: str) -> None:
     query = "SELECT n::int AS n, 'x' || n AS t FROM generate_series(1, :most::int) n"

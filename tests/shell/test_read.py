@@ -13,6 +13,8 @@ import pytest
 import longshore
 from tests.shell.running import Shell, alone
 
+pytestmark = pytest.mark.packages
+
 QUERY = (
     "SELECT n::bigint AS n, 'row ' || n AS t, (n::numeric / 8)::numeric(20, 3) AS d, n * 0.1::float8 AS f, "
     "CASE WHEN n % 3 = 0 THEN NULL ELSE '2026-01-01'::timestamptz + n * interval '1.000001 s' END AS at "

@@ -11,6 +11,8 @@ import longshore
 from tests.servers import MySQLEndpoint
 from tests.shell.running import Shell
 
+pytestmark = pytest.mark.packages
+
 
 @pytest.fixture
 def boats(tmp_path: Path) -> str:

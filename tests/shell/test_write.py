@@ -17,6 +17,8 @@ import longshore
 from tests.servers import MySQLEndpoint
 from tests.shell.running import Shell
 
+pytestmark = pytest.mark.packages
+
 TABLE = pa.table(
     {
         "n": pa.array([1, 2, None], pa.int64()),

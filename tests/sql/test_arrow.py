@@ -16,6 +16,8 @@ import pytest
 import longshore
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 D = decimal.Decimal
 TABLE = pa.table({"n": [1, 2, 3], "s": ["a", None, "c"]})
 ROWS = TABLE.to_pylist()

@@ -20,6 +20,8 @@ from longshore.engine.waiting import apart, left
 from tests.sql.interrupting import remaining
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 #: It would run for hours.
 ENDLESS = "SELECT sum(a.range * b.range % 7) AS s FROM range(10_000_000) a, range(10_000_000) b"
 

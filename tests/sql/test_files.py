@@ -14,6 +14,8 @@ import pytest
 import longshore
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 TABLE = pa.table({"id": [1, 2, 3], "name": ["Ada", None, "Zoë"]})
 ROWS = TABLE.to_pylist()
 

@@ -15,6 +15,8 @@ import longshore
 from longshore import DataError, InterfaceError, ProgrammingError
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 TABLE = pa.table({"x": [1, 2]})
 
 

@@ -18,6 +18,8 @@ import pytest
 import longshore
 from tests.sql.interrupting import chance, interrupt, kinds, remaining, usual
 
+pytestmark = pytest.mark.packages
+
 BATCH = pa.record_batch({"n": [1, 2, 3]})
 
 

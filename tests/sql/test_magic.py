@@ -9,6 +9,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 
 @pytest.fixture
 def shell() -> Iterator[Any]:

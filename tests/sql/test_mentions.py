@@ -12,6 +12,8 @@ from longshore.engine.mentions import mentions
 from longshore.engine.syntax import Kept
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 
 def _mentions(query: str) -> frozenset[str] | None:
     with duckdb.connect() as connection:

@@ -9,6 +9,8 @@ import pytest
 import longshore
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 INVALID = b"\xff\xfe"
 
 

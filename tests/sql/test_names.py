@@ -12,6 +12,8 @@ import pytest
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 boats = pa.table({"berth": [1]})
 only_global = pa.table({"berth": [100]})
 

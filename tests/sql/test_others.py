@@ -13,6 +13,8 @@ import pytest
 import longshore
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 D = decimal.Decimal
 NAIVE = dt.datetime(2026, 1, 2)  # noqa: DTZ001  it has no zone
 

@@ -15,7 +15,7 @@ from tests.frames.cases import TEXT, values
 from tests.sql.cases import CASES, NULLS, Case, expected, query
 
 #: Decimals that pandas' doubles round: `test_lossy_values` has the warnings.
-pytestmark = pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")
+pytestmark = [pytest.mark.packages, pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")]
 #: Types whose integers and booleans have a NumPy dtype of their own.
 INTEGERS = [f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)]
 UNMASKED = {"boolean": "bool", **{name: name.lower() for name in INTEGERS}}

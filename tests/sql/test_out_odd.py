@@ -9,6 +9,8 @@ import pytest
 from longshore import DataError, Error, IntegrityError, NotSupportedError, OperationalError, ProgrammingError, sql
 from tests.frames.cases import values
 
+pytestmark = pytest.mark.packages
+
 FRAMES = ["pandas", "arrow", "polars", "numpy"]
 
 INFINITE = ["DATE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ"]

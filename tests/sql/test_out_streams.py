@@ -17,6 +17,8 @@ from longshore import DataError, OperationalError, sql
 from longshore.engine.result import Form, deliver
 from longshore.options import Options
 
+pytestmark = pytest.mark.packages
+
 #: Hours of work, at the start of a query and between its rows.
 BLOCKED = "SELECT sum(a.range * b.range) AS c FROM range(10000000) AS a, range(10000000) AS b"
 ENDLESS = "SELECT a.range AS c FROM range(10000000) AS a, range(10000000) AS b"

@@ -14,6 +14,8 @@ import pytest
 import longshore
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 D = decimal.Decimal
 NAIVE = dt.datetime(2026, 1, 2)  # noqa: DTZ001  it has no zone
 LAST = dt.datetime.max  # noqa: DTZ901  likewise

@@ -10,6 +10,8 @@ import pytest
 import longshore
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 BATCH = pa.record_batch({"n": [1, 2, 3]})
 
 

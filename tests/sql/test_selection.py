@@ -18,6 +18,8 @@ import longshore
 from longshore.engine.session import Session
 from longshore.frames import chosen, codes, selection
 
+pytestmark = pytest.mark.packages
+
 ROWS = 4_000
 WORDS = ["tug", "crane 7", "", "rope", "a text that is longer than a view", "tug 17", "größe", "x_y", "100%", None]
 

@@ -16,6 +16,8 @@ import pytest
 import longshore
 from tests.sql.rows import rows
 
+pytestmark = pytest.mark.packages
+
 D = decimal.Decimal
 DAY = 86_400_000
 

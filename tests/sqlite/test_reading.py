@@ -20,6 +20,8 @@ import pytest
 import longshore
 from tests.sqlite.conftest import Make
 
+pytestmark = pytest.mark.packages
+
 #: The user that owns nothing, on every Linux.
 NOBODY = 65534
 

@@ -17,6 +17,8 @@ from tests.conformance import sqlite as quirks
 from tests.conformance.sqlite_cases import CASES
 from tests.conformance.sqlite_cases.case import SQLiteCase
 
+pytestmark = pytest.mark.packages
+
 TABLES = [case for case in CASES if case.query is None]
 WIDENED = [(quirks.widened(case, to), case.declared) for case in CASES for to in case.widened]
 WANTED = [(case, wanted) for case in CASES for wanted in case.wanted]

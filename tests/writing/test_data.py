@@ -15,6 +15,8 @@ import pytest
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 TABLE = pa.table({"n": [1, 2, 3], "s": ["a", None, "c"]})
 ROWS = [(1, "a"), (2, None), (3, "c")]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.cutter import Cutter
+from tests.cutter import Cutter, spread
 from tests.servers import Endpoint, PostgreSQL
 
 ROWS = 40
@@ -51,7 +51,7 @@ def test_cut_anywhere(case: tuple[Any, str], way: str, cutter: Cutter, table: st
     sizes = cutter.measure(lambda: write(way, table, mode))
     size = sizes.up if direction == "up" else sizes.down
     after = ROWS + 2 if mode in {"append", "upsert"} else ROWS
-    for byte in range(0, size, 31 if direction == "up" else 11):
+    for byte in spread(size - 1, 31 if direction == "up" else 11):
         postgres.psql(f"TRUNCATE {table}; INSERT INTO {table} (n) VALUES (1), (2)")
         with cutter.fault("cut", byte, way=direction):
             try:

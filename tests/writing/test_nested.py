@@ -14,6 +14,8 @@ import pytest
 import longshore
 from tests.servers import MySQLEndpoint
 
+pytestmark = pytest.mark.packages
+
 JSON = {"nested": "json"}
 
 NESTED = pa.table(

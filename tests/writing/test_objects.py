@@ -10,6 +10,8 @@ import pytest
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 EVENTS = [
     {"kind": "load", "metadata": {"x": 1, "tags": ["a", None]}},
     {"metadata": {"x": 2**53 + 1, "by": uuid.UUID(int=1)}, "extra": [2**70, 0.1, "x", {"y": None}]},

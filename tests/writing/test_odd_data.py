@@ -13,6 +13,8 @@ import pytest
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 NAIVE = dt.datetime.fromisoformat("2026-01-01 05:00")
 AWARE = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

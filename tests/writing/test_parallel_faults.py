@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.cutter import Cutter
+from tests.cutter import Cutter, spread
 from tests.servers import Endpoint, PgBouncer, PostgreSQL
 
 ROWS = 40
@@ -96,7 +96,7 @@ def test_all_cut_anywhere(  # noqa: PLR0917  what is cut, and where
     cutter.settle()
     size = max(count.up if direction == "up" else count.down for count in cutter.counts)
     after = ROWS + 2 if mode in {"append", "upsert"} else ROWS
-    for byte in range(0, size, 41):
+    for byte in spread(size - 1, 41):
         postgres.psql(f"TRUNCATE {table}; INSERT INTO {table} (n) VALUES (1), (2)")
         with cutter.fault("cut", byte, way=direction):
             try:

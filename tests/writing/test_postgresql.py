@@ -12,6 +12,8 @@ import pytest
 import longshore
 from tests.servers import Endpoint
 
+pytestmark = pytest.mark.server
+
 UTC = dt.UTC
 D = decimal.Decimal
 moment = dt.datetime.fromisoformat

@@ -13,6 +13,8 @@ import pytest
 
 import longshore
 
+pytestmark = pytest.mark.packages
+
 
 def rows(url: str, table: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = longshore.read_sql(

@@ -14,6 +14,8 @@ from longshore.engine.remote import attaching
 from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.conftest import url
 
+pytestmark = pytest.mark.packages
+
 
 @pytest.fixture
 def connection(postgres: Endpoint) -> Iterator[longshore.Connection]:

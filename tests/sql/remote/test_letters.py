@@ -9,6 +9,8 @@ import pytest
 import longshore
 from tests.servers import Endpoint, MySQLEndpoint
 
+pytestmark = pytest.mark.packages
+
 LETTERS = ["a", "ä", "€", "日本", "💧", "a💧"]
 
 

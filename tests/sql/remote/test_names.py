@@ -12,6 +12,8 @@ import longshore
 from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.conftest import url
 
+pytestmark = pytest.mark.packages
+
 
 @pytest.fixture
 def named(postgres: Endpoint) -> Iterator[dict[str, Any]]:

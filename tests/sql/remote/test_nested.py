@@ -4,6 +4,8 @@ import pytest
 
 from tests.sql.remote.comparing import Harbour, same
 
+pytestmark = pytest.mark.packages
+
 WHOLE = "nothing to do"
 
 GOES = [

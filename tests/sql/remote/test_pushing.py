@@ -16,6 +16,8 @@ import longshore
 from tests.sql.remote.comparing import Harbour, same
 from tests.sql.remote.conftest import url
 
+pytestmark = pytest.mark.packages
+
 WHOLE = "nothing to do"
 
 

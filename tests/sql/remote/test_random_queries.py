@@ -10,6 +10,8 @@ import longshore
 from tests.sql.remote.asking import Asker
 from tests.sql.remote.comparing import Harbour, same
 
+pytestmark = pytest.mark.packages
+
 COUNT = int(os.environ.get("LONGSHORE_RANDOM_QUERIES", "120"))
 
 

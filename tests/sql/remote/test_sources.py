@@ -15,6 +15,8 @@ from tests.servers import Endpoint
 from tests.sql.remote.comparing import Harbour
 from tests.sql.remote.conftest import url
 
+pytestmark = pytest.mark.packages
+
 ROWS = 200_000
 
 
