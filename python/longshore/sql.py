@@ -154,7 +154,7 @@ def sql(
     is an error where it is needed.
     """
     # DuckDB is imported with it.
-    from longshore.engine.running import run
+    from longshore.engine.query import run
 
     return run(
         query,
@@ -209,10 +209,10 @@ def sql_async(
 
 
 async def _awaited(query: str, caller: "KeptFrame", arguments: dict[str, Any]) -> Any:
-    from longshore.engine.stopping import Stops
+    from longshore.engine.waiting import Stops
 
     def work() -> Any:
-        from longshore.engine.running import run
+        from longshore.engine.query import run
 
         return run(query, caller, **arguments)
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from longshore.engine.mentions import mentions
-from longshore.engine.syntax import Kept
+from longshore.engine.pushdown import Kept, mentions
 from tests.sql.rows import rows
 
 pytestmark = pytest.mark.packages

@@ -1,4 +1,4 @@
-"""Work with the engine, on a thread of Python's own.
+"""Work with the engine, on a thread of Python's own, and what cancels it.
 
 On the main thread any signal's handler may run, and raise: within DuckDB and pyarrow its exception is lost, becomes a
 text of another one, or ends the process. So the main thread waits, where a handler's exception is raised as it is, and
@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
@@ -22,7 +23,7 @@ from longshore.warning import inherited
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["Task", "apart", "finish", "left", "undisturbed"]
+__all__ = ["Stops", "Task", "apart", "finish", "left", "stopped_by", "undisturbed"]
 
 T = TypeVar("T")
 
@@ -188,3 +189,37 @@ def finish() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=left.clear)
+
+
+class Stops:
+    """The parts of one query that can be stopped from any thread."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._cancels: list[Callable[[], object]] = []
+
+    def cancel(self) -> None:
+        """Stop what there is; called again and again, since what begins later is stopped as well."""
+        for cancel in [*self._cancels]:
+            cancel()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do the work, whose parts announce themselves by ``stopped_by``."""
+        token = _current.set(self)
+        try:
+            return work()
+        finally:
+            _current.reset(token)
+
+    def add(self, cancel: Callable[[], object]) -> None:
+        """Add a part."""
+        self._cancels.append(cancel)
+
+
+_current: ContextVar[Stops | None] = ContextVar("longshore_stops", default=None)
+
+
+def stopped_by(cancel: Callable[[], object]) -> None:
+    """Announce what stops a part of the query, where somebody may want to."""
+    if (stops := _current.get()) is not None:
+        stops.add(cancel)

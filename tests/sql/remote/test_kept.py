@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import longshore
-from longshore.engine.remote import attaching
+from longshore.engine.remote import attach
 from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.conftest import url
 
@@ -35,13 +35,13 @@ def rows(query: str, conn: Any, params: Any = None, **more: Any) -> list[tuple[A
 
 def test_a_plan_is_made_once(connection: longshore.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    described = attaching._described  # noqa: SLF001  what planning asks of the engine
+    described = attach._described  # noqa: SLF001  what planning asks of the engine
 
     def counted(query: str, params: Any) -> list[tuple[str, str]]:
         asked.append(query)
         return described(query, params)
 
-    monkeypatch.setattr(attaching, "_described", counted)
+    monkeypatch.setattr(attach, "_described", counted)
     query = "SELECT count(*) AS n, 'once' AS once FROM db.ships WHERE id > 1"
     whole = "SELECT count(*) AS once FROM db.ships WHERE id > 1"
     assert [rows(query, connection), rows(query, connection)] == [[(1, "once")]] * 2

@@ -9,17 +9,18 @@ from typing import Any
 import pyarrow as pa
 
 from longshore import _core
-from longshore.engine.failures import Failure
-from longshore.engine.remote.planning import Read
+from longshore.engine.failures import Failure, retold
+from longshore.engine.remote.plan import Read
+from longshore.engine.remote.queries import Result
 from longshore.engine.remote.source import Source
-from longshore.engine.remote.whole import Result
+from longshore.engine.result import ArrowStreamable
 from longshore.errors import DataError, MemoryLimitError, SerialReadWarning
 from longshore.options import Options
 from longshore.reading import read
 from longshore.stream import Stream
 from longshore.warning import without
 
-__all__ = ["Loads", "checked_last"]
+__all__ = ["Loads", "Settled", "checked_last"]
 
 
 class Loads:
@@ -174,3 +175,31 @@ def _rows(stream: Stream) -> Iterator[pa.RecordBatch]:
         )
         message = f"{str(error).partition(chr(10))[0]}\nHint: {hint}"
         raise DataError(message, hint=hint, column=error.column, row=error.row, native_type=error.native_type) from None
+
+
+class Settled:
+    """A result of the engine. It may end before what it reads does, as with a LIMIT, so its own end counts."""
+
+    def __init__(self, rows: ArrowStreamable, check: Callable[[], None], failure: Failure) -> None:
+        """Keep the rows, what looks at the tables, and where a failure is noted."""
+        self._rows = rows
+        self._check = check
+        self._failure = failure
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Have the query run, and hand its rows over."""
+        reader = pa.RecordBatchReader.from_stream(self._rows)
+        return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader)).__arrow_c_stream__(
+            requested_schema
+        )
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from checked_last(reader, self._check)
+        except (pa.ArrowException, OSError) as error:
+            # Passed on, its text would no longer tell what family it is of.
+            self._failure.note(retold(str(error)))
+            raise
+        except Exception as error:
+            self._failure.note(error)
+            raise

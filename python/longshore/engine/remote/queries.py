@@ -1,16 +1,268 @@
 """A whole query in a source's SQL, where every part of it is known to mean the same there."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from sqlglot import exp
 
 from longshore.engine.remote.dialect import Dialect
-from longshore.engine.remote.literals import Params
-from longshore.engine.remote.names import Relation, Value, only
-from longshore.engine.remote.selects import Select, Written
-from longshore.engine.remote.types import Unsafe
+from longshore.engine.remote.expressions import Names, Relation, Test, Value, Values, known, only
+from longshore.engine.remote.literals import Params, constant, whole_number
+from longshore.engine.remote.references import Reference, quoted
+from longshore.engine.remote.types import Kind, Table, Trust, Type, Unsafe, same_meaning
 
-__all__ = ["Queries", "Written"]
+__all__ = ["Output", "Queries", "Result", "Select", "Written", "arrow_type", "checked", "stub", "write"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a query: the names that other parts of the query know it by, and what is written for it."""
+
+    name: str | None
+    value: Value
+    node: exp.Expression
+
+
+@dataclass(frozen=True)
+class Written:
+    """A query in the source's SQL."""
+
+    #: Writes it with names for its columns, quoted.
+    write: Callable[[Sequence[str]], str]
+    outputs: Sequence[Output]
+
+    @property
+    def sql(self) -> str:
+        """The query with the columns c1, c2, ..."""
+        return self.write([f"c{at}" for at in range(1, len(self.outputs) + 1)])
+
+
+class Select:
+    """One SELECT on its way; whatever is not known to be safe raises ``Unsafe``."""
+
+    def __init__(self, queries: "Queries", node: exp.Select) -> None:
+        """Write its FROM and its columns."""
+        self._queries = queries
+        self._node = node
+        self._dialect = queries.dialect
+        self._params = queries.params
+        #: For each table by its place in the FROM, its columns that a USING made one with another's.
+        self._merged: list[set[str]] = [set()]
+        self._from, self._names = self._relations()
+        self._write = Values(self._dialect, self._names, self._params)
+        self._outputs = [output for item in node.expressions for output in self._output(item)]
+
+    def written(self) -> Written:
+        """Put the parts together."""
+        parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
+        rest = " ".join(part for part in [f"FROM {self._from}", *parts] if part)
+        distinct = self._distinct()
+
+        def write(names: Sequence[str]) -> str:
+            named = zip(self._outputs, names, strict=True)
+            return f"SELECT {distinct}{', '.join(f'{output.value.sql} AS {name}' for output, name in named)} {rest}"
+
+        return Written(write, self._outputs)
+
+    def _relations(self) -> tuple[str, Names]:
+        place = self._node.args.get("from_")
+        if place is None:
+            raise Unsafe
+        only(place, "this")
+        sql, first = self._queries.relation(place.this)
+        names = Names([first])
+        for join in self._node.args.get("joins") or []:
+            only(join, "this", "on", "using", "side", "kind")
+            if join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
+                raise Unsafe
+            right, relation = self._queries.relation(join.this)
+            using = {one.name.lower() for one in join.args.get("using") or []}
+            if (names.merged.keys() - using) & relation.columns.keys():
+                raise Unsafe
+            self._merged.append(using)
+            tests = [_paired(names.named(name), relation.columns.get(name)) for name in sorted(using)]
+            merged = {**names.merged, **{name: names.named(name) for name in using}}
+            names = Names([*names.relations, relation], merged)
+            sql += self._join(join, right, names, tests)
+        return sql, names
+
+    def _join(self, join: exp.Join, right: str, names: Names, tests: Sequence[str]) -> str:
+        on = join.args.get("on")
+        if tests:
+            if on is not None or join.kind == "CROSS":
+                raise Unsafe
+            return f" {join.side or 'INNER'} JOIN {right} ON {' AND '.join(tests)}"
+        if on is None:
+            if join.side:
+                raise Unsafe
+            return f" CROSS JOIN {right}"
+        if join.kind == "CROSS":
+            raise Unsafe
+        test, trust = Values(self._dialect, names, self._params).test(on)
+        if trust is not Trust.EXACT or on.find(exp.AggFunc):
+            raise Unsafe
+        return f" {join.side or 'INNER'} JOIN {right} ON {test}"
+
+    def _output(self, item: exp.Expression) -> list[Output]:
+        if isinstance(item, exp.Star):
+            only(item)
+            return self._star(None)
+        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            only(item.this)
+            return self._star(tuple(part.name.lower() for part in item.parts[:-1]))
+        node, name = item, item.name if isinstance(item, exp.Column) else None
+        if isinstance(item, exp.Alias):
+            only(item, "this", "alias")
+            node, name = item.this, item.alias
+        return [Output(name, self._write.computed(node), node)]
+
+    def _star(self, table: tuple[str, ...] | None) -> list[Output]:
+        every = zip(self._names.relations, self._merged, strict=True)
+        found = [(one, merged) for one, merged in every if table is None or table in one.names]
+        if not found or (table is not None and len(found) > 1):
+            raise Unsafe
+        outputs = []
+        for relation, merged in found:
+            for name in relation.spelled:
+                if table is None and name.lower() in merged:
+                    continue
+                value = relation.columns[name.lower()]
+                if value is None:
+                    raise Unsafe
+                outputs.append(Output(name, value, exp.Star()))
+        return outputs
+
+    def _distinct(self) -> str:
+        distinct = self._node.args.get("distinct")
+        if distinct is None:
+            return ""
+        only(distinct)
+        if not all(output.value.type.groups for output in self._outputs):
+            raise Unsafe
+        return "DISTINCT "
+
+    def _where(self) -> str:
+        where = self._node.args.get("where")
+        if where is None:
+            return ""
+        if any(one.parent_select is self._node for one in where.find_all(exp.AggFunc)):
+            raise Unsafe
+        return f"WHERE {_exact(self._write.test(where.this))}"
+
+    def _having(self) -> str:
+        having = self._node.args.get("having")
+        if having is None:
+            return ""
+        if self._node.args.get("group") is None:
+            raise Unsafe
+        # The engine takes an output's name for the output, even where a column has it too.
+        aliases = {item.alias.lower() for item in self._node.expressions if isinstance(item, exp.Alias)}
+        if any(len(one.parts) == 1 and one.name.lower() in aliases for one in having.find_all(exp.Column)):
+            raise Unsafe
+        return f"HAVING {_exact(self._write.test(having.this))}"
+
+    def _group(self) -> str:
+        group = self._node.args.get("group")
+        if group is None:
+            return ""
+        only(group, "expressions", "all")
+        if group.args.get("all"):
+            # Quoted, it would be a column's name.
+            if any("all" in relation.columns for relation in self._names.relations):
+                raise Unsafe
+            keys = [output.value for output in self._outputs if not output.node.find(exp.AggFunc)]
+        else:
+            keys = [self._key(node) for node in group.expressions]
+        if not keys or not all(key.type.groups for key in keys):
+            raise Unsafe
+        return f"GROUP BY {', '.join(key.sql for key in keys)}"
+
+    def _key(self, node: exp.Expression) -> Value:
+        """Find what is grouped by: an output's number, a column, or else an output's name."""
+        if isinstance(node, exp.Literal):
+            return self._numbered(node)
+        try:
+            return self._write.value(node)
+        except Unsafe:
+            return self._named(node)
+
+    def _order(self) -> str:
+        order = self._node.args.get("order")
+        if order is None:
+            return ""
+        only(order, "expressions")
+        return f"ORDER BY {', '.join(self._ordered(one) for one in order.expressions)}"
+
+    def _ordered(self, one: exp.Expression) -> str:
+        only(one, "this", "desc", "nulls_first")
+        key = self._sort_key(one.this)
+        if key.type.order is not Trust.EXACT:
+            raise Unsafe
+        descending, first = bool(one.args.get("desc")), bool(one.args.get("nulls_first"))
+        sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
+        # Rows that stand for several are ordered by what they have, and by nothing that is made of it.
+        if self._node.args.get("distinct") and not any(
+            sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self._outputs
+        ):
+            raise Unsafe
+        return sql
+
+    def _sort_key(self, node: exp.Expression) -> Value:
+        """Find what is sorted by: an output's number or name, or else a value."""
+        if isinstance(node, exp.Literal):
+            return self._numbered(node)
+        names = {(output.name or "").lower() for output in self._outputs}
+        bare = node.unnest()
+        if isinstance(bare, exp.Column) and len(bare.parts) == 1 and bare.name.lower() in names:
+            return self._named(bare)
+        return self._write.value(node)
+
+    def _numbered(self, node: exp.Expression) -> Value:
+        at = constant(node, None)
+        if type(at) is not int or not 1 <= at <= len(self._outputs):
+            raise Unsafe
+        return self._outputs[at - 1].value
+
+    def _named(self, node: exp.Expression) -> Value:
+        if not isinstance(node, exp.Column) or len(node.parts) != 1:
+            raise Unsafe
+        found = [output.value for output in self._outputs if (output.name or "").lower() == node.name.lower()]
+        if len(found) != 1:
+            raise Unsafe
+        return found[0]
+
+    def _limit(self) -> str:
+        limit, offset = self._node.args.get("limit"), self._node.args.get("offset")
+        sql = ""
+        if limit is not None:
+            only(limit, "expression")
+            sql = f"LIMIT {whole_number(limit.expression, self._params)}"
+        if offset is not None:
+            only(offset, "expression")
+            if limit is None:
+                raise Unsafe
+            sql += f" OFFSET {whole_number(offset.expression, self._params)}"
+        return sql
+
+
+def _exact(test: Test) -> str:
+    sql, trust = test
+    if trust is not Trust.EXACT:
+        raise Unsafe
+    return sql
+
+
+def _paired(left: Value, right: Value | None) -> str:
+    """Compare the columns of a USING, of which the left one stands for both."""
+    if right is None or not (left.type.groups and right.type.groups):
+        raise Unsafe
+    same_meaning(left.type, right.type)
+    if min(left.type.equal, right.type.equal) is not Trust.EXACT:
+        raise Unsafe
+    return f"({left.sql} = {right.sql})"
+
 
 #: Gives a table of the source under an alias of the source's SQL; raises ``Unsafe`` for what is none.
 Tables = Callable[[exp.Table, str], tuple[str, Relation]]
@@ -74,3 +326,118 @@ def _plain_alias(node: exp.Expression) -> None:
     alias = node.args.get("alias")
     if alias is not None:
         only(alias, "this")
+
+
+_ARROW = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "UTINYINT": pa.uint8(),
+    "USMALLINT": pa.uint16(),
+    "UINTEGER": pa.uint32(),
+    "UBIGINT": pa.uint64(),
+    "HUGEINT": pa.decimal128(38, 0),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
+}
+#: PostgreSQL's: 63 bytes.
+_LONGEST_NAME = 63
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A column of the result."""
+
+    #: Its name in the source's result, and in the engine's.
+    read: str
+    name: str
+    #: Its Arrow type; None where the engine hands over another than the source.
+    type: pa.DataType | None
+    #: Whether the source has to be asked for that type, as its own may be another.
+    asked: bool = False
+    #: Whether it is an integer of the engine's 128 bits, which Arrow has as decimals.
+    huge: bool = False
+
+    @property
+    def field(self) -> pa.Field:
+        """Its field, as the engine's results have it."""
+        return pa.field(self.name, self.type, metadata={"native_type": "hugeint"} if self.huge else None)
+
+    @property
+    def sql(self) -> str:
+        """Make of the source's column what the engine's would be, in the engine's SQL."""
+        read = quoted(self.read)
+        return f"{f'CAST({read} AS HUGEINT)' if self.huge else read} AS {quoted(self.name)}"
+
+
+def write(tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params) -> Written:
+    """Write a query in its source's SQL; raises ``Unsafe`` where a part of it may mean something else there."""
+    by_node = {id(reference.node): (reference, table) for reference, table in tables}
+
+    def relation(node: exp.Table, alias: str) -> tuple[str, Relation]:
+        if id(node) not in by_node:
+            raise Unsafe
+        reference, table = by_node[id(node)]
+        table = replace(table, columns=[column.in_source for column in table.columns])
+        return f"{table.sql} AS {alias}", known(reference, table, alias)
+
+    return Queries(dialect, relation, params).query(tree)
+
+
+def stub(table: Table) -> str:
+    """Give an empty table for the engine, with the names and types of a table."""
+    columns = ", ".join(
+        f"CAST(NULL AS {column.type.engine or 'VARCHAR'}) AS {quoted(column.name)}" for column in table.columns
+    )
+    return f"(SELECT {columns} LIMIT 0)"
+
+
+def checked(written: Written, described: Sequence[tuple[str, str]]) -> list[Result]:
+    """Compare what was written with what the engine would make of the query; raises ``Unsafe`` where they differ."""
+    if len(described) != len(written.outputs):
+        raise Unsafe
+    names = [name for name, _ in described]
+    usable = len({name.lower() for name in names}) == len(names) and all(map(_is_usable, names))
+    reads = names if usable else [f"c{at}" for at in range(1, len(names) + 1)]
+    return [
+        _result(read, name, engine, output.value.type, plain=output.value.plain)
+        for read, output, (name, engine) in zip(reads, written.outputs, described, strict=True)
+    ]
+
+
+def arrow_type(engine: str) -> pa.DataType | None:
+    """Give the Arrow type of a type of the engine's; None where it is not one of the list."""
+    number = _DECIMAL.fullmatch(engine)
+    return pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(engine)
+
+
+def _is_usable(name: str) -> bool:
+    """Whether every source gives a column this name, uncut."""
+    return 0 < len(name.encode()) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
+
+
+def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> Result:
+    if of.kind in {Kind.OTHER, Kind.UUID}:
+        if not plain:
+            raise Unsafe
+        return Result(read, name, None)
+    number = _DECIMAL.fullmatch(described)
+    arrow = arrow_type(described)
+    if arrow is None or not _reckoned(of, described, scale=int(number[2]) if number else None):
+        raise Unsafe
+    return Result(read, name, arrow, asked=not plain, huge=described == "HUGEINT")
+
+
+def _reckoned(of: Type, described: str, *, scale: int | None) -> bool:
+    """Whether the engine's type is the one that was reckoned with."""
+    if of.engine is not None:
+        return of.engine == described
+    if of.kind is Kind.DECIMAL:
+        return scale == of.scale
+    return of.kind is Kind.INTEGER and described.endswith(("INT", "INTEGER"))

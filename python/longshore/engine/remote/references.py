@@ -1,15 +1,33 @@
-"""Where a query names tables of attached databases."""
+"""Where a query names tables of attached databases, and which of their columns it needs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from longshore.engine.remote.text import Edit
+from longshore.engine.remote.text import Edit, Tokens, parsed, tokens
+from longshore.engine.remote.types import Column, Table
 from longshore.errors import NotSupportedError
 
-__all__ = ["Reference", "in_tokens", "in_trees", "is_table_statement", "listed", "quoted", "read_once"]
+if TYPE_CHECKING:
+    from longshore.engine.remote.plan import Plan
+
+__all__ = [
+    "Needs",
+    "Reference",
+    "Sources",
+    "Understood",
+    "in_tokens",
+    "in_trees",
+    "is_table_statement",
+    "listed",
+    "quoted",
+    "read_once",
+    "understood",
+]
 
 _WRITES = (
     exp.Insert,
@@ -174,3 +192,115 @@ def _has_alias(words: Sequence[Token], at: int) -> bool:
     if at >= len(words):
         return False
     return words[at].token_type in {TokenType.ALIAS, TokenType.VAR, TokenType.IDENTIFIER}
+
+
+class Needs:
+    """What a query's text and tree tell of the columns that it reads.
+
+    A column whose name is nowhere in the text can be reached only through a star, or through the row as a whole. So
+    the answer needs no binding, and errs only on the side of a column too many.
+    """
+
+    def __init__(self, words: Sequence[Token], trees: Sequence[exp.Expression] | None) -> None:
+        """Look at the query once for all tables."""
+        self._words = {word.text.lower() for word in words}
+        self._trees = trees
+        self._everything = trees is None or any(word.token_type is TokenType.HASH for word in words)
+        self._stars: list[exp.Expression] = []
+        self._rows: set[str] = set()
+        for tree in trees or []:
+            self._look(tree)
+
+    def columns(self, reference: Reference, table: Table) -> list[Column]:
+        """Give the columns, in the table's order; one where none is named, as for ``count(*)``."""
+        if self._whole(reference):
+            return list(table.columns)
+        named = [column for column in table.columns if column.name.lower() in self._words]
+        return named or sorted(table.columns, key=_width)[:1]
+
+    def _look(self, tree: exp.Expression) -> None:
+        for node in tree.walk():
+            if isinstance(node, exp.Columns | exp.PositionalColumn) or (
+                isinstance(node, exp.Join) and node.method.upper() == "NATURAL"
+            ):
+                self._everything = True
+            elif isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
+                self._stars.append(node)
+            elif isinstance(node, exp.Column) and len(node.parts) == 1:
+                self._rows.add(node.name.lower())
+
+    def _whole(self, reference: Reference) -> bool:
+        if self._everything or reference.node is None or not _is_simple(reference.node):
+            return True
+        # The name of a table is its row, as one value.
+        if reference.alias.lower() in self._rows:
+            return True
+        return any(_reaches(star, reference) for star in self._stars)
+
+
+def _is_simple(table: exp.Table) -> bool:
+    """Whether it stands in the FROM of a SELECT, with nothing but an alias."""
+    place = table.parent
+    return (
+        isinstance(place, exp.From | exp.Join)
+        and isinstance(place.parent, exp.Select)
+        and not table.args.get("pivots")
+        and not table.args.get("joins")
+        and not table.alias_column_names
+    )
+
+
+def _reaches(star: exp.Expression, reference: Reference) -> bool:
+    if isinstance(star.parent, exp.Column) and star.parent.table:
+        return star.parent.table.lower() == reference.alias.lower()
+    select = star.find_ancestor(exp.Select)
+    return select is None or reference.node is None or reference.node.parent_select is select
+
+
+def _width(column: Column) -> int:
+    """Put fixed widths before texts, and these before what is unknown."""
+    kinds = ["boolean", "integer", "date", "timestamp", "instant", "double", "decimal", "uuid", "text", "other"]
+    return kinds.index(column.type.kind.value)
+
+
+#: The names of the attached databases in lower case, each with the class of its SQL.
+Sources = tuple[tuple[str, type], ...]
+
+#: Texts that are kept, and the letters of the longest: a tree is many times as large.
+_MOST = 64
+_LONGEST = 4096
+
+
+class Understood:
+    """A query's tokens, trees and references. Nobody changes them: other threads plan by them, too."""
+
+    def __init__(self, query: str, sources: Sources) -> None:
+        """Parse; raises where a table of the sources would be written."""
+        self.words: Tokens = tokens(query)
+        trees = parsed(query, self.words)
+        if trees is not None and is_table_statement(self.words):
+            # Not every version of the parser knows it, and says so.
+            trees = None
+        self.trees: Sequence[exp.Expression] | None = trees
+        names = {name for name, _ in sources}
+        self.references: Sequence[Reference] = in_tokens(self.words, names) if trees is None else in_trees(trees, names)
+        self._last: tuple[Sequence[Table], bool, Plan] | None = None
+
+    def planned(self, tables: Sequence[Table], make: Callable[[], "Plan"], *, whole: bool) -> "Plan":
+        """Give the plan for tables as the catalogues have them now: the last one, or a new one where they differ."""
+        last = self._last
+        if last is not None and last[1] is whole and last[0] == tables:
+            return last[2]
+        plan = make()
+        self._last = (tables, whole, plan)
+        return plan
+
+
+def understood(query: str, sources: Sources) -> Understood:
+    """Parse a query, or give what was made of the same text before."""
+    return _kept(query, sources) if len(query) <= _LONGEST else Understood(query, sources)
+
+
+@lru_cache(maxsize=_MOST)
+def _kept(query: str, sources: Sources) -> Understood:
+    return Understood(query, sources)

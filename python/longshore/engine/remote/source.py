@@ -3,27 +3,86 @@
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from longshore import _core
 from longshore.connection import Connection, connect, is_connection, scheme_of
-from longshore.engine.connections import TAKEN
-from longshore.engine.remote.changed import changed
 from longshore.engine.remote.dialect import Dialect
-from longshore.engine.remote.holding import holding, is_current
 from longshore.engine.remote.mysql import MySQL
 from longshore.engine.remote.postgresql import PostgreSQL
+from longshore.engine.remote.queries import arrow_type
 from longshore.engine.remote.sqlite import SQLite
-from longshore.engine.remote.types import Kind, Table
-from longshore.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
+from longshore.engine.remote.types import Column, Kind, Table
+from longshore.engine.scope import TAKEN
+from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.options import Options
 from longshore.reading import read
 from longshore.texts import display, name_text
 
-__all__ = ["Source", "attached", "untrusted"]
+__all__ = ["Changed", "Source", "attached", "changed", "holding", "is_current", "readable", "settled", "untrusted"]
+
+
+def readable(table: Table) -> list[Column]:
+    """Give the columns that this user may read."""
+    return [column for column in table.columns if column.readable]
+
+
+def holding(table: Table) -> str:
+    """Give a query that reads nothing: its lock stays until the transaction ends, and its types are those of now."""
+    columns = ", ".join(column.quoted for column in readable(table)) or "1"
+    return f"SELECT {columns} FROM {table.sql} LIMIT 0"
+
+
+def is_current(table: Table, schema: pa.Schema) -> bool:
+    """Whether the columns have the types of the catalogue, which a transaction may see as of its first moment."""
+    columns = readable(table)
+    return all(_is_of(column, field) for column, field in zip(columns, schema, strict=bool(columns)))
+
+
+def _is_of(column: Column, field: pa.Field) -> bool:
+    of = column.type
+    native = (field.metadata or {}).get(b"native_type", b"")
+    if column.padded is not None:
+        return bool(native == (b"bpchar(%d)" % column.padded if column.padded else b"bpchar"))
+    # Nothing is asked of other kinds, and a form is made of any type that it fits.
+    if of.kind is Kind.OTHER or of.engine is None or column.form != "{}":
+        return True
+    if native.startswith(b"bpchar"):
+        return False
+    return arrow_type(of.engine) in {None, field.type}
+
+
+#: How often a query is planned.
+_TRIES = 3
+
+
+class Changed(OperationalError):  # noqa: N818  callers see an OperationalError
+    """The rows, or some of them, may mean something else than was planned with."""
+
+    #: Whether the query can be run again as if for the first time.
+    again = True
+
+
+def changed(source: str) -> Changed:
+    """Say what to do, as a server does that could not serialize."""
+    hint = "run the query again; within a transaction that has read before, end that first"
+    message = f"a table of the attached database {source} was altered while the query read it [SQLSTATE 40001]"
+    return Changed(f"{message}\nHint: {hint}", sqlstate="40001", hint=hint)
+
+
+def settled(once: Callable[[], Any]) -> Any:
+    """Run a query, and run it again where its tables were altered meanwhile."""
+    for _ in range(_TRIES - 1):
+        try:
+            return once()
+        except Changed as error:
+            if not error.again:
+                raise
+    return once()
+
 
 _DIALECTS: Mapping[str, type[Dialect]] = {
     "postgresql": PostgreSQL,

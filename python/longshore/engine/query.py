@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longshore.connection import is_connection
-from longshore.engine.connections import with_connections
 from longshore.engine.failures import Failure, with_columns
-from longshore.engine.names import Names
 from longshore.engine.parameters import Params, for_statement, given, with_dollars
-from longshore.engine.remote.changed import Changed, settled
+from longshore.engine.remote.source import Changed, settled
 from longshore.engine.result import Form, bounded, deliver
-from longshore.engine.scope import Caller, Scope
+from longshore.engine.scope import Caller, Scope, with_connections
 from longshore.engine.session import Session
-from longshore.engine.stopping import stopped_by
+from longshore.engine.tables import Names
+from longshore.engine.waiting import stopped_by
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.scanned import is_table
 from longshore.options import Options
 from longshore.texts import display, statement_text
 
 if TYPE_CHECKING:
-    from longshore.engine.remote.attaching import Attached
+    from longshore.engine.remote.attach import Attached
 
 __all__ = ["run"]
 
@@ -57,7 +56,7 @@ def run(
     if attach is None:
         return _local(text, values, scope, tables, form, chosen, explain=explain)
     # The parser of other databases' SQL is imported with it.
-    from longshore.engine.remote.attaching import attaching
+    from longshore.engine.remote.attach import attaching
 
     def once() -> Any:
         with attaching(text, values, attach, chosen) as remote:

@@ -8,11 +8,9 @@ import pyarrow as pa
 
 from longshore.engine.duckdb import duckdb, shared
 from longshore.engine.failures import Failure
-from longshore.engine.remote.explain import explained
 from longshore.engine.remote.literals import Params
-from longshore.engine.remote.loading import Loads
-from longshore.engine.remote.planning import Plan, plan
-from longshore.engine.remote.settled import Settled
+from longshore.engine.remote.loading import Loads, Settled
+from longshore.engine.remote.plan import Plan, plan
 from longshore.engine.remote.source import Source, attached
 from longshore.engine.remote.types import Unsafe
 from longshore.engine.waiting import apart
@@ -20,7 +18,19 @@ from longshore.errors import DataWarning
 from longshore.options import Options
 from longshore.warning import warn
 
-__all__ = ["Attached", "attaching"]
+__all__ = ["Attached", "attaching", "explained"]
+
+
+def explained(plan: Plan) -> str:
+    """Write a plan as SQL, with a comment before each piece."""
+    lines = []
+    for read in plan.reads:
+        lines += [f"-- {read.source}: {read.name}", read.sql, ""]
+    if plan.whole is None:
+        lines += ["-- engine", plan.sql.strip()]
+    else:
+        lines += [f"-- engine: nothing to do, {plan.reads[0].source} answers the whole query"]
+    return "\n".join(lines)
 
 
 class Attached:

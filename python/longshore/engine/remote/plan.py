@@ -1,26 +1,246 @@
-"""A query over attached databases, divided: what each source reads, and what the engine does with it."""
+"""A query over attached databases, divided: what each source reads, and what the engine does with it.
 
-from collections.abc import Callable, Mapping, Sequence
+The engine tests the conditions of one table again, so a condition of a source has to be true wherever the engine's is,
+and no more.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 from sqlglot import exp
 
-from longshore.engine.remote.columns import Needs
 from longshore.engine.remote.dialect import Dialect
-from longshore.engine.remote.filters import conditions
-from longshore.engine.remote.kept import Understood, understood
+from longshore.engine.remote.expressions import Expressions, Names, Relation, known
 from longshore.engine.remote.literals import Params
-from longshore.engine.remote.pieces import Piece, named_in, names_all, pieces, remaining
-from longshore.engine.remote.references import Reference, listed, quoted, read_once
+from longshore.engine.remote.queries import Result, checked, stub, write
+from longshore.engine.remote.references import Needs, Reference, Understood, listed, quoted, read_once, understood
 from longshore.engine.remote.semantics import semantics
-from longshore.engine.remote.text import Edit, edited, keeps_meanings, mixes_parameters, place
-from longshore.engine.remote.types import Column, Table, Unsafe
-from longshore.engine.remote.whole import Result, checked, stub, write
+from longshore.engine.remote.text import (
+    Edit,
+    Tokens,
+    edited,
+    keeps_meanings,
+    mixes_parameters,
+    parenthesized,
+    parsed,
+    place,
+)
+from longshore.engine.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError
 
-__all__ = ["Catalog", "Describe", "Plan", "Read", "plan"]
+__all__ = [
+    "Catalog",
+    "Describe",
+    "Filter",
+    "Piece",
+    "Plan",
+    "Read",
+    "conditions",
+    "named_in",
+    "names_all",
+    "pieces",
+    "plan",
+    "remaining",
+]
+
+_JOINS = {"", "INNER", "CROSS", "OUTER"}
+_SIDES = {"", "LEFT", "RIGHT", "FULL"}
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition in a source's SQL."""
+
+    sql: str
+    #: Where the condition stands in the query if the engine may not test it again: its first and its last letter.
+    place: tuple[int, int] | None = None
+    node: exp.Expression | None = None
+
+
+def conditions(
+    reference: Reference,
+    table: Table,
+    dialect: Dialect,
+    others: Sequence[tuple[Reference, Table]],
+    params: Params,
+    place: Callable[[exp.Expression], tuple[int, int] | None],
+) -> list[Filter]:
+    """Give the conditions on a table in its source's SQL, its columns without an alias; none where in doubt.
+
+    What a collation decides is the source's alone, if ``place`` tells where in the query it stands.
+    """
+    node = reference.node
+    if (
+        node is None
+        or not isinstance(node.parent, exp.From | exp.Join)
+        or not isinstance(node.parent.parent, exp.Select)
+    ):
+        return []
+    select = node.parent.parent
+    names = _names(reference, table, [(one, of) for one, of in others if one.node is not node], select)
+    if names is None or node.alias_column_names or any(node.args.get(name) for name in ("sample", "pivots", "joins")):
+        return []
+    inside = replace(table, columns=[column.in_source for column in table.columns])
+    own = _names(reference, inside, [(one, of) for one, of in others if one.node is not node], select) or names
+    collated = {column.name.lower() for column in table.columns if column.collation is not None}
+    found = []
+    for condition in _conjuncts(select, node):
+        try:
+            if any(one.name.lower() in collated for one in condition.find_all(exp.Column)):
+                sql, trust = Expressions(dialect, own, params).test(condition)
+                where = place(condition)
+                if trust is Trust.EXACT and where is not None:
+                    found.append(Filter(sql, where, condition))
+                    continue
+        except Unsafe:
+            pass
+        try:
+            found.append(Filter(Expressions(dialect, names, params).test(condition)[0]))
+        except Unsafe:
+            continue
+    return found
+
+
+def _names(
+    reference: Reference, table: Table, others: Sequence[tuple[Reference, Table]], select: exp.Select
+) -> Names | None:
+    """Give the columns that are the table's alone, and none of a USING; None for joins of another kind."""
+    joins = select.args.get("joins") or []
+    if any(join.kind not in _JOINS or join.side not in _SIDES or join.method for join in joins):
+        return None
+    if any(select.args.get(name) for name in ("sample", "laterals", "pivots", "prewhere", "connect", "match")):
+        return None
+    merged = {name.name.lower() for join in joins for name in join.args.get("using") or []}
+    own = known(reference, table, table.sql)
+    relations = [Relation(own.names, {name: None if name in merged else value for name, value in own.columns.items()})]
+    for other, of in others:
+        if other.node is not None and other.node.parent_select is select:
+            named = known(other, of, "")
+            relations.append(Relation(named.names, dict.fromkeys(named.columns)))
+    return Names(relations)
+
+
+def _conjuncts(select: exp.Select, table: exp.Table) -> list[exp.Expression]:
+    """Give the conditions that every row of the table meets which has a part in the result."""
+    joins: Sequence[exp.Join] = select.args.get("joins") or []
+    own = next((at for at, join in enumerate(joins) if join.this is table), -1)
+    found: list[exp.Expression] = []
+    if own >= 0 and joins[own].side in {"", "LEFT"}:
+        # A row that fails its own join's condition meets nothing there, and is left out or goes without it.
+        found += _split(joins[own].args.get("on"))
+    if _may_be_missing(joins, own):
+        return found
+    where = select.args.get("where")
+    found += _split(where.this if where else None)
+    for at, join in enumerate(joins):
+        if at != own and not join.side:
+            found += _split(join.args.get("on"))
+    return found
+
+
+def _may_be_missing(joins: Sequence[exp.Join], own: int) -> bool:
+    """Whether an outer join may put NULLs in the place of the table's row."""
+    if own >= 0 and joins[own].side in {"LEFT", "FULL"}:
+        return True
+    return any(join.side in {"RIGHT", "FULL"} for join in joins[own + 1 :])
+
+
+def _split(condition: exp.Expression | None) -> list[exp.Expression]:
+    if condition is None:
+        return []
+    if isinstance(condition, exp.Paren):
+        return _split(condition.this)
+    if isinstance(condition, exp.And):
+        return [*_split(condition.this), *_split(condition.expression)]
+    return [condition]
+
+
+#: What makes less of the rows than the conditions of their table do.
+_WORTH = (exp.AggFunc, exp.Group, exp.Join, exp.Limit, exp.Distinct, exp.Union)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A subquery: its place in the text without its parentheses, its tree, and the tables in it."""
+
+    start: int
+    end: int
+    node: exp.Expression
+    tables: Sequence[tuple[Reference, Table]]
+
+
+def pieces(
+    query: str,
+    words: Tokens,
+    trees: Sequence[exp.Expression],
+    tables: Sequence[tuple[Reference, Table]],
+    *,
+    by_place: bool,
+) -> Iterator[Piece]:
+    """Find the subqueries that have tables of one source only, and something to gain; the outer ones first.
+
+    Where parameters are given ``by_place``, none may go.
+    """
+    for tree in trees:
+        nodes: Iterator[Any] = tree.find_all(exp.Subquery, exp.CTE, bfs=True)
+        for node in nodes:
+            inside = [(one, table) for one, table in tables if one.node is not None and _within(one.node, node)]
+            if not inside or len({one.source for one, _ in inside}) > 1 or not node.this.find(*_WORTH):
+                continue
+            if by_place and node.find(exp.Placeholder):
+                continue
+            place = _place(query, words, node, inside)
+            if place is not None:
+                yield Piece(*place, node, inside)
+
+
+def named_in(tree: exp.Expression, params: Params) -> Params:
+    """Give the parameters of a query, or of a part of it that has none by place."""
+    if not isinstance(params, dict):
+        return params if tree.parent is None else None
+    names = {one.name for one in tree.find_all(exp.Placeholder)}
+    return {name: value for name, value in params.items() if name in names} or None
+
+
+def names_all(trees: Sequence[exp.Expression], params: Params) -> bool:
+    """Whether there is no parameter by name that the query does not have, which is the engine's error."""
+    if not isinstance(params, dict):
+        return True
+    return params.keys() <= {one.name for tree in trees for one in tree.find_all(exp.Placeholder)}
+
+
+def remaining(
+    trees: Sequence[exp.Expression], gone: Sequence[exp.Expression], params: Mapping[str, object]
+) -> dict[str, object]:
+    """Give the named parameters that the query without its pieces still has."""
+    inside = {id(one) for node in gone for one in node.find_all(exp.Placeholder)}
+    used = {one.name for tree in trees for one in tree.find_all(exp.Placeholder) if id(one) not in inside}
+    went = {one.name for node in gone for one in node.find_all(exp.Placeholder)} - used
+    return {name: value for name, value in params.items() if name not in went}
+
+
+def _within(node: Any, around: Any) -> bool:
+    while node is not None and node is not around:
+        node = node.parent
+    return node is not None
+
+
+def _place(
+    query: str, words: Tokens, node: exp.Expression, tables: Sequence[tuple[Reference, Table]]
+) -> tuple[int, int] | None:
+    """Find where the text of a subquery begins and ends: what is there has to be read as the same tree."""
+    start, end = min(one.start for one, _ in tables), max(one.end for one, _ in tables)
+    for opening, closing in parenthesized(words):
+        inner = words[opening + 1 : closing]
+        if not inner or inner[0].start > start or inner[-1].end < end:
+            continue
+        alone = parsed(query, inner)
+        if alone is not None and len(alone) == 1 and alone[0] == node.this:
+            return inner[0].start, inner[-1].end
+    return None
+
 
 Tables = Sequence[tuple[Reference, Table]]
 

@@ -8,15 +8,16 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from glob import glob, has_magic
+from pathlib import Path
 from typing import Any
 
 from longshore.engine.failures import Failure
-from longshore.engine.files import arrow_files
 from longshore.engine.parameters import Params, by_name
+from longshore.engine.pushdown import Kept, Syntax
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
-from longshore.engine.syntax import Kept, Syntax
-from longshore.errors import DataError, InterfaceError, ProgrammingError
+from longshore.errors import DataError, InterfaceError, OperationalError, ProgrammingError
 from longshore.frames.chosen import chosen, is_long
 from longshore.frames.scanned import column_names, is_produced, scanned
 from longshore.frames.selected import folded
@@ -24,7 +25,7 @@ from longshore.frames.use import Wanted
 from longshore.options import Options
 from longshore.texts import display
 
-__all__ = ["Names"]
+__all__ = ["Names", "arrow_files"]
 
 #: A name that is a file's rather than a table's.
 _FILE = re.compile(r".*(?:[/*\\].*|\.\w{1,8})", re.DOTALL)
@@ -158,3 +159,35 @@ def _strange(name: str) -> InterfaceError:
     close = difflib.get_close_matches(name, _OWN, n=1)
     remedy = f"did you mean {close[0]!r}?" if close else "the query names no such table"
     return InterfaceError(f"unknown keyword {display(name)}; {remedy}")
+
+
+_SUFFIXES = {".arrow", ".arrows", ".feather", ".ipc"}
+
+#: What a file of the format begins with; a stream has no such mark.
+_MAGIC = b"ARROW1"
+
+
+def arrow_files(name: str) -> Any:
+    """Give what scans the Arrow files of a path or a glob; None for a name that is neither.
+
+    Directories such as ``year=2026`` are columns. Raises ``OperationalError`` where there is no such file.
+    """
+    if Path(name).suffix.lower() not in _SUFFIXES:
+        return None
+    # A Path's own glob takes no absolute pattern.
+    paths = sorted(glob(name, recursive=True)) if has_magic(name) else [name]  # noqa: PTH207
+    if not paths or not Path(paths[0]).is_file():
+        message = f"there is no file {name!r}"
+        raise OperationalError(message)
+    from longshore.frames import from_arrow
+
+    try:
+        return from_arrow.streamed(paths) if _is_stream(paths[0]) else from_arrow.filed(paths)
+    except (OSError, ValueError) as error:
+        message = f"{name!r} cannot be read as an Arrow file: {error}"
+        raise OperationalError(message) from error
+
+
+def _is_stream(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(len(_MAGIC)) != _MAGIC
