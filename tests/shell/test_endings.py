@@ -136,8 +136,8 @@ try:
     while True:
         signal.pause()
 except KeyboardInterrupt:
-    signals.heard()
-    sys.exit(signals.code())
+    signals.stop_repeating()
+    sys.exit(signals.exit_code())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (143, "")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.shell.hiding import Curtain
+from longshore.shell.errors import SecretFilter
 from tests.servers import free_port
 from tests.shell.running import Done, Shell, alone
 
@@ -118,12 +118,12 @@ def test_a_process_of_its_own() -> None:
     check(done)
 
 
-def test_the_curtain() -> None:
-    curtain = Curtain(
+def test_the_secret_filter() -> None:
+    secrets = SecretFilter(
         ["--from=mysql://me:anchor@host"], {"MYSQL_PWD": "capstan", "PWD": "/harbour", "SHELL": "/bin/sh"}
     )
-    assert curtain.hide("anchor, capstan, /harbour, /bin/sh, anchor") == "***, ***, /harbour, /bin/sh, ***"
+    assert secrets.hide("anchor, capstan, /harbour, /bin/sh, anchor") == "***, ***, /harbour, /bin/sh, ***"
     assert (
-        curtain.hide("odd://a:b@c and postgresql://h/d?sslpassword=key")
+        secrets.hide("odd://a:b@c and postgresql://h/d?sslpassword=key")
         == "odd://a:***@c and postgresql://h/d?sslpassword=***"
     )

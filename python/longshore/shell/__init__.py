@@ -4,16 +4,14 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from longshore.shell import signals, streams
-from longshore.shell.codes import Code
-
-__all__ = ["main"]
+from longshore.shell import output, signals
+from longshore.shell.errors import ExitCode
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say, those of the process by default, and return the exit code."""
     if arguments is None:
-        streams.prepare()
+        output.prepare_streams()
     try:
         # typer does without it, and the rest does not.
         importlib.import_module("rich")
@@ -23,8 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.name is None or error.name.partition(".")[0] not in {"typer", "rich"}:
             raise
         sys.stderr.write("the command needs typer and rich: pip install 'longshore[shell]'\n")
-        return Code.LIBRARY
+        return ExitCode.LIBRARY
     if arguments is not None:
         return run(arguments)
     signals.listen()
-    return run([streams.decoded(argument) for argument in sys.argv[1:]])
+    return run([output.decode_argument(argument) for argument in sys.argv[1:]])

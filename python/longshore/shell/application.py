@@ -10,32 +10,28 @@ from typing import Annotated, Any
 import typer
 
 import longshore
-from longshore.shell import bench, copy, demo, read, schema, signals, sql, write
-from longshore.shell.codes import Code
-from longshore.shell.failing import ClosedPipeError, code, told
-from longshore.shell.hiding import Curtain
-from longshore.shell.speaking import say, turn_off, whisper
-
-__all__ = ["application", "run"]
+from longshore.shell import bench, commands, signals
+from longshore.shell.errors import ClosedPipeError, ExitCode, SecretFilter, error_text, exit_code
+from longshore.shell.output import discard_output, write_error, write_output
 
 NAME = "longshore"
 #: What typer's own exceptions for wrong arguments have in common, whatever its version calls it.
 _MISUSE = typer.BadParameter.__mro__[2]
 _COMPLETION = ("--show-completion", "the shell's name")
 _COMMANDS: dict[str, Callable[..., None]] = {
-    "read": read.read,
-    "write": write.write,
-    "copy": copy.copy,
-    "sql": sql.sql,
-    "schema": schema.schema,
-    "demo": demo.demo,
+    "read": commands.read,
+    "write": commands.write,
+    "copy": commands.copy,
+    "sql": commands.sql,
+    "schema": commands.schema,
+    "demo": bench.demo,
     "bench": bench.bench,
 }
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  typer's way to call it
     if asked:
-        say(f"{NAME} {longshore.__version__}")
+        write_output(f"{NAME} {longshore.__version__}")
         raise typer.Exit
 
 
@@ -58,24 +54,24 @@ def application() -> typer.Typer:
     )
     made.callback()(_root)
     for name, command in _COMMANDS.items():
-        made.command(name)(_sheltered(command))
+        made.command(name)(_guarded(command))
     return made
 
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say, and return the exit code; no secret is shown, however it ends."""
     try:
-        return _outcome(list(arguments) or ["--help"])
+        return _run(list(arguments) or ["--help"])
     except _EndedError as ended:
         error: BaseException = ended.error
     except BaseException as wrong:  # noqa: BLE001  Python would show what it holds, which may be a secret
         error = wrong
-    text = told(_plain(error), as_json="--json" in arguments, hide=Curtain(arguments, os.environ).hide)
+    text = error_text(_translated(error), as_json="--json" in arguments, hide=SecretFilter(arguments, os.environ).hide)
     if text:
-        whisper(text)
+        write_error(text)
     if isinstance(error, ClosedPipeError):
-        turn_off()
-    return code(_plain(error))
+        discard_output()
+    return exit_code(_translated(error))
 
 
 class _EndedError(Exception):
@@ -86,29 +82,29 @@ class _EndedError(Exception):
         self.error = error
 
 
-def _sheltered(command: Callable[..., None]) -> Callable[..., None]:
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def work(**given: Any) -> None:
         try:
             command(**given)
         except BaseException as error:
-            signals.heard()
+            signals.stop_repeating()
             raise _EndedError(error) from error
 
     return work
 
 
-def _outcome(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed", "standard output")
     if len(arguments) == len(_COMPLETION) and arguments[0] == _COMPLETION[0]:
         # typer shows the script of the shell that it runs in; its own way to ask for another is the environment.
         os.environ["_LONGSHORE_COMPLETE"] = f"source_{arguments[1]}"
     done = typer.main.get_command(application()).main(arguments, prog_name=NAME, standalone_mode=False)
-    return done if isinstance(done, int) else Code.DONE
+    return done if isinstance(done, int) else ExitCode.DONE
 
 
-def _plain(error: BaseException) -> BaseException:
+def _translated(error: BaseException) -> BaseException:
     """Make an ``InterfaceError`` of what typer says of wrong arguments."""
     if not isinstance(error, _MISUSE):
         return error

@@ -1,35 +1,19 @@
-"""The options that several commands share."""
+"""The arguments that several commands share: their options for typer, and what their texts mean."""
 
+import json
+import os
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from longshore.errors import InterfaceError
 from longshore.shell.files import Format
-
-__all__ = [
-    "Args",
-    "Delimiter",
-    "From",
-    "IfExists",
-    "Json",
-    "Keys",
-    "Layout",
-    "Mode",
-    "Options",
-    "Out",
-    "Params",
-    "PartitionNum",
-    "PartitionOn",
-    "Query",
-    "Quiet",
-    "Rows",
-    "Schema",
-    "Target",
-    "Timeout",
-    "Types",
-    "number_of_parts",
-]
+from longshore.shell.output import file_path
+from longshore.target import is_address, target
 
 
 class Mode(StrEnum):
@@ -109,6 +93,113 @@ Types = Annotated[
 ]
 
 
-def number_of_parts(given: str | None) -> "int | str | None":
+def partition_count(given: str | None) -> "int | str | None":
     """Give the number; what is none is left to the verb, which says so."""
     return int(given) if given is not None and given.isdecimal() else given
+
+
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def named_values(given: Sequence[str] | None, option: str) -> dict[str, str] | None:
+    """Give names with their values; raises ``InterfaceError`` for what has no name, and for one that is there twice.
+
+    >>> named_values(["price=numeric(6,2)"], "--type")
+    {'price': 'numeric(6,2)'}
+    """
+    if not given:
+        return None
+    taken: dict[str, str] = {}
+    for text in given:
+        name, mark, value = text.partition("=")
+        if not name or not mark:
+            message = f"{option} is name=value, not {text!r}"
+            raise InterfaceError(message)
+        if name in taken:
+            message = f"{option} has {name!r} twice"
+            raise InterfaceError(message)
+        taken[name] = value
+    return taken
+
+
+def parameters(named: Sequence[str] | None, positional: Sequence[str] | None) -> dict[str, Any] | list[Any] | None:
+    """Give the parameters of a query; raises ``InterfaceError`` where some have names and some have not.
+
+    >>> parameters(["berth=7", "code=007", 'text="7"', "gone=null"], None)
+    {'berth': 7, 'code': '007', 'text': '7', 'gone': None}
+    """
+    if named and positional:
+        message = "a query's parameters have names, --param name=value, or an order, --arg value, but not both"
+        raise InterfaceError(message)
+    if positional:
+        return [_value(text) for text in positional]
+    taken = named_values(named, "--param")
+    return None if taken is None else {name: _value(text) for name, text in taken.items()}
+
+
+def options(given: Sequence[str] | None) -> dict[str, Any] | None:
+    """Give the keys of ``options=``, each in its type.
+
+    >>> options(["uuid=text", "ordered=true", "threads=2", "memory_limit=none"])
+    {'uuid': 'text', 'ordered': True, 'threads': 2, 'memory_limit': None}
+    """
+    taken = named_values(given, "--option")
+    return None if taken is None else {name: _option(value) for name, value in taken.items()}
+
+
+def _option(value: str) -> Any:
+    return int(value) if value.isdecimal() else _WORDS.get(value, value)
+
+
+def _value(text: str) -> Any:
+    """Take a number, a word or a quoted text of JSON's for what it is, and all else for a text."""
+    try:
+        value = json.loads(text, parse_float=_number, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, list | dict) else value
+
+
+def _number(text: str) -> float | Decimal:
+    """Give the double, where it stands for just these digits, else the decimal."""
+    exact = Decimal(text)
+    return float(text) if Decimal(repr(float(text))) == exact else exact
+
+
+def database(given: str | None, option: str) -> str:
+    """Give what names a database: a URL, a file, or ``env:NAME`` or ``$NAME`` for a variable of the environment.
+
+    Raises ``InterfaceError`` for what names none, and shows nothing of it: it may hold a password.
+    """
+    if not given:
+        message = f"{option} is missing: give a URL, a file, or env:NAME for what the environment has"
+        raise InterfaceError(message)
+    try:
+        target(given)
+    except InterfaceError as error:
+        message = f"{option}: {error}"
+        raise InterfaceError(message, hint=error.hint) from None
+    return given
+
+
+def query_text(given: str) -> str:
+    """Give the query's text.
+
+    Raises ``InterfaceError`` where there is none, and ``OSError`` for a file that is not there.
+    """
+    if is_address(given):
+        message = "the query is a URL: give the query first, and the URL with --from"
+        raise InterfaceError(message)
+    if os.path.isfile(given) and not any(map(str.isspace, given)):  # noqa: PTH113  a query may be too long for a path
+        hint = f"@{given} is the query in the file; longshore sql \"FROM '{given}'\" reads a file of rows"
+        message = f"the query {given!r} is the name of a file\nHint: {hint}"
+        raise InterfaceError(message, hint=hint)
+    text = given
+    if given == "-":
+        text = sys.stdin.read()
+    elif given.startswith("@"):
+        text = file_path(given[1:]).read_text(encoding="utf-8")
+    if not text.strip():
+        message = "the query is empty"
+        raise InterfaceError(message)
+    return text

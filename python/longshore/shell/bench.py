@@ -1,4 +1,4 @@
-"""``longshore bench``: how long a query takes into each frame that is installed."""
+"""``longshore bench`` and ``longshore demo``: how long a query takes into each frame that is installed."""
 
 import contextlib
 import importlib.util
@@ -6,21 +6,23 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
+import uuid
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
+from rich import box
+from rich.table import Table
 
+import longshore
 from longshore import errors
 from longshore.errors import InterfaceError
-from longshore.shell import arguments as given
-from longshore.shell.measured import LIBRARIES
-from longshore.shell.pairs import options, pairs
-from longshore.shell.places import database
-from longshore.shell.queries import statement
-from longshore.shell.speaking import say, whisper
-
-__all__ = ["bench", "compared", "installed"]
+from longshore.shell import arguments
+from longshore.shell.arguments import database, named_values, options, query_text
+from longshore.shell.measurement import LIBRARIES
+from longshore.shell.output import collect_warnings, duration, print_table, row_count, write_error, write_output
 
 MEBIBYTE = 1 << 20
 _Into = Annotated[
@@ -32,55 +34,57 @@ _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Reads into each;
 
 def bench(
     *,
-    query: given.Query,
-    from_: given.From = None,
+    query: arguments.Query,
+    from_: arguments.From = None,
     into: _Into = None,
     repeat: _Repeat = 3,
-    params: given.Params = None,
-    args: given.Args = None,
-    schema: given.Schema = None,
-    partition_on: given.PartitionOn = None,
-    partition_num: given.PartitionNum = None,
-    timeout: given.Timeout = None,
-    option: given.Options = None,
-    as_json: given.Json = False,
-    quiet: given.Quiet = False,
+    params: arguments.Params = None,
+    args: arguments.Args = None,
+    schema: arguments.Schema = None,
+    partition_on: arguments.PartitionOn = None,
+    partition_num: arguments.PartitionNum = None,
+    timeout: arguments.Timeout = None,
+    option: arguments.Options = None,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Time reads of a query into each kind of frame that is installed, each in a process of its own."""
     url = database(from_, "--from")
     chosen = {
-        "query": statement(query),
+        "query": query_text(query),
         "conn": url,
         "params": params,
         "args": args,
-        "schema": pairs(schema, "--schema"),
+        "schema": named_values(schema, "--schema"),
         "partition_on": partition_on,
-        "partition_num": given.number_of_parts(partition_num),
+        "partition_num": arguments.partition_count(partition_num),
         "timeout": timeout,
         "options": options(option),
     }
-    figures = list(compared(_wanted(into), repeat, chosen, quiet=quiet))
+    figures = list(measure_frames(_frames(into), repeat, chosen, quiet=quiet))
     if as_json:
-        say(json.dumps({"repeat": repeat, "results": figures}, ensure_ascii=False))
+        write_output(json.dumps({"repeat": repeat, "results": figures}, ensure_ascii=False))
         return
     for warning in dict.fromkeys(warning for run in figures for warning in run["warnings"]):
-        whisper(f"warning: {warning.partition(': ')[2]}")
-    show(figures)
+        write_error(f"warning: {warning.partition(': ')[2]}")
+    show_measurements(figures)
 
 
-def installed() -> list[str]:
+def installed_frames() -> list[str]:
     """Give the frames whose library is there, without importing it."""
     return [name for name, library in LIBRARIES.items() if importlib.util.find_spec(library) is not None]
 
 
-def compared(frames: Sequence[str], repeat: int, chosen: dict[str, Any], *, quiet: bool) -> Iterator[dict[str, Any]]:
+def measure_frames(
+    frames: Sequence[str], repeat: int, chosen: dict[str, Any], *, quiet: bool
+) -> Iterator[dict[str, Any]]:
     """Read into each frame so many times, and give the medians; the frames take turns."""
     runs: dict[str, list[dict[str, Any]]] = {frame: [] for frame in frames}
     for turn in range(repeat):
         for frame in frames:
             if not quiet and sys.stderr.isatty():
-                whisper(f"{frame}, {turn + 1} of {repeat}")
-            runs[frame].append(_once({"return_type": frame, **chosen}))
+                write_error(f"{frame}, {turn + 1} of {repeat}")
+            runs[frame].append(_measure({"return_type": frame, **chosen}))
     for frame, taken in runs.items():
         seconds = statistics.median(run["seconds"] for run in taken)
         rows, size = taken[-1]["rows"], taken[-1]["bytes"]
@@ -96,13 +100,8 @@ def compared(frames: Sequence[str], repeat: int, chosen: dict[str, Any], *, quie
         }
 
 
-def show(figures: Sequence[dict[str, Any]]) -> None:
+def show_measurements(figures: Sequence[dict[str, Any]]) -> None:
     """Show the figures as a table."""
-    from rich import box
-    from rich.table import Table
-
-    from longshore.shell.tables import printed
-
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("into")
     for heading in ("rows", "seconds", "rows/s", "MB/s", "peak MiB"):
@@ -116,22 +115,22 @@ def show(figures: Sequence[dict[str, Any]]) -> None:
             f"{run['megabytes_per_second']:,.1f}",
             f"{run['peak_bytes'] / MEBIBYTE:,.0f}",
         )
-    printed(table)
+    print_table(table)
 
 
-def _wanted(into: Sequence[str] | None) -> list[str]:
+def _frames(into: Sequence[str] | None) -> list[str]:
     for name in into or ():
         if name not in LIBRARIES:
             message = f"unknown --into {name!r}; choose one of {', '.join(LIBRARIES)}"
             raise InterfaceError(message)
-    return list(into) if into else installed()
+    return list(into) if into else installed_frames()
 
 
-def _once(asked: dict[str, Any]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "longshore.shell.measured"]
+def _measure(asked: dict[str, Any]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "longshore.shell.measurement"]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child,  # noqa: S603  Longshore itself
-        _ended(child),
+        _terminating(child),
     ):
         said, _ = child.communicate(json.dumps(asked).encode())
     if not said:
@@ -140,11 +139,11 @@ def _once(asked: dict[str, Any]) -> dict[str, Any]:
     figures: dict[str, Any] = json.loads(said)
     if "error" not in figures:
         return figures
-    raise _raised(figures["error"])
+    raise _exception(figures["error"])
 
 
 @contextlib.contextmanager
-def _ended(child: "subprocess.Popen[bytes]") -> Iterator[None]:
+def _terminating(child: "subprocess.Popen[bytes]") -> Iterator[None]:
     """Have the child end before an exception leaves the block: it cancels its query, as on Ctrl-C."""
     try:
         yield
@@ -155,9 +154,92 @@ def _ended(child: "subprocess.Popen[bytes]") -> Iterator[None]:
         raise
 
 
-def _raised(said: dict[str, Any]) -> Exception:
+def _exception(said: dict[str, Any]) -> Exception:
     """Make the child's exception again."""
     kind = getattr(errors, said.pop("kind"), errors.InternalError)
     message = said.pop("message")
     hint = said.get("hint")
     return kind(f"{message}\nHint: {hint}" if hint else message, **said)
+
+
+# SQLite makes the rows, for it is always there; from it they are copied like those of any other database.
+_BOATS = """
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :rows)
+    SELECT n AS id, 'boat ' || n AS name, n * 0.125 AS length, printf('%d.%02d', n % 5000, n % 100) AS fee,
+        date('2026-01-01', (n % 365) || ' days') AS arrived, CASE WHEN n % 10 <> 0 THEN n % 64 END AS berth
+    FROM numbers
+"""
+_TYPES = {
+    "id": "int64",
+    "name": "string",
+    "length": "float64",
+    "fee": "decimal128(12, 2)",
+    "arrived": "date32[day]",
+    "berth": "int32",
+}
+_DemoFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="A database that may hold the table meanwhile: a URL, a file, or env:NAME; else SQLite.",
+        show_default=False,
+    ),
+]
+_DemoRows = Annotated[int, typer.Option(metavar="N", min=1, help="The rows of the table.")]
+
+
+def demo(
+    *,
+    from_: _DemoFrom = None,
+    rows: _DemoRows = 500_000,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
+) -> None:
+    """Write a table, read it into each kind of frame that is installed, tell how long each took, and drop it."""
+    with collect_warnings(as_json=as_json), _demo_database(from_) as url, _demo_table(url) as table:
+        began = time.monotonic()
+        written = longshore.copy(
+            _BOATS, "sqlite:///:memory:", table, url, params={"rows": rows}, schema=_TYPES, key="id"
+        )
+        seconds = time.monotonic() - began
+        scheme, query = url.partition("://")[0], f"SELECT * FROM {table}"  # noqa: S608  a name of this file's own
+        if not as_json:
+            sentence = f"{row_count(written)} written into {scheme} in {duration(seconds)}"
+            write_output(f"{sentence}; read again, each in its own process:")
+        figures = list(measure_frames(installed_frames(), 1, {"query": query, "conn": url}, quiet=quiet))
+        if as_json:
+            written_figures = {"source": scheme, "rows": written, "seconds": seconds}
+            write_output(json.dumps({"written": written_figures, "results": figures}))
+            return
+        show_measurements(figures)
+        _show_rows(query, url)
+
+
+@contextlib.contextmanager
+def _demo_database(given_url: str | None) -> Iterator[str]:
+    if given_url is not None:
+        yield database(given_url, "--from")
+        return
+    with tempfile.TemporaryDirectory(prefix="longshore-") as directory:
+        yield f"sqlite:///{directory}/demo.db?mode=rwc"
+
+
+@contextlib.contextmanager
+def _demo_table(url: str) -> Iterator[str]:
+    """Give a name that no table has, and drop the table that has it at the end."""
+    name = f"longshore_demo_{uuid.uuid4().hex[:8]}"
+    try:
+        yield name
+    finally:
+        with longshore.connect(url, autocommit=True) as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _show_rows(query: str, url: str) -> None:
+    if importlib.util.find_spec("pyarrow") is None:
+        return
+    from longshore.shell.preview import show_preview
+
+    stream: Any = longshore.read_sql(f"{query} ORDER BY id LIMIT 5", url, return_type="arrow_stream")
+    with stream:
+        show_preview(stream.schema, list(stream), 5, as_json=False)

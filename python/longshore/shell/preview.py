@@ -12,13 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from longshore.errors import NotSupportedError
-from longshore.shell.files.faults import FaultError
-from longshore.shell.files.fragments import fragments
-from longshore.shell.files.texts import plain, texts
-from longshore.shell.speaking import rows_of, say
-from longshore.shell.tables import printed, terminal_width, visible
-
-__all__ = ["shown"]
+from longshore.shell.files.json import to_json
+from longshore.shell.files.texts import UnrepresentableError, plain_values, to_text
+from longshore.shell.output import print_table, printable, row_count, terminal_width, write_output
 
 _LONGEST = 200
 _WIDEST = 40
@@ -27,17 +23,17 @@ _GAP = 3
 _UNSCALED = pa.decimal128(38, 20)
 
 
-def shown(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as_json: bool) -> None:
+def show_preview(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as_json: bool) -> None:
     """Show the first rows of the batches, and whether there are more."""
     whole = pa.Table.from_batches(batches, schema)
     first = whole.slice(0, rows).combine_chunks()
     columns = [_said(field, _one(column), as_json=as_json) for field, column in zip(schema, first.columns, strict=True)]
     more = whole.num_rows > rows
     if as_json:
-        say(_document(schema, columns, first.num_rows, more=more))
+        write_output(_document(schema, columns, first.num_rows, more=more))
         return
     cells = [[_cell(text) for text in column] for column in columns]
-    headings = [Text(f"{visible(field.name)}\n{field.type}") for field in schema]
+    headings = [Text(f"{printable(field.name)}\n{field.type}") for field in schema]
     fitting = _fitting(headings, cells)
     table = Table(box=box.SIMPLE_HEAD)
     for field, heading in zip(schema, headings[:fitting], strict=False):
@@ -46,7 +42,7 @@ def shown(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as
     for row in zip(*cells[:fitting], strict=True):
         table.add_row(*row)
     hidden = "" if fitting == len(columns) else f"; {fitting} of {len(columns)} columns fit"
-    printed(table, below=_caption(first.num_rows, more=more) + hidden)
+    print_table(table, below=_caption(first.num_rows, more=more) + hidden)
 
 
 def _fitting(headings: Sequence[Text], columns: Sequence[Sequence[Text]]) -> int:
@@ -72,12 +68,12 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 def _said(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None]:
     try:
-        is_json = as_json or pa.types.is_nested(plain(array).type)
-        said = fragments(field, array) if is_json else texts(field, array)
+        is_json = as_json or pa.types.is_nested(plain_values(array).type)
+        said = to_json(field, array) if is_json else to_text(field, array)
         if field.type == _UNSCALED and not as_json:
             # The zeros are the stream's, whose numerics without a scale have twenty decimals.
             said = pc.replace_substring_regex(said, r"\.?0+$", "")
-    except (FaultError, NotSupportedError):
+    except (UnrepresentableError, NotSupportedError):
         # What no file could say exactly is only looked at here.
         values = [None if value is None else str(value) for value in array.to_pylist()]
         return [json.dumps(value) for value in values] if as_json else values
@@ -88,11 +84,11 @@ def _said(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None
 def _cell(text: str | None) -> Text:
     if text is None:
         return Text("NULL", style="dim")
-    return Text(visible(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"))
+    return Text(printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"))
 
 
 def _caption(count: int, *, more: bool) -> str:
-    rows = rows_of(count)
+    rows = row_count(count)
     return f"the first {rows} of more; the rest was not read" if more else f"{rows} in all"
 
 

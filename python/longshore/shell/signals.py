@@ -10,14 +10,10 @@ import time
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from longshore.shell.codes import Code
-
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-__all__ = ["code", "heard", "listen"]
-
-_CODES = {signal.SIGINT: Code.INTERRUPTED, signal.SIGTERM: Code.TERMINATED, signal.SIGHUP: Code.HUNG_UP}
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Seconds in which a second signal is the same request: timeout(1) and terminals send theirs twice.
 _ECHO = 1.0
 #: Seconds until a request is repeated.
@@ -33,21 +29,21 @@ class _Request:
 
 def listen() -> None:
     """Have the signals raise ``KeyboardInterrupt``; one that is ignored, as by nohup(1), stays ignored."""
-    for number in _CODES:
+    for number in _NUMBERS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     signal.signal(signal.SIGALRM, _repeat)
     sys.unraisablehook = _dropped
 
 
-def heard() -> None:
+def stop_repeating() -> None:
     """End the repetition: the exception has arrived."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def code() -> Code:
-    """Give the exit code of a ``KeyboardInterrupt``, by the signal that raised it."""
-    return _CODES[_Request.number]
+def exit_code() -> int:
+    """Return the exit code of a ``KeyboardInterrupt``, by the signal that raised it, as shells have it."""
+    return 128 + _Request.number
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

@@ -1,8 +1,10 @@
-"""Files of rows: what the commands read and write beside databases."""
+"""Files of rows: their formats, and how a name tells which."""
 
-from longshore.shell.files.formats import STANDARD, FileLayout, Format, layout_of
+from enum import StrEnum
+from pathlib import PurePath
+from typing import NamedTuple
 
-__all__ = ["STANDARD", "FileLayout", "Format", "layout_of", "needs_arrow"]
+from longshore.errors import InterfaceError
 
 
 def needs_arrow() -> None:
@@ -14,3 +16,91 @@ def needs_arrow() -> None:
     except ImportError as error:
         raise missing(library="pyarrow", extra="arrow", purpose="this command") from error
     require_version("pyarrow", pa.__version__, (16, 0))
+
+
+#: The name of standard input and of standard output.
+STANDARD = "-"
+
+
+class Format(StrEnum):
+    """How rows are laid out in a file."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    ARROW = "arrow"
+    ARROWS = "arrows"
+    JSON = "json"
+
+
+_SUFFIXES = {
+    ".parquet": Format.PARQUET,
+    ".pq": Format.PARQUET,
+    ".csv": Format.CSV,
+    ".arrow": Format.ARROW,
+    ".feather": Format.ARROW,
+    ".ipc": Format.ARROW,
+    ".arrows": Format.ARROWS,
+    ".json": Format.JSON,
+    ".jsonl": Format.JSON,
+    ".ndjson": Format.JSON,
+}
+
+
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+#: What CSV itself has a use for.
+_TAKEN = '"\r\n'
+
+
+class FileLayout(NamedTuple):
+    """How the rows of one file are laid out."""
+
+    format: Format
+    delimiter: str = ","
+    """What is between two fields of CSV."""
+    compression: str | None = None
+    """As pyarrow calls it; of CSV and JSON alone."""
+
+
+def layout_of(path: str, given: Format | None, delimiter: str | None = None) -> FileLayout:
+    r"""Give the layout of a file: that of its name, but for what is given; standard input and output are CSV.
+
+    >>> layout_of("out.pq", None).format.value, layout_of("-", None).format.value
+    ('parquet', 'csv')
+    >>> layout_of("out.csv.gz", None, r"\t")
+    FileLayout(format=<Format.CSV: 'csv'>, delimiter='\t', compression='gzip')
+
+    Raises ``InterfaceError`` for a name that tells no format, and for what does not go together.
+    """
+    name = PurePath(path)
+    compression = _COMPRESSIONS.get(name.suffix.lower())
+    form = given or _named(name.with_suffix("") if compression is not None else name)
+    if compression is not None and form not in {Format.CSV, Format.JSON}:
+        message = f"{path!r} is {form.value}, which compresses by itself: leave out {name.suffix}"
+        raise InterfaceError(message)
+    if delimiter is None:
+        return FileLayout(form, compression=compression)
+    if form is not Format.CSV:
+        message = f"--delimiter is for csv, and {path!r} is {form.value}"
+        raise InterfaceError(message)
+    return FileLayout(form, _delimiter(delimiter), compression)
+
+
+def _named(name: PurePath) -> Format:
+    if str(name) == STANDARD:
+        return Format.CSV
+    if (suffix := name.suffix.lower()) in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    known = f"{', '.join(_SUFFIXES)}, of csv and json with {' or '.join(_COMPRESSIONS)} behind"
+    message = f"the name {str(name)!r} tells no format: end it in one of {known}, or give --format"
+    raise InterfaceError(message)
+
+
+def _delimiter(given: str) -> str:
+    r"""Give the one character; ``\t`` is a tab, which shells have no easy way to write."""
+    mark = "\t" if given == "\\t" else given
+    if len(mark) == 1 and mark.isascii() and mark not in _TAKEN:
+        return mark
+    message = (
+        rf"--delimiter is one ASCII character, such as ';' or '\t', and not a quote or a line's end: not {given!r}"
+    )
+    raise InterfaceError(message)

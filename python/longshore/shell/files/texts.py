@@ -1,7 +1,8 @@
-"""Arrow columns as text that says their values exactly."""
+"""Arrow columns as texts, which say their values exactly."""
 
+import contextlib
 import decimal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -9,9 +10,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from longshore.errors import NotSupportedError
+from longshore.errors import DataError, NotSupportedError
 
-__all__ = ["extension", "plain", "texts", "unsayable"]
+
+class UnrepresentableError(Exception):
+    """A value that has no form, by its index in the array."""
+
+    def __init__(self, index: int, problem: str, hint: str) -> None:
+        """Keep where, what, and what to do."""
+        super().__init__(problem)
+        self.index = index
+        self.problem = problem
+        self.hint = hint
+
+
+@contextlib.contextmanager
+def locating_value(column: str, first: int) -> Iterator[None]:
+    """Make a ``DataError`` of a fault in a batch whose first row has the number ``first``."""
+    try:
+        yield
+    except UnrepresentableError as fault:
+        row = first + fault.index
+        message = f'column "{column}", row {row}: {fault.problem}\nHint: {fault.hint}'
+        raise DataError(message, column=column, row=row, hint=fault.hint) from fault
+
 
 _UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _NANO = 10**9
@@ -20,7 +42,7 @@ _YEARS = ("0001-01-01", "9999-12-31T23:59:59")
 _EXTENSION = b"ARROW:extension:name"
 
 
-def extension(field: pa.Field) -> str | None:
+def extension_name(field: pa.Field) -> str | None:
     """Give the name of a field's extension type; pyarrow that does not know it leaves it in the metadata."""
     if isinstance(field.type, pa.BaseExtensionType):
         return str(field.type.extension_name)
@@ -28,29 +50,29 @@ def extension(field: pa.Field) -> str | None:
     return None if name is None else name.decode()
 
 
-def plain(array: pa.Array) -> pa.Array:
+def plain_values(array: pa.Array) -> pa.Array:
     """Give an array's values without an extension type and without a dictionary."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
-def texts(field: pa.Field, array: pa.Array) -> pa.Array:
+def to_text(field: pa.Field, array: pa.Array) -> pa.Array:
     """Give each value of a flat column as text; NULL stays.
 
     Raises ``NotSupportedError`` for a type that has none.
     """
-    array = plain(array)
-    if extension(field) == "arrow.uuid":
+    array = plain_values(array)
+    if extension_name(field) == "arrow.uuid":
         return _each(array, lambda value: str(UUID(bytes=value)))
     kind = array.type
     for belongs, make in _FORMS:
         if belongs(kind):
             return make(array)
-    raise unsayable(field)
+    raise no_text_form(field)
 
 
-def unsayable(field: pa.Field) -> NotSupportedError:
+def no_text_form(field: pa.Field) -> NotSupportedError:
     """Make the error for a type that no text says."""
     hint = f'cast it in the query, give --schema "{field.name}=string", or write a parquet or arrow file'
     message = f'column "{field.name}" is {field.type}, which has no text here\nHint: {hint}'

@@ -1,31 +1,79 @@
-"""CSV as columns of text: a heading, and NULL where a field is empty and has no quotes."""
+"""CSV: a heading, a line for each row; NULL is an empty field, and the empty text is ``""``."""
 
 import contextlib
 import csv
 from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
 
 import longshore
-from longshore.errors import DataError
-from longshore.shell.files.guess import Guess
-from longshore.shell.files.source import Source
-from longshore.shell.files.typed import Texts
+from longshore.errors import DataError, NotSupportedError
+from longshore.shell.files.inference import InferredType, TextColumns
+from longshore.shell.files.json import to_json
+from longshore.shell.files.storage import Output, Source
+from longshore.shell.files.texts import locating_value, plain_values, to_text
 from longshore.warning import warn
 
-__all__ = ["csv_texts"]
+#: Not only what has to be quoted: spaces at the ends, which some readers drop.
+_QUOTED = r'["\r\n]|^$|^\s|\s$'
+
+
+class CsvWriter:
+    """Writes batches as CSV in UTF-8."""
+
+    def __init__(self, sink: Output, schema: pa.Schema, delimiter: str) -> None:
+        """Write the heading."""
+        self._delimiter = delimiter
+        self._sink = sink
+        self._rows = 0
+        if not schema.names:
+            message = "the result has no columns, and a row of none has no form in CSV"
+            raise NotSupportedError(message)
+        sink.write((delimiter.join(self._fields(pa.array(schema.names, pa.string())).to_pylist()) + "\n").encode())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+        columns = [self._column(field, array) for field, array in zip(batch.schema, batch.columns, strict=True)]
+        if batch.num_rows:
+            lines = pc.binary_join_element_wise(*columns, self._delimiter).to_pylist()
+            self._sink.write(("\n".join(lines) + "\n").encode())
+        self._rows += batch.num_rows
+
+    def close(self) -> None:
+        """Do nothing: CSV has no end of its own."""
+
+    def abandon(self) -> None:
+        """Leave it as it is."""
+        self._sink.break_off()
+
+    def _column(self, field: pa.Field, array: pa.Array) -> pa.Array:
+        with locating_value(field.name, self._rows):
+            if not pa.types.is_nested(plain_values(array).type):
+                return pc.fill_null(self._fields(to_text(field, array)), "")
+            # NULL is no text that JSON would have for it.
+            said = pc.if_else(array.is_valid(), to_json(field, array), pa.scalar(None, pa.string()))
+            return pc.fill_null(self._fields(said), "")
+
+    def _fields(self, said: pa.Array) -> pa.Array:
+        needs = pc.or_(pc.match_substring_regex(said, _QUOTED), pc.match_substring(said, self._delimiter))
+        if not pc.any(needs).as_py():
+            return said
+        quoted = pc.binary_join_element_wise('"', pc.replace_substring(said, '"', '""'), '"', "")
+        return pc.if_else(needs, quoted, said)
+
 
 #: A row must not be longer.
 _BLOCK = 16 << 20
 _DELIMITERS = {";": ";", "\t": r"\t", "|": "|", ",": ","}
 
 
-def csv_texts(source: Source, delimiter: str) -> Texts:
+def csv_columns(source: Source, delimiter: str) -> TextColumns:
     """Look through a file; raises ``DataError`` for a heading that names no columns."""
     names = _heading(source, delimiter)
     _check_quotes(source)
-    texts = Texts({name: Guess() for name in names}, lambda: _read(source, delimiter, names))
+    texts = TextColumns({name: InferredType() for name in names}, lambda: _read(source, delimiter, names))
     for batch in texts.read():
         for name, array in zip(names, batch.columns, strict=True):
             texts.guesses[name].look(array)
@@ -72,15 +120,15 @@ def _check_quotes(source: Source) -> None:
 
 def _read(source: Source, delimiter: str, names: list[str]) -> Iterator[pa.RecordBatch]:
     with _located(source, delimiter, len(names)), source.bytes() as file:
-        reader = pc.open_csv(
+        reader = arrow_csv.open_csv(
             file,
             # The heading may have lines within quotes, which skip_rows would take for rows.
-            read_options=pc.ReadOptions(block_size=_BLOCK, use_threads=False),
+            read_options=arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False),
             # An empty line is a row of one NULL, where there is one column.
-            parse_options=pc.ParseOptions(
+            parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
             ),
-            convert_options=pc.ConvertOptions(
+            convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 null_values=[""],
                 strings_can_be_null=True,

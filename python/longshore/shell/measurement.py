@@ -13,12 +13,10 @@ from typing import Any
 
 import longshore
 from longshore.progress import Progress
-from longshore.shell.failing import described
-from longshore.shell.pairs import parameters
-from longshore.shell.signals import heard, listen
-from longshore.shell.speaking import warned
-
-__all__ = ["LIBRARIES", "main"]
+from longshore.shell.arguments import parameters
+from longshore.shell.errors import error_fields
+from longshore.shell.output import collect_warnings
+from longshore.shell.signals import listen, stop_repeating
 
 #: What each return type needs.
 LIBRARIES = {"pandas": "pandas", "arrow": "pyarrow", "polars": "polars", "numpy": "numpy", "arrow_stream": "pyarrow"}
@@ -31,19 +29,19 @@ def main() -> None:
     importlib.import_module(LIBRARIES[asked["return_type"]])
     try:
         params = parameters(asked.pop("params", None), asked.pop("args", None))
-        with warned(as_json=True) as warnings:
-            figures = measured(params=params, **asked)
+        with collect_warnings(as_json=True) as warnings:
+            figures = measure_read(params=params, **asked)
         figures["warnings"] = warnings
     except Exception as error:  # noqa: BLE001  it is told where the bench is
-        figures = {"error": described(error)}
+        figures = {"error": error_fields(error)}
     except KeyboardInterrupt:
-        heard()
+        stop_repeating()
         # The bench has been interrupted, and says so.
         return
     sys.stdout.write(json.dumps(figures))
 
 
-def measured(return_type: str, **arguments: Any) -> dict[str, Any]:
+def measure_read(return_type: str, **arguments: Any) -> dict[str, Any]:
     """Read once, and give the figures."""
     size = 0
 
@@ -51,15 +49,15 @@ def measured(return_type: str, **arguments: Any) -> dict[str, Any]:
         nonlocal size
         size = progress.bytes
 
-    before = _peak()
+    before = _peak_bytes()
     began = time.perf_counter()
     result: Any = longshore.read_sql(return_type=return_type, progress=watch, **arguments)
-    rows = _rows(result)
+    rows = _row_count(result)
     seconds = time.perf_counter() - began
-    return {"rows": rows, "bytes": size, "seconds": seconds, "peak_bytes": _peak() - before}
+    return {"rows": rows, "bytes": size, "seconds": seconds, "peak_bytes": _peak_bytes() - before}
 
 
-def _rows(result: Any) -> int:
+def _row_count(result: Any) -> int:
     if isinstance(result, longshore.Stream):
         return sum(batch.num_rows for batch in result)
     if isinstance(result, dict):
@@ -67,7 +65,7 @@ def _rows(result: Any) -> int:
     return int(getattr(result, "num_rows", None) or len(result))
 
 
-def _peak() -> int:
+def _peak_bytes() -> int:
     """Give the most memory that this process has had, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():

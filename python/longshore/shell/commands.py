@@ -1,0 +1,407 @@
+"""The commands: ``read``, ``write``, ``copy``, ``sql`` and ``schema``."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+import longshore
+from longshore.connection import scheme_of
+from longshore.engine.waiting import undisturbed
+from longshore.errors import InterfaceError, ProgrammingError
+from longshore.shell import arguments
+from longshore.shell.arguments import database, named_values, options, parameters, query_text
+from longshore.shell.files import STANDARD, FileLayout, Format, layout_of, needs_arrow
+from longshore.shell.output import (
+    ProgressListener,
+    collect_warnings,
+    duration,
+    file_path,
+    print_table,
+    printable,
+    progress_listener,
+    report,
+    row_count,
+    write_output,
+)
+from longshore.target import is_address
+from longshore.writing import table_name
+
+if TYPE_CHECKING:
+    from longshore.stream import Stream
+
+_PREVIEW_ROWS = 20
+
+
+class ResultOutput:
+    """Where the rows of a query go, and what is said of them."""
+
+    def __init__(
+        self,
+        to: str | None,
+        layout: Format | None,
+        delimiter: str | None,
+        rows: int | None,
+        *,
+        as_json: bool,
+        quiet: bool,
+    ) -> None:
+        """Look at the arguments before anything is done."""
+        self._to = to
+        self._layout = _checked_layout(to, layout, delimiter, rows)
+        self._rows = rows or _PREVIEW_ROWS
+        self._as_json = as_json
+        self._is_watched = not (quiet or as_json) and (to != STANDARD or not sys.stdout.isatty())
+        self._began = time.monotonic()
+
+    def deliver(self, run: Callable[[ProgressListener | None, int | None], "Stream"], warnings: list[str]) -> None:
+        """Write or show the rows of what ``run`` runs, which is given who hears of progress and the rows of a batch."""
+        if self._to is None or self._layout is None:
+            self._show(run)
+            return
+        with progress_listener(shown=self._is_watched) as watcher:
+            count, size = _write_file(lambda: run(watcher, None), self._to, self._layout)
+        seconds = time.monotonic() - self._began
+        figures: dict[str, Any] = {
+            "rows": count,
+            "bytes": size,
+            "bytes_read": watcher.bytes,
+            "seconds": seconds,
+            "file": self._to,
+            "format": self._layout.format.value,
+            "warnings": warnings,
+        }
+        if self._to != STANDARD or self._as_json:
+            sentence = f"{row_count(count)}, {size / 1e6:,.1f} MB, into {self._to} in {duration(seconds)}"
+            report(figures, sentence, as_json=self._as_json, aside=self._to == STANDARD)
+
+    def _show(self, run: Callable[[ProgressListener | None, int | None], "Stream"]) -> None:
+        """Show the first rows; the stream is left there, which cancels the query."""
+        from longshore.shell.preview import show_preview
+
+        # One more tells whether there are more, and comes in a batch of its own.
+        with run(None, self._rows + 1) as stream:
+            schema, batches, count = stream.schema, [], 0
+            for batch in stream:
+                batches.append(batch)
+                count += batch.num_rows
+                if count > self._rows:
+                    break
+        show_preview(schema, batches, self._rows, as_json=self._as_json)
+
+
+def _checked_layout(
+    to: str | None, layout: Format | None, delimiter: str | None, rows: int | None
+) -> FileLayout | None:
+    """Give the layout of the file, and none for a preview."""
+    if to is None:
+        for name, value in {"--format": layout, "--delimiter": delimiter}.items():
+            if value is not None:
+                message = f"{name} is for --to: a preview has no format"
+                raise InterfaceError(message)
+        return None
+    if rows is not None:
+        message = "--rows is for a preview, without --to; a file has them all: LIMIT in the query leaves some out"
+        raise InterfaceError(message)
+    if is_address(to):
+        message = "--to of a query is a file; longshore copy writes into a database"
+        raise InterfaceError(message)
+    found = layout_of(to, layout, delimiter)
+    if found.format not in {Format.CSV, Format.JSON} and to == STANDARD and sys.stdout.isatty():
+        message = f"{found.format.value} cannot be shown on a terminal: redirect standard output, or give --format csv"
+        raise InterfaceError(message)
+    if to != STANDARD and not file_path(to).absolute().parent.is_dir():
+        raise FileNotFoundError(2, "there is no such directory", str(file_path(to).absolute().parent))
+    return found
+
+
+def _write_file(run: Callable[[], "Stream"], to: str, layout: FileLayout) -> tuple[int, int]:
+    """Write the whole stream that ``run`` gives, and give the numbers of its rows and of the file's bytes."""
+    # No query waits for the imports.
+    from longshore.shell.files.batches import open_writer
+    from longshore.shell.files.storage import open_sink
+
+    count = 0
+    with run() as stream, open_sink(to, layout.compression) as sink:
+        # pyarrow imports pandas with its first array, and what is raised meanwhile may be lost.
+        with undisturbed():
+            out = open_writer(layout, sink, stream.schema)
+        try:
+            for batch in stream:
+                out.write(batch)
+                count += batch.num_rows
+        except BaseException:
+            out.abandon()
+            raise
+        out.close()
+    return count, sink.bytes
+
+
+def read(
+    *,
+    query: arguments.Query,
+    from_: arguments.From = None,
+    to: arguments.Out = None,
+    layout: arguments.Layout = None,
+    delimiter: arguments.Delimiter = None,
+    rows: arguments.Rows = None,
+    params: arguments.Params = None,
+    args: arguments.Args = None,
+    schema: arguments.Schema = None,
+    partition_on: arguments.PartitionOn = None,
+    partition_num: arguments.PartitionNum = None,
+    timeout: arguments.Timeout = None,
+    option: arguments.Options = None,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
+) -> None:
+    """Read a query into a parquet, csv, arrow, arrows or json file, or show its first rows."""
+    url = database(from_, "--from")
+    result = ResultOutput(to, layout, delimiter, rows, as_json=as_json, quiet=quiet)
+    needs_arrow()
+    chosen: dict[str, Any] = {
+        "params": parameters(params, args),
+        "schema": named_values(schema, "--schema"),
+        "partition_on": partition_on,
+        "partition_num": arguments.partition_count(partition_num),
+        "timeout": timeout,
+        "options": options(option),
+    }
+    text = query_text(query)
+
+    def run(watcher: ProgressListener | None, size: int | None) -> "Stream":
+        progress: Any = watcher if watcher is not None else False
+        stream: Stream = longshore.read_sql(
+            text, url, return_type="arrow_stream", progress=progress, batch_size=size, **chosen
+        )
+        return stream
+
+    with collect_warnings(as_json=as_json) as warnings:
+        result.deliver(run, warnings)
+
+
+_File = Annotated[str, typer.Argument(help="The file, or - for standard input.", show_default=False)]
+_Table = Annotated[
+    str, typer.Option("--table", "-t", help="The table, after its schema and a dot.", show_default=False)
+]
+
+
+def write(
+    *,
+    file: _File,
+    table: _Table,
+    to: arguments.Target = None,
+    layout: arguments.Layout = None,
+    delimiter: arguments.Delimiter = None,
+    if_exists: arguments.IfExists = arguments.Mode.FAIL,
+    key: arguments.Keys = None,
+    types: arguments.Types = None,
+    schema: arguments.Schema = None,
+    timeout: arguments.Timeout = None,
+    option: arguments.Options = None,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
+) -> None:
+    """Write a parquet, csv, arrow, arrows or json file into a table: all of it, or nothing."""
+    url = database(to, "--to")
+    form = layout_of(file, layout, delimiter)
+    needs_arrow()
+    from longshore.shell.files.batches import open_batches
+
+    began = time.monotonic()
+    progress: Any
+    with (
+        collect_warnings(as_json=as_json) as warnings,
+        open_batches(file, form, named_values(schema, "--schema") or {}) as (rows, size),
+        progress_listener(shown=not (quiet or as_json)) as progress,
+    ):
+        count = longshore.write_sql(
+            rows,
+            table,
+            url,
+            if_exists=if_exists.value,
+            key=key or None,
+            types=named_values(types, "--type"),
+            timeout=timeout,
+            progress=progress,
+            options=options(option),
+        )
+    seconds = time.monotonic() - began
+    figures = {
+        "rows": count,
+        "bytes": size,
+        "seconds": seconds,
+        "table": table,
+        "file": file,
+        "format": form.format.value,
+        "warnings": warnings,
+    }
+    report(figures, f"{row_count(count)} into {table} in {duration(seconds)}", as_json=as_json)
+
+
+def copy(
+    *,
+    query: arguments.Query,
+    table: _Table,
+    from_: arguments.From = None,
+    to: arguments.Target = None,
+    if_exists: arguments.IfExists = arguments.Mode.FAIL,
+    key: arguments.Keys = None,
+    types: arguments.Types = None,
+    params: arguments.Params = None,
+    args: arguments.Args = None,
+    schema: arguments.Schema = None,
+    partition_on: arguments.PartitionOn = None,
+    partition_num: arguments.PartitionNum = None,
+    timeout: arguments.Timeout = None,
+    option: arguments.Options = None,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
+) -> None:
+    """Copy a query's result into a table of the same database or of another: all of it, or nothing."""
+    source, target = database(from_, "--from"), database(to, "--to")
+    number: Any = arguments.partition_count(partition_num)
+    text = query_text(query)
+    began = time.monotonic()
+    with collect_warnings(as_json=as_json) as warnings, progress_listener(shown=not (quiet or as_json)) as watcher:
+        count = longshore.copy(
+            text,
+            source,
+            table,
+            target,
+            if_exists=if_exists.value,
+            key=key or None,
+            types=named_values(types, "--type"),
+            params=parameters(params, args),
+            schema=named_values(schema, "--schema"),
+            partition_on=partition_on,
+            partition_num=number,
+            timeout=timeout,
+            progress=watcher,
+            options=options(option),
+        )
+    seconds = time.monotonic() - began
+    figures = {"rows": count, "bytes": watcher.bytes, "seconds": seconds, "table": table, "warnings": warnings}
+    report(figures, f"{row_count(count)} into {table} in {duration(seconds)}", as_json=as_json)
+
+
+#: Code that has no variables, since those of a command are not tables. Compiled, since Python takes a Ctrl-C within a
+#: text that it evaluates for its own end.
+_CALL = compile("__longshore__()", __name__, "eval")
+_Attach = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--attach",
+        metavar="NAME=URL",
+        help="A database, and its name in the query: NAME.table; a URL, or env:NAME.",
+        show_default=False,
+    ),
+]
+
+
+def sql(
+    *,
+    query: arguments.Query,
+    attach: _Attach = None,
+    to: arguments.Out = None,
+    layout: arguments.Layout = None,
+    delimiter: arguments.Delimiter = None,
+    rows: arguments.Rows = None,
+    params: arguments.Params = None,
+    args: arguments.Args = None,
+    option: arguments.Options = None,
+    as_json: arguments.Json = False,
+) -> None:
+    """Run SQL over files ('boats.parquet', '*.csv') and attached databases, into a file or onto the screen."""
+    databases = {
+        name: database(url, f"--attach {name}") for name, url in (named_values(attach, "--attach") or {}).items()
+    }
+    result = ResultOutput(to, layout, delimiter, rows, as_json=as_json, quiet=True)
+    needs_arrow()
+    call = partial(
+        longshore.sql,
+        query_text(query),
+        params=parameters(params, args),
+        attach=databases or None,
+        options=options(option),
+        return_type="arrow_stream",
+    )
+
+    def run(_watcher: ProgressListener | None, _size: int | None) -> "Stream":
+        stream: Stream | None = eval(_CALL, {"__builtins__": {}, "__longshore__": call})  # noqa: S307  code of this file
+        if stream is None:
+            message = "the last statement has no result to write or to show; what it does has been done"
+            raise ProgrammingError(message)
+        return stream
+
+    with collect_warnings(as_json=as_json) as warnings:
+        result.deliver(run, warnings)
+
+
+_BACKTICKS = ("mysql", "mariadb")
+_Url = Annotated[str, typer.Argument(help="The database: URL, file, or env:NAME.", show_default=False)]
+_OptionalTable = Annotated[
+    str | None, typer.Argument(help="The table, after its schema and a dot.", show_default=False)
+]
+_SchemaQuery = Annotated[
+    str | None, typer.Option(help="A query instead of a table, @FILE that holds it, or -.", show_default=False)
+]
+
+
+def schema(
+    *,
+    url: _Url,
+    table: _OptionalTable = None,
+    query: _SchemaQuery = None,
+    timeout: arguments.Timeout = None,
+    as_json: arguments.Json = False,
+) -> None:
+    """Show the columns of a table, or of a query: names, the database's types, Arrow types, and whether NULL may be."""
+    target = database(url, "URL")
+    if (table is None) == (query is None):
+        message = "give a table, or a query with --query"
+        raise InterfaceError(message)
+    needs_arrow()
+    text = query_text(query) if query is not None else f"SELECT * FROM {_quoted(table, target)}"  # noqa: S608  quoted
+    columns = [_column_fields(field) for field in longshore.schema(text, target, timeout=timeout)]
+    if as_json:
+        write_output(json.dumps({"table": table, "columns": columns}, ensure_ascii=False))
+        return
+    _show_columns(columns)
+
+
+def _quoted(table: str | None, target: str) -> str:
+    """Put a table's name into a statement, with its case as it is."""
+    mark = "`" if scheme_of(target) in _BACKTICKS else '"'
+    parts = [part for part in table_name(table) if part is not None]
+    return ".".join(f"{mark}{part.replace(mark, mark * 2)}{mark}" for part in parts)
+
+
+def _column_fields(field: Any) -> dict[str, Any]:
+    native = (field.metadata or {}).get(b"native_type")
+    return {
+        "name": field.name,
+        "native_type": None if native is None else native.decode(),
+        "arrow_type": str(field.type),
+        "nullable": field.nullable,
+    }
+
+
+def _show_columns(columns: list[dict[str, Any]]) -> None:
+    shown = Table("column", "database", "Arrow", "NULL", box=box.SIMPLE_HEAD)
+    for column in columns:
+        words = (
+            column["name"],
+            column["native_type"] or "",
+            column["arrow_type"],
+            "" if column["nullable"] else "never",
+        )
+        shown.add_row(*(Text(printable(word)) for word in words))
+    print_table(shown)

@@ -1,0 +1,158 @@
+"""Errors of a command: the exit code, the text for people and programs, and no passwords in it."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import IntEnum
+from typing import Any
+from urllib.parse import unquote
+
+from longshore import errors
+from longshore.passwords import LOGIN, SETTING, STARS, masked
+from longshore.shell import signals
+
+
+class ExitCode(IntEnum):
+    """What the shell is told at the end."""
+
+    DONE = 0
+    DATABASE = 1
+    """The database refused: a statement, a value, a constraint."""
+    USAGE = 2
+    CONNECTION = 3
+    """The way to the database, or the server, failed."""
+    FILE = 4
+    LIBRARY = 5
+    """A Python library is not installed."""
+    INTERNAL = 70
+    """A fault of Longshore's own."""
+    TIMEOUT = 124
+    """As timeout(1) has it."""
+    HUNG_UP = 129
+    """The terminal was closed."""
+    INTERRUPTED = 130
+    PIPE = 141
+    """Nobody reads the output any more."""
+    TERMINATED = 143
+
+
+_PLACES = ("sqlstate", "detail", "hint", "position", "column", "row", "native_type")
+
+
+class ClosedPipeError(Exception):
+    """Nobody reads standard output any more, as after ``| head``."""
+
+
+#: The first that fits, so the narrower before the wider.
+_CODES: list[tuple[type[BaseException], ExitCode]] = [
+    (ClosedPipeError, ExitCode.PIPE),
+    (errors.TimeoutError, ExitCode.TIMEOUT),
+    (errors.InterfaceError, ExitCode.USAGE),
+    (errors.OperationalError, ExitCode.CONNECTION),
+    (errors.Error, ExitCode.DATABASE),
+    (ImportError, ExitCode.LIBRARY),
+    (OSError, ExitCode.FILE),
+]
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """Give the exit code of a failure.
+
+    >>> exit_code(errors.DataError("too long")).name, exit_code(FileNotFoundError("out.csv")).name
+    ('DATABASE', 'FILE')
+    """
+    if isinstance(error, SystemExit):
+        return ExitCode(error.code) if isinstance(error.code, int) else ExitCode.USAGE
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode(signals.exit_code())
+    if isinstance(error, errors.OperationalError) and str(error).startswith("IO Error: "):
+        # So the engine of sql begins what it says of a file.
+        return ExitCode.FILE
+    for kind, given in _CODES:
+        if isinstance(error, kind):
+            return given
+    return ExitCode.FILE if _is_of_a_file(error) else ExitCode.INTERNAL
+
+
+def error_fields(error: BaseException) -> dict[str, Any]:
+    """Give a failure's parts.
+
+    >>> error_fields(errors.DataError("too long", column="berth", row=3))["column"]
+    'berth'
+    """
+    said = {"kind": type(error).__name__, "message": _message(error)}
+    return {**said, **{name: getattr(error, name, None) for name in _PLACES}}
+
+
+def error_text(error: BaseException, *, as_json: bool, hide: Callable[[str], str]) -> str:
+    """Give the text for standard error, without secrets; an empty one where there is nothing to say."""
+    if isinstance(error, ClosedPipeError | SystemExit):
+        return ""
+    if as_json:
+        # Before JSON has its way with what is to be found.
+        said = {name: hide(part) if isinstance(part, str) else part for name, part in error_fields(error).items()}
+        return json.dumps({**said, "code": int(exit_code(error))}, ensure_ascii=False)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    kind = "internal error: " if exit_code(error) is ExitCode.INTERNAL else ""
+    return hide(f"error: {kind}{_whole(error)}")
+
+
+def _message(error: BaseException) -> str:
+    """Give what happened, without the hint, which is a part of its own."""
+    hint = getattr(error, "hint", None)
+    return _whole(error).removesuffix(f"\nHint: {hint}") if hint else _whole(error)
+
+
+def _whole(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    text = str(error) or type(error).__name__
+    return f"{type(error).__name__}: {text}" if exit_code(error) is ExitCode.INTERNAL else text
+
+
+def _is_of_a_file(error: BaseException) -> bool:
+    # What comes out of the database is an error of Longshore's; pyarrow handles files alone here.
+    return isinstance(error, UnicodeError) or type(error).__module__.partition(".")[0] == "pyarrow"
+
+
+#: An argument that is one URL, whose password should have been encoded all the more.
+_ALONE = re.compile(r"^-*(?:[^\s=:]*=)?[A-Za-z][\w+.-]*://[^:/@]*:(?P<password>.*)@", re.DOTALL)
+_NAMES = re.compile("password|passwd|passphrase|_pwd$|token|secret", re.IGNORECASE)
+#: A shorter one would be found in every other word, and hides nothing.
+_SHORTEST = 3
+
+
+class SecretFilter:
+    """Hides the secrets of a command's arguments and of its environment.
+
+    >>> curtain = SecretFilter(["postgresql://me:rope%20walk@host/harbour"], {"PGPASSWORD": "anchor"})
+    >>> curtain.hide("no 'rope walk' nor anchor; mysql://you:x@host")
+    "no '***' nor ***; mysql://you:***@host"
+    """
+
+    def __init__(self, arguments: Iterable[str], environment: Mapping[str, str]) -> None:
+        """Look for what is secret."""
+        found = {secret for text in (*arguments, *environment.values()) for secret in _secrets(text)}
+        found |= {value for name, value in environment.items() if _NAMES.search(name)}
+        # As errors quote it.
+        found |= {repr(secret)[1:-1] for secret in found}
+        # What holds another secret goes first, or its rest would show.
+        self._secrets = sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True)
+
+    def hide(self, text: str) -> str:
+        """Give the text without them."""
+        for secret in self._secrets:
+            text = text.replace(secret, STARS)
+        return masked(text)
+
+
+def _secrets(text: str) -> Iterator[str]:
+    if "://" not in text:
+        return
+    for pattern in (LOGIN, SETTING, _ALONE):
+        for match in pattern.finditer(text):
+            yield match["password"]
+            yield unquote(match["password"])

@@ -1,0 +1,193 @@
+"""The standard streams: results and tables on standard output, everything else on standard error."""
+
+import codecs
+import contextlib
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import longshore
+from longshore.progress import Progress, bar
+from longshore.shell.errors import ClosedPipeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_ENCODING = "utf-8"
+
+
+def prepare_streams() -> None:
+    """Open what is closed, save standard output, and have text written as UTF-8 where the locale has ASCII alone."""
+    # Their numbers must not go to a file of a database, into which a library would write its messages.
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding=_ENCODING)  # noqa: PTH123, SIM115  it lives as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding=_ENCODING)  # noqa: PTH123, SIM115  likewise
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
+            stream.reconfigure(encoding=_ENCODING, errors="surrogateescape")
+
+
+def decode_argument(argument: str) -> str:
+    """Give an argument as UTF-8, where the locale knows ASCII alone; bytes that are not UTF-8 stay surrogates."""
+    return os.fsencode(argument).decode(_ENCODING, "surrogateescape") if _has_surrogates(argument) else argument
+
+
+def file_path(text: str) -> Path:
+    """Give the path that an argument names, in the form that this locale's files are opened by."""
+    return Path(os.fsdecode(text.encode(_ENCODING, "surrogateescape")))
+
+
+@contextlib.contextmanager
+def naming_file(name: str) -> Iterator[None]:
+    """Have an ``OSError`` of the block, which writes a file, name it."""
+    try:
+        yield
+    except OSError as error:
+        # Those of a database have no number.
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, name) from error
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def write_output(text: str) -> None:
+    """Write a line to standard output."""
+    with naming_file("standard output"):
+        try:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise ClosedPipeError from error
+
+
+def write_error(text: str) -> None:
+    """Write a line to standard error, where somebody can read it."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def report(figures: dict[str, Any], sentence: str, *, as_json: bool, aside: bool = False) -> None:
+    """Tell what was done; ``aside`` where standard output has the data."""
+    speak = write_error if aside else write_output
+    speak(json.dumps(figures, ensure_ascii=False) if as_json else sentence)
+
+
+@contextlib.contextmanager
+def collect_warnings(*, as_json: bool) -> Iterator[list[str]]:
+    """Give what Longshore warns of in the block, once it has ended; for people it is written to standard error."""
+    gathered: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", longshore.Warning)
+        try:
+            yield gathered
+        finally:
+            # What other libraries warn of is for who writes programs.
+            said = [warning for warning in caught if issubclass(warning.category, longshore.Warning)]
+            gathered += [f"{warning.category.__name__}: {warning.message}" for warning in said]
+            for warning in said if not as_json else []:
+                write_error(f"warning: {warning.message}")
+
+
+def discard_output() -> None:
+    """Have nothing more written to standard output, whose reader has gone: not by Python's own end either."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def row_count(count: int) -> str:
+    """Give a number of rows for people.
+
+    >>> row_count(1), row_count(1000)
+    ('1 row', '1,000 rows')
+    """
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def duration(seconds: float) -> str:
+    """Give a time for people.
+
+    >>> duration(0.1234), duration(75.6)
+    ('0.12 s', '75.60 s')
+    """
+    return f"{seconds:.2f} s"
+
+
+#: Where there is no terminal, everything is written.
+_UNLIMITED = 1 << 20
+
+
+def _console() -> "Console":
+    # The installation may lack it, which is told before.
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console.width = _UNLIMITED
+    return console
+
+
+def print_table(table: "Table", *, below: str | None = None) -> None:
+    """Write a table to standard output, as wide as it is, or as the terminal; and a line below it."""
+    console = _console()
+    # rich would end the process where the reader has gone.
+    with naming_file("standard output"), console.capture() as drawn:
+        console.print(table)
+    write_output(drawn.get() + (f" {below}" if below is not None else ""))
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal that standard output is, or very many."""
+    return _console().width
+
+
+def printable(text: str) -> str:
+    r"""Give a text in one line, which can do nothing to the terminal.
+
+    >>> printable("a\x1b[2Jb\n")
+    'a\\x1b[2Jb\\n'
+    """
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+class ProgressListener:
+    """What a verb is given as ``progress``."""
+
+    def __init__(self, *, shown: bool) -> None:
+        """Begin, with a bar if it is to be shown and standard error is a terminal."""
+        self.bytes: int | None = None
+        self._bar = bar() if shown else None
+
+    def __call__(self, progress: Progress) -> None:
+        """Take a report."""
+        self.bytes = progress.bytes
+        if self._bar is not None:
+            self._bar.show(progress)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+@contextlib.contextmanager
+def progress_listener(*, shown: bool) -> Iterator[ProgressListener]:
+    """Give a watcher for as long as the block runs."""
+    watcher = ProgressListener(shown=shown)
+    try:
+        yield watcher
+    finally:
+        watcher.close()
