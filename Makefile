@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-oldest doctest lint bench fuzz miri docs clean tools
+.PHONY: help demo test test-rust test-python test-oldest test-all doctest lint bench fuzz miri docs clean tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
@@ -36,14 +36,12 @@ test-rust: $(VENV)/.group-dev
 test-python: $(VENV)/.longshore
 	$(VENV)/bin/python $(PYTEST) $(SPREAD) tests
 
-# The core is the same, and so is what lies between it and a server; MySQL's results reach the same frames as PostgreSQL's,
-# which are tested here, and SQLite's writes come from the same.
-# asyncpg 0.27 waits without end for its ROLLBACK on a connection that a garbled message has ended.
-# pyarrow 16 has no types for UUIDs and JSON, in which the contract's values are.
+# What depends on the packages' versions; the core is the same.
 test-oldest: $(OLDEST)/.longshore
-	$(OLDEST)/bin/python $(PYTEST) $(SPREAD) tests $(addprefix --ignore=tests/,mysql connect connections parallel test_servers.py \
-		test_cuts.py test_one_moment.py contract/test_values.py sqlite/test_writing.py sqlite/test_batches.py \
-		writing/test_faults.py writing/test_parallel_faults.py asyncpg/test_cuts.py)
+	$(OLDEST)/bin/python $(PYTEST) $(SPREAD) -m packages tests
+
+test-all: $(VENV)/.longshore ## run the long run: cuts at every byte, two hundred limits of memory
+	LONGSHORE_TEST_ALL=1 $(VENV)/bin/python $(PYTEST) $(SPREAD) tests
 
 # The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
 doctest: $(VENV)/.longshore

@@ -12,6 +12,7 @@ import pytest
 
 import longshore
 from tests.mysql.reading import column, table, value
+from tests.quirks import UUID
 from tests.servers import MySQLEndpoint
 
 Run = Callable[[str], None]
@@ -182,8 +183,8 @@ FITS: list[tuple[str, pa.DataType, Any, Any]] = [
     ("time", pa.string(), "-838:59:59", -dt.timedelta(hours=838, minutes=59, seconds=59)),
     ("time(6)", pa.month_day_nano_interval(), pa.MonthDayNano([0, 2, 1000]), dt.timedelta(2, 0, 1)),
     ("binary(2)", pa.binary(), b"\0\0", b"\0\0"),
-    ("varbinary(16)", pa.uuid(), uuid.UUID(int=7), uuid.UUID(int=7).bytes),
-    ("char(36)", pa.uuid(), uuid.UUID(int=7), str(uuid.UUID(int=7))),
+    ("varbinary(16)", UUID, uuid.UUID(int=7), uuid.UUID(int=7).bytes),
+    ("char(36)", UUID, uuid.UUID(int=7), str(uuid.UUID(int=7))),
 ]
 
 
@@ -193,7 +194,7 @@ def test_what_fits_a_tables_type(case: tuple[str, pa.DataType, Any, Any], way: s
     tables(f"DROP TABLE IF EXISTS w; CREATE TABLE w (c {kind})")
     array = (
         pa.ExtensionArray.from_storage(source, pa.array([given.bytes], pa.binary(16)))
-        if source == pa.uuid()
+        if source == UUID
         else pa.array([given], source)
     )
     assert longshore.write_sql(pa.table({"c": array}), "w", way, if_exists="append") == 1

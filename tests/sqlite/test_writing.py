@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from tests.quirks import UUID
 
 Make = Callable[..., str]
 
@@ -179,8 +180,8 @@ APPENDED: list[tuple[str, pa.Array, object]] = [
     ("UUID", pa.array([str(KEY)]), str(KEY)),
     ("JSON", pa.array(["{}"]), "{}"),
     ("BYTEA", pa.array([b"7"]), b"7"),
-    ("BLOB", pa.ExtensionArray.from_storage(pa.uuid(), pa.array([KEY.bytes], pa.binary(16))), KEY.bytes),
-    ("UUID", pa.ExtensionArray.from_storage(pa.uuid(), pa.array([KEY.bytes], pa.binary(16))), str(KEY)),
+    ("BLOB", pa.array([KEY.bytes], pa.binary(16)).cast(UUID), KEY.bytes),
+    ("UUID", pa.array([KEY.bytes], pa.binary(16)).cast(UUID), str(KEY)),
 ]
 
 
