@@ -133,8 +133,8 @@ def test_what_a_trigger_raises_names_its_row(make: Make, path: Path, raised: str
 
 
 def test_a_table_may_have_the_name_that_batches_go_by(make: Make, path: Path) -> None:
-    url = make("CREATE TABLE longshore_lent (a, b)", "CREATE TABLE LONGSHORE_LENT_ (a, b)", "CREATE TABLE t (a, b)")
-    for table in ("longshore_lent", "longshore_lent_", "t"):
+    url = make("CREATE TABLE longshore_batch (a, b)", "CREATE TABLE LONGSHORE_BATCH_ (a, b)", "CREATE TABLE t (a, b)")
+    for table in ("longshore_batch", "longshore_batch_", "t"):
         assert longshore.write_sql(numbers(0), table, url, if_exists="append") == MANY
         assert asked(path, f"SELECT * FROM {table}") == stored(0)
 
@@ -146,7 +146,7 @@ def test_nothing_is_left_on_the_owners_connection(make: Make, path: Path) -> Non
         with pytest.raises(longshore.DataError):
             longshore.write_sql(pa.table({"a": [float("nan")]}), "t", connection, if_exists="append")
         with pytest.raises(longshore.ProgrammingError, match="no such table"):
-            connection.execute("SELECT * FROM longshore_lent")
+            connection.execute("SELECT * FROM longshore_batch")
         longshore.write_sql(numbers(MANY), "t", connection, if_exists="append")
         connection.commit()
     assert asked(path, "SELECT * FROM t") == stored(0, 2 * MANY)

@@ -9,7 +9,7 @@ use longshore_core::{
     Batches, Column, Division, Error, Failed, Home, Kind, Load, Params, Query, ReadOptions, Reserved, Result,
     Session, Sessions, Settler, Sink, Source, Split, Transaction, Watch,
 };
-use longshore_sqlite::{Bound, Cell, Collector, Database, Facts, describe_in_copy, encode, plan};
+use longshore_sqlite::{Cell, Collector, Database, Facts, OwnedCell, describe_in_copy, encode, plan};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -81,7 +81,7 @@ struct BorrowedSession {
 
 impl BorrowedSession {
     /// Does `work` under the interpreter's lock, while SQLite looks at the watch.
-    fn with<T>(&self, work: impl FnOnce(Python<'_>, &pyo3::Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
+    fn with<T>(&self, work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
         let stopped: Arc<Mutex<Option<Error>>> = Arc::default();
         let attached = attached(|py| {
             let connection = self.connection.bind(py);
@@ -90,7 +90,7 @@ impl BorrowedSession {
                 py,
                 None,
                 None,
-                move |_: &pyo3::Bound<'_, PyTuple>, _: Option<&pyo3::Bound<'_, PyDict>>| match watch.check() {
+                move |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| match watch.check() {
                     Ok(()) => 0,
                     Err(error) => {
                         stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -155,14 +155,14 @@ fn untyped(name: &str) -> Facts {
 }
 
 /// A cursor that makes tuples, whatever the connection makes.
-fn cursor<'py>(connection: &pyo3::Bound<'py, PyAny>) -> PyResult<pyo3::Bound<'py, PyAny>> {
+fn cursor<'py>(connection: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let cursor = connection.call_method0("cursor")?;
     cursor.setattr("row_factory", connection.py().None())?;
     Ok(cursor)
 }
 
 /// The databases of the connection and what is in them.
-fn databases(connection: &pyo3::Bound<'_, PyAny>) -> PyResult<Vec<Database>> {
+fn databases(connection: &Bound<'_, PyAny>) -> PyResult<Vec<Database>> {
     let listed: Vec<(i64, String, Option<String>)> = texts(connection, |cursor| {
         cursor.call_method1("execute", ("PRAGMA database_list",))?.call_method0("fetchall")?.extract()
     })?;
@@ -186,14 +186,14 @@ fn databases(connection: &pyo3::Bound<'_, PyAny>) -> PyResult<Vec<Database>> {
 
 /// Does `fetch` on a cursor of the connection while texts come as `str`, whatever the caller has them come as.
 fn texts<'py, T>(
-    connection: &pyo3::Bound<'py, PyAny>,
-    fetch: impl FnOnce(&pyo3::Bound<'py, PyAny>) -> PyResult<T>,
+    connection: &Bound<'py, PyAny>,
+    fetch: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<T>,
 ) -> PyResult<T> {
     let cursor = cursor(connection)?;
     as_str(connection, || fetch(&cursor))
 }
 
-fn as_str<T>(connection: &pyo3::Bound<'_, PyAny>, fetch: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+fn as_str<T>(connection: &Bound<'_, PyAny>, fetch: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let own = connection.getattr("text_factory")?;
     connection.setattr("text_factory", connection.py().get_type::<PyString>())?;
     let fetched = fetch();
@@ -202,14 +202,14 @@ fn as_str<T>(connection: &pyo3::Bound<'_, PyAny>, fetch: impl FnOnce() -> PyResu
 }
 
 /// The parameters as Python's module takes them.
-fn bound<'py>(py: Python<'py>, params: &Params) -> PyResult<pyo3::Bound<'py, PyAny>> {
-    let value = |value: &longshore_core::Value, name: &str| -> PyResult<pyo3::Bound<'py, PyAny>> {
+fn bound<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'py, PyAny>> {
+    let value = |value: &longshore_core::Value, name: &str| -> PyResult<Bound<'py, PyAny>> {
         Ok(match encode(value, name).map_err(crate::error::raise)? {
-            Bound::Null => py.None().into_bound(py),
-            Bound::Integer(value) => value.into_pyobject(py)?.into_any(),
-            Bound::Real(value) => value.into_pyobject(py)?.into_any(),
-            Bound::Text(text) => text.into_pyobject(py)?.into_any(),
-            Bound::Blob(blob) => PyBytes::new(py, &blob).into_any(),
+            OwnedCell::Null => py.None().into_bound(py),
+            OwnedCell::Integer(value) => value.into_pyobject(py)?.into_any(),
+            OwnedCell::Real(value) => value.into_pyobject(py)?.into_any(),
+            OwnedCell::Text(text) => text.into_pyobject(py)?.into_any(),
+            OwnedCell::Blob(blob) => PyBytes::new(py, &blob).into_any(),
         })
     };
     Ok(match params {
@@ -261,7 +261,7 @@ fn error_of(error: PyErr) -> Error {
 }
 
 /// One value as Python's module makes it.
-fn cell<'a>(item: &'a pyo3::Bound<'_, PyAny>) -> PyResult<Option<Cell<'a>>> {
+fn cell<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<Option<Cell<'a>>> {
     if item.is_none() {
         return Ok(Some(Cell::Null));
     }
@@ -426,12 +426,12 @@ enum Fetched {
 }
 
 /// Adds `rows` to `collector`.
-fn fill(rows: &pyo3::Bound<'_, PyList>, collector: &mut Collector) -> PyResult<Fetched> {
+fn fill(rows: &Bound<'_, PyList>, collector: &mut Collector) -> PyResult<Fetched> {
     if rows.is_empty() {
         return Ok(Fetched::None);
     }
     for row in rows.iter() {
-        let items: Vec<pyo3::Bound<'_, PyAny>> = row.cast::<PyTuple>()?.iter().collect();
+        let items: Vec<Bound<'_, PyAny>> = row.cast::<PyTuple>()?.iter().collect();
         let mut cells = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let Some(cell) = cell(item)? else {

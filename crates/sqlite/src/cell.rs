@@ -29,6 +29,16 @@ impl<'a> Cell<'a> {
         }
     }
 
+    /// The value of an INTEGER.
+    pub(crate) fn integer(self) -> Option<i64> {
+        if let Self::Integer(value) = self { Some(value) } else { None }
+    }
+
+    /// The bytes of a TEXT.
+    pub(crate) fn text_bytes(self) -> Option<&'a [u8]> {
+        if let Self::Text(bytes) = self { Some(bytes) } else { None }
+    }
+
     /// The value as text: numbers in full, so that they read back as the same number.
     pub(crate) fn text(self) -> Cow<'a, [u8]> {
         match self {
@@ -95,6 +105,33 @@ impl<'a> Cell<'a> {
             Some((&TEXT, rest)) => Self::Text(rest),
             Some((_, rest)) => Self::Blob(rest),
             None => Self::Null,
+        }
+    }
+}
+
+/// A value of its own, as a parameter is bound.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OwnedCell {
+    /// SQL's NULL.
+    Null,
+    /// INTEGER.
+    Integer(i64),
+    /// REAL.
+    Real(f64),
+    /// TEXT.
+    Text(String),
+    /// BLOB.
+    Blob(Vec<u8>),
+}
+
+impl OwnedCell {
+    pub(crate) fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Integer(value) => Cell::Integer(*value),
+            Self::Real(value) => Cell::Real(*value),
+            Self::Text(text) => Cell::Text(text.as_bytes()),
+            Self::Blob(blob) => Cell::Blob(blob),
         }
     }
 }

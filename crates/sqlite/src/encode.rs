@@ -2,9 +2,10 @@
 
 use std::ffi::c_int;
 
+use longshore_cells::uuid;
 use longshore_core::{Error, Params, Result, Value};
 
-use crate::cell::{Cell, hex};
+use crate::cell::OwnedCell;
 use crate::connection::Statement;
 use crate::datetime::{date_text, time_text, timestamp_text};
 
@@ -62,40 +63,13 @@ fn one(statement: &mut Statement, number: c_int, value: &Value, name: &str) -> R
     statement.bind(number, encode(value, name)?.cell())
 }
 
-/// A value as it is bound.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Bound {
-    /// SQL's NULL.
-    Null,
-    /// INTEGER.
-    Integer(i64),
-    /// REAL.
-    Real(f64),
-    /// TEXT.
-    Text(String),
-    /// BLOB.
-    Blob(Vec<u8>),
-}
-
-impl Bound {
-    fn cell(&self) -> Cell<'_> {
-        match self {
-            Self::Null => Cell::Null,
-            Self::Integer(value) => Cell::Integer(*value),
-            Self::Real(value) => Cell::Real(*value),
-            Self::Text(text) => Cell::Text(text.as_bytes()),
-            Self::Blob(blob) => Cell::Blob(blob),
-        }
-    }
-}
-
 /// The storage class that holds `value` as it is; `name` is the parameter's, for errors.
-pub fn encode(value: &Value, name: &str) -> Result<Bound> {
+pub fn encode(value: &Value, name: &str) -> Result<OwnedCell> {
     Ok(match value {
-        Value::Null => Bound::Null,
-        Value::Bool(value) => Bound::Integer(i64::from(*value)),
+        Value::Null => OwnedCell::Null,
+        Value::Bool(value) => OwnedCell::Integer(i64::from(*value)),
         Value::Int(value) => match i64::try_from(*value) {
-            Ok(value) => Bound::Integer(value),
+            Ok(value) => OwnedCell::Integer(value),
             Err(_) => {
                 return Err(no(name, "the integer does not fit 64 bits", "bind it as text: str(value)"));
             }
@@ -103,14 +77,14 @@ pub fn encode(value: &Value, name: &str) -> Result<Bound> {
         Value::Float(value) if value.is_nan() => {
             return Err(no(name, "SQLite has no NaN, and would store NULL", "bind None where NULL is meant"));
         }
-        Value::Float(value) => Bound::Real(*value),
-        Value::Decimal(text) | Value::Text(text) | Value::Json(text) => Bound::Text(text.clone()),
-        Value::Bytes(bytes) => Bound::Blob(bytes.clone()),
-        Value::Date(days) => Bound::Text(date_text(*days)),
-        Value::Time(at, offset) => Bound::Text(time_text(*at) + &offset.map(zone).unwrap_or_default()),
-        Value::Timestamp(at) => Bound::Text(timestamp_text(*at)),
-        Value::Instant(at) => Bound::Text(timestamp_text(*at) + "+00:00"),
-        Value::Uuid(bytes) => Bound::Text(uuid(bytes)),
+        Value::Float(value) => OwnedCell::Real(*value),
+        Value::Decimal(text) | Value::Text(text) | Value::Json(text) => OwnedCell::Text(text.clone()),
+        Value::Bytes(bytes) => OwnedCell::Blob(bytes.clone()),
+        Value::Date(days) => OwnedCell::Text(date_text(*days)),
+        Value::Time(at, offset) => OwnedCell::Text(time_text(*at) + &offset.map(zone).unwrap_or_default()),
+        Value::Timestamp(at) => OwnedCell::Text(timestamp_text(*at)),
+        Value::Instant(at) => OwnedCell::Text(timestamp_text(*at) + "+00:00"),
+        Value::Uuid(bytes) => OwnedCell::Text(uuid(bytes)),
         Value::Interval(..) => {
             return Err(no(name, "SQLite has no intervals", "bind a number of seconds, or text"));
         }
@@ -129,9 +103,4 @@ fn zone(seconds: i32) -> String {
     let sign = if seconds < 0 { '-' } else { '+' };
     let minutes = seconds.abs() / 60;
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
-}
-
-fn uuid(bytes: &[u8; 16]) -> String {
-    let hex = hex(bytes);
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }

@@ -14,11 +14,11 @@ mod split;
 mod types;
 mod write;
 
-pub use cell::Cell;
+pub use cell::{Cell, OwnedCell};
 pub use connection::first_bytes;
 pub use decode::Collector;
 pub use driver::Sqlite;
-pub use encode::{Bound, encode};
+pub use encode::encode;
 pub use error::error_of;
 pub use session::{Database, describe_in_copy};
 pub use types::{Facts, Plan, plan};

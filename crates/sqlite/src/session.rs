@@ -1,17 +1,16 @@
 //! A session: describes and runs statements.
 
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Load, Query, ReadOptions, Result, SEVERAL, Session, Sink,
     Split, Target, Transaction, Watch,
 };
 
-use crate::cell::Cell;
 use crate::connection::{Connection, Origin, Statement};
 use crate::decode::{Collector, Rows};
-use crate::dialect::{first_word, is_one_table, is_setting, quoted_name, rest_is_empty};
+use crate::dialect::{first_word, is_one_table, is_setting, literal, quoted_name, rest_is_empty};
 use crate::settings::Settings;
 use crate::types::{Facts, Plan, plan};
 use crate::{encode, split};
@@ -72,9 +71,14 @@ impl SqliteSession {
         Ok(statement)
     }
 
-    /// The first value of each row of a query of our own.
+    /// What `read` makes of each row of a query.
     pub(crate) fn query<T>(&self, text: &str, read: impl Fn(&Statement) -> T) -> Result<Vec<T>> {
-        let mut statement = self.prepare(&Query::new(text))?;
+        self.query_with(&Query::new(text), read)
+    }
+
+    /// The same for a query with parameters.
+    pub(crate) fn query_with<T>(&self, query: &Query, read: impl Fn(&Statement) -> T) -> Result<Vec<T>> {
+        let mut statement = self.prepare(query)?;
         let mut found = Vec::new();
         while statement.step()? {
             found.push(read(&statement));
@@ -99,49 +103,48 @@ impl SqliteSession {
             ));
         }
         let is_plain = is_one_table(text);
-        let mut tables = Tables::default();
+        let mut tables = HashMap::new();
         let facts = (0..statement.columns()).map(|column| {
-            let origin = statement.origin(column);
-            let told = origin.as_ref().map(|origin| self.told(origin, &mut tables)).unwrap_or_default();
             let declared = statement.declared(column);
-            Facts {
-                name: statement.name(column),
-                nullable: !(is_plain && told.not_null),
-                is_enforced: told.is_enforced(declared.as_deref()),
-                declared,
-            }
+            let origin = statement.origin(column);
+            let (not_null, is_enforced) = origin
+                .and_then(|origin| self.guarantees(origin, declared.as_deref(), &mut tables))
+                .unwrap_or_default();
+            let nullable = !(is_plain && not_null);
+            Facts { name: statement.name(column), nullable, is_enforced, declared }
         });
         Ok(facts.collect())
     }
 
-    fn told(&self, origin: &Origin, tables: &mut Tables) -> Told {
-        let Origin { schema, table, column } = origin;
-        let Some((not_null, is_key)) = self.connection.promises(schema, table, column) else {
-            return Told::default();
-        };
-        let known = tables.known.entry((schema.clone(), table.clone()));
-        let Table { is_strict, keys, .. } = *known.or_insert_with(|| self.table(origin).unwrap_or_default());
+    /// Whether a table's column is declared NOT NULL, and whether SQLite enforces its type, which is `declared`.
+    fn guarantees(
+        &self,
+        Origin { schema, table, column }: Origin,
+        declared: Option<&str>,
+        tables: &mut HashMap<(CString, CString), TableFacts>,
+    ) -> Option<(bool, bool)> {
+        let (not_null, is_key) = self.connection.promises(&schema, &table, &column)?;
+        let TableFacts { is_strict, rowid_keys } = *tables
+            .entry((schema, table))
+            .or_insert_with_key(|(schema, table)| self.table_facts(schema, table).unwrap_or_default());
+        let is = |name: &str| declared.is_some_and(|declared| declared.eq_ignore_ascii_case(name));
         // The one INTEGER PRIMARY KEY of a table is its rowid, and nothing else fits there.
-        Told { not_null, is_strict, is_only_key: is_key && keys == 1 }
+        Some((not_null, is_strict && !is("ANY") || is_key && rowid_keys == 1 && is("INTEGER")))
     }
 
-    fn table(&self, Origin { schema, table, .. }: &Origin) -> Option<Table> {
-        let (schema, table) = (schema.to_str().ok()?, table.to_str().ok()?);
-        let literal = |name: &str| format!("'{}'", name.replace('\'', "''"));
+    fn table_facts(&self, schema: &CStr, table: &CStr) -> Option<TableFacts> {
         let text = format!(
             "SELECT strict, wr, (SELECT count(*) FROM pragma_table_xinfo({1}, {0}) WHERE pk) \
              FROM pragma_table_list WHERE schema = {0} COLLATE NOCASE AND name = {1} COLLATE NOCASE AND type = 'table'",
-            literal(schema),
-            literal(table)
+            literal(schema.to_str().ok()?),
+            literal(table.to_str().ok()?)
         );
-        let number = |statement: &Statement, column| match statement.cell(column) {
-            Cell::Integer(value) => value,
-            _ => 0,
-        };
-        let found = self.query(&text, |it| (number(it, 0), number(it, 1), number(it, 2))).ok()?;
-        let (strict, without_rowid, keys) = *found.first()?;
-        // Without a rowid, an INTEGER PRIMARY KEY holds anything.
-        Some(Table { is_strict: strict != 0, keys: if without_rowid == 0 { keys } else { 0 } })
+        let facts = self.query(&text, |row| TableFacts {
+            is_strict: row.is_true(0),
+            // Without a rowid, an INTEGER PRIMARY KEY holds anything.
+            rowid_keys: if row.is_true(1) { 0 } else { row.integer(2).unwrap_or_default() },
+        });
+        facts.ok()?.pop()
     }
 
     fn start(&self, query: &Query, options: &ReadOptions) -> Result<(Statement, Collector)> {
@@ -151,32 +154,12 @@ impl SqliteSession {
     }
 }
 
-/// What is known of the tables of one statement.
-#[derive(Default)]
-struct Tables {
-    known: HashMap<(CString, CString), Table>,
-}
-
+/// What is known of a table.
 #[derive(Clone, Copy, Default)]
-struct Table {
+struct TableFacts {
     is_strict: bool,
     /// Columns of the primary key, where that may be the rowid.
-    keys: i64,
-}
-
-/// What is known of a table's column.
-#[derive(Default)]
-struct Told {
-    not_null: bool,
-    is_strict: bool,
-    is_only_key: bool,
-}
-
-impl Told {
-    fn is_enforced(&self, declared: Option<&str>) -> bool {
-        let is = |name: &str| declared.is_some_and(|declared| declared.eq_ignore_ascii_case(name));
-        self.is_strict && !is("ANY") || self.is_only_key && is("INTEGER")
-    }
+    rowid_keys: i64,
 }
 
 /// The error of a database that cannot be opened, with its name.
@@ -281,7 +264,7 @@ impl Session for SqliteSession {
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
         self.exec("BEGIN")?;
-        // The moment is that of the first look.
+        // The snapshot is that of the first read.
         self.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
     }
 
@@ -340,7 +323,10 @@ pub fn describe_in_copy(databases: &[Database], query: &str) -> Result<Vec<Facts
     let target = Target::from_url("sqlite://")?;
     let mut session = SqliteSession::open(Settings::of(&target)?, &Watch::never())?;
     // Attached ones first: a view of another database may name them.
-    for Database { name, .. } in databases.iter().filter(|database| !is_own(&database.name)) {
+    for Database { name, .. } in databases {
+        if matches!(name.as_str(), "main" | "temp") {
+            continue;
+        }
         session.exec(&format!("ATTACH ':memory:' AS {}", quoted_name(name)))?;
     }
     for Database { name, statements } in databases {
@@ -356,10 +342,6 @@ pub fn describe_in_copy(databases: &[Database], query: &str) -> Result<Vec<Facts
         Some(statement) => session.facts(&statement, query),
         None => Ok(Vec::new()),
     }
-}
-
-fn is_own(name: &str) -> bool {
-    matches!(name, "main" | "temp")
 }
 
 /// The CREATE statement in the database `name`: `sqlite_schema` keeps it as `CREATE TABLE name ...`, whatever database it is

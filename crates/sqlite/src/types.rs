@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
+use longshore_cells::decimal::DecimalType;
 use longshore_core::{
     Column, DEFERRED, Decimals, Error, Kind, NATIVE_TYPE, OnOdd, Place, ReadOptions, Result,
 };
@@ -32,13 +34,13 @@ pub(crate) enum Class {
     Text,
     /// Bytes.
     Blob,
-    /// A day.
+    /// Dates.
     Date,
-    /// A day and a time.
+    /// Timestamps without a time zone.
     Timestamp,
-    /// A day and a time in UTC.
+    /// Timestamps with a time zone.
     TimestampTz,
-    /// A time of day.
+    /// Times of day.
     Time,
     /// Whatever the values are.
     Any,
@@ -94,15 +96,38 @@ impl Class {
             Self::Time => DataType::Time64(MICROSECONDS),
         }
     }
+
+    pub(crate) fn is_temporal(self) -> bool {
+        matches!(self, Self::Date | Self::Timestamp | Self::TimestampTz | Self::Time)
+    }
+
+    /// Whether integers and reals are kept together.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, Self::Fraction | Self::Number)
+    }
+
+    /// The decimals that are kept as texts; `None` for any other class.
+    pub(crate) fn decimal(self) -> Option<DecimalType> {
+        let (Self::Decimal(precision, scale) | Self::Rounded(precision, scale)) = self else { return None };
+        Some(DecimalType { precision, scale, numeric_nan: OnOdd::Error })
+    }
+
+    /// Whether `text` is a decimal of the class.
+    pub(crate) fn holds_decimal(self, text: &[u8]) -> bool {
+        self.decimal().is_some_and(|decimal| match decimal.precision {
+            ..=38 => decimal.text::<i128>(text).is_ok(),
+            _ => decimal.text::<i256>(text).is_ok(),
+        })
+    }
 }
 
 /// `DECIMAL_TEXT(p, s)`, with digits and a scale that Arrow has.
 fn decimal(name: &str) -> Class {
     let arguments = name.split_once('(').and_then(|(_, arguments)| arguments.trim_end().strip_suffix(')'));
     let both = arguments.and_then(|arguments| arguments.split_once(','));
-    let told = both
+    let found = both
         .and_then(|(digits, scale)| Some((digits.trim().parse::<u8>().ok()?, scale.trim().parse().ok()?)));
-    match told {
+    match found {
         Some((digits @ 1..=76, scale)) if scale <= digits.cast_signed() => Class::Decimal(digits, scale),
         _ => Class::Text,
     }

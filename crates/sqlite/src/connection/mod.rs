@@ -19,8 +19,8 @@ mod statement;
 mod virtual_table;
 
 pub(crate) use snapshot::Snapshot;
-pub(crate) use statement::{Origin, RowInsert, Signature, Statement};
-pub(crate) use virtual_table::{BatchInsert, ROWS_PER_CHECK, ResultSetter, Rows};
+pub(crate) use statement::{Origin, Signature, Statement};
+pub(crate) use virtual_table::{BatchInsert, ROWS_PER_CHECK, ResultSetter};
 
 /// How a database is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]

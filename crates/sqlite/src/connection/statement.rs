@@ -50,7 +50,7 @@ impl Statement {
         }
     }
 
-    /// Has it start anew with the next step.
+    /// Has it start again with the next step.
     #[inline]
     pub(super) fn reset(&mut self) {
         // SAFETY: the statement lives, and `&mut self` ends every borrow. The code is that of the last step.
@@ -87,6 +87,21 @@ impl Statement {
                 _ => Cell::Null,
             }
         }
+    }
+
+    /// The value of a column of the row, where it is an INTEGER.
+    pub(crate) fn integer(&self, column: c_int) -> Option<i64> {
+        self.cell(column).integer()
+    }
+
+    /// Whether a column of the row is an INTEGER and not zero.
+    pub(crate) fn is_true(&self, column: c_int) -> bool {
+        self.integer(column).is_some_and(|value| value != 0)
+    }
+
+    /// The value of a column of the row as text.
+    pub(crate) fn text(&self, column: c_int) -> String {
+        String::from_utf8_lossy(&self.cell(column).text()).into_owned()
     }
 
     /// The number of columns; 0 for a statement without a result.
@@ -157,9 +172,9 @@ impl Statement {
     ///
     /// # Safety
     ///
-    /// With `SQLITE_STATIC`, the value must live until the parameter is bound anew or the statement is stepped no more.
+    /// With `SQLITE_STATIC`, the value must live until the parameter is bound again or the statement is stepped no more.
     #[inline]
-    pub(super) unsafe fn bind_with(
+    unsafe fn bind_with(
         &mut self,
         number: c_int,
         value: Cell<'_>,
@@ -189,11 +204,29 @@ impl Statement {
         };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.handle.error()) }
     }
+
+    /// Runs a statement without a result for one row, with a cell for each parameter, none of which is copied.
+    pub(crate) fn run_with<'a>(&mut self, cells: impl Iterator<Item = Result<Cell<'a>>>) -> Result<()> {
+        let mut number = 0;
+        for cell in cells {
+            number += 1;
+            // SAFETY: texts and bytes live until the one step below, which comes only once all parameters are bound again.
+            // What was bound before is not looked at.
+            unsafe { self.bind_with(number, cell?, ffi::SQLITE_STATIC()) }?;
+        }
+        if number != self.parameters() {
+            return Err(Error::internal("a row has another number of values than its statement"));
+        }
+        let ended = self.step();
+        // It is at rest before the values' lifetime ends with this call.
+        self.reset();
+        ended.map(drop)
+    }
 }
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // SAFETY: the statement lives, and nobody has it any more.
+        // SAFETY: the statement lives, and nothing refers to it any more.
         unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
     }
 }
@@ -216,31 +249,4 @@ unsafe fn bytes<'a>(start: *const u8, length: c_int) -> &'a [u8] {
 unsafe fn copied(text: *const c_char) -> Option<CString> {
     // SAFETY: the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
-}
-
-/// Runs a statement without a result once for each row.
-pub(crate) struct RowInsert(Statement);
-
-impl RowInsert {
-    pub(crate) fn new(statement: Statement) -> Self {
-        Self(statement)
-    }
-
-    /// Runs it with one cell for each parameter.
-    pub(crate) fn run<'a>(&mut self, cells: impl Iterator<Item = Result<Cell<'a>>>) -> Result<()> {
-        let mut number = 0;
-        for cell in cells {
-            number += 1;
-            // SAFETY: texts and bytes are not copied: they live until the one step below, which comes only once all
-            // parameters are bound anew. What was bound before is not looked at.
-            unsafe { self.0.bind_with(number, cell?, ffi::SQLITE_STATIC()) }?;
-        }
-        if number != self.0.parameters() {
-            return Err(Error::internal("a row has another number of values than its statement"));
-        }
-        let ended = self.0.step();
-        // It is at rest before the values' lifetime ends with this call.
-        self.0.reset();
-        ended.map(drop)
-    }
 }

@@ -1,4 +1,4 @@
-//! Rows of ours as a table that one statement reads (sqlite.org/vtab.html): nothing is bound, and no statement runs for each row.
+//! A batch as a virtual table that one INSERT reads (sqlite.org/vtab.html): nothing is bound, and no statement runs for each row.
 
 use std::cell::Cell as Slot;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -15,21 +15,18 @@ use super::{Connection, Handle};
 use crate::cell::Cell;
 use crate::error::error_of;
 
-/// After so many rows the caller's watch is looked at: SQLite counts its own steps, however long the values are.
+/// Rows between two checks of the caller's deadline: SQLite counts its own steps, however long the values are.
 pub(crate) const ROWS_PER_CHECK: usize = 64;
 
-/// What is lent.
-pub(crate) trait Rows {
-    /// Gives the value of a column in a row, both from 0. Each is asked for once, row by row.
-    fn give(&mut self, row: usize, column: usize, setter: ResultSetter<'_>) -> Result<()>;
-}
+/// The values of a batch: sets that of a row and a column, both from 0. Each is asked for once, row by row.
+pub(crate) type Values<'a> = dyn FnMut(usize, usize, ResultSetter<'_>) -> Result<()> + 'a;
 
-/// Takes a value to SQLite. A value that were returned would be copied several times on its way.
+/// A value's way into SQLite. A value that were returned would be copied several times.
 pub(crate) struct ResultSetter<'a>(*mut ffi::sqlite3_context, PhantomData<&'a ()>);
 
 impl ResultSetter<'_> {
     #[inline]
-    pub(crate) fn take(self, cell: Cell<'_>) {
+    pub(crate) fn set(self, cell: Cell<'_>) {
         // SAFETY: the context is that of a call which is under way. SQLite keeps to the lengths, and copies texts and bytes.
         unsafe {
             match cell {
@@ -54,24 +51,24 @@ impl ResultSetter<'_> {
     }
 }
 
-/// A statement without a result, and the table that it reads.
+/// An INSERT, and the virtual table that it reads.
 pub(crate) struct BatchInsert {
     // It goes first: it knows the table.
     statement: Statement,
     table: Table,
 }
 
-/// What one step of the statement reads.
+/// The batch that one step of the statement reads.
 struct Task<'a> {
-    rows: &'a mut dyn Rows,
+    values: &'a mut Values<'a>,
     row: usize,
     length: usize,
     handle: &'a Handle,
-    /// Why it came to its end too early.
-    kept: Option<Error>,
+    /// Why it ended too early.
+    error: Option<Error>,
 }
 
-/// What the callbacks share with [`BatchInsert`]. SQLite owns it.
+/// The state that the callbacks share with [`BatchInsert`]. SQLite owns it.
 struct Shared {
     columns: usize,
     /// The task that is under way, or null.
@@ -98,8 +95,8 @@ impl BatchInsert {
     }
 
     /// Runs the statement over `length` rows. An error comes with the row that SQLite was at.
-    pub(crate) fn run(&mut self, rows: &mut dyn Rows, length: usize) -> Result<(), (Error, usize)> {
-        let mut task = Task { rows, row: 0, length, handle: &self.table.handle, kept: None };
+    pub(crate) fn run(&mut self, values: &mut Values<'_>, length: usize) -> Result<(), (Error, usize)> {
+        let mut task = Task { values, row: 0, length, handle: &self.table.handle, error: None };
         // SAFETY: the table is there, and so is what it shares.
         let shared = unsafe { &*self.table.shared };
         shared.task.set((&raw mut task).cast());
@@ -107,7 +104,7 @@ impl BatchInsert {
         self.statement.reset();
         shared.task.set(ptr::null_mut());
         let row = task.row.min(length.saturating_sub(1));
-        match (task.kept, ended) {
+        match (task.error, ended) {
             (Some(error), _) | (None, Err(error)) => Err((error, row)),
             (None, Ok(_)) if task.row < length => Err((Error::internal("SQLite left rows unread"), row)),
             (None, Ok(_)) => Ok(()),
@@ -132,7 +129,7 @@ impl Table {
             )
         };
         if code != ffi::SQLITE_OK {
-            return Err(error_of(code, "a table could not be lent"));
+            return Err(error_of(code, "a virtual table could not be made"));
         }
         Ok(Self { handle, name, shared })
     }
@@ -149,13 +146,13 @@ impl Drop for Table {
 }
 
 impl Task<'_> {
-    /// Does what may fail; the error is kept, as SQLite has only texts for errors. No panic may pass SQLite.
+    /// Does what may fail; the error is kept aside, as SQLite has only texts for errors. No panic may pass SQLite.
     fn attempt(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> c_int {
         let done = catch_unwind(AssertUnwindSafe(|| work(self)));
         match done.unwrap_or_else(|_| Err(Error::internal("a row could not be made"))) {
             Ok(()) => ffi::SQLITE_OK,
             Err(error) => {
-                self.kept = Some(error);
+                self.error = Some(error);
                 ffi::SQLITE_ERROR
             }
         }
@@ -167,14 +164,11 @@ impl Task<'_> {
     }
 }
 
-/// Without `xCreate` it is no table of any schema: it goes by the module's name, and leaves nothing behind.
+/// Without `xCreate` it is not in any schema: it goes by the module's name, and leaves nothing behind.
 static MODULE: ffi::sqlite3_module = ffi::sqlite3_module {
-    iVersion: 0,
-    xCreate: None,
     xConnect: Some(connect),
     xBestIndex: Some(best_index),
     xDisconnect: Some(disconnect),
-    xDestroy: None,
     xOpen: Some(open),
     xClose: Some(close),
     xFilter: Some(filter),
@@ -182,18 +176,8 @@ static MODULE: ffi::sqlite3_module = ffi::sqlite3_module {
     xEof: Some(eof),
     xColumn: Some(column),
     xRowid: Some(rowid),
-    xUpdate: None,
-    xBegin: None,
-    xSync: None,
-    xCommit: None,
-    xRollback: None,
-    xFindFunction: None,
-    xRename: None,
-    xSavepoint: None,
-    xRelease: None,
-    xRollbackTo: None,
-    xShadowName: None,
-    xIntegrity: None,
+    // SAFETY: all zeros are no functions.
+    ..unsafe { std::mem::zeroed() }
 };
 
 /// SQLite's part of an open table comes first, as it demands.
@@ -203,7 +187,7 @@ struct Opened {
     shared: *const Shared,
 }
 
-/// A place in the table. Where it is, the task tells.
+/// A cursor, whose row is the task's.
 #[repr(C)]
 struct Cursor {
     base: ffi::sqlite3_vtab_cursor,
@@ -238,7 +222,7 @@ unsafe extern "C" fn connect(
     let shared = shared.cast::<Shared>().cast_const();
     // SAFETY: SQLite gives what `Table::new` gave it.
     let names: Vec<String> = (0..unsafe { (*shared).columns }).map(|column| format!("c{column}")).collect();
-    let Ok(declared) = CString::new(format!("CREATE TABLE lent ({})", names.join(", "))) else {
+    let Ok(declared) = CString::new(format!("CREATE TABLE batch ({})", names.join(", "))) else {
         return ffi::SQLITE_ERROR;
     };
     // SAFETY: both are called where they may be, within `xConnect`. A schema's own triggers and views may not read the table.
@@ -303,7 +287,7 @@ unsafe extern "C" fn next(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
     }
 }
 
-/// Where nothing is lent, the table is empty.
+/// Without a task, the table is empty.
 unsafe extern "C" fn eof(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
     // SAFETY: as above.
     c_int::from(unsafe { task(cursor) }.is_none_or(|task| task.row >= task.length))
@@ -318,7 +302,7 @@ unsafe extern "C" fn column(
     let Some(task) = (unsafe { task(cursor) }) else { return ffi::SQLITE_ERROR };
     task.attempt(|task| {
         let setter = ResultSetter(context, PhantomData);
-        task.rows.give(task.row, number.unsigned_abs() as usize, setter)
+        (task.values)(task.row, number.unsigned_abs() as usize, setter)
     })
 }
 

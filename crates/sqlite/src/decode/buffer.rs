@@ -1,26 +1,26 @@
 //! A column's values as they come, in the form that their storage class has in Arrow.
 //!
-//! A store holds only what it can give back exactly. At the first other value it goes over to tagged values, which
+//! A buffer holds only what it can give back exactly. At the first other value it goes over to tagged values, which
 //! hold everything; see `docs/design/sqlite.md`.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use arrow_array::builder::NullBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Float64Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, Date32Array, Float64Array, Int64Array, LargeBinaryArray, StringArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryArray, Date32Array, Float64Array, Int64Array, LargeBinaryArray, NullArray,
+    OffsetSizeTrait, StringArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use longshore_cells::{CellFault, Validity};
 use longshore_core::Kind;
 use longshore_core::memory::{NoRoom, make_room};
 
-use crate::cell::{Cell, exact_double};
+use crate::cell::Cell;
 use crate::datetime;
 use crate::types::Class;
 
@@ -30,8 +30,8 @@ pub(crate) struct ColumnBuffer {
     values: Values,
     validity: Validity,
     rows: usize,
-    /// Rows that `validity` knows of: it is told of values only before a NULL.
-    told: usize,
+    /// Rows that `validity` has: values are added only before a NULL.
+    validated: usize,
 }
 
 enum Values {
@@ -55,29 +55,9 @@ struct Bytes<O> {
     offsets: Vec<O>,
 }
 
-/// Offsets of Arrow.
-trait Offset: Copy {
-    fn at(length: usize) -> Self;
-}
-
-impl Offset for i32 {
-    #[inline]
-    fn at(length: usize) -> Self {
-        // A batch is closed long before: see `Collector`.
-        Self::try_from(length).unwrap_or(Self::MAX)
-    }
-}
-
-impl Offset for i64 {
-    #[inline]
-    fn at(length: usize) -> Self {
-        Self::try_from(length).unwrap_or(Self::MAX)
-    }
-}
-
-impl<O: Offset> Bytes<O> {
+impl<O: OffsetSizeTrait> Bytes<O> {
     fn new() -> Self {
-        Self { values: Vec::new(), offsets: vec![O::at(0)] }
+        Self { values: Vec::new(), offsets: vec![O::default()] }
     }
 
     #[inline]
@@ -90,7 +70,8 @@ impl<O: Offset> Bytes<O> {
 
     #[inline]
     fn end(&mut self) {
-        self.offsets.push(O::at(self.values.len()));
+        // A batch is closed long before its bytes are more than an offset counts: see `Collector`.
+        self.offsets.push(O::usize_as(self.values.len()));
     }
 }
 
@@ -109,10 +90,6 @@ impl Values {
         }
     }
 
-    fn tagged() -> Self {
-        Self::Tagged(Bytes::new())
-    }
-
     /// The next batch of the same column most likely has the same form.
     fn like(&self, class: Class) -> Self {
         match self {
@@ -120,24 +97,24 @@ impl Values {
             Self::Reals(_) => Self::Reals(Vec::new()),
             Self::Texts(_) => Self::Texts(Bytes::new()),
             Self::Blobs(_) => Self::Blobs(Bytes::new()),
-            Self::Tagged(_) => Self::tagged(),
+            Self::Tagged(_) => Self::Tagged(Bytes::new()),
             _ => Self::new(class),
         }
     }
 }
 
 impl ColumnBuffer {
-    /// An empty store that begins in the form of `class`.
+    /// An empty buffer that begins in the form of `class`.
     pub(crate) fn new(class: Class) -> Self {
-        Self { class, values: Values::new(class), validity: Validity::default(), rows: 0, told: 0 }
+        Self { class, values: Values::new(class), validity: Validity::default(), rows: 0, validated: 0 }
     }
 
-    /// An empty store of tagged values.
+    /// An empty buffer of tagged values.
     pub(crate) fn tagged() -> Self {
-        Self { class: Class::Any, values: Values::tagged(), validity: Validity::default(), rows: 0, told: 0 }
+        Self { values: Values::Tagged(Bytes::new()), ..Self::new(Class::Any) }
     }
 
-    /// Has the store take `rows` more. The bytes of texts and blobs are asked for with each of them.
+    /// Has the buffer take `rows` more. The bytes of texts and blobs are asked for with each of them.
     pub(crate) fn make_room(&mut self, rows: usize) -> Result<(), NoRoom> {
         match &mut self.values {
             Values::Nothing => Ok(()),
@@ -154,30 +131,19 @@ impl ColumnBuffer {
     /// Adds a row.
     #[inline]
     pub(crate) fn push(&mut self, cell: Cell<'_>) -> Result<(), NoRoom> {
-        let held = match (&mut self.values, cell) {
+        let is_held = match (&mut self.values, cell) {
             (_, Cell::Null) => {
                 self.push_null();
                 return Ok(());
             }
-            (Values::Integers(values), Cell::Integer(value)) => {
-                values.push(value);
-                true
-            }
-            (Values::Reals(values), Cell::Real(value)) => {
-                values.push(value);
-                true
-            }
-            (Values::Numbers(values), Cell::Real(value)) if !is_whole(value) => {
-                values.push(value);
-                true
+            (Values::Integers(values), Cell::Integer(value)) => push_some(values, Some(value)),
+            (Values::Reals(values), Cell::Real(value)) => push_some(values, Some(value)),
+            (Values::Numbers(values), Cell::Real(value)) => {
+                push_some(values, (!is_whole(value)).then_some(value))
             }
             (Values::Numbers(values), Cell::Integer(value)) => push_some(values, small_double(value)),
-            (Values::Texts(texts), Cell::Text(text)) => {
-                texts.push(text)?;
-                true
-            }
-            (Values::Blobs(blobs), Cell::Blob(blob)) => {
-                blobs.push(blob)?;
+            (Values::Texts(bytes), Cell::Text(value)) | (Values::Blobs(bytes), Cell::Blob(value)) => {
+                bytes.push(value)?;
                 true
             }
             (Values::Dates(values), Cell::Text(text)) => push_some(values, datetime::date(text)),
@@ -191,7 +157,7 @@ impl ColumnBuffer {
             }
             _ => false,
         };
-        if held {
+        if is_held {
             self.rows += 1;
             return Ok(());
         }
@@ -207,25 +173,16 @@ impl ColumnBuffer {
             Values::Texts(values) | Values::Blobs(values) => values.end(),
             Values::Tagged(values) => values.end(),
         }
-        self.validity.all_valid(self.rows - self.told);
+        self.validity.all_valid(self.rows - self.validated);
         self.validity.push(false);
         self.rows += 1;
-        self.told = self.rows;
-    }
-
-    /// Which rows hold a value.
-    fn nulls(&mut self) -> Option<NullBuffer> {
-        self.validity.all_valid(self.rows - self.told);
-        self.told = self.rows;
-        self.validity.finish()
+        self.validated = self.rows;
     }
 
     /// Adds a value that the form does not hold.
     #[cold]
     fn push_other(&mut self, cell: Cell<'_>) -> Result<(), NoRoom> {
-        let class = self.class;
-        let before = std::mem::replace(self, Self::tagged());
-        self.class = class;
+        let mut before = std::mem::replace(self, Self { class: self.class, ..Self::tagged() });
         if matches!(before.values, Values::Nothing) {
             self.values = match cell {
                 Cell::Integer(_) => Values::Integers(Vec::new()),
@@ -235,64 +192,40 @@ impl ColumnBuffer {
             };
             (0..before.rows).for_each(|_| self.push_null());
         } else {
-            self.take_in(before)?;
+            let is_text = matches!(before.values, Values::Texts(_));
+            try_for_each(&before.unchecked(), self.class, |_, cell| match cell {
+                Cell::Blob(text) if is_text => self.push(Cell::Text(text)),
+                cell => self.push(cell),
+            })?;
         }
         self.push(cell)
     }
 
-    /// Tags what `before` holds.
-    fn take_in(&mut self, mut before: Self) -> Result<(), NoRoom> {
-        let is_text = matches!(before.values, Values::Texts(_));
-        if !is_text && !matches!(before.values, Values::Blobs(_)) {
-            return try_walk(&before.raw_array(), self.class, |_, cell| self.push(cell));
-        }
-        let nulls = before.nulls();
-        let (Values::Texts(bytes) | Values::Blobs(bytes)) = &before.values else { return Ok(()) };
-        let at = |index: usize| usize::try_from(bytes.offsets[index]).unwrap_or_default();
-        for row in 0..before.rows {
-            let value = &bytes.values[at(row)..at(row + 1)];
-            let cell = if is_text { Cell::Text(value) } else { Cell::Blob(value) };
-            let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            self.push(if is_null { Cell::Null } else { cell })?;
-        }
-        Ok(())
-    }
-
     /// The values since the last call, which are now forgotten. A fault is text that is not UTF-8.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, CellFault> {
-        let array = match &self.values {
-            Values::Texts(_) => self.texts()?,
-            _ => self.raw_array(),
-        };
-        (self.rows, self.told) = (0, 0);
-        Ok(array)
-    }
-
-    fn texts(&mut self) -> Result<ArrayRef, CellFault> {
-        let next = self.values.like(self.class);
-        let Values::Texts(Bytes { values, offsets }) = std::mem::replace(&mut self.values, next) else {
-            return Ok(self.raw_array());
-        };
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        let (values, nulls) = (Buffer::from_vec(values), self.nulls());
+        let is_text = matches!(self.values, Values::Texts(_));
+        let array = self.unchecked();
+        (self.rows, self.validated) = (0, 0);
+        if !is_text {
+            return Ok(array);
+        }
+        let bytes = array.as_binary::<i32>();
+        let is_bad = |row: &usize| std::str::from_utf8(bytes.value(*row)).is_err();
         // Checks the text: all at once, and then that no character is shared between cells.
-        match StringArray::try_new(offsets.clone(), values.clone(), nulls) {
+        match StringArray::try_from_binary(bytes.clone()) {
             Ok(array) => Ok(Arc::new(array)),
-            Err(_) => Err(not_utf8(bad_text(&offsets, &values))),
+            Err(_) => Err(not_utf8((0..bytes.len()).find(is_bad).unwrap_or_default())),
         }
     }
 
-    /// The values, where they are no texts.
-    fn raw_array(&mut self) -> ArrayRef {
+    /// The values, texts as their bytes.
+    fn unchecked(&mut self) -> ArrayRef {
         let next = self.values.like(self.class);
-        let values = std::mem::replace(&mut self.values, next);
-        let nulls = self.nulls();
-        match values {
-            Values::Nothing => {
-                let mut builder = NullBuilder::new();
-                builder.append_nulls(self.rows);
-                Arc::new(builder.finish())
-            }
+        self.validity.all_valid(self.rows - self.validated);
+        self.validated = self.rows;
+        let nulls = self.validity.finish();
+        match std::mem::replace(&mut self.values, next) {
+            Values::Nothing => Arc::new(NullArray::new(self.rows)),
             Values::Integers(values) => Arc::new(Int64Array::new(shrunk(values), nulls)),
             Values::Reals(values) | Values::Numbers(values) => {
                 Arc::new(Float64Array::new(shrunk(values), nulls))
@@ -300,7 +233,6 @@ impl ColumnBuffer {
             Values::Dates(values) => Arc::new(Date32Array::new(shrunk(values), nulls)),
             Values::Timestamps(values) => Arc::new(TimestampMicrosecondArray::new(shrunk(values), nulls)),
             Values::Times(values) => Arc::new(Time64MicrosecondArray::new(shrunk(values), nulls)),
-            // `finish` has taken the texts.
             Values::Texts(bytes) | Values::Blobs(bytes) => {
                 let offsets = OffsetBuffer::new(shrunk(bytes.offsets));
                 Arc::new(BinaryArray::new(offsets, Buffer::from_vec(bytes.values), nulls))
@@ -318,18 +250,15 @@ fn shrunk<T: arrow_buffer::ArrowNativeType>(mut values: Vec<T>) -> ScalarBuffer<
     ScalarBuffer::from(values)
 }
 
+/// Whether there is a value, which is pushed.
 #[inline]
 fn push_some<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
-    match value {
-        Some(value) => {
-            values.push(value);
-            true
-        }
-        None => false,
-    }
+    let Some(value) = value else { return false };
+    values.push(value);
+    true
 }
 
-/// Integers up to here are kept as doubles beside reals; reals up to here that are whole are kept apart.
+/// Integers up to here are kept as doubles next to reals; reals up to here that are whole are kept apart.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Whether a real could be taken for an integer. (SQLite keeps such reals of a numeric column as integers, but for
@@ -343,15 +272,9 @@ fn is_whole(value: f64) -> bool {
 }
 
 #[inline]
+#[allow(clippy::cast_precision_loss)] // none up to there
 fn small_double(value: i64) -> Option<f64> {
-    if value.unsigned_abs() <= 1 << 53 { exact_double(value) } else { None }
-}
-
-/// The first row whose text is not UTF-8.
-fn bad_text(offsets: &OffsetBuffer<i32>, values: &Buffer) -> usize {
-    let at = |index: usize| usize::try_from(offsets[index]).unwrap_or_default();
-    let is_bad = |row: &usize| std::str::from_utf8(&values[at(*row)..at(row + 1)]).is_err();
-    (0..offsets.len() - 1).find(is_bad).unwrap_or_default()
+    (value.unsigned_abs() <= 1 << 53).then_some(value as f64)
 }
 
 #[cold]
@@ -367,60 +290,56 @@ pub(crate) fn not_utf8(row: usize) -> CellFault {
     }
 }
 
-/// Calls `visit` with each row of what a store of `class` has given, as the value that was put in.
-pub(crate) fn walk(array: &ArrayRef, class: Class, mut visit: impl FnMut(usize, Cell<'_>)) {
-    let done = try_walk(array, class, |row, cell| {
+/// Calls `visit` with each row of what a buffer of `class` has given, as the value that was put in.
+pub(crate) fn for_each(array: &ArrayRef, class: Class, mut visit: impl FnMut(usize, Cell<'_>)) {
+    let Ok(()) = try_for_each::<Infallible>(array, class, |row, cell| {
         visit(row, cell);
-        Ok::<_, std::convert::Infallible>(())
+        Ok(())
     });
-    match done {
-        Ok(()) => {}
-    }
 }
 
 /// The same, until `visit` fails.
-pub(crate) fn try_walk<E>(
+pub(crate) fn try_for_each<E>(
     array: &ArrayRef,
     class: Class,
     mut visit: impl FnMut(usize, Cell<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let is_number = matches!(class, Class::Fraction | Class::Number);
     for row in 0..array.len() {
         if array.is_null(row) {
             visit(row, Cell::Null)?;
             continue;
         }
-        match array.data_type() {
-            DataType::Int64 => visit(row, Cell::Integer(array.as_primitive::<Int64Type>().value(row)))?,
+        let text;
+        let cell = match array.data_type() {
+            DataType::Int64 => Cell::Integer(array.as_primitive::<Int64Type>().value(row)),
             DataType::Float64 => {
                 let value = array.as_primitive::<Float64Type>().value(row);
                 #[allow(clippy::cast_possible_truncation)] // whole, and below 2^53
-                let cell = if is_number && is_whole(value) {
+                if class.is_number() && is_whole(value) {
                     Cell::Integer(value as i64)
                 } else {
                     Cell::Real(value)
-                };
-                visit(row, cell)?;
+                }
             }
-            DataType::Utf8 => visit(row, Cell::Text(array.as_string::<i32>().value(row).as_bytes()))?,
-            DataType::Binary => visit(row, Cell::Blob(array.as_binary::<i32>().value(row)))?,
+            DataType::Utf8 => Cell::Text(array.as_string::<i32>().value(row).as_bytes()),
+            DataType::Binary => Cell::Blob(array.as_binary::<i32>().value(row)),
+            DataType::LargeBinary => Cell::untagged(array.as_binary::<i64>().value(row)),
             DataType::Date32 => {
-                let text = datetime::date_text(array.as_primitive::<Date32Type>().value(row));
-                visit(row, Cell::Text(text.as_bytes()))?;
+                text = datetime::date_text(array.as_primitive::<Date32Type>().value(row));
+                Cell::Text(text.as_bytes())
             }
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                let text =
-                    datetime::timestamp_text(array.as_primitive::<TimestampMicrosecondType>().value(row));
-                visit(row, Cell::Text(text.as_bytes()))?;
+                text = datetime::timestamp_text(array.as_primitive::<TimestampMicrosecondType>().value(row));
+                Cell::Text(text.as_bytes())
             }
             DataType::Time64(_) => {
-                let text = datetime::time_text(array.as_primitive::<Time64MicrosecondType>().value(row));
-                visit(row, Cell::Text(text.as_bytes()))?;
+                text = datetime::time_text(array.as_primitive::<Time64MicrosecondType>().value(row));
+                Cell::Text(text.as_bytes())
             }
-            DataType::LargeBinary => visit(row, Cell::untagged(array.as_binary::<i64>().value(row)))?,
             // Nothing but NULLs.
-            _ => visit(row, Cell::Null)?,
-        }
+            _ => Cell::Null,
+        };
+        visit(row, cell)?;
     }
     Ok(())
 }

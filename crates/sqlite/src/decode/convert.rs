@@ -1,85 +1,108 @@
-//! From the form in which a store keeps a column to the type that it becomes.
+//! From the form in which a column's values were buffered to the type that the column has.
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
+use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Float64Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
-    UInt64Type,
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Decimal256Type, Float64Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, TimestampMicrosecondArray, UInt64Array, new_null_array};
+use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::DataType;
 use longshore_cells::calendar::DAY;
+use longshore_cells::decimal::text_double;
 use longshore_cells::{CellFault, Losses};
-use longshore_core::Kind;
 use longshore_core::memory::room_for;
+use longshore_core::{Kind, OnOdd};
 
+use super::buffer::{not_utf8, try_for_each};
 use crate::cell::{Cell, exact_double};
 use crate::datetime::{self, Temporal};
-use crate::decode::buffer::{not_utf8, try_walk};
-use crate::decode::decimals;
 use crate::types::Class;
 
-/// `array`, which a store of `class` gave, as `to`. A fault names the first value that `to` does not hold as it is.
+/// `array`, as a buffer of `class` gave it, as `to`. A fault names the first value that `to` does not hold as it is.
 pub(crate) fn convert(
-    array: ArrayRef,
+    array: &ArrayRef,
     class: Class,
     to: &DataType,
     losses: &mut Losses,
 ) -> Result<ArrayRef, CellFault> {
     if array.data_type() == to {
-        return Ok(array);
+        return Ok(array.clone());
     }
     if array.null_count() == array.len() {
         return Ok(new_null_array(to, array.len()));
     }
     room_for(2 * array.get_array_memory_size())?;
-    match (array.data_type(), to) {
-        (DataType::Timestamp(..), DataType::Timestamp(..)) => return Ok(with_zone(&array, to)),
-        (DataType::Int64, DataType::UInt64) => {
-            if let Some(unsigned) = unsigned(&array) {
-                return Ok(unsigned);
-            }
+    let decimal = class.decimal().filter(|_| *to == class.arrow());
+    match (to, decimal) {
+        (DataType::Decimal128(..), Some(decimal)) => {
+            primitive::<Decimal128Type>(array, class, to, |cell| decimal.text(cell.text_bytes()?).ok())
         }
-        _ => {}
-    }
-    if decimals::is_decimal(class) && to == &class.arrow() {
-        return decimals::convert(&array, class, losses);
-    }
-    match to {
-        DataType::Int64 => primitive::<Int64Type>(&array, class, to, integer),
-        DataType::UInt64 => primitive::<UInt64Type>(&array, class, to, |cell| {
-            integer(cell).and_then(|value| value.try_into().ok())
+        (DataType::Decimal256(..), Some(decimal)) => {
+            primitive::<Decimal256Type>(array, class, to, |cell| decimal.text(cell.text_bytes()?).ok())
+        }
+        (DataType::Float64, Some(_)) => primitive::<Float64Type>(array, class, to, |cell| {
+            // Whether it is a decimal of the class is asked of its text, not of the double.
+            let text = cell.text_bytes().filter(|text| class.holds_decimal(text))?;
+            text_double(text, OnOdd::Error, losses).ok()
         }),
-        DataType::Float64 => primitive::<Float64Type>(&array, class, to, real),
-        DataType::Date32 => primitive::<Date32Type>(&array, class, to, day),
-        DataType::Timestamp(_, zone) => {
-            let is_instant = zone.is_some();
-            primitive::<TimestampMicrosecondType>(&array, class, to, |cell| timestamp(cell, is_instant))
+        (DataType::Int64, _) => primitive::<Int64Type>(array, class, to, integer),
+        (DataType::UInt64, _) => {
+            primitive::<UInt64Type>(array, class, to, |cell| cell.integer()?.try_into().ok())
         }
-        DataType::Time64(_) => primitive::<Time64MicrosecondType>(&array, class, to, time),
-        DataType::Boolean => booleans(&array, class, to),
-        DataType::Binary => blobs(&array, class, to),
-        _ => texts(&array, class),
+        (DataType::Float64, _) => primitive::<Float64Type>(array, class, to, real),
+        (DataType::Date32, _) => primitive::<Date32Type>(array, class, to, date),
+        // A text without a zone is UTC to SQLite's functions.
+        (DataType::Timestamp(_, zone), _) if matches!(array.data_type(), DataType::Timestamp(..)) => {
+            Ok(Arc::new(
+                array.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt(zone.clone()),
+            ))
+        }
+        (DataType::Timestamp(_, zone), _) => {
+            primitive::<TimestampMicrosecondType>(array, class, to, |cell| timestamp(cell, zone.is_some()))
+        }
+        (DataType::Time64(_), _) => primitive::<Time64MicrosecondType>(array, class, to, time),
+        (DataType::Boolean, _) => {
+            build(array, class, BooleanBuilder::with_capacity(array.len()), |builder, row, cell| {
+                builder.append_option(match cell {
+                    Cell::Null => None,
+                    Cell::Integer(value @ 0..=1) => Some(value == 1),
+                    _ => return Err(misfit(row, cell, to)),
+                });
+                Ok(())
+            })
+        }
+        (DataType::Binary, _) => build(array, class, BinaryBuilder::new(), |builder, row, cell| {
+            builder.append_option(match cell {
+                Cell::Null => None,
+                Cell::Blob(bytes) => Some(bytes),
+                _ => return Err(misfit(row, cell, to)),
+            });
+            Ok(())
+        }),
+        // Texts as they are, and numbers as they print.
+        _ => build(array, class, StringBuilder::new(), |builder, row, cell| {
+            match cell {
+                Cell::Null => builder.append_null(),
+                Cell::Blob(_) => return Err(misfit(row, cell, &DataType::Utf8)),
+                _ => builder.append_value(std::str::from_utf8(&cell.text()).map_err(|_| not_utf8(row))?),
+            }
+            Ok(())
+        }),
     }
 }
 
-/// The same moments, under the zone of `to`: a text without one is UTC to SQLite's functions.
-fn with_zone(array: &ArrayRef, to: &DataType) -> ArrayRef {
-    let DataType::Timestamp(_, zone) = to else { return array.clone() };
-    let moments: &TimestampMicrosecondArray = array.as_primitive();
-    Arc::new(moments.clone().with_timezone_opt(zone.clone()))
-}
-
-/// The same memory, where nothing is negative.
-fn unsigned(array: &ArrayRef) -> Option<ArrayRef> {
-    let values = array.as_primitive::<Int64Type>();
-    let is_negative = values.values().iter().any(|value| *value < 0);
-    (!is_negative).then(|| {
-        let same = values.values().inner().clone().into();
-        Arc::new(UInt64Array::new(same, values.nulls().cloned())) as ArrayRef
-    })
+/// Every value of `array`, as `append` appends it to `builder`.
+fn build<B: ArrayBuilder>(
+    array: &ArrayRef,
+    class: Class,
+    mut builder: B,
+    mut append: impl FnMut(&mut B, usize, Cell<'_>) -> Result<(), CellFault>,
+) -> Result<ArrayRef, CellFault> {
+    try_for_each(array, class, |row, cell| append(&mut builder, row, cell))?;
+    Ok(builder.finish())
 }
 
 fn primitive<T: ArrowPrimitiveType>(
@@ -88,59 +111,18 @@ fn primitive<T: ArrowPrimitiveType>(
     to: &DataType,
     mut read: impl FnMut(Cell<'_>) -> Option<T::Native>,
 ) -> Result<ArrayRef, CellFault> {
-    let mut builder = PrimitiveBuilder::<T>::with_capacity(array.len());
-    try_walk(array, class, |row, cell| {
+    let builder = PrimitiveBuilder::<T>::with_capacity(array.len()).with_data_type(to.clone());
+    build(array, class, builder, |builder, row, cell| {
         match cell {
             Cell::Null => builder.append_null(),
             _ => builder.append_value(read(cell).ok_or_else(|| misfit(row, cell, to))?),
         }
-        Ok::<_, CellFault>(())
-    })?;
-    Ok(Arc::new(builder.finish().with_data_type(to.clone())))
-}
-
-fn booleans(array: &ArrayRef, class: Class, to: &DataType) -> Result<ArrayRef, CellFault> {
-    let mut builder = BooleanBuilder::with_capacity(array.len());
-    try_walk(array, class, |row, cell| {
-        match cell {
-            Cell::Null => builder.append_null(),
-            Cell::Integer(value @ 0..=1) => builder.append_value(value == 1),
-            _ => return Err(misfit(row, cell, to)),
-        }
-        Ok::<_, CellFault>(())
-    })?;
-    Ok(Arc::new(builder.finish()))
-}
-
-fn blobs(array: &ArrayRef, class: Class, to: &DataType) -> Result<ArrayRef, CellFault> {
-    let mut builder = BinaryBuilder::new();
-    try_walk(array, class, |row, cell| {
-        match cell {
-            Cell::Null => builder.append_null(),
-            Cell::Blob(bytes) => builder.append_value(bytes),
-            _ => return Err(misfit(row, cell, to)),
-        }
-        Ok::<_, CellFault>(())
-    })?;
-    Ok(Arc::new(builder.finish()))
-}
-
-/// Texts as they are, and numbers as they print.
-fn texts(array: &ArrayRef, class: Class) -> Result<ArrayRef, CellFault> {
-    let mut builder = StringBuilder::new();
-    try_walk(array, class, |row, cell| {
-        match cell {
-            Cell::Null => builder.append_null(),
-            Cell::Blob(_) => return Err(misfit(row, cell, &DataType::Utf8)),
-            _ => builder.append_value(std::str::from_utf8(&cell.text()).map_err(|_| not_utf8(row))?),
-        }
-        Ok::<_, CellFault>(())
-    })?;
-    Ok(Arc::new(builder.finish()))
+        Ok(())
+    })
 }
 
 fn integer(cell: Cell<'_>) -> Option<i64> {
-    if let Cell::Integer(value) = cell { Some(value) } else { None }
+    cell.integer()
 }
 
 fn real(cell: Cell<'_>) -> Option<f64> {
@@ -151,38 +133,46 @@ fn real(cell: Cell<'_>) -> Option<f64> {
     }
 }
 
-/// Microseconds since 1970 of a number in a column of moments.
-fn counted(cell: Cell<'_>) -> Option<i64> {
+/// The date or time of a cell: a number is one of SQLite's Unix seconds or Julian days, and has no zone.
+pub(super) fn temporal(cell: Cell<'_>) -> Option<Temporal> {
     match cell {
-        Cell::Integer(value) => datetime::unix(value),
-        Cell::Real(value) => datetime::julian(value),
+        Cell::Text(text) => datetime::parse(text),
+        Cell::Integer(value) => datetime::unix(value).map(Temporal::Timestamp),
+        Cell::Real(value) => datetime::julian(value).map(Temporal::Timestamp),
+        Cell::Null | Cell::Blob(_) => None,
+    }
+}
+
+/// Days since 1970 of a text that is a date, or of a number that is midnight.
+fn date(cell: Cell<'_>) -> Option<i32> {
+    match temporal(cell)? {
+        Temporal::Timestamp(_) if matches!(cell, Cell::Text(_)) => None,
+        value => midnight(value),
+    }
+}
+
+/// Days since 1970 of a date or of a timestamp at midnight.
+pub(super) fn midnight(value: Temporal) -> Option<i32> {
+    match value {
+        Temporal::Date(days) => Some(days),
+        Temporal::Timestamp(at) if at % DAY == 0 => i32::try_from(at / DAY).ok(),
         _ => None,
     }
 }
 
-/// Days since 1970 of a value that is midnight.
-pub(crate) fn day(cell: Cell<'_>) -> Option<i32> {
-    match cell {
-        Cell::Text(text) => datetime::date(text),
-        _ => counted(cell).filter(|at| at % DAY == 0).and_then(|at| i32::try_from(at / DAY).ok()),
-    }
-}
-
-/// Microseconds since 1970, of an instant or without a zone.
-pub(crate) fn timestamp(cell: Cell<'_>, is_instant: bool) -> Option<i64> {
-    let Cell::Text(text) = cell else { return counted(cell) };
-    match datetime::parse(text)? {
+/// Microseconds since 1970; `has_zone` where the column's timestamps have a time zone.
+pub(super) fn timestamp(cell: Cell<'_>, has_zone: bool) -> Option<i64> {
+    match temporal(cell)? {
         Temporal::Date(days) => Some(i64::from(days) * DAY),
         Temporal::Timestamp(at) => Some(at),
-        Temporal::TimestampTz(at) if is_instant => Some(at),
-        Temporal::TimestampTz(_) | Temporal::Time(_) => None,
+        Temporal::TimestampTz(at) => has_zone.then_some(at),
+        Temporal::Time(_) => None,
     }
 }
 
 /// Microseconds since midnight.
-pub(crate) fn time(cell: Cell<'_>) -> Option<i64> {
-    let Cell::Text(text) = cell else { return None };
-    match datetime::parse(text)? {
+pub(super) fn time(cell: Cell<'_>) -> Option<i64> {
+    match temporal(cell)? {
         Temporal::Time(at) => Some(at),
         _ => None,
     }

@@ -6,21 +6,18 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
-use longshore_cells::calendar::DAY;
 use longshore_cells::{CellFault, Losses};
 use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, Settled, Settler};
 
+use super::buffer::for_each;
+use super::convert::{convert, midnight, temporal};
 use crate::cell::{Cell, exact_double};
-use crate::datetime::{self, Temporal};
-use crate::decode::buffer::walk;
-use crate::decode::convert::convert;
-use crate::decode::decimals;
-use crate::types::Class;
-use crate::types::Plan;
+use crate::datetime::Temporal;
+use crate::types::{Class, Plan};
 
 /// The kinds of values in a column.
 #[allow(clippy::struct_excessive_bools)] // each is a question of its own
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub(crate) struct ValueKinds {
     rows: usize,
     integers: bool,
@@ -34,72 +31,51 @@ pub(crate) struct ValueKinds {
     has_negative: bool,
     /// Whether an integer is neither 0 nor 1.
     has_beyond_bit: bool,
-    /// Whether a text is no decimal of the class.
-    has_no_decimal: bool,
-    /// Values that are no day, no moment without a zone, no instant, no time of day.
-    not: Misfits,
+    /// Whether a text is not a decimal of the class.
+    has_other_than_decimal: bool,
+    /// Whether a value is not a date, not a timestamp, not a time of day.
+    has_other_than_date: bool,
+    has_other_than_timestamp: bool,
+    has_other_than_time: bool,
     /// Texts with a zone, and without.
     has_zone: bool,
     has_no_zone: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Misfits {
-    date: bool,
-    moment: bool,
-    time: bool,
-}
-
 impl ValueKinds {
-    /// Looks at `array`, which a store of `class` gave.
+    /// Looks at `array`, as a buffer of `class` gave it.
     pub(crate) fn add(&mut self, array: &ArrayRef, class: Class) {
         let before = self.rows;
         self.rows += array.len();
-        if array.null_count() == array.len() {
-            return;
-        }
+        let Some(first) = (0..array.len()).find(|row| array.is_valid(*row)) else { return };
+        let first = before + first;
         // Where the form itself tells, no value is looked at.
         match array.data_type() {
-            DataType::Int64 if !is_temporal(class) => {
+            DataType::Date32 => self.text(first, Temporal::Date(0)),
+            DataType::Timestamp(..) => self.text(first, Temporal::Timestamp(0)),
+            DataType::Time64(_) => self.text(first, Temporal::Time(0)),
+            _ if class.is_temporal() => {
+                for_each(array, class, |row, cell| self.cell(before + row, cell, class));
+            }
+            DataType::Int64 => {
                 array.as_primitive::<Int64Type>().iter().flatten().for_each(|value| self.integer(value));
             }
-            DataType::Float64 if !is_temporal(class) && !is_number(class) => {
-                self.reals = true;
-            }
-            DataType::Float64 if !is_temporal(class) => {
+            DataType::Float64 if class.is_number() => {
                 // What is whole was an integer: see `ColumnBuffer`.
                 let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
                 for value in array.as_primitive::<Float64Type>().iter().flatten() {
                     if is_whole(&value) { self.integers = true } else { self.reals = true }
                 }
             }
-            DataType::Utf8 if !is_temporal(class) => {
-                let first = (0..array.len()).find(|row| array.is_valid(*row)).unwrap_or_default();
-                self.text.get_or_insert(before + first);
-                self.has_no_decimal = self.has_no_decimal || !decimals::fit(array, class);
+            DataType::Float64 => self.reals = true,
+            DataType::Utf8 => {
+                self.text.get_or_insert(first);
+                let is_decimal = |text: &str| class.holds_decimal(text.as_bytes());
+                self.has_other_than_decimal =
+                    self.has_other_than_decimal || !array.as_string::<i32>().iter().flatten().all(is_decimal);
             }
-            DataType::Binary => {
-                let first = (0..array.len()).find(|row| array.is_valid(*row)).unwrap_or_default();
-                self.blob.get_or_insert(before + first);
-                self.not = Misfits { date: true, moment: true, time: true };
-            }
-            DataType::Date32 => {
-                self.text.get_or_insert(before);
-                self.has_no_zone = true;
-                self.not.time = true;
-            }
-            DataType::Timestamp(..) => {
-                self.text.get_or_insert(before);
-                self.has_no_zone = true;
-                self.not.date = true;
-                self.not.time = true;
-            }
-            DataType::Time64(_) => {
-                self.text.get_or_insert(before);
-                self.not.date = true;
-                self.not.moment = true;
-            }
-            _ => walk(array, class, |row, cell| self.cell(before + row, cell, class)),
+            DataType::Binary => drop(self.blob.get_or_insert(first)),
+            _ => for_each(array, class, |row, cell| self.cell(before + row, cell, class)),
         }
     }
 
@@ -110,6 +86,11 @@ impl ValueKinds {
         self.has_inexact |= exact_double(value).is_none();
     }
 
+    fn text(&mut self, row: usize, value: Temporal) {
+        self.text.get_or_insert(row);
+        self.temporal(Some(value), true);
+    }
+
     fn cell(&mut self, row: usize, cell: Cell<'_>, class: Class) {
         match cell {
             Cell::Null => return,
@@ -117,117 +98,72 @@ impl ValueKinds {
             Cell::Real(_) => self.reals = true,
             Cell::Text(text) => {
                 self.text.get_or_insert(row);
-                self.has_no_decimal |= !decimals::is_one(text, class);
+                self.has_other_than_decimal |= !class.holds_decimal(text);
             }
             Cell::Blob(_) => drop(self.blob.get_or_insert(row)),
         }
-        if is_temporal(class) {
-            self.moment(cell);
+        if class.is_temporal() {
+            self.temporal(temporal(cell), matches!(cell, Cell::Text(_)));
         }
     }
 
-    fn moment(&mut self, cell: Cell<'_>) {
-        let number = match cell {
-            Cell::Integer(value) => datetime::unix(value),
-            Cell::Real(value) => datetime::julian(value),
-            Cell::Text(text) => {
-                match datetime::parse(text) {
-                    Some(Temporal::Date(_)) => {
-                        self.has_no_zone = true;
-                        self.not.time = true;
-                    }
-                    Some(Temporal::Timestamp(_)) => {
-                        self.has_no_zone = true;
-                        self.not.date = true;
-                        self.not.time = true;
-                    }
-                    Some(Temporal::TimestampTz(_)) => {
-                        self.has_zone = true;
-                        self.not.date = true;
-                        self.not.time = true;
-                    }
-                    Some(Temporal::Time(_)) => {
-                        self.not.date = true;
-                        self.not.moment = true;
-                    }
-                    None => self.not = Misfits { date: true, moment: true, time: true },
-                }
-                return;
-            }
-            Cell::Null | Cell::Blob(_) => None,
+    /// Notes a value of a temporal column. A number at midnight is a date, and says nothing of zones.
+    fn temporal(&mut self, value: Option<Temporal>, is_text: bool) {
+        use Temporal as T;
+        let is_date = match value {
+            Some(T::Timestamp(_)) if is_text => false,
+            _ => value.and_then(midnight).is_some(),
         };
-        match number {
-            Some(at) => {
-                self.not.date |= at % DAY != 0;
-                self.not.time = true;
-            }
-            None => self.not = Misfits { date: true, moment: true, time: true },
-        }
+        let is_naive = matches!(value, Some(T::Date(_) | T::Timestamp(_)));
+        let has_zone = matches!(value, Some(T::TimestampTz(_)));
+        self.has_other_than_date |= !is_date;
+        self.has_other_than_timestamp |= !is_naive && !has_zone;
+        self.has_other_than_time |= !matches!(value, Some(T::Time(_)));
+        self.has_zone |= has_zone;
+        self.has_no_zone |= is_naive && is_text;
     }
 
     /// The narrowest type that holds every value of a column of `class` as it is.
     pub(crate) fn decide(&self, class: Class) -> Result<DataType, CellFault> {
         let numbers = self.integers || self.reals;
-        if let Some(blob) = self.blob {
-            return match self.text {
-                None if !numbers => Ok(DataType::Binary),
-                None => Err(mixed(blob, "BLOB", "numbers")),
-                Some(text) if text < blob => Err(mixed(blob, "BLOB", "TEXT")),
-                Some(text) => Err(mixed(text, "TEXT", "BLOB")),
-            };
+        match (self.blob, self.text) {
+            (Some(_), None) if !numbers => Ok(DataType::Binary),
+            (Some(blob), None) => Err(mixed(blob, "BLOB", "numbers")),
+            (Some(blob), Some(text)) if text < blob => Err(mixed(blob, "BLOB", "TEXT")),
+            (Some(_), Some(text)) => Err(mixed(text, "TEXT", "BLOB")),
+            (None, None) if !numbers => Ok(class.arrow()),
+            _ if class.is_temporal() => Ok(self.temporal_type(class)),
+            (None, Some(_)) if !numbers && !self.has_other_than_decimal => Ok(class.arrow()),
+            (None, Some(_)) => Ok(DataType::Utf8),
+            (None, None) => Ok(self.number_type(class)),
         }
-        if !numbers && self.text.is_none() {
-            return Ok(class.arrow());
-        }
-        if is_temporal(class) {
-            return Ok(self.temporal(class));
-        }
-        if self.text.is_some() {
-            let is_decimal = !numbers && !self.has_no_decimal && decimals::is_decimal(class);
-            return Ok(if is_decimal { class.arrow() } else { DataType::Utf8 });
-        }
-        Ok(self.number(class))
     }
 
-    fn temporal(&self, class: Class) -> DataType {
-        let naive = DataType::Timestamp(TimeUnit::Microsecond, None);
-        let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-        // Only where instants are declared, a text without a zone is one.
+    fn temporal_type(&self, class: Class) -> DataType {
+        // Only where timestamps with a zone are declared, a text without a zone is one.
         let is_mixed = self.has_zone && self.has_no_zone && class != Class::TimestampTz;
         match class {
-            Class::Time if !self.not.time => DataType::Time64(TimeUnit::Microsecond),
+            Class::Time if !self.has_other_than_time => DataType::Time64(TimeUnit::Microsecond),
             Class::Time => DataType::Utf8,
-            Class::Date if !self.not.date => DataType::Date32,
-            _ if self.not.moment || is_mixed => DataType::Utf8,
-            _ if self.has_zone || class == Class::TimestampTz => instant,
-            _ => naive,
+            Class::Date if !self.has_other_than_date => DataType::Date32,
+            _ if self.has_other_than_timestamp || is_mixed => DataType::Utf8,
+            _ if self.has_zone => Class::TimestampTz.arrow(),
+            Class::Date => Class::Timestamp.arrow(),
+            _ => class.arrow(),
         }
     }
 
-    fn number(&self, class: Class) -> DataType {
+    fn number_type(&self, class: Class) -> DataType {
         match class {
             Class::Text => DataType::Utf8,
-            _ if self.reals => {
-                if self.integers && self.has_inexact {
-                    DataType::Utf8
-                } else {
-                    DataType::Float64
-                }
-            }
+            _ if self.reals && self.integers && self.has_inexact => DataType::Utf8,
+            _ if self.reals => DataType::Float64,
             Class::Bool if !self.has_beyond_bit => DataType::Boolean,
             Class::UInt if !self.has_negative => DataType::UInt64,
             Class::Float | Class::Fraction if !self.has_inexact => DataType::Float64,
             _ => DataType::Int64,
         }
     }
-}
-
-pub(crate) fn is_temporal(class: Class) -> bool {
-    matches!(class, Class::Date | Class::Timestamp | Class::TimestampTz | Class::Time)
-}
-
-fn is_number(class: Class) -> bool {
-    matches!(class, Class::Fraction | Class::Number)
 }
 
 #[cold]
@@ -242,19 +178,17 @@ fn mixed(row: usize, class: &str, others: &str) -> CellFault {
     }
 }
 
-/// Decides once all values are there.
+/// What finalises the types of a whole result.
 pub(crate) struct InferredTypes {
-    /// The classes of the columns; `None` for those that are final.
+    /// The classes of the columns; `None` for those whose type is final.
     classes: Vec<Option<(Class, Losses)>>,
 }
 
 impl InferredTypes {
-    /// What settles a result of these columns; `None` where all are final.
+    /// What finalises a result of these columns; `None` where all are final.
     pub(crate) fn of(plans: &[Plan], options: &ReadOptions) -> Option<Arc<dyn Settler>> {
-        let classes: Vec<_> = plans
-            .iter()
-            .map(|plan| Some((plan.deferred()?, Losses::of(plan.field.name(), options))))
-            .collect();
+        let class = |plan: &Plan| Some((plan.deferred()?, Losses::of(plan.field.name(), options)));
+        let classes: Vec<_> = plans.iter().map(class).collect();
         classes.iter().any(Option::is_some).then(|| Arc::new(Self { classes }) as Arc<dyn Settler>)
     }
 }
@@ -262,26 +196,26 @@ impl InferredTypes {
 impl Settler for InferredTypes {
     fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
         let lengths: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
-        let mut by_column: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(batches.len()); self.classes.len()];
+        let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(batches.len()); self.classes.len()];
         for batch in batches {
-            for (arrays, array) in by_column.iter_mut().zip(batch.columns()) {
+            for (arrays, array) in columns.iter_mut().zip(batch.columns()) {
                 arrays.push(array.clone());
             }
         }
-        let mut fields = Vec::with_capacity(by_column.len());
-        for ((arrays, class), field) in by_column.iter_mut().zip(&self.classes).zip(schema.fields()) {
+        let mut fields = Vec::with_capacity(columns.len());
+        for ((arrays, class), field) in columns.iter_mut().zip(&self.classes).zip(schema.fields()) {
             fields.push(match class {
-                Some((class, losses)) => settled(field, arrays, *class, &mut losses.clone())?,
+                Some((class, losses)) => finalise(field, arrays, *class, &mut losses.clone())?,
                 None => field.clone(),
             });
         }
         let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-        let mut columns: Vec<_> = by_column.into_iter().map(Vec::into_iter).collect();
+        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
         let batches = lengths.into_iter().map(|rows| {
             let arrays = columns.iter_mut().filter_map(Iterator::next).collect();
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
-                .map_err(|error| Error::internal(format!("the settled columns do not match: {error}")))
+                .map_err(|error| Error::internal(format!("the inferred columns do not match: {error}")))
         });
         let batches = batches.collect::<Result<_>>()?;
         Ok((schema, batches))
@@ -289,7 +223,12 @@ impl Settler for InferredTypes {
 }
 
 /// Brings `arrays` to one type, each freed once its values are there.
-fn settled(field: &FieldRef, arrays: &mut [ArrayRef], class: Class, losses: &mut Losses) -> Result<FieldRef> {
+fn finalise(
+    field: &FieldRef,
+    arrays: &mut [ArrayRef],
+    class: Class,
+    losses: &mut Losses,
+) -> Result<FieldRef> {
     let mut kinds = ValueKinds::default();
     for array in arrays.iter() {
         kinds.add(array, class);
@@ -297,10 +236,8 @@ fn settled(field: &FieldRef, arrays: &mut [ArrayRef], class: Class, losses: &mut
     let to = kinds.decide(class).map_err(|fault| located(fault, field, 0))?;
     let mut before = 0;
     for array in arrays {
-        let rows = array.len() as u64;
-        let taken = std::mem::replace(array, arrow_array::new_empty_array(&to));
-        *array = convert(taken, class, &to, losses).map_err(|fault| located(fault, field, before))?;
-        before += rows;
+        *array = convert(array, class, &to, losses).map_err(|fault| located(fault, field, before))?;
+        before += array.len() as u64;
     }
     let mut metadata = field.metadata().clone();
     metadata.remove(DEFERRED);

@@ -2,7 +2,6 @@
 
 mod buffer;
 mod convert;
-mod decimals;
 mod inferred;
 pub(crate) mod overrides;
 
@@ -17,14 +16,12 @@ use longshore_core::{Batches, Error, Kind, Meter, ReadOptions, Result, Session, 
 
 use crate::cell::Cell;
 use crate::connection::{Signature, Statement};
-use crate::decode::buffer::ColumnBuffer;
-use crate::decode::convert::convert;
-use crate::decode::inferred::ValueKinds;
-use crate::decode::inferred::{InferredTypes, located};
-use crate::decode::overrides::{Reader, reader};
 use crate::session::SqliteSession;
-use crate::types::Class;
-use crate::types::{Plan, ReadAs};
+use crate::types::{Class, Plan, ReadAs};
+use buffer::ColumnBuffer;
+use convert::convert;
+use inferred::{InferredTypes, ValueKinds, located};
+use overrides::{Reader, reader};
 
 /// No batch takes further rows from here on, so that 32-bit offsets always suffice: one value has 1 GiB at most
 /// (SQLite's `SQLITE_MAX_LENGTH`).
@@ -57,17 +54,17 @@ pub struct Collector {
 struct Column {
     field: FieldRef,
     class: Class,
-    store: ColumnBuffer,
+    buffer: ColumnBuffer,
     finish: Finish,
     losses: Losses,
 }
 
-/// What is done with a store's values.
+/// What is done with a buffer's values.
 enum Finish {
-    AsTheyAre,
-    AsTheyBegin,
+    AsIs,
+    Infer,
     Convert,
-    Read(Reader),
+    Override(Reader),
 }
 
 impl Collector {
@@ -105,7 +102,7 @@ impl Collector {
             if let Cell::Text(value) | Cell::Blob(value) = cell {
                 bytes += value.len();
             }
-            column.store.push(cell)?;
+            column.buffer.push(cell)?;
         }
         self.pending_bytes += bytes;
         self.pending += 1;
@@ -119,7 +116,7 @@ impl Collector {
     fn make_room(&mut self) -> Result<()> {
         self.budget.grow(self.pending_bytes - self.bounded + REPORT * 8 * self.columns.len())?;
         self.bounded = self.pending_bytes;
-        Ok(self.columns.iter_mut().try_for_each(|column| column.store.make_room(REPORT))?)
+        Ok(self.columns.iter_mut().try_for_each(|column| column.buffer.make_room(REPORT))?)
     }
 
     fn report(&mut self, rows: usize) {
@@ -178,7 +175,7 @@ impl Collector {
     /// Whether the schema is final only with the first batch.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.columns.iter().any(|column| matches!(column.finish, Finish::AsTheyBegin))
+        self.columns.iter().any(|column| matches!(column.finish, Finish::Infer))
     }
 
     /// The schema of every batch; deferred columns may have other types in some.
@@ -200,37 +197,37 @@ fn schema_of(columns: &[Column]) -> SchemaRef {
 
 fn column(plan: Plan, options: &ReadOptions) -> Result<Column> {
     let Plan { field, class, read_as } = plan;
-    let (store, finish) = match read_as {
-        ReadAs::Inferred => (ColumnBuffer::new(class), Finish::AsTheyAre),
-        ReadAs::InferredFromFirstBatch => (ColumnBuffer::new(class), Finish::AsTheyBegin),
+    let (buffer, finish) = match read_as {
+        ReadAs::Inferred => (ColumnBuffer::new(class), Finish::AsIs),
+        ReadAs::InferredFromFirstBatch => (ColumnBuffer::new(class), Finish::Infer),
         ReadAs::Declared(_) => (ColumnBuffer::new(class), Finish::Convert),
         ReadAs::Override(wanted) => {
             let reader = reader(&wanted, class, options)
                 .ok_or_else(|| Error::internal(format!("no reader of {wanted} was there after all")))?;
-            (ColumnBuffer::tagged(), Finish::Read(reader))
+            (ColumnBuffer::tagged(), Finish::Override(reader))
         }
     };
     let losses = Losses::of(field.name(), options);
-    Ok(Column { field: Arc::new(field), class, store, finish, losses })
+    Ok(Column { field: Arc::new(field), class, buffer, finish, losses })
 }
 
 impl Column {
     fn finish(&mut self) -> Result<ArrayRef, CellFault> {
-        let raw = self.store.finish()?;
+        let raw = self.buffer.finish()?;
         if !self.field.is_nullable() && raw.null_count() > 0 {
             return Err(broken_promise(raw.as_ref()));
         }
         match &mut self.finish {
-            Finish::AsTheyAre => Ok(raw),
-            Finish::Read(reader) => reader.read(&raw),
-            Finish::Convert => convert(raw, self.class, self.field.data_type(), &mut self.losses),
-            Finish::AsTheyBegin => {
+            Finish::AsIs => Ok(raw),
+            Finish::Override(reader) => reader.read(&raw),
+            Finish::Convert => convert(&raw, self.class, self.field.data_type(), &mut self.losses),
+            Finish::Infer => {
                 let mut kinds = ValueKinds::default();
                 kinds.add(&raw, self.class);
                 let to = kinds.decide(self.class)?;
                 self.field = Arc::new(self.field.as_ref().clone().with_data_type(to));
                 self.finish = Finish::Convert;
-                convert(raw, self.class, self.field.data_type(), &mut self.losses)
+                convert(&raw, self.class, self.field.data_type(), &mut self.losses)
             }
         }
     }
@@ -282,7 +279,7 @@ impl Rows {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         let Some(statement) = &mut self.statement else { return Ok(None) };
         let mut has_row = statement.step()?;
-        // SQLite parses a statement anew where the schema has changed since.
+        // SQLite parses a statement again where the schema has changed since.
         if self.planned.take().is_some_and(|planned| planned != statement.signatures()) {
             return Err(changed());
         }

@@ -16,11 +16,9 @@ use longshore_cells::{
 use longshore_core::ReadOptions;
 use longshore_core::memory::room_for;
 
+use super::buffer::try_for_each;
+use super::convert::{midnight, temporal, time, timestamp};
 use crate::cell::Cell;
-use crate::datetime::{self, Temporal};
-use crate::decode::buffer::try_walk;
-use crate::decode::convert;
-use crate::decode::decimals::is_decimal;
 use crate::types::Class;
 
 /// Writes a value in the form that the decoder reads.
@@ -33,13 +31,13 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The values of `array`, which a store of tagged values gave.
+    /// The values of `array`, which a buffer of tagged values gave.
     pub(crate) fn read(&mut self, array: &ArrayRef) -> Result<ArrayRef, CellFault> {
         room_for(2 * array.get_array_memory_size())?;
         let mut bytes = Vec::new();
         let mut spans = Vec::with_capacity(array.len());
         let mut any_null = false;
-        try_walk(array, Class::Any, |row, cell| {
+        try_for_each(array, Class::Any, |row, cell| {
             let start = bytes.len();
             let rendered = if cell == Cell::Null { Err(Odd::Null) } else { (self.render)(cell, &mut bytes) };
             spans.push(match rendered {
@@ -81,7 +79,7 @@ pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> 
         DataType::UInt64 => (whole, integer::<UInt64Type>()),
         DataType::Float32 => (spelt, Primitive::<Float32Type, _>::boxed(as_is, exact_float)),
         // Who wants doubles of decimals wants the nearest.
-        DataType::Float64 if is_decimal(class) => {
+        DataType::Float64 if class.decimal().is_some() => {
             let (numeric_nan, mut losses) = (options.numeric_nan, Losses::default());
             let read = move |cell: &[u8]| text_double(cell, numeric_nan, &mut losses);
             (number, Primitive::<Float64Type, _>::boxed(as_is, read))
@@ -101,18 +99,18 @@ pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> 
         DataType::LargeBinary => (bytes, Derived::<LargeBinaryType, _>::boxed(copied)),
         DataType::FixedSizeBinary(16) => (sixteen, Fixed::<16, _>::boxed(word)),
         DataType::Date32 => {
-            (day, Primitive::<Date32Type, _>::boxed(as_is, |cell| word(cell).map(i32::from_le_bytes)))
+            (render_date, Primitive::<Date32Type, _>::boxed(as_is, |cell| word(cell).map(i32::from_le_bytes)))
         }
         DataType::Timestamp(unit, ref zone) => {
-            let render: Render = if zone.is_some() { instant } else { naive };
+            let render: Render = if zone.is_some() { render_timestamp_tz } else { render_timestamp };
             (render, timestamps(as_is, unit, options.infinity, |cell| word(cell).map(i64::from_le_bytes)))
         }
         DataType::Time64(TimeUnit::Microsecond) => (
-            time,
+            render_time,
             Primitive::<Time64MicrosecondType, _>::boxed(as_is, |cell| word(cell).map(i64::from_le_bytes)),
         ),
         DataType::Time64(TimeUnit::Nanosecond) => (
-            time,
+            render_time,
             Primitive::<Time64NanosecondType, _>::boxed(as_is, |cell| {
                 word(cell).map(|bytes| i64::from_le_bytes(bytes) * 1000)
             }),
@@ -217,32 +215,22 @@ fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     }
 }
 
-fn day(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
-    use longshore_cells::calendar::DAY;
-    let midnight = |text: &[u8]| match datetime::parse(text)? {
-        Temporal::Date(days) => Some(days),
-        Temporal::Timestamp(at) if at % DAY == 0 => i32::try_from(at / DAY).ok(),
-        _ => None,
-    };
-    let days = match cell {
-        Cell::Text(text) => midnight(text),
-        _ => convert::day(cell),
-    };
-    copied(&days.ok_or_else(|| no(cell, "a date"))?.to_le_bytes(), to)
+fn render_date(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let days = temporal(cell).and_then(midnight).ok_or_else(|| no(cell, "a date"))?;
+    copied(&days.to_le_bytes(), to)
 }
 
-fn naive(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
-    let at = convert::timestamp(cell, false)
-        .ok_or_else(|| no(cell, "a timestamp in microseconds without a zone"))?;
+fn render_timestamp(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let at = timestamp(cell, false).ok_or_else(|| no(cell, "a timestamp in microseconds without a zone"))?;
     copied(&at.to_le_bytes(), to)
 }
 
-fn instant(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
-    let at = convert::timestamp(cell, true).ok_or_else(|| no(cell, "a timestamp in microseconds"))?;
+fn render_timestamp_tz(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let at = timestamp(cell, true).ok_or_else(|| no(cell, "a timestamp in microseconds"))?;
     copied(&at.to_le_bytes(), to)
 }
 
-fn time(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
-    let at = convert::time(cell).ok_or_else(|| no(cell, "a time of day"))?;
+fn render_time(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+    let at = time(cell).ok_or_else(|| no(cell, "a time of day"))?;
     copied(&at.to_le_bytes(), to)
 }

@@ -10,7 +10,6 @@ use longshore_core::{
 use longshore_source::NotSplit;
 use longshore_source::sql::Kind;
 
-use crate::cell::Cell;
 use crate::dialect::{called, literal, one_table, tokens};
 use crate::session::SqliteSession;
 use crate::types::Plan;
@@ -29,7 +28,7 @@ fn serial<T>(reason: impl Into<String>) -> Result<T, NotSplit> {
     Err(NotSplit::Reason(reason.into()))
 }
 
-/// Divides `queries` as [`longshore_core::Session::split`] says. With parts at one moment, the session is left in the
+/// Divides `queries` as [`longshore_core::Session::split`] says. With parts in one snapshot, the session is left in the
 /// transaction that keeps it; otherwise in none.
 pub(crate) fn split(
     session: &mut SqliteSession,
@@ -57,15 +56,15 @@ fn divide(
     if most < 2 || queries.is_empty() {
         return Err(NotSplit::Small);
     }
-    // First, for most reads are small and nobody asked.
+    // First, for most reads are small and ask for no parts.
     let number =
         if split.number.is_none() && queries.len() == 1 { sessions_for(session, most)? } else { most };
     if number < 2 {
         return Err(NotSplit::Small);
     }
     refuse_session(session)?;
-    // The parts are planned at the moment that they will see.
-    let snapshot = snapshot::take(session)?;
+    // The parts are planned in the snapshot that they will see.
+    let snapshot = snapshot::export(session)?;
     let plans = queries.iter().map(|query| plans(session, query, options)).collect::<Result<Vec<_>, _>>()?;
     let queries: Vec<Query> = match (queries, plans.first()) {
         ([query], Some(plans)) => {
@@ -96,18 +95,17 @@ fn refuse_session(session: &SqliteSession) -> Result<(), NotSplit> {
     if session.has_own_settings {
         return serial("settings made by PRAGMA");
     }
-    let is_true = |text: &str| session.query(text, |row| row.cell(0) == Cell::Integer(1));
-    if is_true("SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema)")? == [true] {
-        return serial("temporary tables");
-    }
-    if is_true("SELECT EXISTS (SELECT 1 FROM pragma_database_list WHERE name NOT IN ('main', 'temp'))")?
-        == [true]
-    {
-        return serial("attached databases");
-    }
-    let is_exclusive = session.query("PRAGMA locking_mode", |row| row.cell(0) != Cell::Text(b"normal"))?;
-    if is_exclusive.contains(&true) {
-        return serial("locking_mode is exclusive");
+    for (text, reason) in [
+        ("SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema)", "temporary tables"),
+        (
+            "SELECT EXISTS (SELECT 1 FROM pragma_database_list WHERE name NOT IN ('main', 'temp'))",
+            "attached databases",
+        ),
+        ("SELECT locking_mode <> 'normal' FROM pragma_locking_mode", "locking_mode is exclusive"),
+    ] {
+        if session.query(text, |row| row.is_true(0))?.contains(&true) {
+            return serial(reason);
+        }
     }
     Ok(())
 }
@@ -196,39 +194,26 @@ fn refuse_other_order(session: &SqliteSession, query: &Query, texts: &[String]) 
     let is_scan = |step: &String| step.starts_with("SCAN ") && !step.contains(" USING ");
     let is_range = |step: &String| step.contains(" USING INTEGER PRIMARY KEY (");
     let is_alone = |text: &str, wanted: &dyn Fn(&String) -> bool| {
-        let steps = steps(session, &Query { text: text.to_owned(), params: query.params.clone() })?;
+        // What SQLite does, step by step (sqlite.org/eqp.html).
+        let explained = Query { text: format!("EXPLAIN QUERY PLAN {text}"), params: query.params.clone() };
+        let steps = session.query_with(&explained, |row| row.text(3))?;
         Ok::<_, Error>(steps.len() == 1 && steps.iter().all(wanted))
     };
     let Some(part) = texts.first() else { return Ok(()) };
-    let reversed =
-        session.query("PRAGMA reverse_unordered_selects", |row| row.cell(0) != Cell::Integer(0))?;
+    let reversed = session.query("PRAGMA reverse_unordered_selects", |row| row.is_true(0))?;
     if reversed == [false] && is_alone(&query.text, &is_scan)? && is_alone(part, &is_range)? {
         return Ok(());
     }
     Err(NotSplit::Small)
 }
 
-/// What SQLite does for `query`, step by step (sqlite.org/eqp.html).
-fn steps(session: &SqliteSession, query: &Query) -> Result<Vec<String>> {
-    let text = format!("EXPLAIN QUERY PLAN {}", query.text);
-    let mut statement = session.prepare(&Query { text, params: query.params.clone() })?;
-    let mut found = Vec::new();
-    while statement.step()? {
-        found.push(String::from_utf8_lossy(&statement.cell(3).text()).into_owned());
-    }
-    Ok(found)
-}
-
 /// How many sessions the file is worth.
 fn sessions_for(session: &SqliteSession, most: usize) -> Result<usize> {
-    let size =
-        session.query("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", |row| {
-            match row.cell(0) {
-                Cell::Integer(value) => value,
-                _ => 0,
-            }
+    let size = session
+        .query("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", |row| {
+            row.integer(0)
         })?;
-    let size = size.first().copied().unwrap_or_default();
+    let size = size.first().copied().flatten().unwrap_or_default();
     Ok(if size < SMALL { 1 } else { usize::try_from(size / PER_SESSION).unwrap_or(most).min(most) })
 }
 
@@ -258,24 +243,14 @@ pub(super) fn volatile_reason(session: &SqliteSession, text: &str, is_whole: boo
         if CLOCK.contains(&name.as_str()) {
             return Ok(Some(format!("{name}() may read the clock")));
         }
-        let kinds = session.query(
-            &format!("SELECT type || ' ' || flags FROM pragma_function_list WHERE name = {}", literal(&name)),
-            kind_of,
-        )?;
-        if let Some(reason) =
-            kinds.into_iter().find_map(|(kind, flags)| refusal(&name, &kind, flags, is_whole))
-        {
+        let text = format!("SELECT type, flags FROM pragma_function_list WHERE name = {}", literal(&name));
+        let kinds = session.query(&text, |row| (row.text(0), row.integer(1).unwrap_or_default()))?;
+        let refusal = |(kind, flags): (String, i64)| refusal(&name, &kind, flags, is_whole);
+        if let Some(reason) = kinds.into_iter().find_map(refusal) {
             return Ok(Some(reason));
         }
     }
     Ok(None)
-}
-
-fn kind_of(row: &crate::connection::Statement) -> (String, i64) {
-    let Cell::Text(text) = row.cell(0) else { return (String::new(), 0) };
-    let text = String::from_utf8_lossy(text);
-    let (kind, flags) = text.split_once(' ').unwrap_or((&text, "0"));
-    (kind.to_owned(), flags.parse().unwrap_or_default())
 }
 
 fn refusal(name: &str, kind: &str, flags: i64, is_whole: bool) -> Option<String> {

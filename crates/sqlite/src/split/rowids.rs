@@ -3,7 +3,6 @@
 use longshore_core::Result;
 use longshore_source::sql::OneTable;
 
-use crate::cell::Cell;
 use crate::dialect::{literal, quoted_name};
 use crate::session::SqliteSession;
 
@@ -26,7 +25,7 @@ impl Interval {
     }
 }
 
-/// The conditions that part `table` for `number` sessions; `Err` is the reason why there are none.
+/// The conditions that split `table` for `number` sessions; `Err` is the reason why there are none.
 pub(super) fn conditions(
     session: &SqliteSession,
     table: &OneTable<'_>,
@@ -41,7 +40,7 @@ pub(super) fn conditions(
     let Some(whole) = probe.within(i64::MIN, i64::MAX)? else { return Ok(Ok(Vec::new())) };
     let intervals = probe.narrow(whole)?;
     let column = format!("{}.{rowid}", table.alias);
-    Ok(Ok(ranges(&cuts(&intervals, number * EACH), &column)))
+    Ok(Ok(ranges(&bounds(&intervals, number * EACH), &column)))
 }
 
 /// The name of the table's rowid; `Err` is the reason why it has none.
@@ -54,15 +53,13 @@ fn rowid_of(session: &SqliteSession, table: &OneTable<'_>) -> Result<Result<&'st
         &format!(
             "SELECT type = 'table' AND wr = 0 FROM pragma_table_list WHERE schema = 'main' AND name = {name} COLLATE NOCASE"
         ),
-        |row| row.cell(0) == Cell::Integer(1),
+        |row| row.is_true(0),
     )?;
     if kinds != [true] {
         return Ok(Err("only a table with a rowid has parts of its own: give partition_on".into()));
     }
     let columns = session
-        .query(&format!("SELECT lower(name) FROM pragma_table_xinfo({name}, 'main')"), |row| {
-            String::from_utf8_lossy(&row.cell(0).text()).into_owned()
-        })?;
+        .query(&format!("SELECT lower(name) FROM pragma_table_xinfo({name}, 'main')"), |row| row.text(0))?;
     let free =
         ["_rowid_", "rowid", "oid"].into_iter().find(|name| !columns.iter().any(|column| column == name));
     Ok(free.ok_or_else(|| "the table's columns hide its rowid: give partition_on".into()))
@@ -80,21 +77,17 @@ impl Probe<'_> {
     fn within(&self, low: i64, high: i64) -> Result<Option<Interval>> {
         let Self { name, rowid, .. } = self;
         let first =
-            self.one(&format!("SELECT min({rowid}) FROM {name} WHERE {rowid} >= {}", integer(low)))?;
+            self.first(&format!("SELECT min({rowid}) FROM {name} WHERE {rowid} >= {}", integer(low)))?;
         let last =
-            self.one(&format!("SELECT max({rowid}) FROM {name} WHERE {rowid} <= {}", integer(high)))?;
+            self.first(&format!("SELECT max({rowid}) FROM {name} WHERE {rowid} <= {}", integer(high)))?;
         Ok(match (first, last) {
             (Some(first), Some(last)) if first <= last => Some(Interval { first, last }),
             _ => None,
         })
     }
 
-    fn one(&self, text: &str) -> Result<Option<i64>> {
-        let found = self.session.query(text, |row| match row.cell(0) {
-            Cell::Integer(value) => Some(value),
-            _ => None,
-        })?;
-        Ok(found.first().copied().flatten())
+    fn first(&self, text: &str) -> Result<Option<i64>> {
+        Ok(self.session.query(text, |row| row.integer(0))?.pop().flatten())
     }
 
     /// Leaves wide gaps out of `whole`: halves the widest interval again and again.
@@ -113,10 +106,10 @@ impl Probe<'_> {
 }
 
 /// The first rowid of each part but the first.
-fn cuts(intervals: &[Interval], number: usize) -> Vec<i64> {
+fn bounds(intervals: &[Interval], number: usize) -> Vec<i64> {
     let total: u128 = intervals.iter().map(|interval| interval.width()).sum();
     let number = number as u128;
-    let mut cuts = Vec::new();
+    let mut bounds = Vec::new();
     let mut before = 0;
     for interval in intervals {
         let width = interval.width();
@@ -125,18 +118,18 @@ fn cuts(intervals: &[Interval], number: usize) -> Vec<i64> {
             if (before..before + width).contains(&at) {
                 // Below the width of the interval, which fits.
                 let offset = u64::try_from(at - before).unwrap_or(u64::MAX);
-                cuts.push(interval.first.saturating_add_unsigned(offset));
+                bounds.push(interval.first.saturating_add_unsigned(offset));
             }
         }
         before += width;
     }
-    cuts.dedup();
-    cuts
+    bounds.dedup();
+    bounds
 }
 
-fn ranges(cuts: &[i64], column: &str) -> Vec<String> {
-    let starts = std::iter::once(None).chain(cuts.iter().map(Some));
-    let ends = cuts.iter().map(Some).chain(std::iter::once(None));
+fn ranges(bounds: &[i64], column: &str) -> Vec<String> {
+    let starts = std::iter::once(None).chain(bounds.iter().map(Some));
+    let ends = bounds.iter().map(Some).chain(std::iter::once(None));
     let range = |(start, end): (Option<&i64>, Option<&i64>)| match (start, end) {
         (None, None) => format!("{column} IS NOT NULL"),
         (Some(start), None) => format!("{column} >= {}", integer(*start)),
@@ -162,18 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn even_rowids_are_cut_evenly() {
-        assert_eq!(cuts(&[interval(1, 100)], 4), [26, 51, 76]);
-        assert_eq!(cuts(&[interval(1, 1)], 4), [1]);
+    fn even_rowids_are_split_evenly() {
+        assert_eq!(bounds(&[interval(1, 100)], 4), [26, 51, 76]);
+        assert_eq!(bounds(&[interval(1, 1)], 4), [1]);
     }
 
     #[test]
     fn gaps_count_nothing() {
         assert_eq!(
-            cuts(&[interval(1, 50), interval(1 << 62, (1 << 62) + 49)], 4),
+            bounds(&[interval(1, 50), interval(1 << 62, (1 << 62) + 49)], 4),
             [26, 1 << 62, (1 << 62) + 25]
         );
-        let all = cuts(&[interval(i64::MIN, i64::MAX)], 2);
+        let all = bounds(&[interval(i64::MIN, i64::MAX)], 2);
         assert_eq!(all, [0]);
     }
 

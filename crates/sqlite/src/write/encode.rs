@@ -94,14 +94,14 @@ impl Encoder {
                 _ => refused("is not bytes", "give bytes, or write into a column for it"),
             },
             Class::Date | Class::Timestamp | Class::TimestampTz | Class::Time => {
-                texts::moment(self.class, item, text)
+                texts::temporal(self.class, item, text)
             }
             Class::Any => self.any(item, text),
         }
     }
 
     /// Whether what is stored of `values`, none of them NaN, is each as it is.
-    pub(super) fn keeps(&self, values: Uniform<'_>) -> bool {
+    pub(super) fn stores_as_is(&self, values: Uniform<'_>) -> bool {
         match values {
             Uniform::Int32(_) | Uniform::Decimal(..) | Uniform::Date(_) => false,
             Uniform::Int(_) => {

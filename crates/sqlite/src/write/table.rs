@@ -5,11 +5,9 @@ use std::borrow::Cow;
 use arrow_schema::{DataType, Field};
 use longshore_cells::is_nested;
 use longshore_core::{
-    EXTENSION, Error, Kind, Load, Nested, Place, Quotes, Result, TableName, check_type, type_name,
+    EXTENSION, Error, IfExists, Kind, Load, Nested, Place, Quotes, Result, TableName, check_type, type_name,
 };
 
-use crate::cell::Cell;
-use crate::connection::Statement;
 use crate::dialect::{literal, quoted_name};
 use crate::session::SqliteSession;
 
@@ -53,11 +51,11 @@ impl Table {
             within.unwrap_or_default()
         );
         let mut found = session.query(&text, |row| Self {
-            schema: string(row, 0),
-            name: string(row, 1),
-            kind: string(row, 2),
-            has_rowid: !truth(row, 3),
-            is_strict: truth(row, 4),
+            schema: row.text(0),
+            name: row.text(1),
+            kind: row.text(2),
+            has_rowid: !row.is_true(3),
+            is_strict: row.is_true(4),
         })?;
         Ok(found.pop())
     }
@@ -92,11 +90,11 @@ impl Table {
             self.arguments()
         );
         let mut columns = session.query(&text, |row| Column {
-            name: string(row, 0),
-            declared: string(row, 1),
-            not_null: truth(row, 2),
-            is_key: truth(row, 3),
-            is_generated: truth(row, 4),
+            name: row.text(0),
+            declared: row.text(1),
+            not_null: row.is_true(2),
+            is_key: row.is_true(3),
+            is_generated: row.is_true(4),
             is_rowid: false,
             is_strict: self.is_strict,
         })?;
@@ -116,10 +114,10 @@ impl Table {
         let text = format!(
             "SELECT name FROM pragma_index_list({arguments}) WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
         );
-        for index in session.query(&text, |row| string(row, 0))? {
+        for index in session.query(&text, |row| row.text(0))? {
             let text =
                 format!("SELECT name FROM pragma_index_info({}, {})", literal(&index), literal(&self.schema));
-            keys.push(session.query(&text, |row| string(row, 0))?);
+            keys.push(session.query(&text, |row| row.text(0))?);
         }
         keys.retain(|names| !names.is_empty());
         Ok(keys)
@@ -134,10 +132,10 @@ impl Table {
             literal(&self.schema),
             literal(&self.name)
         );
-        session.query(&text, |row| (string(row, 0), string(row, 1)))
+        session.query(&text, |row| (row.text(0), row.text(1)))
     }
 
-    /// Refuses what is no table of its own.
+    /// Refuses a virtual or shadow table.
     pub(super) fn expect_ordinary(&self) -> Result<()> {
         if self.kind == "table" {
             return Ok(());
@@ -185,14 +183,6 @@ pub(super) fn column_mapping(columns: Vec<Column>, table: &Table, load: &Load) -
     }
     let mut columns: Vec<Option<Column>> = columns.into_iter().map(Some).collect();
     Ok(found.into_iter().filter_map(|index| columns[index].take()).collect())
-}
-
-fn string(row: &Statement, column: i32) -> String {
-    String::from_utf8_lossy(&row.cell(column).text()).into_owned()
-}
-
-fn truth(row: &Statement, column: i32) -> bool {
-    matches!(row.cell(column), Cell::Integer(value) if value != 0)
 }
 
 const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`'), ('[', ']')];
@@ -248,7 +238,7 @@ fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>
 }
 
 /// The statement that makes the table of `load`, whose name is `quoted`.
-pub(super) fn create_statement(load: &Load, quoted: &str) -> Result<String> {
+fn create_statement(load: &Load, quoted: &str) -> Result<String> {
     let mut parts = Vec::with_capacity(load.schema.fields().len() + 1);
     for field in load.schema.fields() {
         let own = load.types.iter().find(|(name, _)| name == field.name());
@@ -271,40 +261,56 @@ pub(super) fn create_statement(load: &Load, quoted: &str) -> Result<String> {
     Ok(format!("CREATE TABLE {quoted} ({})", parts.join(", ")))
 }
 
-/// Drops `table`. All happens in one transaction, so that nobody sees the database without a table: there is no need to fill
+/// A new table, in the place of the one that is there or where there is none.
+pub(super) fn create(session: &mut SqliteSession, load: &Load) -> Result<Table> {
+    let quoted = match Table::find(session, &load.table)? {
+        Some(_) if load.if_exists == IfExists::Fail => {
+            return Err(Error::programming(format!("table {} is there already", load.table))
+                .with_hint("use if_exists=\"append\", \"replace\", \"truncate\" or \"upsert\""));
+        }
+        Some(table) => {
+            drop_table(session, &table)?;
+            table.quoted()
+        }
+        None => {
+            let schema = load.table.schema.as_deref().unwrap_or("main");
+            format!("{}.{}", quoted_name(schema), quoted_name(&load.table.table))
+        }
+    };
+    session.exec(&create_statement(load, &quoted)?)?;
+    Table::expect(session, &load.table)
+}
+
+/// Drops `table`. All happens in one transaction, so that no other session sees the database without the table: there is no need to fill
 /// a second one and to rename it, which would fail where a view names the table.
-pub(super) fn drop_table(session: &mut SqliteSession, table: &Table) -> Result<()> {
+fn drop_table(session: &mut SqliteSession, table: &Table) -> Result<()> {
     table.expect_ordinary()?;
-    let pointing = table.pointing(session)?;
-    if !pointing.is_empty() {
-        return Err(in_use(table, pointing.into_iter().map(|(name, _)| name)));
-    }
+    expect_unused(table, session, |_| true)?;
     session.exec(&format!("DROP TABLE {}", table.quoted()))
 }
 
 /// The table without its rows.
 pub(super) fn truncate(session: &mut SqliteSession, name: &TableName) -> Result<Table> {
     let table = Table::expect(session, name)?;
-    let enforced = session.query("PRAGMA foreign_keys", |row| row.cell(0) == Cell::Integer(1))?;
+    let enforced = session.query("PRAGMA foreign_keys", |row| row.is_true(0))?;
     if enforced.contains(&true) {
-        let losing = table.pointing(session)?.into_iter().filter(|(_, action)| acts(action));
-        let losing: Vec<String> = losing.map(|(name, _)| name).collect();
-        if !losing.is_empty() {
-            return Err(in_use(&table, losing.into_iter()));
-        }
+        // Where rows that point at one that goes would be changed.
+        let changed = |action: &str| !matches!(action, "NO ACTION" | "RESTRICT");
+        expect_unused(&table, session, changed)?;
     }
     session.exec(&format!("DELETE FROM {}", table.quoted()))?;
     Ok(table)
 }
 
-/// Whether rows that point at one that goes are changed.
-fn acts(on_delete: &str) -> bool {
-    !matches!(on_delete, "NO ACTION" | "RESTRICT")
-}
-
-fn in_use(table: &Table, names: impl Iterator<Item = String>) -> Error {
-    let mut names: Vec<String> = names.collect();
+/// Refuses a table that foreign keys of others point at, with such an action when its rows go.
+fn expect_unused(table: &Table, session: &SqliteSession, is_such: impl Fn(&str) -> bool) -> Result<()> {
+    let pointing = table.pointing(session)?.into_iter().filter(|(_, action)| is_such(action));
+    let mut names: Vec<String> = pointing.map(|(name, _)| name).collect();
     names.dedup();
-    Error::new(Kind::Integrity, format!("foreign keys of {} point at table {}", names.join(", "), table.name))
-        .with_hint("drop those first, or change its rows with if_exists=\"upsert\"")
+    if names.is_empty() {
+        return Ok(());
+    }
+    let message = format!("foreign keys of {} point at table {}", names.join(", "), table.name);
+    Err(Error::new(Kind::Integrity, message)
+        .with_hint("drop those first, or change its rows with if_exists=\"upsert\""))
 }

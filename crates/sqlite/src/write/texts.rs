@@ -1,4 +1,4 @@
-//! Values as texts: moments as SQLite's own functions write and read them, and numbers in full.
+//! Values as texts: dates and times as SQLite's own functions write and read them, and numbers in full.
 
 use std::fmt::{Display, Write as _};
 
@@ -28,7 +28,7 @@ pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
         Item::Date(days) => date(i64::from(*days), text)?,
         Item::Time(value, unit) => time(*value, *unit, text)?,
         Item::Timestamp(value, unit) => timestamp(*value, *unit, text)?,
-        Item::Instant(value, unit) => instant(*value, *unit, text)?,
+        Item::Instant(value, unit) => timestamp_tz(*value, *unit, text)?,
         Item::Duration(value, unit) => duration(*value, *unit, text)?,
         Item::Interval(months, days, nanoseconds) => {
             push_period(text, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
@@ -43,12 +43,12 @@ fn push(text: &mut String, value: impl Display) {
     let _ = write!(text, "{value}");
 }
 
-/// `item` in a column of moments.
+/// `item` in a column of dates or times.
 #[inline]
-pub(super) fn moment<'a>(class: Class, item: &Item<'a>, text: &'a mut String) -> Encoded<'a> {
+pub(super) fn temporal<'a>(class: Class, item: &Item<'a>, text: &'a mut String) -> Encoded<'a> {
     text.clear();
     match (class, item) {
-        (_, Item::Text(given)) => return said(class, given),
+        (_, Item::Text(given)) => return temporal_text(class, given),
         (Class::Date, Item::Date(days)) => date(i64::from(*days), text)?,
         (Class::Date, Item::Timestamp(value, unit)) => midnight(*value, *unit, text)?,
         (Class::Timestamp, Item::Date(days)) => {
@@ -56,34 +56,34 @@ pub(super) fn moment<'a>(class: Class, item: &Item<'a>, text: &'a mut String) ->
             text.push_str(" 00:00:00");
         }
         (Class::Timestamp, Item::Timestamp(value, unit)) => timestamp(*value, *unit, text)?,
-        (Class::TimestampTz, Item::Instant(value, unit)) => instant(*value, *unit, text)?,
+        (Class::TimestampTz, Item::Instant(value, unit)) => timestamp_tz(*value, *unit, text)?,
         (Class::Time, Item::Time(value, unit)) => time(*value, *unit, text)?,
         (Class::Timestamp, Item::Instant(..)) => {
             return refused(
-                "is an instant, and the column's values have no time zone",
+                "has a time zone, and the column's values have none",
                 "take the zone off, or write into a column of TIMESTAMP WITH TIME ZONE",
             );
         }
         (Class::TimestampTz, Item::Timestamp(..) | Item::Date(_)) => {
-            return refused("has no zone, and the column's values have one", "give it a zone");
+            return refused("has no time zone, and the column's values have one", "give it a zone");
         }
-        _ => return refused(no(class), "write it into a column for it"),
+        _ => return refused(misfit(class), "write it into a column for it"),
     }
     Ok(Cell::Text(text.as_bytes()))
 }
 
-/// A text that says a moment of `class`.
-fn said(class: Class, given: &str) -> Encoded<'_> {
+/// A text that is a date or time of `class`.
+fn temporal_text(class: Class, given: &str) -> Encoded<'_> {
     match (class, parse(given.as_bytes())) {
         (Class::Date, Some(Temporal::Date(_)))
         | (Class::Timestamp, Some(Temporal::Timestamp(_) | Temporal::Date(_)))
         | (Class::TimestampTz, Some(Temporal::TimestampTz(_)))
         | (Class::Time, Some(Temporal::Time(_))) => Ok(Cell::Text(given.as_bytes())),
-        _ => refused(no(class), "give it in ISO 8601, such as 2024-05-01 12:30:00"),
+        _ => refused(misfit(class), "give it in ISO 8601, such as 2024-05-01 12:30:00"),
     }
 }
 
-fn no(class: Class) -> &'static str {
+fn misfit(class: Class) -> &'static str {
     match class {
         Class::Date => "is not a date",
         Class::Timestamp => "is not a date and time without a zone",
@@ -116,7 +116,7 @@ fn time(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
             push_time(text, at);
             Ok(())
         }
-        _ => refused(no(Class::Time), "round it to microseconds of one day"),
+        _ => refused(misfit(Class::Time), "round it to microseconds of one day"),
     }
 }
 
@@ -149,7 +149,7 @@ fn timestamp(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusa
     Ok(())
 }
 
-fn instant(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
+fn timestamp_tz(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
     timestamp(value, unit, text)?;
     text.push_str("+00:00");
     Ok(())
