@@ -13,7 +13,7 @@ use longshore_cells::odds::{Odds, infinite, out_of_range, time_24};
 use longshore_cells::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, text};
 use longshore_core::OnOdd;
 
-use super::dictionary::Labels;
+use super::Labels;
 use super::nested::{Lists, Records};
 use super::numeric;
 use crate::types::{Class, Kind, Type};

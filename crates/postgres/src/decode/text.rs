@@ -8,19 +8,19 @@ use arrow_array::types::{
     Int32Type, Int64Type, IntervalMonthDayNanoType, LargeBinaryType, Time64MicrosecondType,
     Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use longshore_cells::calendar::{DAY, SECOND, number, parse_date, parse_time};
 use longshore_cells::decimal::{self, DecimalType};
-use longshore_cells::odds::Odds;
+use longshore_cells::odds::{Odds, infinite, out_of_range, time_24};
 use longshore_cells::text::{
     double, exact_float, integer, narrowed, not, shortest_double, shortest_float, timestamps, unhex, utf8,
     uuid,
 };
 use longshore_cells::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_text, text};
 
-use super::civil;
-use super::dictionary::Labels;
-use super::literal::{TextArray, TextRecord};
-use super::nested::{Lists, Records};
+use super::Labels;
+use super::nested::{Lists, Records, TextArray, TextRecord};
 use crate::types::{Class, Kind, Type};
 
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
@@ -134,23 +134,21 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Optio
         DataType::FixedSizeBinary(16) if is(Class::Uuid) || is(Class::Text) || is(Class::TextOnly) => {
             Fixed::<16, _>::boxed(uuid)
         }
-        DataType::Date32 => Primitive::<Date32Type, _>::boxed(as_is, move |cell| civil::date(cell, odds)),
+        DataType::Date32 => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, odds)),
         DataType::Time64(TimeUnit::Microsecond) => {
-            Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| civil::time(cell, odds))
+            Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| time(cell, odds))
         }
         DataType::Time64(TimeUnit::Nanosecond) => {
             Primitive::<Time64NanosecondType, _>::boxed(as_is, move |cell| {
-                civil::time(cell, odds).map(|microseconds| microseconds * 1000)
+                time(cell, odds).map(|microseconds| microseconds * 1000)
             })
         }
         DataType::Timestamp(unit, ref zone) => {
             let is_instant = zone.is_some();
-            timestamps(as_is, unit, odds.infinity, move |cell| civil::timestamp(cell, is_instant, odds))
+            timestamps(as_is, unit, odds.infinity, move |cell| timestamp(cell, is_instant, odds))
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
-            Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| {
-                super::interval::parse(cell, odds)
-            })
+            Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| interval(cell, odds))
         }
         DataType::List(_) => return lists(&Type::text_only("element"), b',', arrow, odds, losses),
         _ => return None,
@@ -190,9 +188,141 @@ fn bytea(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
     Ok(())
 }
 
+/// `+HH[:MM[:SS]]` in microseconds.
+fn parse_offset(text: &str) -> Option<i64> {
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let mut seconds = 0;
+    for (part, unit) in text.get(1..)?.split(':').zip([3600, 60, 1]) {
+        seconds += number(part)? * unit;
+    }
+    Some(sign * seconds * SECOND)
+}
+
+fn strip_era(text: &str) -> (&str, bool) {
+    text.strip_suffix(" BC").map_or((text, false), |text| (text, true))
+}
+
+fn is_infinite(text: &str) -> bool {
+    matches!(text, "infinity" | "-infinity")
+}
+
+/// A date's days since 1970-01-01. A timestamp is one only at midnight.
+pub(super) fn date(cell: &[u8], odds: Odds) -> Result<i32, Odd> {
+    let text = utf8(cell)?;
+    if is_infinite(text) {
+        return Err(infinite(odds.infinity));
+    }
+    let (civil, before_christ) = strip_era(text);
+    let civil = civil.strip_suffix(" 00:00:00").unwrap_or(civil);
+    let days = parse_date(civil, before_christ).ok_or_else(|| not("a date", text))?;
+    i32::try_from(days).map_err(|_| out_of_range(odds.infinity))
+}
+
+/// A time's microseconds since midnight.
+pub(super) fn time(cell: &[u8], odds: Odds) -> Result<i64, Odd> {
+    let text = utf8(cell)?;
+    match parse_time(text).ok_or_else(|| not("a time", text))? {
+        DAY => Err(time_24(odds.time_24)),
+        microseconds => Ok(microseconds),
+    }
+}
+
+/// A timestamp's microseconds since 1970-01-01; an instant needs an offset, a naive one must have none.
+pub(super) fn timestamp(cell: &[u8], is_instant: bool, odds: Odds) -> Result<i64, Odd> {
+    let text = utf8(cell)?;
+    if is_infinite(text) {
+        return Err(infinite(odds.infinity));
+    }
+    let (civil, before_christ) = strip_era(text);
+    let (date, clock) = civil.split_once(' ').unwrap_or((civil, "00:00:00"));
+    let (clock, offset) =
+        clock.find(['+', '-']).map_or((clock, None), |at| (&clock[..at], Some(&clock[at..])));
+    if offset.is_some() != is_instant {
+        return Err(wrong_zone(text, is_instant));
+    }
+    let parsed = parse_date(date, before_christ).zip(parse_time(clock));
+    let (days, time) = parsed.ok_or_else(|| not("a timestamp", text))?;
+    let offset = offset.map_or(Some(0), parse_offset).ok_or_else(|| not("a timestamp", text))?;
+    // Wide, for the clock on the wall may be beyond what its moment is not.
+    let moment = i128::from(days) * i128::from(DAY) + i128::from(time) - i128::from(offset);
+    i64::try_from(moment).map_err(|_| out_of_range(odds.infinity))
+}
+
+#[cold]
+fn wrong_zone(text: &str, is_instant: bool) -> Odd {
+    if is_instant {
+        return Odd::with_hint(
+            format!("{text:?} has no time zone, so it is not a point in time"),
+            "ask for \"timestamp[us]\", or convert in the query: column AT TIME ZONE 'UTC'",
+        );
+    }
+    Odd::with_hint(
+        format!("{text:?} has a time zone; without it, it would be another value"),
+        "ask for \"timestamp[us, tz=UTC]\", or convert in the query: column AT TIME ZONE 'UTC'",
+    )
+}
+
+/// The three parts of an interval's text.
+pub(super) fn interval(cell: &[u8], odds: Odds) -> Result<IntervalMonthDayNano, Odd> {
+    let text = utf8(cell)?;
+    if matches!(text, "infinity" | "-infinity") {
+        return Err(infinite(odds.infinity));
+    }
+    let (months, days, microseconds) = interval_parts(text).ok_or_else(|| {
+        Odd::with_hint(
+            format!("{text:?} is not an interval in PostgreSQL's own style"),
+            "leave IntervalStyle at postgres, or ask for text with schema={\"<column>\": \"string\"}",
+        )
+    })?;
+    let fits =
+        || Some((i32::try_from(months).ok()?, i32::try_from(days).ok()?, microseconds.checked_mul(1000)?));
+    let (months, days, nanoseconds) = fits().ok_or_else(|| out_of_range(odds.infinity))?;
+    Ok(IntervalMonthDayNano::new(months, days, nanoseconds))
+}
+
+fn interval_parts(text: &str) -> Option<(i64, i64, i64)> {
+    let (mut months, mut days, mut microseconds) = (0_i64, 0_i64, 0_i64);
+    let mut words = text.split(' ').peekable();
+    words.peek().filter(|word| !word.is_empty())?;
+    while let Some(word) = words.next() {
+        if word.contains(':') {
+            microseconds = clock(word)?;
+            continue;
+        }
+        let count: i64 = word.parse().ok()?;
+        match words.next()?.trim_end_matches('s') {
+            "year" => months = months.checked_add(count.checked_mul(12)?)?,
+            "mon" => months = months.checked_add(count)?,
+            "day" => days = count,
+            _ => return None,
+        }
+    }
+    Some((months, days, microseconds))
+}
+
+/// `[+-]H:MM:SS[.ffffff]`, hours without a bound.
+fn clock(word: &str) -> Option<i64> {
+    let (negative, rest) = match word.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, word.strip_prefix('+').unwrap_or(word)),
+    };
+    let mut fields = rest.splitn(3, ':');
+    let (hours, minutes, seconds) = (fields.next()?, fields.next()?, fields.next()?);
+    let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+    let number = |text: &str| text.parse::<u32>().ok().map(i64::from);
+    let fraction = match fraction.len() {
+        0 => 0,
+        1..=6 => number(&format!("{fraction:0<6}"))?,
+        _ => return None,
+    };
+    let whole = number(hours)?.checked_mul(3600)?.checked_add(number(minutes)? * 60 + number(seconds)?)?;
+    let microseconds = whole.checked_mul(1_000_000)?.checked_add(fraction)?;
+    Some(if negative { -microseconds } else { microseconds })
+}
+
 #[cfg(test)]
 mod tests {
-    use longshore_core::OnOdd;
+    use longshore_core::{OnOdd, ReadOptions};
 
     use super::*;
 
@@ -257,5 +387,41 @@ mod tests {
         assert_eq!(read(b"\\x00ff"), Ok(vec![0, 255]));
         assert_eq!(read(b"a\\\\b\\001"), Ok(b"a\\b\x01".to_vec()));
         assert!(read(b"\\x0").is_err() && read(b"\\9").is_err() && read(b"\\999").is_err());
+    }
+
+    fn odds() -> Odds {
+        Odds::from(&ReadOptions::default())
+    }
+
+    #[test]
+    fn dates_of_all_eras() {
+        assert_eq!(date(b"0001-01-01 BC", odds()), Ok(-719_528));
+        assert_eq!(date(b"5874897-12-31", odds()), Ok(2_145_042_905));
+        for bad in ["2023-02-29", "2023-13-01", "2023-1", "", "abc", "-2023-01-01"] {
+            assert!(date(bad.as_bytes(), odds()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn timestamps_keep_microseconds_and_offsets() {
+        assert_eq!(timestamp(b"1969-12-31 23:59:59.999999", false, odds()), Ok(-1));
+        assert_eq!(timestamp(b"1970-01-01 05:30:00+05:30", true, odds()), Ok(0));
+        assert_eq!(timestamp(b"1970-01-01 00:00:00.5-00:00:01", true, odds()), Ok(1_500_000));
+        assert_eq!(timestamp(b"294247-01-10 05:00:54.775807+01", true, odds()), Ok(i64::MAX));
+        assert!(timestamp(b"1970-01-01 00:00:00", true, odds()).is_err());
+        assert!(timestamp(b"1970-01-01 00:00:00+00", false, odds()).is_err());
+    }
+
+    #[test]
+    fn signs_belong_to_each_part() {
+        let read = |text: &str| interval(text.as_bytes(), Odds::from(&ReadOptions::default()));
+        let interval = IntervalMonthDayNano::new;
+        assert_eq!(read("1 year 2 mons -3 days +04:05:06.789"), Ok(interval(14, -3, 14_706_789_000_000)));
+        assert_eq!(read("-00:00:00.000001"), Ok(interval(0, 0, -1000)));
+        assert_eq!(read("00:00:00"), Ok(interval(0, 0, 0)));
+        assert_eq!(read("1 day"), Ok(interval(0, 1, 0)));
+        for bad in ["", "P1D", "1", "1 hour", "x:y:z", "infinity"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
     }
 }

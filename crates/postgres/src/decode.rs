@@ -1,4 +1,9 @@
-//! Enums: a dictionary over the catalogue's labels.
+//! The decoders of cells into Arrow columns, by a column's type and its format.
+
+mod binary;
+mod nested;
+mod numeric;
+mod text;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,9 +11,35 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::ScalarBuffer;
-use longshore_cells::{CellFault, Cells, Decoder, Validity};
-use longshore_core::Kind;
+use arrow_schema::DataType;
+use longshore_cells::odds::Odds;
+use longshore_cells::{CellFault, Cells, Decoder, Losses, Validity};
 use longshore_core::memory::make_room;
+use longshore_core::{Error, Kind, Place, ReadOptions, Result};
+
+use crate::types::{Format, Type};
+
+pub(crate) use numeric::settle;
+
+/// The decoder of a column named `name`, whose cells arrive in `format`, into Arrow's `data_type`.
+pub(crate) fn decoder(
+    name: &str,
+    native: &Type,
+    format: Format,
+    data_type: &DataType,
+    options: &ReadOptions,
+) -> Result<Box<dyn Decoder>> {
+    let (odds, losses) = (Odds::from(options), Losses::of(name, options));
+    match format {
+        Format::Binary => Ok(binary::decoder(native, data_type, odds, &losses)),
+        Format::Text => text::decoder(native, data_type, odds, &losses).ok_or_else(|| {
+            let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) };
+            Error::new(Kind::NotSupported, format!("cannot be read as {data_type}"))
+                .with_hint("leave it out of schema=, or ask for \"string\"")
+                .at(place)
+        }),
+    }
+}
 
 /// A column of an enum's labels, of which all batches share one dictionary.
 pub(crate) struct Labels {
