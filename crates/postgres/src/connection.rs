@@ -1,26 +1,21 @@
 //! One connection: messages out, messages in, and what becomes of it at its end.
 
-mod copy;
+mod authentication;
+mod cancel;
+pub(crate) mod message;
 pub(crate) mod pipeline;
-#[cfg(test)]
-mod tests;
-
-use std::time::Duration;
+mod startup;
 
 use bytes::BytesMut;
-use longshore_core::{Error, Kind, Result, Transaction, Watch};
+use longshore_core::{Error, Kind, Result, Target, Transaction, Watch};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
-use crate::message::{self, Frame, HEADER, Reader, broken, frame, server_error, unexpected};
-use crate::startup::{self, Link};
-use longshore_core::Target;
+use message::{Frame, HEADER, Reader, VIOLATION, broken, frame, server_error, unexpected};
+use startup::Link;
 
 /// The state of a syntax error.
 const SYNTAX: &str = "42601";
-
-/// How long a dropped connection may take to tell the server.
-const STOPPING: Duration = Duration::from_secs(2);
 
 /// What the catalogue's own statements are called: the caller's statement is the unnamed one.
 const LOOKUP: &str = "longshore_lookup";
@@ -283,7 +278,7 @@ impl Connection {
     /// Ends a failed exchange, in which no `Sync` was sent yet, and gives `error` back.
     fn recover(&mut self, error: Error) -> Error {
         // After bytes that are no protocol, waiting for its end could be for ever.
-        let is_servers = error.sqlstate().is_some_and(|state| state != message::VIOLATION);
+        let is_servers = error.sqlstate().is_some_and(|state| state != VIOLATION);
         if self.cut || !is_servers {
             return error;
         }
@@ -423,77 +418,60 @@ impl Connection {
         Ok(rows)
     }
 
-    /// The same as [`Connection::stop`], after `error`. A server that has broken the protocol is not trusted with another
-    /// statement.
-    pub(crate) fn stop_after(&mut self, error: &Error) -> bool {
-        self.cut |= error.sqlstate() == Some(message::VIOLATION);
-        self.stop()
-    }
-
-    /// Stops what runs on the server, if anything does; tells whether the server waits for the next statement.
-    pub(crate) fn stop(&mut self) -> bool {
-        self.outbox.clear();
-        if self.cut || self.is_ours().is_err() {
-            return false;
-        }
-        if self.exchange != Exchange::Idle {
-            // The caller's own deadline may be over: that is why it stops.
-            let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
-            self.interrupt();
-            self.watch = watch;
-            // What could not be stopped now will not be stopped by another attempt.
-            self.cut |= self.exchange != Exchange::Idle;
-        }
-        self.is_usable()
-    }
-
-    /// A request that comes before the server has begun to execute is lost without a word, so it is repeated until
-    /// the answer's end is there.
-    fn interrupt(&mut self) {
-        if self.exchange == Exchange::Parsing {
-            frontend::sync(&mut self.outbox);
-            // Mostly nothing runs yet; but to parse can mean to wait for a lock.
-            if self.flush(Exchange::Extended).is_err() || self.finishes_within(10) {
-                return;
+    /// Runs a COPY FROM STDIN; the server then waits for its data.
+    pub(crate) fn begin_copy(&mut self, statement: &str) -> Result<()> {
+        frontend::query(statement, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        self.flush(Exchange::Simple)?;
+        let got = self.next()?;
+        match got.tag {
+            b'G' => {
+                self.consume(got.length);
+                self.exchange = Exchange::Copying;
+                Ok(())
             }
-        }
-        if self.exchange == Exchange::Copying && (self.fail_copy().is_err() || self.finishes_within(100)) {
-            return;
-        }
-        for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
-            if self.link.canceller.cancel().is_err() || self.finishes_within(milliseconds) {
-                return;
-            }
+            b'E' => self.finish(),
+            other => Err(unexpected(other, "COPY")),
         }
     }
 
-    /// Waits for the exchange's end, whatever it is: a socket that is cut is one, too.
-    fn finishes_within(&mut self, milliseconds: u64) -> bool {
-        self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
-        // An error of the server's comes before the end, and is told in the place of whatever kept the end away.
-        let outcome = self.finish().or_else(|error| match self.exchange {
-            Exchange::Idle => Err(error),
-            _ => self.finish(),
-        });
-        !matches!(outcome, Err(error) if error.kind() == Kind::Timeout)
+    /// Sends a whole `CopyData` message.
+    pub(crate) fn copy_data(&mut self, message: &[u8]) -> Result<()> {
+        self.check()?;
+        let written = self.link.socket.write_all(message, &self.watch);
+        if written.is_err() {
+            // Half a message may be out. Where the server has hung up, it may have said why.
+            self.cut = true;
+        }
+        written
+    }
+
+    /// Tells the server that this was all; returns how many rows it took.
+    pub(crate) fn end_copy(&mut self) -> Result<u64> {
+        frontend::copy_done(&mut self.outbox);
+        self.counted()
+    }
+
+    /// Runs one statement; returns how many rows it wrote.
+    pub(crate) fn count(&mut self, statement: &str) -> Result<u64> {
+        frontend::query(statement, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        self.counted()
+    }
+
+    fn counted(&mut self) -> Result<u64> {
+        self.flush(Exchange::Simple)?;
+        let tag = self.finish_with_tag()?;
+        Ok(tag.and_then(|tag| tag.rsplit(' ').next()?.parse().ok()).unwrap_or_default())
+    }
+
+    /// Tells the server that no more will come, and that nothing is to be kept.
+    fn fail_copy(&mut self) -> Result<()> {
+        frontend::copy_fail("the client gave up", &mut self.outbox).map_err(|_| zero_byte("a message"))?;
+        self.flush(Exchange::Simple)
     }
 
     /// Whether the server waits for the next statement.
     pub(crate) fn is_usable(&self) -> bool {
         !self.cut && self.exchange == Exchange::Idle
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        if !self.stop() {
-            return;
-        }
-        // Nobody is left to hear of a failure: the server notices the closed socket in any case.
-        self.watch = Watch::never().at_most(Duration::from_millis(100));
-        self.outbox.clear();
-        frontend::terminate(&mut self.outbox);
-        let _ = self.link.socket.write_all(&self.outbox, &self.watch);
     }
 }
 
@@ -549,3 +527,6 @@ pub(crate) fn text_row(mut reader: Reader<'_>) -> Result<TextRow> {
     };
     (0..count).map(|_| cell()).collect()
 }
+
+#[cfg(test)]
+mod tests;

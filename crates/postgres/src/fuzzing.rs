@@ -7,9 +7,9 @@ use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use longshore_cells::{Cells, Span, Spans};
 use longshore_core::{OnOdd, ReadOptions, Uuids};
 
+use crate::connection::message::{HEADER, Reader, frame, server_error};
 use crate::connection::{parameter_types, row_description, text_row};
 use crate::decode::{decoder, settle};
-use crate::message::{HEADER, Reader, frame, server_error};
 use crate::rows::index_row;
 use crate::types::{Attribute, Format, Kind, Type, builtin_types};
 use crate::wanted::normalised;

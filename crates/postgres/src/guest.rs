@@ -15,8 +15,8 @@ pub use arrival::{Answers, Arrival};
 pub use description::substitute;
 
 use crate::catalogue::{Catalogue, Needs, Question};
+use crate::connection::message::{HEADER, Reader};
 use crate::connection::{Described, TextRow, row_description};
-use crate::message::{HEADER, Reader};
 use crate::planned::{Planned, plan};
 use crate::session::no_result;
 use crate::types::Format;

@@ -1,7 +1,5 @@
 //! PostgreSQL, and the servers that speak its wire.
 
-mod authentication;
-mod cancel;
 mod catalogue;
 mod connection;
 mod decode;
@@ -12,15 +10,11 @@ mod guest;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
-mod message;
-mod negotiation;
 mod planned;
-mod role;
 mod rows;
 mod session;
 mod settings;
 mod split;
-mod startup;
 mod types;
 mod wanted;
 mod write;

@@ -9,8 +9,8 @@ use longshore_core::{
     Batches, Error, NATIVE_TYPE, Place, ReadOptions, Result, Session, Settled, Settler, has_deferred,
 };
 
+use crate::connection::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
 use crate::decode::settle;
-use crate::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
 use crate::session::PostgresSession;
 use crate::types::Format;
 

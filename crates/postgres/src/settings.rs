@@ -1,12 +1,8 @@
 //! What a connection needs to know: libpq's settings, from the URL, keywords, a service file and the environment.
 
 mod encryption;
-pub(crate) mod environment;
+mod environment;
 mod hosts;
-mod keys;
-mod passfile;
-mod service;
-mod url;
 mod values;
 
 use std::path::PathBuf;
@@ -17,10 +13,10 @@ use longshore_core::{Error, Kind, PasswordSource, Result, Secret, Target};
 use longshore_wire::Keepalive;
 
 pub(crate) use encryption::{Encryption, Mode};
-use environment::Environment;
+pub(crate) use environment::Environment;
+use environment::{Login, Passfile, service_settings};
 pub(crate) use hosts::{Host, Place};
-use passfile::{Login, Passfile};
-use values::Values;
+use values::{Values, parse_url};
 
 /// How much something is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +139,7 @@ fn gather(target: &Target, environment: &Environment) -> Result<Values> {
     for (name, value) in &target.keywords {
         values.set(name, value)?;
     }
-    for (name, value) in url::parse(target.rest())?.iter().rev() {
+    for (name, value) in parse_url(target.rest())?.iter().rev() {
         values.set_default(name, value)?;
     }
     let asked = |values: &Values, name: &str, variable: &str| {
@@ -151,7 +147,7 @@ fn gather(target: &Target, environment: &Environment) -> Result<Values> {
     };
     if let Some(service) = asked(&values, "service", "PGSERVICE") {
         let file = asked(&values, "servicefile", "PGSERVICEFILE");
-        for (name, value) in service::settings(&service, file.as_deref(), environment)? {
+        for (name, value) in service_settings(&service, file.as_deref(), environment)? {
             values.set_default(&name, &value)?;
         }
     }

@@ -1,11 +1,10 @@
 //! Several statements in one flight: all are sent before the first is answered.
 
+use longshore_core::{Error, Result};
 use postgres_protocol::message::frontend;
 
-use longshore_core::{Error, Result, Transaction, Watch};
-
-use super::{Connection, Exchange, Prepared, STOPPING, TextRow, bind, text_row, zero_byte};
-use crate::message::{VIOLATION, unexpected};
+use super::message::{VIOLATION, unexpected};
+use super::{Connection, Exchange, Prepared, TextRow, bind, text_row, zero_byte};
 
 /// What may be under way before the answers are read. While the server waits for us to read, it does not read:
 /// more than the sockets' buffers hold would be for ever on its way.
@@ -94,25 +93,6 @@ impl Connection {
             }
             _ => error,
         }
-    }
-
-    /// Stops what runs and undoes the transaction, whatever the caller's deadline; a connection on which that fails
-    /// cannot be used again.
-    pub(crate) fn abandon(&mut self) {
-        if !self.stop() || self.transaction == Transaction::None {
-            return;
-        }
-        // What fails there cuts the connection.
-        let _ = self.undo("ROLLBACK");
-    }
-
-    /// Runs `statement`, which undoes what has failed, whatever the caller's deadline.
-    pub(crate) fn undo(&mut self, statement: &str) -> Result<()> {
-        let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
-        let undone = self.simple(statement);
-        self.watch = watch;
-        self.cut |= undone.is_err();
-        undone
     }
 
     fn fly(&mut self, steps: &[Step], answers: &mut Vec<Answer>) -> Result<()> {

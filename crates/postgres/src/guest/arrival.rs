@@ -8,8 +8,8 @@ use longshore_cells::{Assembly, ReadColumn};
 use longshore_core::memory::make_room;
 use longshore_core::{Batches, Error, ReadOptions, Result, Session, Settler};
 
+use crate::connection::message::{HEADER, Reader};
 use crate::connection::{TextRow, text_row};
-use crate::message::{HEADER, Reader};
 use crate::rows::{batch_options, check_count, index_row, settler};
 use crate::types::Format;
 

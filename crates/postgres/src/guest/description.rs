@@ -2,7 +2,7 @@
 
 use longshore_core::Result;
 
-use crate::message::{HEADER, Reader};
+use crate::connection::message::{HEADER, Reader};
 
 /// The `RowDescription` in `message` with other types: that of `columns` in their order, and `otherwise` beyond them.
 ///

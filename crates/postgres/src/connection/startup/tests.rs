@@ -67,7 +67,7 @@ fn open_at(ports: &[u16], query: &str, watch: &Watch) -> Result<Link> {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let url = format!("postgresql://me:hidden@{}/db?{query}", hosts.join(","));
     let settings = Settings::resolve(&Target::from_url(&url)?, &environment())?;
-    hosts::open_any(&settings, watch)
+    open_any(&settings, watch)
 }
 
 fn open(ports: &[u16], query: &str) -> Result<Link> {

@@ -6,7 +6,7 @@ use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
 };
 
-use crate::message::{Reader, broken};
+use super::message::{Reader, broken};
 use crate::settings::{Methods, Wish};
 
 /// What the client knows before the server asks.

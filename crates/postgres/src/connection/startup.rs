@@ -1,0 +1,588 @@
+//! The opening of a connection: finds a host, encrypts, authenticates, and ends at the first `ReadyForQuery`.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use longshore_core::{Error, Kind, PasswordSource, Result, Target, Watch};
+use longshore_wire::{Inbox, Socket, Tls};
+
+use super::authentication::{Authentication, Credentials, Step};
+use super::cancel::Canceller;
+use super::message::{Frame, HEADER, Reader, broken, frame, receive, server_error, unexpected};
+use crate::settings::{Environment, Host, Mode, Place, Role, Settings};
+
+/// No message before the first `ReadyForQuery` is longer.
+const LONGEST_MESSAGE: usize = 1 << 20;
+
+/// A connection that is ready for its first query.
+pub(crate) struct Link {
+    pub(crate) socket: Socket,
+    pub(crate) inbox: Inbox,
+    /// What the server has reported about itself (`ParameterStatus`).
+    pub(crate) parameters: BTreeMap<String, String>,
+    pub(crate) canceller: Arc<Canceller>,
+}
+
+/// Opens a connection to the first of the target's hosts that will do.
+pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Link> {
+    let settings = Settings::resolve(target, &Environment::of_process())?;
+    open_any(&settings, watch)
+}
+
+/// Why an attempt failed, which decides what is tried next.
+enum Failure {
+    /// Nothing else would help: wrong settings, a wrong password, the caller's wish to stop.
+    Final(Error),
+    /// The server cannot be reached, or not just now.
+    Unreachable(Error),
+    /// TLS did not come about.
+    Unencrypted(Error),
+    /// The server has refused before it asked for a proof: its rules may depend on the encryption.
+    Refused(Error),
+    /// The server works, but is not what `target_session_attrs` wants.
+    Mismatched(Error),
+}
+
+impl Failure {
+    /// A server's refusal that no other encryption would change; another host might, while this one starts up.
+    fn refused_for_good(error: Error) -> Self {
+        match error.sqlstate() {
+            Some("57P03") => Self::Unreachable(error),
+            _ => Self::Final(error),
+        }
+    }
+
+    /// The failure of two attempts: that of the first, unless this one, the second, came further.
+    fn unless_further(self, first: Self) -> Self {
+        if matches!(self, Self::Final(_) | Self::Mismatched(_)) { self } else { first }
+    }
+
+    fn error(self) -> Error {
+        match self {
+            Self::Final(error)
+            | Self::Unreachable(error)
+            | Self::Unencrypted(error)
+            | Self::Refused(error)
+            | Self::Mismatched(error) => error,
+        }
+    }
+}
+
+/// One host, tried for one role.
+struct Attempt<'a> {
+    settings: &'a Settings,
+    host: &'a Host,
+    role: Role,
+    watch: &'a Watch,
+}
+
+impl Attempt<'_> {
+    /// Connects, with and without TLS as `sslmode` orders.
+    fn run(&self) -> Result<Link, Failure> {
+        let is_local = matches!(self.host.place, Place::Unix(_));
+        match self.settings.encryption.mode {
+            _ if is_local => self.plain(),
+            Mode::Disable => self.plain(),
+            Mode::Require => self.encrypted(),
+            Mode::Prefer => match self.preferred() {
+                Err(first @ (Failure::Unencrypted(_) | Failure::Refused(_))) => {
+                    self.plain().map_err(|failure| failure.unless_further(first))
+                }
+                outcome => outcome,
+            },
+            Mode::Allow => match self.plain() {
+                Err(first @ Failure::Refused(_)) => self.encrypted().map_err(|failure| match failure {
+                    // The rules for encrypted connections are what counts, if there can be any.
+                    Failure::Refused(_) => failure,
+                    _ => failure.unless_further(first),
+                }),
+                outcome => outcome,
+            },
+        }
+    }
+
+    fn plain(&self) -> Result<Link, Failure> {
+        self.start(self.connect()?)
+    }
+
+    fn encrypted(&self) -> Result<Link, Failure> {
+        match self.upgrade(self.connect()?)? {
+            Upgraded::Encrypted(socket) => self.start(socket),
+            Upgraded::Refused(socket) => Err(Failure::Unencrypted(without_tls(socket.peer()))),
+        }
+    }
+
+    fn preferred(&self) -> Result<Link, Failure> {
+        match self.upgrade(self.connect()?)? {
+            Upgraded::Encrypted(socket) => self.start(socket),
+            // Over the same connection, without a second attempt.
+            Upgraded::Refused(socket) => self.start(socket).map_err(|failure| match failure {
+                Failure::Refused(error) => Failure::refused_for_good(error),
+                other => other,
+            }),
+        }
+    }
+
+    fn connect(&self) -> Result<Socket, Failure> {
+        let socket = match &self.host.place {
+            Place::Tcp(host) => {
+                Socket::connect_tcp(host, self.host.port, &self.settings.keepalive, self.watch)
+            }
+            #[cfg(unix)]
+            Place::Unix(path) => Socket::connect_unix(path, self.watch),
+            #[cfg(not(unix))]
+            Place::Unix(_) => Err(Error::interface("this system has no Unix sockets")),
+        };
+        socket.map_err(Failure::Unreachable)
+    }
+
+    fn wanted(&self) -> Upgrade {
+        let encryption = &self.settings.encryption;
+        Upgrade { tls: encryption.tls.clone(), host: self.host.name.clone(), direct: encryption.direct }
+    }
+
+    fn upgrade(&self, socket: Socket) -> Result<Upgraded, Failure> {
+        use longshore_core::Kind;
+        upgrade(socket, &self.wanted(), self.watch).map_err(|error| match error.kind() {
+            Kind::Operational => Failure::Unencrypted(error),
+            Kind::Timeout => Failure::Unreachable(error),
+            _ => Failure::Final(error),
+        })
+    }
+
+    /// Everything from the start-up packet on.
+    fn start(&self, socket: Socket) -> Result<Link, Failure> {
+        let upgrade = socket.is_encrypted().then(|| self.wanted());
+        let mut opening = Opening {
+            inbox: Inbox::new(),
+            parameters: BTreeMap::new(),
+            key: Vec::new(),
+            socket,
+            watch: self.watch,
+        };
+        opening.run(self.settings, self.host)?;
+        self.check_role(&mut opening)?;
+        let canceller = Canceller {
+            peer: opening.socket.peer().to_owned(),
+            address: opening.socket.address().clone(),
+            upgrade,
+            key: opening.key,
+        };
+        Ok(Link {
+            socket: opening.socket,
+            inbox: opening.inbox,
+            parameters: opening.parameters,
+            canceller: Arc::new(canceller),
+        })
+    }
+
+    fn check_role(&self, opening: &mut Opening<'_>) -> Result<(), Failure> {
+        let Opening { socket, inbox, parameters, watch, .. } = opening;
+        let ready = Ready { socket, inbox, parameters, watch };
+        let Some(what) = ready.mismatch(self.role).map_err(Failure::Unreachable)? else { return Ok(()) };
+        // A goodbye, for the server's log. Whether it arrives changes nothing.
+        let _ = opening.socket.write_all(&TERMINATE, self.watch);
+        let error = Error::operational(format!("{} {what}", self.host.peer()))
+            .with_hint("list other hosts, or change target_session_attrs");
+        Err(Failure::Mismatched(error))
+    }
+}
+
+/// The conversation until the server is ready.
+struct Opening<'a> {
+    socket: Socket,
+    inbox: Inbox,
+    parameters: BTreeMap<String, String>,
+    key: Vec<u8>,
+    watch: &'a Watch,
+}
+
+impl Opening<'_> {
+    fn run(&mut self, settings: &Settings, host: &Host) -> Result<(), Failure> {
+        let packet = startup_packet(settings).map_err(Failure::Final)?;
+        self.socket.write_all(&packet, self.watch).map_err(Failure::Unreachable)?;
+        self.authenticate(settings, host)?;
+        self.collect()?;
+        check_encoding(&self.parameters).map_err(Failure::Final)
+    }
+
+    fn authenticate(&mut self, settings: &Settings, host: &Host) -> Result<(), Failure> {
+        let own = host.password.as_ref().map(|secret| secret as &dyn PasswordSource);
+        let mut authentication = Authentication::new(Credentials {
+            user: &settings.user,
+            password: settings.password.as_deref().or(own),
+            complaint: settings.complaint.as_deref(),
+            methods: &settings.methods,
+            binding: settings.channel_binding,
+            encrypted: self.socket.is_encrypted(),
+            end_point: self.socket.channel_binding(),
+        });
+        loop {
+            let frame = self.receive(b"REvN").map_err(Failure::Unreachable)?;
+            let body = self.inbox.bytes().get(HEADER..frame.length).unwrap_or_default();
+            let step = match frame.tag {
+                b'R' => authentication.answer(body).map_err(Failure::Final)?,
+                b'E' if authentication.has_begun() => return Err(Failure::Final(server_error(body))),
+                b'E' => return Err(Failure::Refused(server_error(body))),
+                // A notice; or a list of wishes that the server does not know, and none was made.
+                _ => Step::Wait,
+            };
+            self.inbox.consume(frame.length);
+            match step {
+                Step::Send(answer) => {
+                    self.socket.write_all(&answer, self.watch).map_err(Failure::Unreachable)?;
+                }
+                Step::Wait => {}
+                Step::Done => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes in what the server tells of itself until it is ready.
+    fn collect(&mut self) -> Result<(), Failure> {
+        loop {
+            let frame = self.receive(b"SKZENA").map_err(Failure::Unreachable)?;
+            let body = self.inbox.bytes().get(HEADER..frame.length).unwrap_or_default();
+            match frame.tag {
+                b'S' => {
+                    let (name, value) = parameter(body).map_err(Failure::Unreachable)?;
+                    self.parameters.insert(name, value);
+                }
+                b'K' => self.key = body.to_vec(),
+                b'E' => return Err(Failure::refused_for_good(server_error(body))),
+                _ => {}
+            }
+            self.inbox.consume(frame.length);
+            if frame.tag == b'Z' {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for a message of one of these types; what else arrives need not be from a PostgreSQL server at all.
+    fn receive(&mut self, expected: &[u8]) -> Result<Frame> {
+        loop {
+            let bytes = self.inbox.bytes();
+            if let Some(tag) = bytes.first().filter(|tag| !expected.contains(tag)) {
+                return Err(unexpected(*tag, "the start of a session"));
+            }
+            if let Some([_, a, b, c, d]) = bytes.first_chunk::<HEADER>() {
+                let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+                if length > LONGEST_MESSAGE {
+                    return Err(broken(format!("a message of {length} bytes at the start of a session")));
+                }
+            }
+            if let Some(frame) = frame(bytes)? {
+                return Ok(frame);
+            }
+            self.inbox.fill(&mut self.socket, self.watch)?;
+        }
+    }
+}
+
+fn parameter(body: &[u8]) -> Result<(String, String)> {
+    let mut reader = Reader::new(body);
+    Ok((reader.text()?, reader.text()?))
+}
+
+/// Tries the hosts in order until one will do.
+pub(super) fn open_any(settings: &Settings, watch: &Watch) -> Result<Link> {
+    let mut hosts: Vec<&Host> = settings.hosts.iter().collect();
+    if settings.shuffle {
+        shuffle(&mut hosts);
+    }
+    let mut round = Round { settings, watch, reasons: Vec::new() };
+    let mut others = Vec::new();
+    for host in &hosts {
+        match round.visit(host, settings.role)? {
+            Visit::Open(link) => return Ok(*link),
+            Visit::Mismatched => others.push(*host),
+            Visit::Failed => {}
+        }
+    }
+    if settings.role == Role::PreferStandby {
+        // No standby: the next best is any of those that work.
+        for host in others {
+            if let Visit::Open(link) = round.visit(host, Role::Any)? {
+                return Ok(*link);
+            }
+        }
+    }
+    Err(round.failed())
+}
+
+enum Visit {
+    Open(Box<Link>),
+    Mismatched,
+    Failed,
+}
+
+struct Round<'a> {
+    settings: &'a Settings,
+    watch: &'a Watch,
+    /// Why each host so far would not do.
+    reasons: Vec<Error>,
+}
+
+impl Round<'_> {
+    /// Tries one host; an error means that no other one is worth a try.
+    fn visit(&mut self, host: &Host, role: Role) -> Result<Visit> {
+        let settings = self.settings;
+        let peer = host.peer();
+        let watch = match settings.connect_timeout {
+            Some(timeout) => self.watch.at_most(timeout),
+            None => self.watch.clone(),
+        };
+        let failure = match (Attempt { settings, host, role, watch: &watch }).run() {
+            Ok(link) => return Ok(Visit::Open(Box::new(link))),
+            Err(failure) => failure,
+        };
+        // The caller's own deadline and wish to stop are more than a reason to try the next host.
+        self.watch.check().map_err(|error| error.within(format!("connecting to {peer}")))?;
+        let failure = match failure {
+            Failure::Refused(error) => Failure::refused_for_good(error),
+            other => other,
+        };
+        let visit = match &failure {
+            Failure::Final(_) => return Err(failure.error()),
+            Failure::Mismatched(_) => Visit::Mismatched,
+            _ => Visit::Failed,
+        };
+        let error = failure.error();
+        // What the server itself says stays as it is, unless one has to know which server.
+        let is_clear =
+            error.message().contains(&peer) || (settings.hosts.len() == 1 && error.kind() != Kind::Timeout);
+        self.reasons.push(if is_clear { error } else { error.within(format!("connecting to {peer}")) });
+        Ok(visit)
+    }
+
+    /// Every reason; kind, state and hint are those of the last.
+    fn failed(mut self) -> Error {
+        let Some(last) = self.reasons.pop() else {
+            return Error::internal("there was no host to connect to");
+        };
+        if self.reasons.is_empty() {
+            return last;
+        }
+        let kind = last.kind();
+        let (state, hint) = (last.sqlstate().map(str::to_owned), last.hint().map(str::to_owned));
+        self.reasons.push(last);
+        let told: Vec<&str> = self.reasons.iter().map(Error::message).collect();
+        let mut error = Error::new(kind, format!("no host accepted the connection: {}", told.join("; ")));
+        if let Some(state) = state {
+            error = error.with_sqlstate(state);
+        }
+        if let Some(hint) = hint {
+            error = error.with_hint(hint);
+        }
+        error
+    }
+}
+
+/// A random order (Fisher and Yates). The standard library's hasher has random keys of its own.
+fn shuffle(hosts: &mut [&Host]) {
+    let random = RandomState::new();
+    for last in (1..hosts.len()).rev() {
+        let other = random.hash_one(last) % (last as u64 + 1);
+        hosts.swap(last, usize::try_from(other).unwrap_or(last));
+    }
+}
+
+/// Says goodbye.
+pub(super) const TERMINATE: [u8; 5] = [b'X', 0, 0, 0, 4];
+
+/// Version 3.0 of the protocol.
+const VERSION: [u8; 4] = [0, 3, 0, 0];
+
+/// The longest packet that servers accept (`MAX_STARTUP_PACKET_LENGTH`).
+const LONGEST_PACKET: usize = 10_000;
+
+/// The start-up packet: nothing beyond what every server and pooler knows, unless the caller asks for it.
+fn startup_packet(settings: &Settings) -> Result<Vec<u8>> {
+    let wishes = [
+        ("user", Some(settings.user.as_str())),
+        ("database", Some(&settings.database)),
+        ("application_name", Some(&settings.application_name)),
+        ("client_encoding", Some("UTF8")),
+        ("DateStyle", Some("ISO")),
+        ("TimeZone", settings.time_zone.as_deref()),
+        ("options", settings.options.as_deref()),
+    ];
+    let mut packet = vec![0; 4];
+    packet.extend(VERSION);
+    for (name, value) in wishes {
+        let Some(value) = value else { continue };
+        for text in [name, value] {
+            packet.extend(text.as_bytes());
+            packet.push(0);
+        }
+    }
+    packet.push(0);
+    let length =
+        u32::try_from(packet.len()).ok().filter(|_| packet.len() <= LONGEST_PACKET).ok_or_else(|| {
+            Error::interface(format!(
+                "user, database, application_name and options together exceed {LONGEST_PACKET} bytes"
+            ))
+            .with_hint("shorten them; settings can also be made by pre_execution_query")
+        })?;
+    if let Some(start) = packet.first_chunk_mut() {
+        *start = length.to_be_bytes();
+    }
+    Ok(packet)
+}
+
+/// Every text is read as UTF-8: a server that sends another encoding must not get that far.
+pub(super) fn check_encoding(parameters: &BTreeMap<String, String>) -> Result<()> {
+    let Some(encoding) = parameters.get("client_encoding") else { return Ok(()) };
+    let letters =
+        encoding.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
+    if matches!(letters.as_str(), "UTF8" | "UNICODE") {
+        return Ok(());
+    }
+    Err(Error::operational(format!(
+        "the server sends its texts in {encoding} although it was asked for UTF8"
+    ))
+    .with_hint(
+        "take client_encoding out of options, of the pooler's settings and of ALTER ROLE or ALTER DATABASE",
+    ))
+}
+
+/// A session that is ready for a query.
+pub(crate) struct Ready<'a> {
+    pub(crate) socket: &'a mut Socket,
+    pub(crate) inbox: &'a mut Inbox,
+    pub(crate) parameters: &'a BTreeMap<String, String>,
+    pub(crate) watch: &'a Watch,
+}
+
+impl Ready<'_> {
+    /// What the server is instead of what `role` wants; `None` where it is right.
+    pub(crate) fn mismatch(mut self, role: Role) -> Result<Option<&'static str>> {
+        Ok(match role {
+            Role::Any => None,
+            Role::ReadWrite => self.is_read_only()?.then_some("is read-only"),
+            Role::ReadOnly => (!self.is_read_only()?).then_some("is not read-only"),
+            Role::Primary => self.is_standby()?.then_some("is a standby"),
+            Role::Standby | Role::PreferStandby => (!self.is_standby()?).then_some("is not a standby"),
+        })
+    }
+
+    /// Since version 14 the server reports both; before, and elsewhere, it has to be asked.
+    fn is_read_only(&mut self) -> Result<bool> {
+        match (self.reported("default_transaction_read_only"), self.reported("in_hot_standby")) {
+            (Some(read_only), Some(standby)) => Ok(read_only || standby),
+            _ => Ok(self.ask("SHOW transaction_read_only")? == "on"),
+        }
+    }
+
+    fn is_standby(&mut self) -> Result<bool> {
+        match self.reported("in_hot_standby") {
+            Some(standby) => Ok(standby),
+            None => Ok(self.ask("SELECT pg_catalog.pg_is_in_recovery()")? == "t"),
+        }
+    }
+
+    fn reported(&self, parameter: &str) -> Option<bool> {
+        self.parameters.get(parameter).map(|value| value == "on")
+    }
+
+    /// The first value of the only row that `statement` returns.
+    fn ask(&mut self, statement: &str) -> Result<String> {
+        let length = u32::try_from(4 + statement.len() + 1).map_err(|_| broken("an endless statement"))?;
+        let query = [b"Q", &length.to_be_bytes()[..], statement.as_bytes(), b"\0"].concat();
+        self.socket.write_all(&query, self.watch)?;
+        let (mut answer, mut failure) = (None, None);
+        loop {
+            let frame = receive(self.inbox, self.socket, self.watch)?;
+            let body = self.inbox.bytes().get(HEADER..frame.length).unwrap_or_default();
+            match frame.tag {
+                b'D' => answer = Some(first_value(body)?),
+                b'E' => failure = Some(server_error(body)),
+                b'T' | b'C' | b'N' | b'S' | b'A' | b'Z' => {}
+                other => return Err(unexpected(other, "a question about the server's role")),
+            }
+            self.inbox.consume(frame.length);
+            if frame.tag == b'Z' {
+                break;
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => answer.ok_or_else(|| broken("no row in answer to a question that has one")),
+        }
+    }
+}
+
+/// The first cell of a `DataRow`.
+fn first_value(body: &[u8]) -> Result<String> {
+    let mut reader = Reader::new(body);
+    reader.i16()?;
+    let length = usize::try_from(reader.i32()?).map_err(|_| broken("NULL where there is none"))?;
+    Ok(String::from_utf8_lossy(reader.bytes(length)?).into_owned())
+}
+
+/// Asks for TLS: length and code of `SSLRequest`.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+
+/// How to come to TLS.
+#[derive(Clone, Debug)]
+pub(crate) struct Upgrade {
+    pub(crate) tls: Tls,
+    /// The name that the server's certificate has to be for.
+    pub(crate) host: String,
+    /// Without asking first.
+    pub(crate) direct: bool,
+}
+
+/// What became of the wish for TLS.
+pub(crate) enum Upgraded {
+    Encrypted(Socket),
+    /// The server has none; the socket is as before.
+    Refused(Socket),
+}
+
+/// Goes over to TLS if the server can.
+pub(crate) fn upgrade(mut socket: Socket, upgrade: &Upgrade, watch: &Watch) -> Result<Upgraded> {
+    if !upgrade.direct && !offered(&mut socket, watch)? {
+        return Ok(Upgraded::Refused(socket));
+    }
+    let socket = socket.start_tls(&upgrade.tls, &upgrade.host, watch)?;
+    if upgrade.direct && socket.application_protocol() != Some(b"postgresql") {
+        return Err(broken("TLS that was not agreed to be for PostgreSQL")
+            .with_hint("sslnegotiation=direct needs PostgreSQL 17 or newer; leave it out for others"));
+    }
+    Ok(Upgraded::Encrypted(socket))
+}
+
+/// The server has no TLS where the caller wants nothing else.
+pub(crate) fn without_tls(peer: &str) -> Error {
+    Error::operational(format!("{peer} does not speak TLS, which the connection's sslmode demands"))
+        .with_hint(
+            "turn ssl on in the server's postgresql.conf, or use sslmode=prefer if no one can listen in between",
+        )
+}
+
+fn offered(socket: &mut Socket, watch: &Watch) -> Result<bool> {
+    socket.write_all(&SSL_REQUEST, watch)?;
+    // Anything behind the one byte of the answer was put there by somebody in between, to be taken for a part of
+    // the encrypted conversation (CVE-2021-23222).
+    let mut answer = [0; 16];
+    let count = socket.read(&mut answer, watch)?;
+    match answer.get(..count).unwrap_or_default() {
+        b"S" => Ok(true),
+        b"N" => Ok(false),
+        [] => Err(Error::operational(format!("{} closed the connection when asked for TLS", socket.peer()))
+            .with_hint(
+                "check that host and port belong to a PostgreSQL server, and its log for why it hung up",
+            )),
+        // Nothing vouches for the text of an error that arrives before the server has proved itself.
+        [b'E', ..] => Err(Error::operational(format!("{} failed when asked for TLS", socket.peer()))
+            .with_hint("look into the server's log: it may have no room for another connection")),
+        [b'S' | b'N', ..] => Err(broken("more than one byte in answer to the request for TLS")),
+        [other, ..] => Err(broken(format!("the byte {other:#04x} in answer to the request for TLS"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
