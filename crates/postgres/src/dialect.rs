@@ -34,6 +34,12 @@ pub(crate) fn literal(text: &str) -> String {
     if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
 }
 
+/// An array of texts as the server reads it.
+pub(crate) fn text_array(items: &[&str]) -> String {
+    let quoted = items.iter().map(|item| format!("\"{}\"", item.replace('\\', "\\\\").replace('"', "\\\"")));
+    format!("{{{}}}", quoted.collect::<Vec<_>>().join(","))
+}
+
 /// Whether `text` is one SELECT over one table.
 pub(crate) fn is_plain(text: &str) -> bool {
     longshore_source::sql::is_plain(&PostgreSqlDialect {}, text)
@@ -67,7 +73,7 @@ fn setting(statement: &Statement) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{literal, settings};
+    use super::{literal, settings, text_array};
 
     #[test]
     fn literals_quote_what_they_hold() {
@@ -90,5 +96,11 @@ mod tests {
         for other in ["SELECT 1", "SET a = 1; CREATE TEMP TABLE t ()", "RESET ALL", "not sql"] {
             assert_eq!(settings(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn arrays_quote_their_texts() {
+        assert_eq!(text_array(&["a", "b\"\\"]), r#"{"a","b\"\\"}"#);
+        assert_eq!(text_array(&[]), "{}");
     }
 }

@@ -7,12 +7,12 @@ use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use longshore_cells::{Cells, Span, Spans};
 use longshore_core::{OnOdd, ReadOptions, Uuids};
 
+use crate::columns::requested_type;
 use crate::connection::message::{HEADER, Reader, frame, server_error};
 use crate::connection::{parameter_types, row_description, text_row};
 use crate::decode::{decoder, settle};
 use crate::rows::index_row;
 use crate::types::{Attribute, Format, Kind, Type, builtin_types};
-use crate::wanted::normalised;
 
 /// Reads `bytes` as messages of every kind that a server sends.
 ///
@@ -57,7 +57,7 @@ pub fn cells(bytes: &[u8]) {
     let wanted = if is_default {
         Ok(field.data_type().clone())
     } else {
-        normalised("column", &native, &wanted(which, shape), &options)
+        requested_type("column", &native, &wanted(which, shape), &options)
     };
     let Ok(wanted) = wanted else { return };
     let Ok(mut decoder) = decoder("column", &native, format, &wanted, &options) else { return };

@@ -15,9 +15,9 @@ pub use arrival::{Answers, Arrival};
 pub use description::substitute;
 
 use crate::catalogue::{Catalogue, Needs, Question};
+use crate::columns::{Planned, plan};
 use crate::connection::message::{HEADER, Reader};
 use crate::connection::{Described, TextRow, row_description};
-use crate::planned::{Planned, plan};
 use crate::session::no_result;
 use crate::types::Format;
 

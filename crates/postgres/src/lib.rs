@@ -1,6 +1,7 @@
 //! PostgreSQL, and the servers that speak its wire.
 
 mod catalogue;
+mod columns;
 mod connection;
 mod decode;
 mod dialect;
@@ -10,13 +11,12 @@ mod guest;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
-mod planned;
 mod rows;
 mod session;
 mod settings;
 mod split;
 mod types;
-mod wanted;
+
 mod write;
 
 pub use driver::Postgres;

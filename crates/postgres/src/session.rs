@@ -11,12 +11,12 @@ use longshore_core::{
 use longshore_source::sql::positional;
 
 use crate::catalogue::Catalogue;
+use crate::columns::{Planned, plan};
 use crate::connection::{Connection, Described, Prepared};
 use crate::dialect::{DIALECT, settings};
 use crate::encode;
-use crate::planned::{Planned, plan};
 use crate::rows::Rows;
-use crate::split::{self, Keeping};
+use crate::split::{self, Coordinator};
 use crate::types::{Format, Type};
 use crate::write;
 
@@ -29,8 +29,8 @@ pub(crate) struct PostgresSession {
     /// What statements before the read that is under way set, by name, where some have run. Every session of that read
     /// runs them; whoever comes after it finds what they left.
     pub(crate) setup: Option<Vec<String>>,
-    /// What is to be done for the parts whose moment this session keeps.
-    pub(crate) keeping: Option<Keeping>,
+    /// What is to be done for the parts in the snapshot that this session has exported.
+    pub(crate) coordinator: Option<Coordinator>,
 }
 
 impl PostgresSession {
@@ -40,7 +40,7 @@ impl PostgresSession {
             catalogue: Catalogue::default(),
             used: false,
             setup: None,
-            keeping: None,
+            coordinator: None,
         })
     }
 
@@ -120,9 +120,9 @@ impl PostgresSession {
         oids.iter().map(|oid| self.catalogue.type_of(*oid, -1)).collect()
     }
 
-    /// Learns what the types of `columns` need, outside of any exchange.
-    pub(crate) fn load_types(&mut self, columns: &[Described]) -> Result<()> {
-        self.catalogue.load(&mut self.connection, columns, &[])?;
+    /// Learns what the types of `columns` and `parameters` need, outside of any exchange.
+    pub(crate) fn load_types(&mut self, columns: &[Described], parameters: &[u32]) -> Result<()> {
+        self.catalogue.load(&mut self.connection, columns, parameters)?;
         if self.connection.is_usable() { Ok(()) } else { self.connection.sync() }
     }
 
@@ -215,9 +215,9 @@ impl Session for PostgresSession {
     }
 
     fn relieve(&mut self) -> Result<()> {
-        let Some(keeping) = self.keeping.take() else { return Ok(()) };
-        let relieved = keeping.relieve(self);
-        self.keeping = Some(keeping);
+        let Some(coordinator) = self.coordinator.take() else { return Ok(()) };
+        let relieved = coordinator.relieve(self);
+        self.coordinator = Some(coordinator);
         self.or_stop(relieved)
     }
 
@@ -244,9 +244,9 @@ impl Session for PostgresSession {
     fn commit(&mut self) -> Result<()> {
         match self.transaction() {
             Transaction::None => Ok(()),
-            Transaction::Open => match self.keeping.take() {
-                Some(keeping) => {
-                    let ended = keeping.end(self);
+            Transaction::Open => match self.coordinator.take() {
+                Some(coordinator) => {
+                    let ended = coordinator.end(self);
                     self.or_stop(ended)
                 }
                 None => self.tell("COMMIT"),
@@ -262,7 +262,7 @@ impl Session for PostgresSession {
     }
 
     fn rollback(&mut self) -> Result<()> {
-        self.keeping = None;
+        self.coordinator = None;
         if self.transaction() == Transaction::None { Ok(()) } else { self.change("ROLLBACK") }
     }
 

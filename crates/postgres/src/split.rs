@@ -1,41 +1,26 @@
-//! How one read becomes several: disjoint parts that together are the query, all at one moment.
+//! How one read becomes several: disjoint parts that together are the query, all in one snapshot.
 //!
 //! See `docs/design/splitting.md`.
 
-mod attachments;
-mod blocks;
 mod bounds;
-mod cuts;
-mod gate;
-mod groups;
+mod coordinator;
+mod ctid;
 mod key;
-mod keyed;
-mod leaves;
-mod moment;
-mod own;
+mod key_ranges;
 mod plan;
-mod range;
-mod refusal;
-mod savepoint;
-mod settings;
-mod statement;
-mod table;
-mod together;
+mod snapshot;
 mod volatile;
 
 use longshore_core::{Division, Parts, Query, ReadOptions, Result, Split, Transaction};
-
-use attachments::Attachments;
-use gate::Gate;
 use longshore_source::NotSplit;
-use moment::Moment;
-use plan::EXPLAIN;
-use refusal::refuse;
-use settings::Settings;
-use statement::Statement;
-use volatile::Uses;
 
-pub(crate) use together::begin as begin_together;
+use coordinator::{DeadlockLock, join};
+use plan::{Plan, RELEASE_SAVEPOINT, SAVEPOINT, Statement, undo_savepoint};
+use snapshot::Snapshot;
+use volatile::{Calls, checked_calls};
+
+pub(crate) use coordinator::Coordinator;
+pub(crate) use snapshot::begin_together;
 
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
@@ -48,29 +33,7 @@ const SMALL: f64 = 32.0 * MEBIBYTE;
 /// Bytes that are worth a session.
 const PER_SESSION: f64 = 16.0 * MEBIBYTE;
 
-/// What a coordinator has to do until its parts have ended, and then.
-#[derive(Debug)]
-pub(crate) struct Keeping {
-    gate: Gate,
-    attachments: Option<Attachments>,
-}
-
-impl Keeping {
-    /// While nothing comes from the parts, lets those pass who wait for a lock.
-    pub(crate) fn relieve(&self, session: &mut PostgresSession) -> Result<()> {
-        self.gate.relieve(session)
-    }
-
-    /// Ends the transaction; an error where the parts may not have seen the same tables.
-    pub(crate) fn end(&self, session: &mut PostgresSession) -> Result<()> {
-        match &self.attachments {
-            Some(attachments) => attachments.end(session),
-            None => session.connection.simple("COMMIT"),
-        }
-    }
-}
-
-/// Divides `queries` as [`longshore_core::Session::split`] says. With parts at one moment, the session is left in the
+/// Divides `queries` as [`longshore_core::Session::split`] says. With parts in one snapshot, the session is left in the
 /// transaction that keeps it; otherwise in none.
 pub(crate) fn split(
     session: &mut PostgresSession,
@@ -100,9 +63,9 @@ fn divide(
     if most < 2 || queries.is_empty() {
         return Err(NotSplit::Small);
     }
-    let mut moment = moment::take(session, queries, options.snapshot)?;
-    options.meter.expect(rounded_down(moment.queries.iter().map(|query| query.plan.rows).sum()));
-    let number = match moment.queries.as_slice() {
+    let mut snapshot = snapshot::take(session, queries, options.snapshot)?;
+    options.meter.expect(rounded_down(snapshot.queries.iter().map(|query| query.plan.rows).sum()));
+    let number = match snapshot.queries.as_slice() {
         [query] if split.number.is_none() => sessions_for(query.plan.rows * query.plan.width, most),
         [_] => most,
         several => several.len().min(most),
@@ -110,45 +73,58 @@ fn divide(
     if number < 2 {
         return Err(NotSplit::Small);
     }
-    let parts = parts(session, &moment, queries, split, number)?;
-    if moment.snapshot.is_some() {
-        moment.settings.add_named(session, &moment.queries)?;
+    let parts = parts(session, &snapshot, queries, split, number)?;
+    if snapshot.exported.is_some() {
+        snapshot.settings.add_named(session, &snapshot.queries)?;
     }
     let is_by_blocks = queries.len() == 1 && split.on.is_none();
-    session.keeping = moment.snapshot.as_deref().map(|snapshot| Keeping {
-        gate: Gate::of(snapshot),
+    session.coordinator = snapshot.exported.as_deref().map(|exported| Coordinator {
+        deadlock_lock: DeadlockLock::of(exported),
         // Parts by blocks name each table alone, so nothing can join it.
-        attachments: moment.attachments.filter(|_| !is_by_blocks),
+        inheritance: snapshot.inheritance.filter(|_| !is_by_blocks),
     });
-    let join = moment.snapshot.map(|snapshot| join(&snapshot, &moment.settings));
+    let join = snapshot.exported.map(|exported| join(&exported, &snapshot.settings));
     Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot: join })
 }
 
 fn parts(
     session: &mut PostgresSession,
-    moment: &Moment,
+    snapshot: &Snapshot,
     queries: &[Query],
     split: &Split,
     number: usize,
 ) -> Result<Vec<Query>, NotSplit> {
-    let [query] = moment.queries.as_slice() else { return own::parts(session, moment, queries) };
-    let uses = refuse(query, true, session.used)?;
+    let [query] = snapshot.queries.as_slice() else { return callers_parts(session, snapshot, queries) };
+    let calls = checked_calls(query, true, session.used)?;
     match &split.on {
-        Some(on) => keyed::parts(session, moment, &uses, split, on, number),
-        None => match blocks::parts(session, moment, &uses, number) {
-            Err(NotSplit::Reason(reason)) => Err(advice(session, &uses, reason)),
+        Some(on) => key_ranges::parts(session, snapshot, &calls, split, on, number),
+        None => match ctid::parts(session, snapshot, &calls, number) {
+            Err(NotSplit::Reason(reason)) => Err(advice(session, &calls, reason)),
             parts => parts,
         },
     }
 }
 
+/// The caller's own parts, unless one of them cannot be read next to the others.
+fn callers_parts(
+    session: &mut PostgresSession,
+    snapshot: &Snapshot,
+    queries: &[Query],
+) -> Result<Vec<Query>, NotSplit> {
+    let calls = snapshot.queries.iter().map(|query| checked_calls(query, false, session.used));
+    let lookups = calls.map(|calls| calls.map(|calls| calls.lookup())).collect::<Result<Vec<_>, _>>()?;
+    let answers = session.connection.flight(&lookups)?;
+    answers.iter().try_for_each(volatile::check)?;
+    Ok(queries.to_vec())
+}
+
 /// The reason, unless there is one that no `partition_on` helps against.
-fn advice(session: &mut PostgresSession, uses: &Uses, reason: String) -> NotSplit {
+fn advice(session: &mut PostgresSession, calls: &Calls, reason: String) -> NotSplit {
     if session.connection.transaction() != Transaction::Open {
         return NotSplit::Reason(reason);
     }
-    match session.connection.flight(&[uses.lookup()]) {
-        Ok(answers) => NotSplit::Reason(volatile::reason(&answers[0].rows).unwrap_or(reason)),
+    match session.connection.flight(&[calls.lookup()]) {
+        Ok(answers) => volatile::check(&answers[0]).err().unwrap_or(NotSplit::Reason(reason)),
         Err(error) => error.into(),
     }
 }
@@ -167,26 +143,13 @@ fn rounded_down(estimate: f64) -> u64 {
     estimate as u64
 }
 
-/// What a session runs to see what the session that gave `snapshot` away sees, with its `settings`. Its scans begin at
-/// the table's start and use no workers: each part is to be read the same way.
-fn join(snapshot: &str, settings: &Settings) -> String {
-    format!(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT {}; \
-         SET LOCAL idle_in_transaction_session_timeout = 0; \
-         SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL synchronize_seqscans = off; {}; {}",
-        crate::dialect::literal(snapshot),
-        settings.adopt(),
-        Gate::of(snapshot).hold()
-    )
-}
-
 /// How many rows the planner expects of `query`; `None` where it cannot be planned. A transaction that is open stays as
 /// it is.
 pub(crate) fn estimate(session: &mut PostgresSession, query: &Query) -> Result<Option<u64>> {
     let is_open = session.connection.transaction() == Transaction::Open;
     let estimated = try_estimate(session, query, is_open);
     if estimated.is_err() && is_open && session.connection.is_usable() {
-        savepoint::undo(session)?;
+        undo_savepoint(session)?;
     }
     match estimated {
         Ok(rows) => Ok(rows),
@@ -202,19 +165,15 @@ fn try_estimate(
 ) -> Result<Option<u64>, NotSplit> {
     let Ok(mut statement) = Statement::of(query) else { return Ok(None) };
     let in_savepoint = |statement: &'static str| is_open.then(|| Step::run(statement));
-    let mut steps: Vec<Step> = in_savepoint(savepoint::SET).into_iter().collect();
+    let mut steps: Vec<Step> = in_savepoint(SAVEPOINT).into_iter().collect();
     if statement.has_parameters {
-        steps.push(statement.description(statement.text.as_str()));
-        let answers = session.connection.flight(&steps)?;
-        let prepared = answers.into_iter().find_map(|answer| answer.prepared);
-        statement.bind(session, prepared.map(|prepared| prepared.parameters).unwrap_or_default())?;
-        steps.clear();
+        statement.describe_and_bind(session, std::mem::take(&mut steps))?;
     }
     let sent = steps.len();
-    steps.push(statement.step(format!("{EXPLAIN}{}", statement.text)));
-    steps.extend(in_savepoint(savepoint::RELEASE));
+    steps.push(statement.explanation(&statement.text));
+    steps.extend(in_savepoint(RELEASE_SAVEPOINT));
     let answers = session.connection.flight(&steps)?;
-    Ok(plan::Plan::parse(answers[sent].cell(0, 0)).map(|plan| rounded_down(plan.rows)))
+    Ok(Plan::parse(answers[sent].cell(0, 0)).map(|plan| rounded_down(plan.rows)))
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
-//! The distribution of a key: from the planner's statistics, or from a sample of the result.
+//! The bounds of a key's parts: from the planner's statistics, from a sample of the result, or of equal width between two
+//! values that the caller gives. The parts are disjoint and together exhaustive, whatever the bounds are.
 
-use super::cuts::Point;
+use longshore_core::{Error, Result, Value};
+
 use super::key::{Key, PART};
-use super::statement::Statement;
+use super::plan::Statement;
 use crate::connection::pipeline::{Answer, Step};
+use crate::encode;
+use crate::types::{Class, Kind};
 
 /// How many values of a sample are kept: equally many rows are between one and the next.
 const QUANTILES: u32 = 256;
@@ -15,13 +19,13 @@ const SAMPLE: f64 = 10_000.0;
 #[derive(Debug, Default)]
 pub(super) struct Distribution {
     /// In the key's order, each once.
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<HistogramPoint>,
     pub(super) nulls: f64,
 }
 
 /// Asks for the statistics of the table column that the key is: its most common values and the histogram of the
 /// others. The query itself brings no row here, only the collation in which its column is compared.
-pub(super) fn statistics(statement: &Statement, key: &Key) -> Step {
+pub(super) fn statistics_step(statement: &Statement, key: &Key) -> Step {
     let Key { column, type_name, table, attribute, .. } = key;
     let text = &statement.text;
     statement.step(format!(
@@ -52,7 +56,7 @@ pub(super) fn statistics(statement: &Statement, key: &Key) -> Step {
 }
 
 /// Asks for a sample of the key's values in the result, of which the planner expects `rows`.
-pub(super) fn sample(statement: &Statement, key: &Key, rows: f64) -> Step {
+pub(super) fn sample_step(statement: &Statement, key: &Key, rows: f64) -> Step {
     let Key { column, .. } = key;
     let text = &statement.text;
     let chance = SAMPLE / rows.max(1.0);
@@ -69,20 +73,20 @@ pub(super) fn sample(statement: &Statement, key: &Key, rows: f64) -> Step {
     ))
 }
 
-/// Reads the answer to [`statistics`]; `None` where the server has none.
+/// Reads the answer to [`statistics_step`]; `None` where the server has none.
 pub(super) fn read_statistics(answer: &Answer) -> Option<Distribution> {
     let mut found = Distribution::default();
     for row in 0..answer.rows.len() {
         let number = |column: usize| answer.cell(row, column).parse().unwrap_or(0.0);
-        match value(answer, row) {
-            Some(value) => found.points.push(Point { value, before: number(1), at: number(2) }),
+        match row_value(answer, row) {
+            Some(value) => found.points.push(HistogramPoint { value, before: number(1), at: number(2) }),
             None => found.nulls = number(2),
         }
     }
     (!found.points.is_empty()).then_some(found)
 }
 
-/// Reads the answer to [`sample`].
+/// Reads the answer to [`sample_step`].
 pub(super) fn read_sample(answer: &Answer) -> Distribution {
     let mut found = Distribution::default();
     for row in 0..answer.rows.len() {
@@ -90,14 +94,506 @@ pub(super) fn read_sample(answer: &Answer) -> Distribution {
         // The shares of values and NULLs add up to the sample.
         found.nulls = number(2);
         let unit = (1.0 - found.nulls) / f64::from(QUANTILES + 1);
-        if let Some(value) = value(answer, row) {
+        if let Some(value) = row_value(answer, row) {
             // A value that is met again has about all the rows between.
-            found.points.push(Point { value, before: unit, at: unit * (number(1) - 1.0) });
+            found.points.push(HistogramPoint { value, before: unit, at: unit * (number(1) - 1.0) });
         }
     }
     found
 }
 
-fn value(answer: &Answer, row: usize) -> Option<String> {
+fn row_value(answer: &Answer, row: usize) -> Option<String> {
     answer.rows.get(row)?.first()?.clone()
+}
+
+/// A value of the key, and how many rows are about it, in any unit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HistogramPoint {
+    pub(super) value: String,
+    /// Rows between the point before and this one.
+    pub(super) before: f64,
+    /// Rows of this very value.
+    pub(super) at: f64,
+}
+
+/// Where a range starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RangeStart {
+    /// With this value.
+    From(String),
+    /// After this value.
+    After(String),
+}
+
+/// Some of the key's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum KeyRange {
+    /// Those from the start to before the end; an open end takes all.
+    Between(Option<RangeStart>, Option<String>),
+    Nulls,
+}
+
+/// One part.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum KeyPart {
+    Ranges(Vec<KeyRange>),
+    /// A value that alone has as many rows as so many parts should have.
+    Value(String, usize),
+}
+
+/// Ranges that are too small for a part of their own, and how many rows they have.
+type SmallRanges = Vec<(KeyRange, f64)>;
+
+/// Divides a key into about `number` parts. The `points` are in the key's order, each once; `nulls` counts the NULLs.
+pub(super) fn equal_parts(points: &[HistogramPoint], nulls: f64, number: usize) -> Vec<KeyPart> {
+    let total = points.iter().map(|point| point.before + point.at).sum::<f64>() + nulls;
+    let share = total / count(number);
+    if share.is_nan() || share <= 0.0 {
+        return parts_between(&[]);
+    }
+    let mut parts = Vec::new();
+    let mut small = SmallRanges::new();
+    let mut start = None;
+    let mut runs: Vec<&[HistogramPoint]> =
+        points.split_inclusive(|point| has_own_part(point, share)).collect();
+    if points.last().is_none_or(|last| has_own_part(last, share)) {
+        runs.push(&[]);
+    }
+    for run in runs {
+        let heavy = run.last().filter(|last| has_own_part(last, share));
+        let others = &run[..run.len() - usize::from(heavy.is_some())];
+        let rows = others.iter().map(|point| point.before + point.at).sum::<f64>()
+            + heavy.map_or(0.0, |it| it.before);
+        let bounds = equal_bounds(others, rows, share);
+        let ranges = key_ranges(start.take(), &bounds, heavy.map(|heavy| &heavy.value));
+        match ranges.as_slice() {
+            [only] if rows < share / 2.0 => small.push((only.clone(), rows)),
+            _ => parts.extend(ranges.into_iter().map(|range| KeyPart::Ranges(vec![range]))),
+        }
+        if let Some(heavy) = heavy {
+            parts.push(KeyPart::Value(heavy.value.clone(), rounded_up(heavy.at / share)));
+            start = Some(RangeStart::After(heavy.value.clone()));
+        }
+    }
+    small.push((KeyRange::Nulls, nulls));
+    add_small_ranges(&mut parts, small, share);
+    parts
+}
+
+/// Parts between the values of `bounds`, which are in the key's order; the NULLs are in the last.
+pub(super) fn parts_between(bounds: &[String]) -> Vec<KeyPart> {
+    let ranges = key_ranges(None, bounds, None);
+    let mut parts: Vec<KeyPart> = ranges.into_iter().map(|range| KeyPart::Ranges(vec![range])).collect();
+    add_small_ranges(&mut parts, vec![(KeyRange::Nulls, 0.0)], 1.0);
+    parts
+}
+
+/// Whether a value alone has more than a part's share.
+fn has_own_part(point: &HistogramPoint, share: f64) -> bool {
+    point.at > share * (1.0 + 1e-9)
+}
+
+/// The values at which `others` points, of `rows` rows, are to be divided into parts of about a `share`.
+fn equal_bounds(others: &[HistogramPoint], rows: f64, share: f64) -> Vec<String> {
+    let parts = (rows / share).round();
+    let mut below = Vec::with_capacity(others.len());
+    let mut sum = 0.0;
+    for point in others {
+        below.push(sum + point.before);
+        sum += point.before + point.at;
+    }
+    let mut at_points: Vec<usize> = Vec::new();
+    let mut remaining = parts;
+    while remaining > 1.0 {
+        // What is left, by the parts that are left: a large value before has taken more than its share.
+        let taken = at_points.last().map_or(0.0, |last| below[*last]);
+        let target = taken + (rows - taken) / remaining;
+        let after = below.partition_point(|below| *below < target);
+        let at = match after.checked_sub(1) {
+            Some(before) if below.get(after).is_none_or(|above| target - below[before] < above - target) => {
+                before
+            }
+            _ => after,
+        };
+        let is_new = at_points.last().is_none_or(|last| *last < at);
+        if is_new && below.get(at).is_some_and(|below| *below > 0.0) {
+            at_points.push(at);
+        }
+        remaining -= 1.0;
+    }
+    at_points.into_iter().map(|at| others[at].value.clone()).collect()
+}
+
+/// The ranges from `start` over `bounds` to `end`.
+fn key_ranges(start: Option<RangeStart>, bounds: &[String], end: Option<&String>) -> Vec<KeyRange> {
+    let starts = [start].into_iter().chain(bounds.iter().cloned().map(|bound| Some(RangeStart::From(bound))));
+    let ends = bounds.iter().cloned().map(Some).chain([end.cloned()]);
+    starts.zip(ends).map(|(start, end)| KeyRange::Between(start, end)).collect()
+}
+
+/// Adds what is too small for a part of its own: with the last range if all is little, else with one another.
+fn add_small_ranges(parts: &mut Vec<KeyPart>, small: SmallRanges, share: f64) {
+    let rows: f64 = small.iter().map(|(_, rows)| rows).sum();
+    let last = parts.iter_mut().rev().find_map(|part| match part {
+        KeyPart::Ranges(ranges) => Some(ranges),
+        KeyPart::Value(..) => None,
+    });
+    if let Some(last) = last
+        && rows < share / 2.0
+    {
+        last.extend(small.into_iter().map(|(range, _)| range));
+        return;
+    }
+    let mut filled = f64::INFINITY;
+    for (range, rows) in small {
+        match parts.last_mut() {
+            Some(KeyPart::Ranges(ranges)) if filled + rows <= share => {
+                ranges.push(range);
+                filled += rows;
+            }
+            _ => {
+                parts.push(KeyPart::Ranges(vec![range]));
+                filled = rows;
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // numbers of parts are small
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most the number of parts
+fn rounded_up(shares: f64) -> usize {
+    (shares - 1e-9).ceil() as usize
+}
+
+const DAY: i64 = 86_400_000_000;
+
+/// The bounds that divide the span from `low` to `high` into at most `number` parts of one width, as texts of the key's
+/// type.
+pub(super) fn range_bounds(key: &Key, (low, high): &(Value, Value), number: usize) -> Result<Vec<String>> {
+    let Kind::Plain(class) = key.native.kind else { return Err(unfit(key)) };
+    let Some((low, high)) = scalar(class, low).zip(scalar(class, high)) else { return Err(unfit(key)) };
+    if low > high {
+        return Err(Error::interface("partition_range ends before it begins")
+            .with_hint("give the lowest value first: partition_range=(low, high)"));
+    }
+    even_scalars(class, low, high, number).iter().map(|point| scalar_text(key, class, point)).collect()
+}
+
+/// The points that divide the span into at most `number` parts: in their order, and each once. A bound that is not behind
+/// the one before it would have rows in two parts.
+fn even_scalars(class: Class, low: Scalar, high: Scalar, number: usize) -> Vec<Scalar> {
+    let mut points: Vec<Scalar> = Vec::new();
+    for part in 1..number {
+        let point = low.towards(&high, part, number).rounded(class);
+        if points.last().is_none_or(|last| *last < point) {
+            points.push(point);
+        }
+    }
+    points
+}
+
+fn unfit(key: &Key) -> Error {
+    Error::interface(format!("partition_range does not fit the type {} of partition_on", key.native.label()))
+        .with_hint("give two numbers, two dates or two datetimes, as the column has them; or leave it out")
+}
+
+/// A value on the scale of the key's type.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+enum Scalar {
+    /// Integers, days, microseconds.
+    Steps(i128),
+    Real(f64),
+}
+
+impl Scalar {
+    /// The point after `part` of `number` parts of the way to `high`.
+    #[allow(clippy::cast_precision_loss)] // numbers of parts are small
+    fn towards(&self, high: &Self, part: usize, number: usize) -> Self {
+        match (self, high) {
+            // A whole number takes a step: the last one belongs to the span.
+            (Self::Steps(low), Self::Steps(high)) => {
+                Self::Steps(low + (high - low + 1) * part as i128 / number as i128)
+            }
+            (Self::Real(low), Self::Real(high)) => {
+                let share = part as f64 / number as f64;
+                // What rounding adds must not lead out of the span.
+                Self::Real((low * (1.0 - share) + high * share).clamp(*low, *high))
+            }
+            _ => *self,
+        }
+    }
+
+    /// What becomes of the point in a type that has fewer numbers.
+    #[allow(clippy::cast_possible_truncation)] // to the nearest is meant
+    fn rounded(self, class: Class) -> Self {
+        match (self, class) {
+            // Below it the server would say that a float4 is out of range.
+            (Self::Real(number), Class::Float4) if number.abs() < f64::from(f32::MIN_POSITIVE) => {
+                Self::Real(0.0)
+            }
+            (Self::Real(number), Class::Float4) => Self::Real(f64::from(number as f32)),
+            _ => self,
+        }
+    }
+}
+
+/// A given value on the scale of a type; `None` where it is of another kind.
+fn scalar(class: Class, value: &Value) -> Option<Scalar> {
+    let limits = match class {
+        Class::Int2 => (i128::from(i16::MIN), i128::from(i16::MAX)),
+        Class::Int4 => (i128::from(i32::MIN), i128::from(i32::MAX)),
+        Class::Int8 => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        Class::Unsigned => (0, i128::from(u32::MAX)),
+        Class::Xid8 => (0, i128::from(u64::MAX)),
+        Class::Float4 => {
+            return real(value).map(|it| Scalar::Real(it.clamp(-f64::from(f32::MAX), f64::from(f32::MAX))));
+        }
+        Class::Float8 | Class::Numeric => return real(value).map(Scalar::Real),
+        Class::Date => return days(value).map(Scalar::Steps),
+        Class::Timestamp => return microseconds(value).map(Scalar::Steps),
+        Class::Instant => {
+            return match value {
+                Value::Instant(at) => Some(Scalar::Steps(i128::from(*at))),
+                _ => None,
+            };
+        }
+        _ => return None,
+    };
+    whole(value).map(|value| Scalar::Steps(value.clamp(limits.0, limits.1)))
+}
+
+fn real(value: &Value) -> Option<f64> {
+    #[allow(clippy::cast_precision_loss)] // a bound need not be exact
+    let real = match value {
+        Value::Int(value) => *value as f64,
+        Value::Float(value) => *value,
+        Value::Decimal(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    real.is_finite().then_some(real)
+}
+
+#[allow(clippy::cast_possible_truncation)] // what is beyond 128 bits is beyond the type, too
+fn whole(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(value) => Some(*value),
+        other => real(other).map(|value| value.floor() as i128),
+    }
+}
+
+fn days(value: &Value) -> Option<i128> {
+    match value {
+        Value::Date(days) => Some(i128::from(*days)),
+        Value::Timestamp(at) => Some(i128::from(at.div_euclid(DAY))),
+        _ => None,
+    }
+}
+
+fn microseconds(value: &Value) -> Option<i128> {
+    match value {
+        Value::Date(days) => Some(i128::from(*days) * i128::from(DAY)),
+        Value::Timestamp(at) => Some(i128::from(*at)),
+        _ => None,
+    }
+}
+
+/// A point as a text of the key's type.
+fn scalar_text(key: &Key, class: Class, point: &Scalar) -> Result<String> {
+    let value = match (*point, class) {
+        (Scalar::Steps(days), Class::Date) => i32::try_from(days).ok().map(Value::Date),
+        (Scalar::Steps(at), Class::Timestamp) => i64::try_from(at).ok().map(Value::Timestamp),
+        (Scalar::Steps(at), Class::Instant) => i64::try_from(at).ok().map(Value::Instant),
+        (Scalar::Steps(number), _) => Some(Value::Int(number)),
+        (Scalar::Real(number), _) => Some(Value::Float(number)),
+    };
+    let value = value.ok_or_else(|| unfit(key))?;
+    let encoded = encode::parameters(&[&value], std::slice::from_ref(&key.native))?;
+    let text = encoded.into_iter().next().flatten().unwrap_or_default();
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the part takes this number, or NULL.
+    fn takes(part: &KeyPart, key: Option<i64>) -> bool {
+        let number = |text: &String| text.parse::<i64>().unwrap();
+        match part {
+            KeyPart::Value(value, _) => key == Some(number(value)),
+            KeyPart::Ranges(ranges) => {
+                let holds = |range: &&KeyRange| match (range, key) {
+                    (KeyRange::Nulls, key) => key.is_none(),
+                    (KeyRange::Between(..), None) => false,
+                    (KeyRange::Between(start, end), Some(key)) => {
+                        let is_after = start.as_ref().is_none_or(|start| match start {
+                            RangeStart::From(value) => key >= number(value),
+                            RangeStart::After(value) => key > number(value),
+                        });
+                        is_after && end.as_ref().is_none_or(|end| key < number(end))
+                    }
+                };
+                ranges.iter().filter(holds).count() == 1
+            }
+        }
+    }
+
+    fn is_exact(parts: &[KeyPart]) {
+        for key in (-1..40).map(Some).chain([None]) {
+            let found = parts.iter().filter(|part| takes(part, key)).count();
+            assert_eq!(found, 1, "{key:?} in {parts:?}");
+        }
+    }
+
+    /// Numbers that look random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % end
+        }
+
+        fn rows(&mut self) -> f64 {
+            let scale = [0_u32, 1, 10, 1000][usize::try_from(self.below(4)).unwrap()];
+            f64::from(scale) * f64::from(u32::try_from(self.below(100)).unwrap())
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_and_nothing_is_doubled() {
+        let mut dice = Dice(1);
+        for _ in 0..20_000 {
+            let values = (0..38).filter(|_| dice.below(5) == 0).collect::<Vec<u32>>();
+            let points: Vec<HistogramPoint> = values
+                .iter()
+                .map(|value| HistogramPoint {
+                    value: value.to_string(),
+                    before: dice.rows(),
+                    at: dice.rows(),
+                })
+                .collect();
+            let nulls = dice.rows();
+            let number = usize::try_from(1 + dice.below(12)).unwrap();
+            is_exact(&equal_parts(&points, nulls, number));
+        }
+    }
+
+    #[test]
+    fn equal_bounds_lose_nothing() {
+        is_exact(&parts_between(&["3", "3", "9", "9"].map(str::to_owned)));
+        is_exact(&parts_between(&[]));
+    }
+
+    fn even(count: u32) -> Vec<HistogramPoint> {
+        (0..count).map(|value| HistogramPoint { value: value.to_string(), before: 0.0, at: 1.0 }).collect()
+    }
+
+    #[test]
+    fn an_even_key_is_divided_evenly() {
+        let parts = equal_parts(&even(100), 0.0, 4);
+        let range = |start: Option<&str>, end: Option<&str>| {
+            KeyRange::Between(start.map(|it| RangeStart::From(it.into())), end.map(str::to_owned))
+        };
+        assert_eq!(
+            parts,
+            [
+                KeyPart::Ranges(vec![range(None, Some("25"))]),
+                KeyPart::Ranges(vec![range(Some("25"), Some("50"))]),
+                KeyPart::Ranges(vec![range(Some("50"), Some("75"))]),
+                KeyPart::Ranges(vec![range(Some("75"), None), KeyRange::Nulls]),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_that_dominates_is_alone() {
+        let mut points = even(20);
+        points[10].at = 60.0;
+        let parts = equal_parts(&points, 1.0, 4);
+        let heavy = parts.iter().find(|part| matches!(part, KeyPart::Value(..))).unwrap();
+        assert_eq!(*heavy, KeyPart::Value("10".into(), 3));
+        assert_eq!(parts.len(), 3, "{parts:?}");
+        is_exact(&parts);
+    }
+
+    #[test]
+    fn many_nulls_are_a_part() {
+        let parts = equal_parts(&even(10), 90.0, 4);
+        assert!(parts.contains(&KeyPart::Ranges(vec![KeyRange::Nulls])), "{parts:?}");
+        is_exact(&parts);
+    }
+
+    #[test]
+    fn a_single_value_is_one_part_or_more() {
+        let parts = equal_parts(&[HistogramPoint { value: "7".into(), before: 0.0, at: 10.0 }], 0.0, 2);
+        assert!(parts.contains(&KeyPart::Value("7".into(), 2)));
+        is_exact(&parts);
+    }
+
+    const CLASSES: &[(Class, &str)] = &[
+        (Class::Int2, "int2"),
+        (Class::Int4, "int4"),
+        (Class::Int8, "int8"),
+        (Class::Unsigned, "oid"),
+        (Class::Xid8, "xid8"),
+        (Class::Float4, "float4"),
+        (Class::Float8, "float8"),
+        (Class::Numeric, "numeric"),
+        (Class::Date, "date"),
+        (Class::Timestamp, "timestamp"),
+        (Class::Instant, "timestamptz"),
+    ];
+
+    /// Spans of the type `class`: of one value, of neighbours, and wide ones.
+    fn spans(class: Class) -> Vec<(Scalar, Scalar)> {
+        let values: Vec<Value> = match class {
+            Class::Date => [-1, 0, 1, 20_000, i32::MAX].map(Value::Date).into(),
+            Class::Timestamp => [-1, 0, 1, DAY, i64::MAX].map(Value::Timestamp).into(),
+            Class::Instant => [-1, 0, 1, DAY, i64::MAX].map(Value::Instant).into(),
+            _ => [0.1, 0.3, 0.7, 1.1, 19.99, -0.05, 99.95, 1e-300, -1e300, 0.0, -0.0, 1e300, f64::MAX]
+                .into_iter()
+                .flat_map(|value| [value, f64::next_up(value)])
+                .chain([1.0, 1.0 + f64::from(f32::EPSILON), f64::from(f32::MAX), f64::MIN])
+                .map(Value::Float)
+                .collect(),
+        };
+        let points: Vec<Scalar> = values.iter().filter_map(|value| scalar(class, value)).collect();
+        let pairs = points.iter().flat_map(|low| points.iter().map(|high| (*low, *high)));
+        pairs.filter(|(low, high)| low <= high).collect()
+    }
+
+    #[test]
+    fn bounds_are_in_order_and_distinct() {
+        for (class, name) in CLASSES {
+            let spans = spans(*class);
+            assert!(spans.len() > 10, "{name}");
+            for (low, high) in spans {
+                for number in 1..40 {
+                    let points = even_scalars(*class, low, high, number);
+                    assert!(points.len() < number, "{name}");
+                    assert!(
+                        points.windows(2).all(|pair| pair[0] < pair[1]),
+                        "{name} {low:?} {high:?} {points:?}"
+                    );
+                    let (low, high) = (low.rounded(*class), high.rounded(*class));
+                    let within = points.iter().all(|point| low <= *point && *point <= high);
+                    assert!(within, "{name} {low:?} {high:?} {points:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wide_span_is_divided_into_all_its_parts() {
+        for class in [Class::Int4, Class::Float4, Class::Float8, Class::Numeric] {
+            let (low, high) = (Value::Int(0), Value::Int(1000));
+            let (low, high) = scalar(class, &low).zip(scalar(class, &high)).unwrap();
+            assert_eq!(even_scalars(class, low, high, 16).len(), 15);
+        }
+    }
 }

@@ -1,12 +1,16 @@
-//! The column of a result that parts it: its type, and conditions on it.
+//! The column of a result that divides it: its type and conditions on it, and whether a condition on it keeps groups whole.
+//!
+//! The server moves a condition below what groups the rows, for it takes equal values for the same. Where the key tells
+//! them apart (`1.0` and `1.00` as texts), two parts would each have a group of their own of what is one.
 
 use longshore_core::Error;
 use longshore_source::NotSplit;
 
-use super::cuts::{Part, Piece, Start};
+use super::bounds::{KeyPart, KeyRange, RangeStart};
+use super::plan::{Node, Plan, without_table};
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::{literal, quoted_name};
+use crate::dialect::{DIALECT, literal, quoted_name, text_array, tokens};
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -21,7 +25,7 @@ const ORDERED: &[u32] = &[
 ];
 
 /// Any other type, by its own default operator class or that of all enums.
-const LOOKUP: &str = "\
+const ORDER_LOOKUP: &str = "\
 SELECT t.oid::regtype, quote_ident(n.nspname) || '.' || quote_ident(t.typname), \
        (SELECT pg_catalog.json_agg(format('OPERATOR(%I.%s)', s.nspname, o.oprname) ORDER BY a.amopstrategy) \
         FROM pg_catalog.pg_opclass c JOIN pg_catalog.pg_am m ON m.oid = c.opcmethod AND m.amname = 'btree' \
@@ -104,22 +108,22 @@ impl Key {
     }
 
     /// The condition of a part on `column`, which is the key under any name.
-    pub(super) fn condition(&self, column: &str, part: &Part) -> String {
+    pub(super) fn condition(&self, column: &str, part: &KeyPart) -> String {
         match part {
-            Part::Value(value, _) => format!("{column} {} {}", self.operators.equal, self.value(value)),
-            Part::Pieces(pieces) => {
+            KeyPart::Value(value, _) => format!("{column} {} {}", self.operators.equal, self.value(value)),
+            KeyPart::Ranges(pieces) => {
                 let pieces: Vec<String> = pieces.iter().map(|piece| self.piece(column, piece)).collect();
                 pieces.join(" OR ")
             }
         }
     }
 
-    fn piece(&self, column: &str, piece: &Piece) -> String {
+    fn piece(&self, column: &str, piece: &KeyRange) -> String {
         let Operators { less, at_least, greater, .. } = &self.operators;
-        let Piece::Range(start, end) = piece else { return format!("{column} IS NULL") };
+        let KeyRange::Between(start, end) = piece else { return format!("{column} IS NULL") };
         let start = start.as_ref().map(|start| match start {
-            Start::From(value) => format!("{column} {at_least} {}", self.value(value)),
-            Start::After(value) => format!("{column} {greater} {}", self.value(value)),
+            RangeStart::From(value) => format!("{column} {at_least} {}", self.value(value)),
+            RangeStart::After(value) => format!("{column} {greater} {}", self.value(value)),
         });
         let end = end.as_ref().map(|end| format!("{column} {less} {}", self.value(end)));
         match (start, end) {
@@ -136,7 +140,7 @@ fn builtin_operators() -> Operators {
 }
 
 fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(String, Operators), NotSplit> {
-    let answers = session.connection.flight(&[Step::run(LOOKUP).bind(&column.oid.to_string())])?;
+    let answers = session.connection.flight(&[Step::run(ORDER_LOOKUP).bind(&column.oid.to_string())])?;
     let answer = answers.first().map(|answer| (answer.cell(0, 1).to_owned(), operators(answer)));
     match answer {
         Some((name, Some(operators))) => Ok((name, operators)),
@@ -161,4 +165,197 @@ fn without_order(name: &str, native: &str) -> Error {
     Error::interface(format!("partition_on names {name:?}, whose type {native} has no order")).with_hint(
         "give a column of numbers, dates, times, text, uuid or another type that can be compared with <",
     )
+}
+
+/// Nodes that hand rows on as they are.
+const TRANSPARENT: &[&str] = &["Sort", "Incremental Sort", "Gather", "Gather Merge", "Materialize"];
+
+/// The builtin types of which two equal values are the same, by OID. Not among them: floats (-0), numeric (its scale),
+/// interval (a month is 30 days), char (blanks at the end), jsonb, and what is made of others.
+const IDENTICAL: &str =
+    "{16,17,18,19,20,21,23,25,26,774,790,829,869,1043,1082,1083,1114,1184,1266,1560,1562,2950,3220,5069}";
+
+/// Whether the key comes from a view, whose columns may be computed; whether the columns that group are of types whose
+/// equality is identity; whether the key is compared as the plan shows it; whether a function's name is only that of
+/// aggregates. A plan shows no COLLATE: where the users have made a collation of which two equal texts are not the same
+/// (version 12 and newer), any text may be compared by it.
+const GROUP_LOOKUP: &str = "\
+WITH inexact AS ( \
+    SELECT FROM pg_catalog.pg_collation AS l \
+    WHERE l.oid >= 16384 AND pg_catalog.to_jsonb(l) ->> 'collisdeterministic' = 'false') \
+SELECT (SELECT relkind = 'v' FROM pg_catalog.pg_class WHERE oid = $1::oid), \
+       (SELECT pg_catalog.count(*) = pg_catalog.cardinality($5::text[]) \
+        FROM unnest($3::text[], $4::text[], $5::text[]) AS used (space, relation, name) \
+        JOIN pg_catalog.pg_namespace n ON n.nspname = used.space \
+        JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = used.relation \
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = used.name \
+        JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+        WHERE (t.typtype = 'e' OR CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END = ANY ($6::oid[])) \
+          AND (a.attcollation = 0 OR NOT EXISTS (SELECT FROM inexact))), \
+       (SELECT typcollation = 0 AND typtype IN ('b', 'd', 'e') OR NOT EXISTS (SELECT FROM inexact) \
+        FROM pg_catalog.pg_type WHERE oid = $2::oid), \
+       (SELECT pg_catalog.bool_and(prokind = 'a') FROM pg_catalog.pg_proc WHERE proname = $7)";
+
+/// A column that groups, of a table.
+struct GroupColumn<'a> {
+    schema: &'a str,
+    relation: &'a str,
+    name: String,
+}
+
+/// What groups the rows of a query.
+pub(super) struct Groups<'a> {
+    plan: &'a Plan,
+    nodes: Vec<&'a Node>,
+}
+
+/// What the catalogue says of the columns that group, and of the key.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)]
+pub(super) struct GroupFacts {
+    /// Whether the key is a column of a table, and not a view's.
+    pub(super) is_tables: bool,
+    are_identical: bool,
+    is_compared_as_shown: bool,
+    is_aggregate: bool,
+}
+
+impl<'a> Groups<'a> {
+    /// Those of `plan`.
+    pub(super) fn of(plan: &'a Plan) -> Self {
+        Self { plan, nodes: plan.nodes().into_iter().filter(|node| node.groups.is_some()).collect() }
+    }
+
+    /// Asks what [`GroupFacts::read`] needs.
+    pub(super) fn lookup(&self, key: &Key) -> Step {
+        let columns = self.columns().unwrap_or_default();
+        let schemas: Vec<&str> = columns.iter().map(|column| column.schema).collect();
+        let relations: Vec<&str> = columns.iter().map(|column| column.relation).collect();
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let function = self.key_text(key).and_then(|text| called(&text)).unwrap_or_default();
+        Step::run(GROUP_LOOKUP)
+            .bind(&key.table.to_string())
+            .bind(&key.oid.to_string())
+            .bind(&text_array(&schemas))
+            .bind(&text_array(&relations))
+            .bind(&text_array(&names))
+            .bind(IDENTICAL)
+            .bind(&function)
+    }
+
+    /// Whether every group is in one part.
+    pub(super) fn are_whole(&self, key: &Key, facts: GroupFacts) -> bool {
+        // A table's column is compared by the equality that it is grouped by.
+        self.nodes.is_empty() || facts.is_tables || self.are_identical(facts) || self.is_of_groups(key, facts)
+    }
+
+    fn are_identical(&self, facts: GroupFacts) -> bool {
+        facts.are_identical && self.columns().is_some()
+    }
+
+    /// Whether the key is what the rows are grouped by, with the same equality, or is computed from whole groups.
+    fn is_of_groups(&self, key: &Key, facts: GroupFacts) -> bool {
+        let Some((node, text)) = self.only_at_top().zip(self.key_text(key)) else { return false };
+        facts.is_aggregate || facts.is_compared_as_shown && self.keys(node).contains(&text)
+    }
+
+    /// The columns that group, if nothing else does.
+    fn columns(&self) -> Option<Vec<GroupColumn<'a>>> {
+        let keys = self.nodes.iter().flat_map(|node| node.groups.iter().flatten());
+        keys.map(|key| self.column(key)).collect()
+    }
+
+    fn column(&self, key: &str) -> Option<GroupColumn<'a>> {
+        let found = tokens(key);
+        let [alias, point, name] = found.as_slice() else { return None };
+        let alias = DIALECT.name(alias).filter(|_| point.is_mark("."))?;
+        let node = self.plan.nodes().into_iter().find(|node| node.alias == alias)?;
+        let relation = node.relation.as_ref()?;
+        Some(GroupColumn { schema: &relation.schema, relation: &relation.name, name: DIALECT.name(name)? })
+    }
+
+    /// The only node that groups, where nothing is computed after it.
+    fn only_at_top(&self) -> Option<&'a Node> {
+        let [only] = self.nodes.as_slice() else { return None };
+        let mut node = &self.plan.root;
+        while TRANSPARENT.contains(&node.kind.as_str()) {
+            node = node.children.first()?;
+        }
+        std::ptr::eq(node, *only).then_some(node)
+    }
+
+    fn key_text(&self, key: &Key) -> Option<String> {
+        self.plan.root.output.get(key.index).map(|text| self.bare(text))
+    }
+
+    fn keys(&self, node: &Node) -> Vec<String> {
+        node.groups.iter().flatten().map(|text| self.bare(text)).collect()
+    }
+
+    /// An expression in one form: the server writes more parentheses here and leaves a table's name out there.
+    fn bare(&self, text: &str) -> String {
+        let nodes = self.plan.nodes();
+        let mut aliases = nodes.iter().map(|node| node.alias.as_str()).filter(|alias| !alias.is_empty());
+        let only = aliases.next().filter(|first| aliases.all(|alias| alias == *first));
+        let found = tokens(text);
+        let kept = without_table(&found, only.unwrap_or_default());
+        let text = kept.iter().map(|token| token.text).collect::<Vec<_>>().join(" ");
+        without_parentheses(&text).to_owned()
+    }
+}
+
+impl GroupFacts {
+    /// Reads the answer to [`Groups::lookup`].
+    pub(super) fn read(answer: &Answer) -> Self {
+        Self {
+            is_tables: answer.cell(0, 0) == "f",
+            are_identical: answer.cell(0, 1) == "t",
+            is_compared_as_shown: answer.cell(0, 2) == "t",
+            is_aggregate: answer.cell(0, 3) == "t",
+        }
+    }
+}
+
+/// The function that an expression calls, where it is one call and nothing else but parentheses.
+pub(super) fn called(expression: &str) -> Option<String> {
+    match DIALECT.outermost(without_parentheses(expression))?.as_slice() {
+        [name, open, _] if open.is_mark("(") => DIALECT.name(name),
+        _ => None,
+    }
+}
+
+/// An expression without the parentheses around all of it.
+fn without_parentheses(expression: &str) -> &str {
+    match DIALECT.outermost(expression).as_deref() {
+        Some([open, close]) if open.is_mark("(") => {
+            without_parentheses(expression[open.end()..close.start].trim())
+        }
+        _ => expression,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_call_has_a_name() {
+        for text in
+            ["max(a)", "(max(a))", "((max(lower(a))))", "\"max\"(DISTINCT a ORDER BY (a))", "MAX(a[1])"]
+        {
+            assert_eq!(called(text).as_deref(), Some("max"), "{text}");
+        }
+        for text in [
+            "a",
+            "(a)",
+            "a[1]",
+            "max(a) + 1",
+            "(max(a)) + (min(b))",
+            "(max(a))::int",
+            "max(a) FILTER (WHERE b)",
+            "",
+        ] {
+            assert_eq!(called(text), None, "{text}");
+        }
+    }
 }

@@ -1,11 +1,17 @@
-//! What EXPLAIN (VERBOSE, FORMAT JSON) says of a query.
+//! A query as the server takes it, with its parameters, and what EXPLAIN (VERBOSE, FORMAT JSON) says of it.
 
 use std::collections::BTreeSet;
 
-use longshore_source::sql::Token;
-use serde_json::{Map, Value};
+use longshore_core::{Params, Query, Result, Value};
+use longshore_source::NotSplit;
+use longshore_source::sql::{Kind, Token, positional};
+use serde_json::{Map, Value as Json};
 
+use super::volatile::{has_relative_date, is_relative_date};
+use crate::connection::pipeline::{Answer, Step};
 use crate::dialect::{DIALECT, quoted_name, tokens};
+use crate::encode;
+use crate::session::PostgresSession;
 
 /// What makes the server tell its plan.
 pub(super) const EXPLAIN: &str = "EXPLAIN (VERBOSE, FORMAT JSON) ";
@@ -73,10 +79,15 @@ impl Relation {
 impl Plan {
     /// Reads the server's answer; `None` where it is none.
     pub(super) fn parse(answer: &str) -> Option<Self> {
-        let document: Value = serde_json::from_str(answer).ok()?;
+        let document: Json = serde_json::from_str(answer).ok()?;
         let plan = document.get(0)?.get("Plan")?;
-        let number = |key: &str| plan.get(key).and_then(Value::as_f64);
+        let number = |key: &str| plan.get(key).and_then(Json::as_f64);
         Some(Self { rows: number("Plan Rows")?, width: number("Plan Width")?, root: node(plan)? })
+    }
+
+    /// The plan that an explanation has brought.
+    pub(super) fn read(answer: &Answer) -> Result<Self, NotSplit> {
+        Self::parse(answer.cell(0, 0)).ok_or_else(|| NotSplit::because("the server's plan cannot be read"))
     }
 
     /// All nodes, the root first.
@@ -109,10 +120,10 @@ impl Node {
     }
 }
 
-fn node(plan: &Value) -> Option<Node> {
+fn node(plan: &Json) -> Option<Node> {
     let properties = plan.as_object()?;
-    let text = |key: &str| properties.get(key).and_then(Value::as_str).map(str::to_owned);
-    let children = properties.get("Plans").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let text = |key: &str| properties.get(key).and_then(Json::as_str).map(str::to_owned);
+    let children = properties.get("Plans").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
     let relation =
         text("Relation Name").map(|name| Relation { schema: text("Schema").unwrap_or_default(), name });
     let expressions = properties.iter().filter(|(key, _)| !NAMES.contains(&key.as_str()) && *key != "Plans");
@@ -129,7 +140,7 @@ fn node(plan: &Value) -> Option<Node> {
 }
 
 /// The keys of one grouping or of several; a set operation compares all columns.
-fn groups(properties: &Map<String, Value>) -> Option<Vec<String>> {
+fn groups(properties: &Map<String, Json>) -> Option<Vec<String>> {
     let names: &[&str] = match properties.get("Node Type")?.as_str()? {
         "SetOp" => &["Output"],
         _ => &["Group Key", "Grouping Sets"],
@@ -138,11 +149,11 @@ fn groups(properties: &Map<String, Value>) -> Option<Vec<String>> {
 }
 
 /// Every text in `value`, however deep.
-fn strings(value: &Value) -> Vec<String> {
+fn strings(value: &Json) -> Vec<String> {
     match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(values) => values.iter().flat_map(strings).collect(),
-        Value::Object(values) => values.values().flat_map(strings).collect(),
+        Json::String(text) => vec![text.clone()],
+        Json::Array(values) => values.iter().flat_map(strings).collect(),
+        Json::Object(values) => values.values().flat_map(strings).collect(),
         _ => Vec::new(),
     }
 }
@@ -161,9 +172,114 @@ pub(super) fn without_table<'a>(tokens: &[Token<'a>], alias: &str) -> Vec<Token<
     (0..tokens.len()).filter(|at| !is_left_out(*at)).map(|at| tokens[at]).collect()
 }
 
+/// What a statement starts with that can be explained and read as a part.
+const QUERIES: &[&str] = &["select", "with", "values", "table"];
+
+/// One query.
+#[derive(Debug)]
+pub(super) struct Statement {
+    /// Its text, with numbered parameters and without a semicolon.
+    pub(super) text: String,
+    values: Vec<Value>,
+    types: Vec<u32>,
+    bound: Vec<Option<Vec<u8>>>,
+    /// Whether it has parameters, with values or without.
+    pub(super) has_parameters: bool,
+}
+
+/// Whether a value is, or holds, a text that the server may read as a relative date.
+fn holds_relative_date(value: &Value) -> bool {
+    match value {
+        Value::Text(text) => is_relative_date(text),
+        Value::List(items) | Value::Row(items) => items.iter().any(holds_relative_date),
+        _ => false,
+    }
+}
+
+impl Statement {
+    /// The statement of a query that may be split.
+    pub(super) fn of(query: &Query) -> Result<Self, NotSplit> {
+        let statement = Self::parse(query)?;
+        if has_relative_date(&statement.text) || statement.values.iter().any(holds_relative_date) {
+            return Err(NotSplit::because("a text such as 'now' or 'today' differs from part to part"));
+        }
+        Ok(statement)
+    }
+
+    /// The statement of a query that can be explained.
+    pub(super) fn parse(query: &Query) -> Result<Self, NotSplit> {
+        let statement = positional(&DIALECT, &query.text, &query.params)?;
+        let found = tokens(&statement.text);
+        let first = found.iter().find(|token| !token.is_mark("("));
+        if !first.is_some_and(|first| QUERIES.iter().any(|word| first.is_word(word))) {
+            return Err(NotSplit::because("it is not a SELECT"));
+        }
+        let last = found.iter().rfind(|token| !token.is_mark(";"));
+        let text = statement.text[..last.map_or(0, Token::end)].to_owned();
+        let values: Vec<Value> = statement.values.into_iter().cloned().collect();
+        let is_parameter = |token: &Token<'_>| token.kind == Kind::Parameter;
+        let has_parameters = !values.is_empty() || found.iter().any(is_parameter);
+        Ok(Self { text, values, types: Vec::new(), bound: Vec::new(), has_parameters })
+    }
+
+    /// Learns the types of the parameters, and encodes their values.
+    pub(super) fn bind(&mut self, session: &mut PostgresSession, types: Vec<u32>) -> Result<()> {
+        session.load_types(&[], &types)?;
+        let values: Vec<&Value> = self.values.iter().collect();
+        self.bound = encode::parameters(&values, &session.types_of(&types))?;
+        self.types = types;
+        Ok(())
+    }
+
+    /// Has the server describe the statement, after the steps `before`, and encodes its parameters.
+    pub(super) fn describe_and_bind(
+        &mut self,
+        session: &mut PostgresSession,
+        before: Vec<Step>,
+    ) -> Result<()> {
+        let mut steps = before;
+        steps.push(self.description(self.text.as_str()));
+        let answers = session.connection.flight(&steps)?;
+        let prepared = answers.into_iter().find_map(|answer| answer.prepared);
+        self.bind(session, prepared.map(|prepared| prepared.parameters).unwrap_or_default())
+    }
+
+    /// A step that runs `text`, which has this statement's parameters.
+    pub(super) fn step(&self, text: impl Into<String>) -> Step {
+        Step::run(text).with(&self.types, &self.bound)
+    }
+
+    /// A step that tells the plan of `text`, which has this statement's parameters.
+    pub(super) fn explanation(&self, text: &str) -> Step {
+        self.step(format!("{EXPLAIN}{text}"))
+    }
+
+    /// A step that describes `text`, which has this statement's parameters.
+    pub(super) fn description(&self, text: impl Into<String>) -> Step {
+        Step::describe(text).with(&self.types, &[])
+    }
+
+    /// A query of `text` with this statement's parameters.
+    pub(super) fn query(&self, text: String) -> Query {
+        Query { text, params: Params::Positional(self.values.clone()) }
+    }
+}
+
+pub(super) const SAVEPOINT: &str = "SAVEPOINT longshore";
+
+pub(super) const RELEASE_SAVEPOINT: &str = "RELEASE SAVEPOINT longshore";
+
+pub(super) const ROLLBACK_TO_SAVEPOINT: &str = "ROLLBACK TO SAVEPOINT longshore";
+
+/// Undoes what came after the savepoint, and forgets it.
+pub(super) fn undo_savepoint(session: &mut PostgresSession) -> Result<()> {
+    session.connection.simple(&format!("{ROLLBACK_TO_SAVEPOINT}; {RELEASE_SAVEPOINT}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
     const ANSWER: &str = r#"[{"Plan": {"Node Type": "Append", "Plan Rows": 20, "Plan Width": 8, "Plans": [
         {"Node Type": "Seq Scan", "Relation Name": "t_1", "Schema": "public", "Alias": "t_1",
          "Output": ["t_1.a", "f(t_1.b)"], "Filter": "(t_1.a > 5)"},

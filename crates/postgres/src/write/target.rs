@@ -60,7 +60,7 @@ impl Target {
         }
         let described: Vec<Described> =
             found.iter().map(|row| described(&cell(row, 0), &cell(row, 1), &cell(row, 2))).collect();
-        session.load_types(&described)?;
+        session.load_types(&described, &[])?;
         let column = |column: &Described| Column {
             name: column.name.clone(),
             native: session.catalogue.type_of(column.oid, column.modifier),

@@ -3,18 +3,17 @@
 use longshore_core::{Query, Split, Value};
 use longshore_source::NotSplit;
 
-use super::blocks::{self, Leaf};
-use super::bounds::{self, Distribution};
-use super::cuts::{self, Part, Piece};
-use super::groups::{Groups, Origin};
-use super::key::{Key, PART};
-use super::moment::{Explained, Moment, Table, plan};
-use super::plan::{EXPLAIN, Relation};
-use super::range;
-use super::table::with;
-use super::volatile::{self, Uses, text_array};
+use super::bounds::{
+    Distribution, KeyPart, KeyRange, equal_parts, parts_between, range_bounds, read_sample, read_statistics,
+    sample_step, statistics_step,
+};
+use super::ctid::{self, ScannedTable, restricted};
+use super::key::{GroupFacts, Groups, Key, PART, called};
+use super::plan::{Plan, Relation};
+use super::snapshot::{Explained, Snapshot, Table};
+use super::volatile::{self, Calls};
 use crate::connection::pipeline::Step;
-use crate::dialect::{DIALECT, one_table};
+use crate::dialect::{one_table, text_array};
 use crate::session::PostgresSession;
 
 /// A part may be expected to have this many times its share; beyond it, the statistics say nothing of this query.
@@ -37,21 +36,21 @@ LIMIT 1";
 /// Types whose sums and averages are exact: int8, numeric, interval, money.
 const EXACT: &[u32] = &[20, 1700, 1186, 790];
 
-/// Divides the moment's only query by the column `on` into about `number` parts.
+/// Divides the snapshot's only query by the column `on` into about `number` parts.
 pub(super) fn parts(
     session: &mut PostgresSession,
-    moment: &Moment,
-    uses: &Uses,
+    snapshot: &Snapshot,
+    calls: &Calls,
     split: &Split,
     on: &str,
     number: usize,
 ) -> Result<Vec<Query>, NotSplit> {
-    let query = &moment.queries[0];
+    let query = &snapshot.queries[0];
     let key = Key::find(session, &query.columns, on)?;
-    let keyed = Keyed { query, key };
+    let split_by_key = KeySplit { query, key };
     let parts = match &split.range {
-        Some(range) => keyed.by_range(session, uses, range, number)?,
-        None => keyed.by_distribution(session, uses, number)?,
+        Some(range) => split_by_key.by_range(session, calls, range, number)?,
+        None => split_by_key.by_distribution(session, calls, number)?,
     };
     if parts.len() < 2 {
         return Err(NotSplit::Small);
@@ -60,87 +59,85 @@ pub(super) fn parts(
     for part in &parts {
         match part {
             // Without a snapshot, a row that is updated meanwhile would go from one range of blocks into another.
-            Part::Value(value, pieces) if *pieces > 1 && moment.snapshot.is_some() => {
-                queries.extend(keyed.by_blocks(session, moment, value, *pieces)?);
+            KeyPart::Value(value, number) if *number > 1 && snapshot.exported.is_some() => {
+                queries.extend(split_by_key.by_blocks(session, snapshot, value, *number)?);
             }
-            _ => queries.push(query.statement.query(keyed.wrapped(part))),
+            _ => queries.push(query.statement.query(split_by_key.wrapped(part))),
         }
     }
     Ok(queries)
 }
 
 /// The ranges of a part, if it has some: the planner multiplies what it knows of the two sides of an OR.
-fn without_nulls(part: &Part) -> Option<Part> {
-    let Part::Pieces(pieces) = part else { return None };
-    let ranges: Vec<Piece> = pieces.iter().filter(|piece| **piece != Piece::Nulls).cloned().collect();
-    (!ranges.is_empty()).then_some(Part::Pieces(ranges))
+fn without_nulls(part: &KeyPart) -> Option<KeyPart> {
+    let KeyPart::Ranges(ranges) = part else { return None };
+    let ranges: Vec<KeyRange> = ranges.iter().filter(|range| **range != KeyRange::Nulls).cloned().collect();
+    (!ranges.is_empty()).then_some(KeyPart::Ranges(ranges))
 }
 
-struct Keyed<'a> {
+struct KeySplit<'a> {
     query: &'a Explained,
     key: Key,
 }
 
-impl Keyed<'_> {
+impl KeySplit<'_> {
     fn by_range(
         &self,
         session: &mut PostgresSession,
-        uses: &Uses,
+        calls: &Calls,
         range: &(Value, Value),
         number: usize,
-    ) -> Result<Vec<Part>, NotSplit> {
-        let bounds = range::bounds(&self.key, range, number)?;
-        self.ask(session, uses, None)?;
-        Ok(cuts::between(&bounds))
+    ) -> Result<Vec<KeyPart>, NotSplit> {
+        let bounds = range_bounds(&self.key, range, number)?;
+        self.ask(session, calls, None)?;
+        Ok(parts_between(&bounds))
     }
 
     fn by_distribution(
         &self,
         session: &mut PostgresSession,
-        uses: &Uses,
+        calls: &Calls,
         number: usize,
-    ) -> Result<Vec<Part>, NotSplit> {
+    ) -> Result<Vec<KeyPart>, NotSplit> {
         let statement = &self.query.statement;
-        let statistics = (self.key.table != 0).then(|| bounds::statistics(statement, &self.key));
-        if let Some(found) = self.ask(session, uses, statistics)? {
-            let parts = cuts::cut(&found.points, found.nulls, number);
+        let statistics = (self.key.table != 0).then(|| statistics_step(statement, &self.key));
+        if let Some(found) = self.ask(session, calls, statistics)? {
+            let parts = equal_parts(&found.points, found.nulls, number);
             if self.is_whole_table() || self.is_even(session, &parts, number)? {
                 return Ok(parts);
             }
         }
-        let sample = bounds::sample(statement, &self.key, self.query.plan.rows);
+        let sample = sample_step(statement, &self.key, self.query.plan.rows);
         let answers = session.connection.flight(&[sample])?;
-        let found = bounds::read_sample(&answers[0]);
-        Ok(cuts::cut(&found.points, found.nulls, number))
+        let found = read_sample(&answers[0]);
+        Ok(equal_parts(&found.points, found.nulls, number))
     }
 
     /// Asks what makes the read serial after all, and for the `statistics` in the same flight.
     fn ask(
         &self,
         session: &mut PostgresSession,
-        uses: &Uses,
+        calls: &Calls,
         statistics: Option<Step>,
     ) -> Result<Option<Distribution>, NotSplit> {
         let groups = Groups::of(&self.query.bare);
         let has_statistics = statistics.is_some();
-        let steps = [uses.lookup(), groups.lookup(&self.key), self.unordered()];
+        let steps = [calls.lookup(), groups.lookup(&self.key), self.unordered()];
         let answers = session.connection.flight(&steps.into_iter().chain(statistics).collect::<Vec<_>>())?;
-        if let Some(reason) = volatile::reason(&answers[0].rows) {
-            return Err(NotSplit::Reason(reason));
-        }
-        let origin = Origin::read(&answers[1]);
-        if !groups.are_whole(&self.key, origin) {
+        volatile::check(&answers[0])?;
+        let facts = GroupFacts::read(&answers[1]);
+        if !groups.are_whole(&self.key, facts) {
             return Err(NotSplit::because(
                 "partition_on tells apart what the query takes for equal, and may divide groups",
             ));
         }
-        if !origin.is_tables && !answers[2].rows.is_empty() {
+        if !facts.is_tables && !answers[2].rows.is_empty() {
             let aggregate = answers[2].cell(0, 0);
             return Err(NotSplit::Reason(format!(
                 "{aggregate}() may depend on the order of rows, and partition_on is computed from it"
             )));
         }
-        Ok(answers.last().filter(|_| has_statistics).and_then(bounds::read_statistics))
+        Ok(answers.last().filter(|_| has_statistics).and_then(read_statistics))
     }
 
     /// Asks for aggregates that could give the key another value in another part.
@@ -148,13 +145,13 @@ impl Keyed<'_> {
         let nodes = self.query.bare.nodes();
         let aggregates: Vec<_> = nodes.into_iter().filter(|node| node.kind == "Aggregate").collect();
         let own = self.query.bare.root.output.get(self.key.index);
-        let mut uses = Uses::default();
+        let mut calls = Calls::default();
         match (aggregates.as_slice(), own) {
             // Computed here and nowhere before.
-            ([_], Some(own)) if own.contains('(') => uses.add(own),
-            _ => aggregates.iter().flat_map(|node| &node.output).for_each(|text| uses.add(text)),
+            ([_], Some(own)) if own.contains('(') => calls.add(own),
+            _ => aggregates.iter().flat_map(|node| &node.output).for_each(|text| calls.add(text)),
         }
-        let mut names = uses.names();
+        let mut names = calls.names();
         if own.is_some_and(|own| self.is_exact_sum(own)) {
             names.retain(|name| !["sum", "avg"].contains(name));
         }
@@ -179,7 +176,7 @@ impl Keyed<'_> {
     fn is_even(
         &self,
         session: &mut PostgresSession,
-        parts: &[Part],
+        parts: &[KeyPart],
         number: usize,
     ) -> Result<bool, NotSplit> {
         let statement = &self.query.statement;
@@ -187,9 +184,9 @@ impl Keyed<'_> {
         if ranges.len() > PLANNED {
             return Ok(true);
         }
-        let explain = |part| statement.step(format!("{EXPLAIN}{}", self.wrapped(part)));
+        let explain = |part| statement.explanation(&self.wrapped(part));
         let answers = session.connection.flight(&ranges.iter().map(explain).collect::<Vec<_>>())?;
-        let plans = answers.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        let plans = answers.iter().map(Plan::read).collect::<Result<Vec<_>, _>>()?;
         let largest = plans.iter().map(|plan| plan.rows).fold(0.0, f64::max);
         #[allow(clippy::cast_precision_loss)] // numbers of parts are small
         let share = self.query.plan.rows / number as f64;
@@ -197,31 +194,31 @@ impl Keyed<'_> {
     }
 
     /// The query's rows of one part.
-    fn wrapped(&self, part: &Part) -> String {
+    fn wrapped(&self, part: &KeyPart) -> String {
         let condition = self.key.condition(&self.key.column, part);
         format!("SELECT * FROM ({}\n) AS {PART} WHERE {condition}", self.query.statement.text)
     }
 
-    /// The rows of one value, cut into `pieces` by blocks where that can be.
+    /// The rows of one value, divided into `number` by blocks where that can be.
     fn by_blocks(
         &self,
         session: &mut PostgresSession,
-        moment: &Moment,
+        snapshot: &Snapshot,
         value: &str,
-        pieces: usize,
+        number: usize,
     ) -> Result<Vec<Query>, NotSplit> {
         let statement = &self.query.statement;
-        let part = Part::Value(value.to_owned(), pieces);
-        let cut = moment.table.as_ref().and_then(|table| self.pieces(table, &part, pieces));
-        let texts = match cut {
-            Some(pieces) if self.are_ranges(session, &pieces)? => pieces.texts,
+        let part = KeyPart::Value(value.to_owned(), number);
+        let blocks = snapshot.table.as_ref().and_then(|table| self.blocks(table, &part, number));
+        let texts = match blocks {
+            Some(blocks) if self.are_ranges(session, &blocks)? => blocks.texts,
             _ => vec![self.wrapped(&part)],
         };
         Ok(texts.into_iter().map(|text| statement.query(text)).collect())
     }
 
-    /// The pieces of a part, where the query is the scan of one table.
-    fn pieces(&self, table: &Table, part: &Part, pieces: usize) -> Option<Pieces> {
+    /// The ranges of blocks of a part, about `number`, where the query is the scan of one table.
+    fn blocks(&self, table: &Table, part: &KeyPart, number: usize) -> Option<ValueBlocks> {
         let text = one_table(&self.query.statement.text)?;
         let root = &self.query.bare.root;
         let is_plain = matches!(table.kind.as_str(), "r" | "m") && table.oid == self.key.table;
@@ -229,69 +226,35 @@ impl Keyed<'_> {
             return None;
         }
         let is_value = self.key.condition(root.output.get(self.key.index)?, part);
-        let ranges = blocks::ranges(&[Leaf { partition: None, blocks: table.blocks }], pieces);
-        let within = ranges.into_iter().filter_map(|range| blocks::within(&text.alias, range));
+        let ranges = ctid::ranges(&[ScannedTable { partition: None, blocks: table.blocks }], number);
+        let within = ranges.into_iter().filter_map(|range| ctid::block_condition(&text.alias, range));
         let within: Vec<String> = within.collect();
-        Some(Pieces {
-            relation: table.relation(),
-            any_value: with(&text, Some(within.first()?)),
+        Some(ValueBlocks {
+            relation: table.relation.clone(),
+            any_value: restricted(&text, Some(within.first()?)),
             texts: within
                 .iter()
-                .map(|within| with(&text, Some(&format!("{is_value} AND {within}"))))
+                .map(|within| restricted(&text, Some(&format!("{is_value} AND {within}"))))
                 .collect(),
         })
     }
 
-    /// Whether the server reads the pieces by their blocks, and nothing but the whole query's table.
-    fn are_ranges(&self, session: &mut PostgresSession, pieces: &Pieces) -> Result<bool, NotSplit> {
-        let explain = |text: &String| self.query.statement.step(format!("{EXPLAIN}{text}"));
-        let steps: Vec<Step> = pieces.texts.iter().take(1).chain([&pieces.any_value]).map(explain).collect();
+    /// Whether the server reads `blocks` as ranges of them, and nothing but the whole query's table.
+    fn are_ranges(&self, session: &mut PostgresSession, blocks: &ValueBlocks) -> Result<bool, NotSplit> {
+        let explain = |text: &String| self.query.statement.explanation(text);
+        let steps: Vec<Step> = blocks.texts.iter().take(1).chain([&blocks.any_value]).map(explain).collect();
         let answers = session.connection.flight(&steps)?;
-        let is_range = plan(&answers[0])?.root.kind == "Tid Range Scan";
-        let is_same = blocks::check(&plan(&answers[1])?, &pieces.relation, &self.query.bare.root, true);
+        let is_range = Plan::read(&answers[0])?.root.kind == "Tid Range Scan";
+        let is_same =
+            ctid::check_part_plan(&Plan::read(&answers[1])?, &blocks.relation, &self.query.bare.root, true);
         Ok(is_range && is_same.is_ok())
     }
 }
 
-/// The function that an output calls, where it is one call and nothing else but parentheses.
-fn called(output: &str) -> Option<String> {
-    match DIALECT.outermost(output)?.as_slice() {
-        [open, close] if open.is_mark("(") => called(&output[open.end()..close.start]),
-        [name, open, _] if open.is_mark("(") => DIALECT.name(name),
-        _ => None,
-    }
-}
-
 /// One value's rows by ranges of blocks.
-struct Pieces {
+struct ValueBlocks {
     relation: Relation,
     texts: Vec<String>,
     /// The first range with all values, for its plan must be the whole query's but for the range.
     any_value: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::called;
-
-    #[test]
-    fn one_call_has_a_name() {
-        for text in
-            ["max(a)", "(max(a))", "((max(lower(a))))", "\"max\"(DISTINCT a ORDER BY (a))", "MAX(a[1])"]
-        {
-            assert_eq!(called(text).as_deref(), Some("max"), "{text}");
-        }
-        for text in [
-            "a",
-            "(a)",
-            "a[1]",
-            "max(a) + 1",
-            "(max(a)) + (min(b))",
-            "(max(a))::int",
-            "max(a) FILTER (WHERE b)",
-            "",
-        ] {
-            assert_eq!(called(text), None, "{text}");
-        }
-    }
 }

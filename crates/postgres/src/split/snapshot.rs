@@ -3,30 +3,26 @@
 //! In READ COMMITTED each statement has a snapshot of its own, taken when its locks are there. A TRUNCATE, an ALTER
 //! TABLE or a VACUUM FULL that we had to wait for is thus in the snapshot that is exported, and none can come after.
 
-use longshore_core::{Query, Result};
+use longshore_core::{Error, Query, Result};
 use longshore_source::NotSplit;
 use longshore_source::sql::OneTable;
 
-use super::attachments::{self, Attachments};
-use super::plan::{EXPLAIN, Plan, Relation};
-use super::savepoint;
-use super::settings::{self, Settings};
-use super::statement::Statement;
-use super::volatile::text_array;
+use super::coordinator::{Inheritance, Settings};
+use super::plan::{Plan, ROLLBACK_TO_SAVEPOINT, Relation, SAVEPOINT, Statement};
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::one_table;
+use crate::dialect::{one_table, text_array};
 use crate::session::PostgresSession;
 
-/// How often a moment is taken anew when a partition comes or goes meanwhile.
+/// How often a snapshot is taken, when a partition comes or goes meanwhile.
 const ATTEMPTS: usize = 3;
 
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY";
+const BEGIN_READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY";
 
 /// What further sessions would not have: temporary objects, and settings by SET, SET ROLE or SET SESSION
 /// AUTHORIZATION, but for those that are set for this very read. An application's name changes no value; BEGIN sets the
 /// other two.
-const OWN_STATE: &str = "\
+const SESSION_STATE: &str = "\
 SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) \
     OR EXISTS (SELECT FROM pg_catalog.pg_type WHERE typnamespace = pg_catalog.pg_my_temp_schema()) \
     OR EXISTS (SELECT FROM pg_catalog.pg_proc WHERE pronamespace = pg_catalog.pg_my_temp_schema()), \
@@ -60,14 +56,14 @@ SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
 WHERE c.oid = pg_catalog.to_regclass($1)";
 
-/// What was found out at the moment.
+/// A snapshot, the queries that are read in it, and what was measured in it.
 #[derive(Debug)]
-pub(super) struct Moment {
+pub(super) struct Snapshot {
     pub(super) queries: Vec<Explained>,
-    /// What others join; `None` where the caller wants none.
-    pub(super) snapshot: Option<String>,
-    pub(super) attachments: Option<Attachments>,
-    /// What the session that keeps it has set.
+    /// The name by which other sessions join it; `None` where the caller wants none.
+    pub(super) exported: Option<String>,
+    pub(super) inheritance: Option<Inheritance>,
+    /// What the coordinator has set.
     pub(super) settings: Settings,
     /// The table of the only query, where it has one table.
     pub(super) table: Option<Table>,
@@ -89,31 +85,24 @@ pub(super) struct Explained {
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) oid: u32,
-    pub(super) schema: String,
-    pub(super) name: String,
+    pub(super) relation: Relation,
     /// `relkind`: r, p, v, m, f.
     pub(super) kind: String,
     pub(super) has_row_security: bool,
     pub(super) blocks: u64,
 }
 
-impl Table {
-    pub(super) fn relation(&self) -> Relation {
-        Relation { schema: self.schema.clone(), name: self.name.clone() }
-    }
-}
-
-/// Begins a transaction in which the tables of `queries` stay as they are, and takes its snapshot where `snapshot`
-/// says so. Leaves the transaction open.
+/// Begins a transaction in which the tables of `queries` stay as they are, and exports its snapshot where
+/// `export` says so. Leaves the transaction open.
 pub(super) fn take(
     session: &mut PostgresSession,
     queries: &[Query],
-    snapshot: bool,
-) -> Result<Moment, NotSplit> {
+    export: bool,
+) -> Result<Snapshot, NotSplit> {
     for _ in 0..ATTEMPTS {
         let statements = queries.iter().map(Statement::of).collect::<Result<Vec<_>, _>>()?;
-        if let Some(moment) = attempt(session, statements, snapshot)? {
-            return Ok(moment);
+        if let Some(snapshot) = attempt(session, statements, export)? {
+            return Ok(snapshot);
         }
         session.connection.simple("ROLLBACK")?;
     }
@@ -124,8 +113,8 @@ pub(super) fn take(
 fn attempt(
     session: &mut PostgresSession,
     mut statements: Vec<Statement>,
-    snapshot: bool,
-) -> Result<Option<Moment>, NotSplit> {
+    export: bool,
+) -> Result<Option<Snapshot>, NotSplit> {
     let mut opening = opening(session, &statements);
     let mut columns = Vec::new();
     if statements.iter().any(|statement| statement.has_parameters) {
@@ -137,22 +126,22 @@ fn attempt(
         opening.clear();
     }
     let sent = opening.len();
-    opening.extend(measuring(&statements, snapshot));
+    opening.extend(measuring(&statements, export));
     let mut answers = session.connection.flight(&opening)?;
     let measured = answers.split_off(sent);
     if sent > 0 {
         columns = read_opening(session, answers)?;
     }
     let columns = columns.into_iter().map(|(_, columns)| columns).collect();
-    read_measured(statements, columns, snapshot, measured)
+    read_measured(statements, columns, export, measured)
 }
 
 /// The steps that begin; the last are a description for each statement that needs one.
 fn opening(session: &PostgresSession, statements: &[Statement]) -> Vec<Step> {
-    let mut steps = vec![Step::run(BEGIN)];
+    let mut steps = vec![Step::run(BEGIN_READ_COMMITTED)];
     if session.used {
         let set = session.setup.iter().flatten().map(String::as_str).collect::<Vec<_>>();
-        steps.push(Step::run(OWN_STATE).bind(&text_array(&set)));
+        steps.push(Step::run(SESSION_STATE).bind(&text_array(&set)));
     }
     steps.push(Step::run(SETTINGS));
     if statements.len() == 1 || statements.iter().any(|statement| statement.has_parameters) {
@@ -184,19 +173,19 @@ fn read_opening(session: &PostgresSession, answers: Vec<Answer>) -> Result<Descr
 }
 
 /// The steps that lock, take the snapshot and measure, in this order.
-fn measuring(statements: &[Statement], snapshot: bool) -> Vec<Step> {
-    let explain = |statement: &Statement| statement.step(format!("{EXPLAIN}{}", statement.text));
+fn measuring(statements: &[Statement], export: bool) -> Vec<Step> {
+    let explain = |statement: &Statement| statement.explanation(&statement.text);
     let mut steps: Vec<Step> = statements.iter().map(explain).collect();
-    steps.push(attachments::look());
-    steps.push(settings::look());
-    if snapshot {
+    steps.push(Inheritance::lookup());
+    steps.push(Settings::lookup());
+    if export {
         steps.push(Step::run(EXPORT));
     }
     // What the subtransaction sets goes with it; all locks that it could take are taken.
-    steps.push(Step::run(savepoint::SET));
+    steps.push(Step::run(SAVEPOINT));
     steps.push(Step::run(BARE_PLANS));
     steps.extend(statements.iter().map(explain));
-    steps.push(Step::run(savepoint::RETURN));
+    steps.push(Step::run(ROLLBACK_TO_SAVEPOINT));
     if let Some(table) = only_table(statements) {
         steps.push(Step::run(TABLE).bind(table.name()));
     }
@@ -212,16 +201,16 @@ fn only_table(statements: &[Statement]) -> Option<OneTable<'_>> {
 fn read_measured(
     statements: Vec<Statement>,
     columns: Vec<Vec<Described>>,
-    snapshot: bool,
+    export: bool,
     answers: Vec<Answer>,
-) -> Result<Option<Moment>, NotSplit> {
+) -> Result<Option<Snapshot>, NotSplit> {
     let has_table = only_table(&statements).is_some();
     let mut answers = answers.into_iter();
     let plans = read_plans(answers.by_ref().take(statements.len()))?;
-    let attachments = answers.next().and_then(|answer| Attachments::read(&answer));
+    let inheritance = answers.next().and_then(|answer| Inheritance::read(&answer));
     let settings = Settings::read(&answers.next().unwrap_or_default());
-    let snapshot =
-        answers.by_ref().take(usize::from(snapshot)).map(|answer| answer.cell(0, 0).to_owned()).next();
+    let exported =
+        answers.by_ref().take(usize::from(export)).map(|answer| answer.cell(0, 0).to_owned()).next();
     let bare = read_plans(answers.by_ref().skip(2).take(statements.len()))?;
     let table = answers.nth(1).filter(|_| has_table).and_then(|answer| read_table(&answer));
     // A partition may be attached without a wait for us: what follows must be about the very same tables.
@@ -236,26 +225,75 @@ fn read_measured(
         plan,
         bare,
     });
-    Ok(Some(Moment { queries: queries.collect(), snapshot, attachments, settings, table }))
+    Ok(Some(Snapshot { queries: queries.collect(), exported, inheritance, settings, table }))
 }
 
 fn read_plans(answers: impl Iterator<Item = Answer>) -> Result<Vec<Plan>, NotSplit> {
-    answers.map(|answer| plan(&answer)).collect()
-}
-
-/// The plan that a step of EXPLAIN brought.
-pub(super) fn plan(answer: &Answer) -> Result<Plan, NotSplit> {
-    Plan::parse(answer.cell(0, 0)).ok_or_else(|| NotSplit::because("the server's plan cannot be read"))
+    answers.map(|answer| Plan::read(&answer)).collect()
 }
 
 fn read_table(answer: &Answer) -> Option<Table> {
     let cell = |index: usize| answer.cell(0, index);
     Some(Table {
         oid: cell(0).parse().ok()?,
-        schema: cell(1).to_owned(),
-        name: cell(2).to_owned(),
+        relation: Relation { schema: cell(1).to_owned(), name: cell(2).to_owned() },
         kind: cell(3).to_owned(),
         has_row_security: cell(4) == "t",
         blocks: cell(5).parse().ok()?,
     })
+}
+
+const BEGIN_REPEATABLE_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+
+/// How often its transaction is begun.
+const LOCK_ATTEMPTS: usize = 10;
+
+/// Whether a table that this transaction has locked is not the one that its snapshot shows. The function looks at the
+/// catalogue as it is now. Below 16384 are the catalogue's own.
+const REWRITTEN: &str = "\
+WITH held AS ( \
+    SELECT DISTINCT relation FROM pg_catalog.pg_locks \
+    WHERE pid = pg_catalog.pg_backend_pid() AND locktype = 'relation' AND relation >= 16384) \
+SELECT EXISTS (SELECT FROM held LEFT JOIN pg_catalog.pg_class c ON c.oid = held.relation \
+    WHERE c.oid IS NULL \
+       OR c.relkind IN ('r', 'm') AND c.relfilenode <> pg_catalog.pg_relation_filenode(c.oid))";
+
+/// Begins a transaction in whose snapshot one session reads `queries` one after the other, each table of theirs as it
+/// stays until the end.
+///
+/// The snapshot is older than the later queries' locks. What is rewritten in between (TRUNCATE, VACUUM FULL) looks empty
+/// to it: so all are locked first, and where a table has other files by then than the snapshot knows, it begins again.
+pub(crate) fn begin_together(session: &mut PostgresSession, queries: &[Query]) -> Result<()> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match lock_tables(session, queries) {
+            Ok(false) => return Ok(()),
+            Ok(true) => session.connection.simple("ROLLBACK")?,
+            Err(NotSplit::Failed(error)) => return Err(error),
+            // The query itself meets the same, and tells it better.
+            Err(_) => {
+                session.connection.simple("ROLLBACK")?;
+                return session.connection.simple(BEGIN_REPEATABLE_READ);
+            }
+        }
+    }
+    Err(Error::operational("the queries' tables are rewritten again and again while they are locked")
+        .with_sqlstate("40001")
+        .with_hint("read again; or give each query a snapshot of its own: options={\"snapshot\": False}"))
+}
+
+/// Begins, and tells whether a table was rewritten meanwhile.
+fn lock_tables(session: &mut PostgresSession, queries: &[Query]) -> Result<bool, NotSplit> {
+    // What cannot be explained has no tables to lock before it runs.
+    let mut statements: Vec<Statement> =
+        queries.iter().filter_map(|query| Statement::parse(query).ok()).collect();
+    let mut steps = vec![Step::run(BEGIN_REPEATABLE_READ)];
+    for statement in &mut statements {
+        if statement.has_parameters {
+            statement.describe_and_bind(session, Vec::new())?;
+        }
+        steps.push(statement.explanation(&statement.text));
+    }
+    steps.push(Step::run(REWRITTEN));
+    let answers = session.connection.flight(&steps)?;
+    Ok(answers.last().is_some_and(|answer| answer.cell(0, 0) == "t"))
 }
