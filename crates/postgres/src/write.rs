@@ -1,29 +1,29 @@
-//! Rows into a table, by COPY, all of them or none.
+//! Rows into a table, all of them or none, by COPY (PostgreSQL documentation, COPY, "File Formats").
 
-mod beside;
 mod binary;
-mod create;
-mod fit;
-mod keeps;
-mod numeric;
-mod place;
+mod exact;
 mod replace;
-mod rows;
-mod stage;
-mod swift;
-mod target;
+mod staging;
+mod table;
 mod text;
 mod upsert;
-mod value;
 
-use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Sink, TableName, Transaction, Written};
-use rows::Rows;
-use target::Target;
+use arrow_array::RecordBatch;
+use arrow_schema::FieldRef;
+use longshore_cells::{Item, Items, Odd};
+use longshore_core::{
+    Error, Failed, IfExists, Load, Place, Result, Session, Sink, TableName, Transaction, Written,
+};
 
+use binary::{ColumnEncoder, suits};
+use table::TargetColumns;
+
+use crate::connection::Connection;
 use crate::dialect::quoted_name;
 use crate::session::PostgresSession;
+use crate::types::Type;
 
-pub(crate) use stage::open as open_stage;
+pub(crate) use staging::open as open_stage;
 
 /// The name of the savepoint that a write in its owner's transaction has.
 const SAVEPOINT: &str = "longshore_write";
@@ -34,7 +34,7 @@ const LONGEST: usize = 63;
 /// A write on its way.
 pub(crate) struct CopySink {
     session: PostgresSession,
-    rows: Rows,
+    rows: CopyRows,
     ending: Ending,
     /// Whether the transaction is the write's own.
     is_own: bool,
@@ -80,22 +80,22 @@ fn names_fit(load: &Load) -> Result<()> {
     .with_hint("shorten it: the server would cut it"))
 }
 
-fn begin(session: &mut PostgresSession, load: &Load) -> Result<(Rows, Ending)> {
-    target::must_be_postgresql(session)?;
+fn begin(session: &mut PostgresSession, load: &Load) -> Result<(CopyRows, Ending)> {
+    table::must_be_postgresql(session)?;
     let name = quoted(&load.table);
     let (into, ending) = match load.if_exists {
-        IfExists::Fail => (name.clone(), create::table(session, load, &name)?),
+        IfExists::Fail => (name.clone(), table::create(session, load, &name)?),
         IfExists::Append => (name.clone(), Ending::Nothing),
         IfExists::Truncate => {
-            target::must_exist(session, load, &name)?;
+            table::must_exist(session, load, &name)?;
             session.connection.simple(&format!("TRUNCATE {name}"))?;
             (name.clone(), Ending::Nothing)
         }
         IfExists::Replace => replace::begin(session, load, &name)?,
         IfExists::Upsert => upsert::begin(session, load, &name)?,
     };
-    let target = Target::describe(session, load, &into)?;
-    let rows = Rows::new(load, &target);
+    let target = TargetColumns::describe(session, load, &into)?;
+    let rows = CopyRows::new(load, &target);
     session.connection.begin_copy(&rows.statement(&into, &target))?;
     Ok((rows, ending))
 }
@@ -117,6 +117,15 @@ fn undo(session: &mut PostgresSession, is_own: bool) -> bool {
         format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}; RELEASE SAVEPOINT {SAVEPOINT}")
     };
     session.connection.undo(&undo).is_ok()
+}
+
+/// As much of `name` as `most` bytes hold.
+fn shortened(name: &str, most: usize) -> &str {
+    let mut end = name.len().min(most);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
 }
 
 /// The name for a statement.
@@ -146,7 +155,7 @@ impl CopySink {
 }
 
 impl Sink for CopySink {
-    fn push(&mut self, batch: &arrow_array::RecordBatch) -> Result<()> {
+    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows.push(batch, &mut self.session.connection)
     }
 
@@ -162,5 +171,237 @@ impl Sink for CopySink {
 
     fn abort(self: Box<Self>) -> Option<Box<dyn Session>> {
         undone(self.session, self.is_own)
+    }
+}
+
+/// A message of rows is sent when it has about so many bytes.
+const FLUSH: usize = 256 << 10;
+
+/// The signature of the binary format, its flags, and the length of an extension that there is not.
+const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// What is there instead of a row's number of columns at the end.
+const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
+
+/// The tag and the length of a `CopyData` message, which is known once the message is full.
+const HEADER: usize = 5;
+
+/// One column, and what it goes into.
+struct CopyColumn {
+    field: FieldRef,
+    native: Type,
+    is_key: bool,
+}
+
+/// The rows of a COPY, batch by batch.
+struct CopyRows {
+    columns: Vec<CopyColumn>,
+    /// Whether every column has a binary form here. Else all are texts, which the server parses.
+    is_binary: bool,
+    message: Vec<u8>,
+    /// Scratch for one cell's text.
+    cell: String,
+    count: u64,
+}
+
+impl CopyRows {
+    /// Rows of the load's columns into those of `target`.
+    fn new(load: &Load, target: &TargetColumns) -> Self {
+        let pairs = load.schema.fields().iter().zip(&target.columns);
+        let is_binary = pairs.clone().all(|(field, column)| suits(field, &column.native));
+        let column = |(field, column): (&FieldRef, &table::Column)| CopyColumn {
+            field: field.clone(),
+            native: column.native.clone(),
+            is_key: load.key.contains(field.name()),
+        };
+        let mut message = Vec::with_capacity(FLUSH + FLUSH / 4);
+        message.extend_from_slice(b"d\0\0\0\0");
+        if is_binary {
+            message.extend_from_slice(SIGNATURE);
+        }
+        Self { columns: pairs.map(column).collect(), is_binary, message, cell: String::new(), count: 0 }
+    }
+
+    /// The statement that begins the COPY into `table`, a quoted name.
+    fn statement(&self, table: &str, target: &TargetColumns) -> String {
+        let format = if self.is_binary { "binary" } else { "text" };
+        format!("COPY {table} ({}) FROM STDIN (FORMAT {format})", target.names())
+    }
+
+    /// Rows so far.
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sends the rows of `batch`.
+    fn push(&mut self, batch: &RecordBatch, connection: &mut Connection) -> Result<()> {
+        let columns = self.columns.iter().zip(batch.columns());
+        let items =
+            columns.map(|(column, array)| Items::new(array, &column.field)).collect::<Result<Vec<_>>>()?;
+        let encoders = self.columns.iter().zip(&items);
+        let encoders: Vec<_> =
+            encoders.map(|(column, items)| ColumnEncoder::new(items, &column.native)).collect();
+        for row in 0..batch.num_rows() {
+            if self.is_binary {
+                self.binary_row(&encoders, &items, row)?;
+            } else {
+                self.text_row(&items, row)?;
+            }
+            if self.message.len() >= FLUSH {
+                self.send(connection)?;
+            }
+        }
+        self.count += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn binary_row(&mut self, encoders: &[ColumnEncoder<'_>], items: &[Items<'_>], row: usize) -> Result<()> {
+        let Self { columns, message, count, .. } = self;
+        let number = i16::try_from(columns.len()).unwrap_or(i16::MAX);
+        message.extend_from_slice(&number.to_be_bytes());
+        for ((column, encoder), items) in columns.iter().zip(encoders).zip(items) {
+            let allowed = if column.is_key { column.refuse_null(&items.get(row)) } else { Ok(()) };
+            allowed
+                .and_then(|()| encoder.put(row, &column.native, message))
+                .map_err(|odd| fault(odd, column, *count + row as u64, &items.get(row)))?;
+        }
+        Ok(())
+    }
+
+    fn text_row(&mut self, items: &[Items<'_>], row: usize) -> Result<()> {
+        let Self { columns, message, count, cell, .. } = self;
+        for (index, (column, items)) in columns.iter().zip(items).enumerate() {
+            if index > 0 {
+                message.push(b'\t');
+            }
+            let item = items.get(row);
+            cell.clear();
+            let put = column
+                .refuse_null(&item)
+                .and_then(|()| exact::check(&item, &column.native))
+                .and_then(|()| text::put(&item, &column.field, &column.native, cell));
+            match put {
+                Ok(true) => escape(cell, message),
+                Ok(false) => message.extend_from_slice(b"\\N"),
+                Err(odd) => return Err(fault(odd, column, *count + row as u64, &item)),
+            }
+        }
+        message.push(b'\n');
+        Ok(())
+    }
+
+    fn send(&mut self, connection: &mut Connection) -> Result<()> {
+        let length = u32::try_from(self.message.len() - 1)
+            .map_err(|_| Error::data("a row is longer than PostgreSQL's messages may be"))?;
+        self.message[1..HEADER].copy_from_slice(&length.to_be_bytes());
+        connection.copy_data(&self.message)?;
+        self.message.truncate(HEADER);
+        Ok(())
+    }
+
+    /// Sends what is left, and waits until the server has taken all.
+    fn end(&mut self, connection: &mut Connection) -> Result<()> {
+        if self.is_binary {
+            self.message.extend_from_slice(&TRAILER);
+        }
+        if self.message.len() > HEADER {
+            self.send(connection)?;
+        }
+        let names = |error: Error| located(error, &self.columns, |column| (&column.field, &column.native));
+        let taken = connection.end_copy().map_err(names)?;
+        refuse_fewer(&self.count.to_string(), taken)
+    }
+}
+
+/// A trigger or a rule of the table may have left rows out.
+fn refuse_fewer(wanted: &str, taken: u64) -> Result<()> {
+    if taken.to_string() == wanted {
+        return Ok(());
+    }
+    Err(Error::data(format!("of {wanted} rows the table took {taken}"))
+        .with_hint("a trigger or a rule of the table leaves rows out; nothing was written"))
+}
+
+impl CopyColumn {
+    /// Equal keys could not be told apart.
+    fn refuse_null(&self, item: &Item<'_>) -> Result<(), Odd> {
+        if self.is_key && matches!(item, Item::Null) {
+            return Err(Odd::with_hint("a key cannot be NULL", "drop such rows, or choose another key"));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn fault(odd: Odd, column: &CopyColumn, row: u64, item: &Item<'_>) -> Error {
+    let place = Place {
+        column: Some(column.field.name().clone()),
+        row: Some(row),
+        native_type: Some(column.native.label()),
+    };
+    let (what, hint) = match odd {
+        Odd::Fault(fault) => *fault,
+        Odd::Null => ("the value cannot be written".into(), None),
+    };
+    let error = Error::data(format!("{}: {what}", item.shown()));
+    match hint {
+        Some(hint) => error.with_hint(hint).at(place),
+        None => error.at(place),
+    }
+}
+
+/// `error` with the row and the column that the context of a COPY names: `COPY boats, line 3, column berth`.
+fn located<C>(error: Error, columns: &[C], parts: impl Fn(&C) -> (&FieldRef, &Type)) -> Error {
+    // It is found when the server stores many rows at once, and counts the last of them.
+    if error.message().starts_with("row is too big") {
+        return error;
+    }
+    let Some((row, rest)) = error.detail().and_then(line) else { return error };
+    let named = |column: &&C| {
+        let name = parts(column).0.name();
+        rest.strip_prefix(", column ").is_some_and(|rest| {
+            rest.strip_prefix(name.as_str()).is_some_and(|end| end.is_empty() || end.starts_with([':', '\n']))
+        })
+    };
+    let column = columns.iter().find(named).map(parts);
+    let place = Place {
+        column: column.map(|(field, _)| field.name().clone()),
+        row: Some(row),
+        native_type: column.map(|(_, native)| native.label()),
+    };
+    error.at(place)
+}
+
+/// The row, from 0, and what follows its number. Translated contexts are left alone.
+fn line(detail: &str) -> Option<(u64, &str)> {
+    let context =
+        detail.lines().position(|line| line.starts_with("COPY ")).and_then(|at| detail.lines().nth(at))?;
+    let (_, rest) = context.split_once(", line ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let line: u64 = rest[..end].parse().ok()?;
+    Some((line.checked_sub(1)?, &rest[end..]))
+}
+
+/// Appends `cell` with backslashes before what would end or change it.
+fn escape(cell: &str, out: &mut Vec<u8>) {
+    for byte in cell.bytes() {
+        match byte {
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_context_of_a_copy_has_a_line() {
+        assert_eq!(line("Key (a)=(1) exists.\nCOPY t, line 3"), Some((2, "")));
+        assert_eq!(line("COPY t, line 12, column b: \"x\""), Some((11, ", column b: \"x\"")));
+        assert_eq!(line("COPY t"), None);
     }
 }

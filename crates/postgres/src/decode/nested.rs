@@ -390,8 +390,7 @@ impl SplitArray for TextArray {
         if !walk.rest.is_empty() {
             return Err(damaged("array"));
         }
-        let mut dimensions = Dimensions::default();
-        dimensions.has_bounds = start > 0;
+        let mut dimensions = Dimensions { has_bounds: start > 0, ..Dimensions::default() };
         if walk.lengths == [Some(0)] {
             return Ok(dimensions);
         }

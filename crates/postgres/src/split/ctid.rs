@@ -171,7 +171,7 @@ impl CtidSplit<'_> {
     }
 }
 
-/// The condition that a row of the table `alias` lies block_condition `range`.
+/// The condition that a row of the table `alias` lies within `range`.
 pub(super) fn block_condition(alias: &str, range: BlockRange) -> Option<String> {
     let tid = |operator: &str, block: u64| format!("{alias}.ctid {operator} '({block},0)'::pg_catalog.tid");
     let conditions = [range.start.map(|block| tid(">=", block)), range.end.map(|block| tid("<", block))];
@@ -309,12 +309,12 @@ fn read_partition(answer: &Answer, row: usize, scan: &Node) -> Result<ScannedTab
     }
 }
 
-/// The query restricted_partition the rows that `condition` holds for as well.
+/// The query over the rows that `condition` holds for as well.
 pub(super) fn restricted(query: &OneTable<'_>, condition: Option<&str>) -> String {
     query.over(&format!("ONLY {}", query.table()), condition)
 }
 
-/// The same restricted_partition the table `leaf`, by its qualified name, instead.
+/// The same over the table `leaf`, by its qualified name, instead.
 pub(super) fn restricted_partition(query: &OneTable<'_>, leaf: &str, condition: Option<&str>) -> String {
     query.over(&format!("ONLY {}", query.renamed(leaf)), condition)
 }

@@ -1,10 +1,13 @@
-//! Values -> cells of the binary format, where a column's Arrow type and its native type are of one kind.
+//! Encoders of Arrow columns into cells of the binary format, where a column's Arrow type and its native type are of one
+//! kind.
 
+use arrow_array::{Array, GenericStringArray, LargeStringArray, OffsetSizeTrait, StringArray};
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_cells::{Item, Odd, whole_day};
+use longshore_cells::decimal::short_mantissa;
+use longshore_cells::{Item, Items, Odd, Uniform, whole_day};
 use longshore_core::EXTENSION;
 
-use super::{fit, numeric};
+use super::exact;
 use crate::types::{Class, Kind, Type};
 
 /// Days from 1970-01-01 to 2000-01-01, from which the server counts.
@@ -95,19 +98,19 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
         (Class::Float8, Item::Double(value)) => fixed(value.to_be_bytes(), out),
         (Class::Float8, Item::Float(value)) => fixed(f64::from(*value).to_be_bytes(), out),
         (Class::Float4, Item::Float(value)) => fixed(value.to_be_bytes(), out),
-        (Class::Float4, Item::Double(value)) => fixed(fit::narrow(*value)?.to_be_bytes(), out),
-        (Class::Numeric, Item::Decimal(value, scale)) => return numeric::put(native, *value, *scale, out),
-        (Class::Numeric, Item::Int(value)) => return numeric::put(native, (*value).into(), 0, out),
-        (Class::Numeric, Item::UInt(value)) => return numeric::put(native, (*value).into(), 0, out),
+        (Class::Float4, Item::Double(value)) => fixed(exact::narrow(*value)?.to_be_bytes(), out),
+        (Class::Numeric, Item::Decimal(value, scale)) => return put_numeric(native, *value, *scale, out),
+        (Class::Numeric, Item::Int(value)) => return put_numeric(native, (*value).into(), 0, out),
+        (Class::Numeric, Item::UInt(value)) => return put_numeric(native, (*value).into(), 0, out),
         (Class::Numeric, Item::WideDecimal(value, scale)) => {
-            return numeric::put_digits(native, &value.to_string(), *scale, out);
+            return put_digits(native, &value.to_string(), *scale, out);
         }
-        (Class::Numeric, Item::Double(value)) => return numeric::put_double(native, *value, out),
+        (Class::Numeric, Item::Double(value)) => return put_double(native, *value, out),
         (Class::Numeric, Item::Float(value)) => {
-            return numeric::put_float(native, (*value).into(), &value.to_string(), out);
+            return put_float(native, (*value).into(), &value.to_string(), out);
         }
         (Class::Text, Item::Text(value)) => {
-            fit::length(native, value)?;
+            exact::length(native, value)?;
             return bytes(&[], value.as_bytes(), out);
         }
         (Class::Json, Item::Text(value)) => return bytes(&[], value.as_bytes(), out),
@@ -122,20 +125,20 @@ fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Res
             fixed(day(*value, *unit)?.to_be_bytes(), out);
         }
         (Class::Time, Item::Time(value, unit)) => {
-            fixed(fit::moment(native, *value, *unit)?.to_be_bytes(), out);
+            fixed(exact::whole_microseconds(native, *value, *unit)?.to_be_bytes(), out);
         }
         (Class::Timestamp, Item::Timestamp(value, unit)) | (Class::Instant, Item::Instant(value, unit)) => {
-            let at = fit::moment(native, *value, *unit)?.checked_sub(EPOCH);
+            let at = exact::whole_microseconds(native, *value, *unit)?.checked_sub(EPOCH);
             let at = at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?;
             fixed(at.to_be_bytes(), out);
         }
         (Class::Interval, Item::Duration(value, unit)) => {
-            fit::check(item, native)?;
-            interval(0, 0, fit::moment(native, *value, *unit)?, out);
+            exact::check(item, native)?;
+            interval(0, 0, exact::whole_microseconds(native, *value, *unit)?, out);
         }
         (Class::Interval, Item::Interval(months, days, nanoseconds)) => {
-            fit::check(item, native)?;
-            let span = fit::moment(native, *nanoseconds, TimeUnit::Nanosecond)?;
+            exact::check(item, native)?;
+            let span = exact::whole_microseconds(native, *nanoseconds, TimeUnit::Nanosecond)?;
             interval(*months, *days, span, out);
         }
         _ => return Err(unsuited()),
@@ -210,4 +213,243 @@ fn beyond() -> Odd {
 #[cold]
 fn unsuited() -> Odd {
     Odd::fault("a column of one kind brought a value of another")
+}
+
+/// What writes the cells of a column's batch in the binary format. Without NULLs, and where its values all have a cell,
+/// nothing is left to be decided for each.
+pub(super) enum ColumnEncoder<'a> {
+    Int4(&'a [i32]),
+    Int8(&'a [i64]),
+    Float8(&'a [f64]),
+    Date(&'a [i32]),
+    Numeric(&'a [i128], i8),
+    Text(&'a StringArray),
+    LargeText(&'a LargeStringArray),
+    /// Values that are looked at one by one.
+    Each(&'a Items<'a>),
+}
+
+impl<'a> ColumnEncoder<'a> {
+    /// The encoder of `items` for a column of `native`.
+    pub(super) fn new(items: &'a Items<'a>, native: &Type) -> Self {
+        Self::uniform(items, native).unwrap_or(Self::Each(items))
+    }
+
+    /// The encoder of values that the column takes all; a numeric's are still checked one by one.
+    fn uniform(items: &Items<'a>, native: &Type) -> Option<Self> {
+        let Kind::Plain(class) = native.kind else { return None };
+        match (class, items.uniform()?) {
+            (Class::Int4, Uniform::Int32(values)) => Some(Self::Int4(values)),
+            (Class::Int8, Uniform::Int(values)) => Some(Self::Int8(values)),
+            (Class::Float8, Uniform::Double(values)) => Some(Self::Float8(values)),
+            (Class::Date, Uniform::Date(values)) => {
+                values.iter().all(|value| days(*value).is_some()).then_some(Self::Date(values))
+            }
+            (Class::Numeric, Uniform::Decimal(values, scale)) => Some(Self::Numeric(values, scale)),
+            (Class::Text, Uniform::Text(array)) => takes_all(native, array).then_some(Self::Text(array)),
+            (Class::Text, Uniform::LargeText(array)) => {
+                takes_all(native, array).then_some(Self::LargeText(array))
+            }
+            _ => None,
+        }
+    }
+
+    /// Appends the cell of `row`.
+    #[inline]
+    pub(super) fn put(&self, row: usize, native: &Type, out: &mut Vec<u8>) -> Result<(), Odd> {
+        match self {
+            Self::Int4(values) => fixed(values[row].to_be_bytes(), out),
+            Self::Int8(values) => fixed(values[row].to_be_bytes(), out),
+            Self::Float8(values) => fixed(values[row].to_be_bytes(), out),
+            Self::Date(values) => fixed(days(values[row]).unwrap_or_default().to_be_bytes(), out),
+            Self::Numeric(values, scale) => return put_numeric(native, values[row], *scale, out),
+            Self::Text(array) => return bytes(&[], array.value(row).as_bytes(), out),
+            Self::LargeText(array) => return bytes(&[], array.value(row).as_bytes(), out),
+            Self::Each(items) => return put(native, &items.get(row), out),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a column of `native` takes each text as it is. All of them are looked at as one.
+fn takes_all<Offset: OffsetSizeTrait>(native: &Type, array: &GenericStringArray<Offset>) -> bool {
+    let offsets = array.value_offsets();
+    let at = |index: usize| offsets.get(index).map_or(0, |offset| offset.as_usize());
+    let used = array.value_data().get(at(0)..at(array.len()));
+    let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]).as_usize()).max().unwrap_or_default();
+    let most = exact::most_characters(native).unwrap_or(usize::MAX);
+    // As many bytes or fewer are as many characters or fewer.
+    longest <= most && used.is_some_and(|used| !used.contains(&0))
+}
+
+const POSITIVE: u16 = 0;
+const NEGATIVE: u16 = 0x4000;
+const NAN: u16 = 0xC000;
+const INFINITY: u16 = 0xD000;
+const NEGATIVE_INFINITY: u16 = 0xF000;
+
+/// Digits that a group has.
+const GROUP: usize = 4;
+const BASE: u64 = 10_000;
+
+/// Appends a numeric (`numeric_recv`: groups of four decimal digits, and where the point is): `value` divided by ten to the power of `scale`.
+#[inline]
+pub(super) fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
+    let places = usize::try_from(scale).unwrap_or_default();
+    // The last group is filled up with zeros.
+    let padding = (GROUP - places % GROUP) % GROUP;
+    let power = 10_u64.pow(u32::try_from(padding).unwrap_or_default());
+    let magnitude =
+        u64::try_from(value.unsigned_abs()).ok().and_then(|magnitude| magnitude.checked_mul(power));
+    let Some(mut rest) = magnitude.filter(|_| scale >= 0 && exact::is_surely_held(native, value, places))
+    else {
+        return put_digits(native, &value.to_string(), scale, out);
+    };
+    let mut groups = [0_u16; 5];
+    let mut count = 0;
+    while rest > 0 {
+        // Below 10,000.
+        groups[count] = u16::try_from(rest % BASE).unwrap_or_default();
+        rest /= BASE;
+        count += 1;
+    }
+    let weight = i32::try_from(count).unwrap_or_default()
+        - i32::try_from(places.div_ceil(GROUP)).unwrap_or_default()
+        - 1;
+    let zeros = groups[..count].iter().take_while(|group| **group == 0).count();
+    let header = Header { is_negative: value < 0, weight, scale: places };
+    header.put(groups[zeros..count].iter().rev().copied(), count - zeros, out)
+}
+
+/// The same for an integer of any length, in text.
+pub(super) fn put_digits(native: &Type, digits: &str, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
+    put_plain(native, &exact::plain(digits, scale), out)
+}
+
+/// Appends length and value of a double, by the digits that tell it from all others.
+#[inline]
+pub(super) fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Odd> {
+    // Where the column has a scale, the server gives every value the column's own.
+    let scale = exact::scale(native).and_then(|scale| u8::try_from(scale).ok());
+    match scale.and_then(|scale| short_mantissa(value, scale).zip(i8::try_from(scale).ok())) {
+        Some((mantissa, scale)) => put_numeric(native, mantissa.into(), scale, out),
+        None => put_float(native, value, &value.to_string(), out),
+    }
+}
+
+/// Appends length and value of a float, by the digits that tell it from all others.
+pub(super) fn put_float(native: &Type, value: f64, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
+    let special = match value {
+        _ if value.is_nan() => NAN,
+        f64::INFINITY => INFINITY,
+        f64::NEG_INFINITY => NEGATIVE_INFINITY,
+        _ => return put_plain(native, plain, out),
+    };
+    // The server refuses infinity where the column has a precision, and before version 14.
+    out.extend_from_slice(&8_i32.to_be_bytes());
+    for word in [0, 0, special, 0] {
+        out.extend_from_slice(&word.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// Appends length and value of `[-]digits[.digits]`.
+pub(super) fn put_plain(native: &Type, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
+    exact::decimal(native, plain)?;
+    let (is_negative, plain) = plain.strip_prefix('-').map_or((false, plain), |rest| (true, rest));
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+    let padded = format!(
+        "{:0>whole_width$}{:0<fraction_width$}",
+        whole,
+        fraction,
+        whole_width = whole.len().next_multiple_of(GROUP),
+        fraction_width = fraction.len().next_multiple_of(GROUP),
+    );
+    let (groups, _) = padded.as_bytes().as_chunks::<GROUP>();
+    let leading = groups.iter().take_while(|group| **group == *b"0000").count();
+    let trailing = groups[leading..].iter().rev().take_while(|group| **group == *b"0000").count();
+    let kept = &groups[leading..groups.len() - trailing];
+    let before_point = whole.len().div_ceil(GROUP);
+    let weight =
+        i32::try_from(before_point).unwrap_or(i32::MAX) - 1 - i32::try_from(leading).unwrap_or(i32::MAX);
+    let value =
+        |group: &[u8; GROUP]| group.iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0'));
+    let header =
+        Header { is_negative, weight: if kept.is_empty() { 0 } else { weight }, scale: fraction.len() };
+    header.put(kept.iter().map(value), kept.len(), out)
+}
+
+struct Header {
+    is_negative: bool,
+    /// The power of 10,000 that the first group counts.
+    weight: i32,
+    /// Digits after the point.
+    scale: usize,
+}
+
+impl Header {
+    fn put(self, groups: impl Iterator<Item = u16>, count: usize, out: &mut Vec<u8>) -> Result<(), Odd> {
+        let number = i16::try_from(count).map_err(|_| beyond_numeric())?;
+        let weight = if count == 0 { 0 } else { i16::try_from(self.weight).map_err(|_| beyond_numeric())? };
+        let scale =
+            u16::try_from(self.scale).ok().filter(|scale| *scale < 1 << 14).ok_or_else(beyond_numeric)?;
+        let sign = if self.is_negative && count > 0 { NEGATIVE } else { POSITIVE };
+        let length = i32::from(number) * 2 + 8;
+        let [l1, l2, l3, l4] = length.to_be_bytes();
+        let ([n1, n2], [w1, w2]) = (number.to_be_bytes(), weight.to_be_bytes());
+        let ([s1, s2], [d1, d2]) = (sign.to_be_bytes(), scale.to_be_bytes());
+        out.extend_from_slice(&[l1, l2, l3, l4, n1, n2, w1, w2, s1, s2, d1, d2]);
+        groups.for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
+        Ok(())
+    }
+}
+
+#[cold]
+fn beyond_numeric() -> Odd {
+    Odd::fault("numeric has 131,072 digits before the point and 16,383 after it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(put: impl Fn(&Type, &mut Vec<u8>)) -> Vec<i16> {
+        let mut out = Vec::new();
+        put(&Type::builtin(1700).unwrap(), &mut out);
+        let (length, words) = out.split_at(4);
+        assert_eq!(length, i32::try_from(words.len()).unwrap().to_be_bytes());
+        words.as_chunks::<2>().0.iter().map(|word| i16::from_be_bytes(*word)).collect()
+    }
+
+    #[test]
+    fn both_ways_give_the_same_groups() {
+        let cases: [(i128, i8); 10] = [
+            (0, 0),
+            (0, 2),
+            (1, 2),
+            (-1_250, 2),
+            (123_456_789, 4),
+            (10_000, 0),
+            (100_000_000, 2),
+            (5, 7),
+            (i128::from(u64::MAX), 3),
+            (i128::MIN, 38),
+        ];
+        for (value, scale) in cases {
+            let short = words(|native, out| put_numeric(native, value, scale, out).unwrap());
+            let long = words(|native, out| put_digits(native, &value.to_string(), scale, out).unwrap());
+            assert_eq!(short, long, "{value} at {scale}");
+        }
+    }
+
+    #[test]
+    fn groups_are_those_of_the_server() {
+        // SELECT numeric_send(-12.5): 2 groups, weight 0, negative, scale 1, 12 and 5000.
+        assert_eq!(
+            words(|native, out| put_numeric(native, -125, 1, out).unwrap()),
+            [2, 0, 0x4000, 1, 12, 5000]
+        );
+        assert_eq!(words(|native, out| put_plain(native, "0.00001", out).unwrap()), [1, -2, 0, 5, 1000]);
+        assert_eq!(words(|native, out| put_numeric(native, 3, -5, out).unwrap()), [1, 1, 0, 0, 30]);
+    }
 }

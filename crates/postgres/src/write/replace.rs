@@ -2,7 +2,7 @@
 
 use longshore_core::{Error, Load, Result};
 
-use super::{Ending, LONGEST, create, quoted_name, target};
+use super::{Ending, LONGEST, quoted_name, shortened, table};
 use crate::connection::pipeline::Step;
 use crate::dialect::literal;
 use crate::session::PostgresSession;
@@ -31,12 +31,12 @@ pub(super) struct Replacement {
 
 /// Makes the new table; returns its name and what is to be done at the end.
 pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Ending)> {
-    if !target::exists(session, name)? {
-        return Ok((name.to_owned(), create::table(session, load, name)?));
+    if !table::exists(session, name)? {
+        return Ok((name.to_owned(), table::create(session, load, name)?));
     }
     refuse_dependents(session, load, name)?;
-    let new = new_name(&load.table.table);
-    // Beside the old one, wherever the search path has found that.
+    let new = format!("longshore_{}_new", shortened(&load.table.table, LONGEST - "longshore__new".len()));
+    // Next to the old one, wherever the search path has found that.
     let schema = session.connection.flight(&[Step::run(
         "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
          ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
@@ -44,7 +44,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     .bind(name)])?;
     let schema = schema.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
     let into = format!("{schema}.{}", quoted_name(&new));
-    create::alone(session, &create::statement(load, &into)?)?;
+    table::run_alone(session, &table::create_statement(load, &into)?)?;
     let replacement = Replacement::new(load, &schema, &into, true);
     Ok((into, Ending::Replace(replacement)))
 }
@@ -54,7 +54,7 @@ impl Replacement {
     pub(super) fn new(load: &Load, schema: &str, new: &str, takes_place: bool) -> Self {
         let name = quoted_name(&load.table.table);
         let table = format!("{schema}.{name}");
-        let mut swap: Vec<String> = create::key(load, new).into_iter().collect();
+        let mut swap: Vec<String> = table::primary_key(load, new).into_iter().collect();
         if takes_place {
             swap.push(format!("DROP TABLE {table}"));
         }
@@ -100,13 +100,4 @@ pub(super) fn refuse_dependents(session: &mut PostgresSession, load: &Load, name
     .with_hint(
         "if_exists=\"truncate\" replaces the rows and keeps the table; or drop what depends on it first",
     ))
-}
-
-/// A name that tells what the table is for, of as many bytes as a name may have.
-fn new_name(table: &str) -> String {
-    let mut end = table.len().min(LONGEST - "longshore__new".len());
-    while !table.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("longshore_{}_new", &table[..end])
 }

@@ -2,10 +2,10 @@
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_cells::{Item, Items, Odd, element, json, push_decimal};
+use longshore_cells::{Item, Items, Odd, element, json};
 use longshore_core::Value;
 
-use super::{fit, keeps};
+use super::exact;
 use crate::encode;
 use crate::types::{Class, Kind, Type};
 
@@ -15,10 +15,7 @@ pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut Stri
     let text = encode::text(&value, native).map_err(Odd::from)?;
     match text {
         None => Ok(false),
-        Some(text) if text.as_bytes().contains(&0) => Err(Odd::with_hint(
-            "PostgreSQL's text has no zero bytes",
-            "write it as bytes, into a bytea column",
-        )),
+        Some(text) if text.as_bytes().contains(&0) => Err(exact::zero_byte()),
         Some(text) => {
             cell.push_str(&text);
             Ok(true)
@@ -28,7 +25,7 @@ pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut Stri
 
 /// The value in the words of a parameter, which the server parses in the same way.
 fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
-    let microseconds = |value: i64, unit: TimeUnit| fit::moment(native, value, unit);
+    let microseconds = |value: i64, unit: TimeUnit| exact::whole_microseconds(native, value, unit);
     Ok(match item {
         Item::Null => Value::Null,
         Item::Bool(value) if is_integer(native) => Value::Int((*value).into()),
@@ -81,8 +78,7 @@ fn is_integer(native: &Type) -> bool {
 
 /// Integers have no point: one with nothing but zeros after it goes.
 fn decimal(digits: &str, scale: i8, native: &Type) -> Value {
-    let mut plain = String::new();
-    push_decimal(&mut plain, digits, scale);
+    let mut plain = exact::plain(digits, scale);
     if is_integer(native)
         && let Some((whole, fraction)) = plain.split_once('.')
         && fraction.bytes().all(|digit| digit == b'0')
@@ -102,8 +98,8 @@ fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Odd> {
     };
     let each = (0..values.len()).map(|row| {
         let item = items.get(row);
-        keeps::whole(&item, is_list(values.data_type()))?;
-        fit::check(&item, inner)?;
+        exact::list_within(&item, is_list(values.data_type()))?;
+        exact::check(&item, inner)?;
         value(&item, &item_field, inner)
     });
     Ok(Value::List(each.collect::<Result<_, _>>()?))
@@ -147,7 +143,7 @@ fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
             .ok_or_else(|| Odd::fault("the struct lacks a field"))?;
         let items = Items::new(column, field).map_err(Odd::from)?;
         let item = items.get(*row);
-        fit::check(&item, &attribute.native)?;
+        exact::check(&item, &attribute.native)?;
         value(&item, field, &attribute.native)
     });
     Ok(Value::Row(each.collect::<Result<_, _>>()?))

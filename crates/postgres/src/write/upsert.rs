@@ -2,7 +2,7 @@
 
 use longshore_core::{Error, Load, Result};
 
-use super::{Ending, quoted_list, quoted_name, rows::refuse_fewer, target::Target};
+use super::{Ending, quoted_list, quoted_name, refuse_fewer, table::TargetColumns};
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
 
@@ -39,7 +39,7 @@ pub(super) struct Upsert {
 
 /// Makes the stage; returns its name and what is to be done at the end.
 pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Ending)> {
-    let target = Target::describe(session, load, name)?;
+    let target = TargetColumns::describe(session, load, name)?;
     must_be_unique(session, load, name)?;
     session.connection.simple(&format!(
         "CREATE TEMPORARY TABLE longshore_stage AS SELECT {} FROM {name} WITH NO DATA",
@@ -65,7 +65,7 @@ impl Upsert {
     pub(super) fn new(
         session: &mut PostgresSession,
         load: &Load,
-        target: &Target,
+        target: &TargetColumns,
         name: &str,
         stage: Stage<'_>,
     ) -> Result<Self> {

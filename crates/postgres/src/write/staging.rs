@@ -1,0 +1,440 @@
+//! Rows that several sessions copy into a staging table, and how they get into the target: in one transaction, which owns
+//! the staging table all the while.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema};
+use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Stage, TableName};
+
+use super::replace::{self, Replacement};
+use super::table::{self, TargetColumns};
+use super::upsert::{self, Upsert};
+use super::{LONGEST, names_fit, quoted, refuse_fewer, shortened, undo, undone};
+use crate::connection::pipeline::Step;
+use crate::dialect::{literal, quoted_name};
+use crate::session::PostgresSession;
+
+/// The transaction sees what the others have committed, and may be idle while they copy.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// What a name stands for: its schema, its kind, and whether rules follow an INSERT.
+const TARGET: &str = "\
+SELECT n.nspname, c.relkind, \
+EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_type = '3') \
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)";
+
+/// A write of several sessions on its way.
+struct CopyStage {
+    session: PostgresSession,
+    plan: Plan,
+}
+
+/// What the other sessions write, and what is done with it.
+struct Plan {
+    /// What each of the others writes.
+    load: Load,
+    staging: StagingTable,
+    finish: Finish,
+}
+
+/// How the rows get into the target.
+enum Finish {
+    /// The staging table becomes the target.
+    Rename(Replacement),
+    /// They are inserted, into an emptied table where there is a statement that empties it.
+    Insert {
+        before: Option<String>,
+        insert: String,
+    },
+    Upsert(Upsert),
+}
+
+/// What stands under the target's name.
+struct Target {
+    schema: String,
+    /// The name for a statement, with the schema.
+    name: String,
+    has_rules: bool,
+}
+
+/// Begins a write of several sessions, and creates its staging table.
+pub(crate) fn open(
+    mut session: PostgresSession,
+    load: &Load,
+    helper: &mut dyn Session,
+) -> Result<Box<dyn Stage>, Failed> {
+    session.used = true;
+    match begin(&mut session, load, helper) {
+        Ok(plan) => Ok(Box::new(CopyStage { session, plan })),
+        Err(error) => Err(Failed { error, session: undone(session, true) }),
+    }
+}
+
+fn begin(session: &mut PostgresSession, load: &Load, helper: &mut dyn Session) -> Result<Plan> {
+    names_fit(load)?;
+    session.connection.simple(BEGIN)?;
+    table::must_be_postgresql(session)?;
+    let target = target(session, &quoted(&load.table))?;
+    match (target, load.if_exists) {
+        (_, IfExists::Fail) => new_table(session, load, None, helper),
+        (target, IfExists::Replace) => new_table(session, load, target, helper),
+        (None, _) => Err(table::missing(load)),
+        (Some(target), IfExists::Upsert) => upserted(session, load, &target, helper),
+        (Some(target), IfExists::Append | IfExists::Truncate) => inserted(session, load, &target, helper),
+    }
+}
+
+/// What `name`, a quoted one, stands for; `None` for nothing.
+fn target(session: &mut PostgresSession, name: &str) -> Result<Option<Target>> {
+    let answers = session.connection.flight(&[Step::run(TARGET).bind(name)])?;
+    let Some(answer) = answers.first().filter(|answer| !answer.rows.is_empty()) else { return Ok(None) };
+    let (schema, kind) = (answer.cell(0, 0).to_owned(), answer.cell(0, 1));
+    if !["r", "p"].contains(&kind) {
+        return Err(Error::new(Kind::NotSupported, format!("{name} is not an ordinary table"))
+            .with_hint("leave parallel out, or name a table"));
+    }
+    Ok(Some(Target { name: name.to_owned(), has_rules: answer.cell(0, 2) == "t", schema }))
+}
+
+/// A new table, in the place of `old` where there is one.
+fn new_table(
+    session: &mut PostgresSession,
+    load: &Load,
+    old: Option<Target>,
+    helper: &mut dyn Session,
+) -> Result<Plan> {
+    if let Some(old) = &old {
+        replace::refuse_dependents(session, load, &old.name)?;
+    }
+    let takes_place = old.is_some();
+    let schema = match old {
+        Some(old) => old.schema,
+        None => free_schema(session, load)?,
+    };
+    let staging = StagingTable::claim(session, &schema, &load.table.table)?;
+    staging.drop_abandoned(&load.table.table, helper)?;
+    staging.create_replacement(load, helper)?;
+    let replacement = Replacement::new(load, &quoted_name(&schema), &staging.quoted, takes_place);
+    Ok(Plan {
+        load: others(load, load.schema.clone(), &staging),
+        staging,
+        finish: Finish::Rename(replacement),
+    })
+}
+
+/// The schema that a new table goes into; an error where it has one of that name.
+fn free_schema(session: &mut PostgresSession, load: &Load) -> Result<String> {
+    let schema = if let Some(schema) = &load.table.schema {
+        schema.clone()
+    } else {
+        let answers = session.connection.flight(&[Step::run("SELECT current_schema()")])?;
+        answers.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default()
+    };
+    if schema.is_empty() {
+        return Err(Error::programming(format!("there is no schema for the table {}", load.table))
+            .with_sqlstate("3F000")
+            .with_hint("name it: \"schema.table\""));
+    }
+    let name = quoted(&TableName { schema: Some(schema.clone()), ..load.table.clone() });
+    if table::exists(session, &name)? {
+        let error = Error::programming(format!("relation {:?} already exists", load.table.table));
+        return Err(table::already_exists(error.with_sqlstate("42P07")));
+    }
+    Ok(schema)
+}
+
+/// Rows that are added, to others or to none.
+fn inserted(
+    session: &mut PostgresSession,
+    load: &Load,
+    target: &Target,
+    helper: &mut dyn Session,
+) -> Result<Plan> {
+    if target.has_rules {
+        return Err(Error::new(
+            Kind::NotSupported,
+            format!("{} has rules, which a COPY does not follow, and an INSERT does", load.table),
+        )
+        .with_hint("leave parallel out"));
+    }
+    let name = &target.name;
+    let before = (load.if_exists == IfExists::Truncate).then(|| format!("TRUNCATE {name}"));
+    // Its columns are to stay as they are until the rows are there. Who empties it lets nobody else begin to.
+    let mode = if before.is_some() { "SHARE UPDATE EXCLUSIVE" } else { "ROW EXCLUSIVE" };
+    session.connection.simple(&format!("LOCK TABLE {name} IN {mode} MODE"))?;
+    let columns = TargetColumns::describe(session, load, name)?;
+    // A trigger may yet give a row what a check wants.
+    let is_plain = !upsert::is_guarded(session, name)?;
+    let mut lines = column_definitions(session, load, name, is_plain)?;
+    if is_plain {
+        lines.extend(checks(session, load, name)?);
+    }
+    let staging = StagingTable::claim(session, &target.schema, &load.table.table)?;
+    staging.drop_abandoned(&load.table.table, helper)?;
+    staging.create_unlogged(&lines, helper)?;
+    let names = columns.names();
+    let overriding = if columns.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" };
+    let insert = format!("INSERT INTO {name} ({names}) {overriding}SELECT {names} FROM {}", staging.quoted);
+    Ok(Plan {
+        load: others(load, load.schema.clone(), &staging),
+        staging,
+        finish: Finish::Insert { before, insert },
+    })
+}
+
+/// Rows that take the place of those with the same key. Their numbers tell which of equal keys is the last.
+fn upserted(
+    session: &mut PostgresSession,
+    load: &Load,
+    target: &Target,
+    helper: &mut dyn Session,
+) -> Result<Plan> {
+    let name = &target.name;
+    session.connection.simple(&format!("LOCK TABLE {name} IN ROW EXCLUSIVE MODE"))?;
+    let columns = TargetColumns::describe(session, load, name)?;
+    upsert::must_be_unique(session, load, name)?;
+    let row = Field::new(row_column(load), DataType::Int64, false);
+    let order = quoted_name(row.name());
+    let mut lines = column_definitions(session, load, name, false)?;
+    lines.push(format!("{order} bigint NOT NULL"));
+    let staging = StagingTable::claim(session, &target.schema, &load.table.table)?;
+    let stage = upsert::Stage { name: &staging.quoted, order: &order };
+    let upsert = Upsert::new(session, load, &columns, name, stage)?;
+    staging.drop_abandoned(&load.table.table, helper)?;
+    staging.create_unlogged(&lines, helper)?;
+    let fields: Vec<_> = load.schema.fields().iter().cloned().chain([Arc::new(row)]).collect();
+    let load = others(load, Arc::new(Schema::new(fields)), &staging);
+    Ok(Plan { load, staging, finish: Finish::Upsert(upsert) })
+}
+
+/// What each of the other sessions writes.
+fn others(load: &Load, schema: Arc<Schema>, staging: &StagingTable) -> Load {
+    let table = TableName { schema: Some(staging.schema.clone()), table: staging.table.clone() };
+    Load { table, schema, if_exists: IfExists::Append, ..load.clone() }
+}
+
+impl CopyStage {
+    fn end(&mut self, rows: u64) -> Result<()> {
+        let (session, staging) = (&mut self.session, &self.plan.staging);
+        match &self.plan.finish {
+            Finish::Rename(replacement) => {
+                session.connection.simple(&staging.unmark())?;
+                replacement.end(session).map_err(table::already_exists)?;
+            }
+            Finish::Insert { before, insert } => {
+                if let Some(before) = before {
+                    session.connection.simple(before)?;
+                }
+                let taken = session.connection.count(insert)?;
+                refuse_fewer(&rows.to_string(), taken)?;
+                session.connection.simple(&format!("DROP TABLE {}", staging.quoted))?;
+            }
+            Finish::Upsert(upsert) => upsert.end(session)?,
+        }
+        session.connection.simple("COMMIT")
+    }
+}
+
+impl Stage for CopyStage {
+    fn load(&self) -> &Load {
+        &self.plan.load
+    }
+
+    fn keep(&mut self) -> Result<()> {
+        self.session.connection.simple("SELECT")
+    }
+
+    fn commit(mut self: Box<Self>, rows: u64) -> Result<Box<dyn Session>, Failed> {
+        match self.end(rows) {
+            Ok(()) => {
+                self.session.catalogue.forget_all();
+                Ok(Box::new(self.session))
+            }
+            Err(error) => Err(Failed { error, session: self.abort() }),
+        }
+    }
+
+    fn abort(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        if !undo(&mut self.session, true) {
+            return None;
+        }
+        let cleared = self.session.connection.undo(&self.plan.staging.undo());
+        cleared.is_ok().then(|| Box::new(self.session) as Box<dyn Session>)
+    }
+
+    fn undo(&self) -> String {
+        self.plan.staging.undo()
+    }
+}
+
+/// The column that has the rows' numbers, where their order counts.
+const ROW: &str = "longshore_row";
+
+/// The target's columns as a new table could have them. A collation is named where it is not the type's own.
+const DEFINITIONS: &str = "\
+SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
+(SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(l.collname) \
+ FROM pg_catalog.pg_collation l JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace \
+ WHERE l.oid = a.attcollation AND a.attcollation <> t.typcollation) \
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped";
+
+/// The checks of the target, each with the columns that it looks at. One without looks at whole rows, or at none.
+const CHECKS: &str = "\
+SELECT pg_catalog.quote_ident(c.conname), pg_catalog.pg_get_constraintdef(c.oid), \
+(SELECT json_agg(a.attname) FROM pg_catalog.pg_attribute a \
+ WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey) AND a.attnum > 0) \
+FROM pg_catalog.pg_constraint c \
+WHERE c.conrelid = to_regclass($1) AND c.contype = 'c' AND NOT 0 = ANY (c.conkey)";
+
+/// A table next to the target, which other sessions see and fill. It has its owner's mark: its name alone could be that of
+/// a user's own table.
+pub(super) struct StagingTable {
+    pub(super) schema: String,
+    pub(super) table: String,
+    /// The name for statements.
+    pub(super) quoted: String,
+    mark: String,
+}
+
+impl StagingTable {
+    /// A name that no other table has, in `schema`. The session's open transaction is from here on the table's owner.
+    pub(super) fn claim(session: &mut PostgresSession, schema: &str, target: &str) -> Result<Self> {
+        let table = format!("{}{:08x}", prefix(target), RandomState::new().build_hasher().finish() >> 32);
+        let quoted = format!("{}.{}", quoted_name(schema), quoted_name(&table));
+        let number = lock(&literal(&format!("{schema}.{table}")));
+        let claim = format!("SELECT pg_catalog.pg_try_advisory_xact_lock({number})");
+        let answers = session.connection.flight(&[Step::run(claim)])?;
+        if answers.first().is_none_or(|answer| answer.cell(0, 0) != "t") {
+            return Err(
+                Error::operational("another session has a lock of the same number").with_hint("try again")
+            );
+        }
+        Ok(Self { schema: schema.to_owned(), table, quoted, mark: mark(schema, target) })
+    }
+
+    /// Removes the staging tables of `target` whose owner's transaction has ended: what a crash has left. One that is still
+    /// in use stays, and so does one of another user's.
+    pub(super) fn drop_abandoned(&self, target: &str, helper: &mut dyn Session) -> Result<()> {
+        let (schema, mark, prefix) = (literal(&self.schema), literal(&self.mark), literal(&prefix(target)));
+        let lock = lock("n.nspname || '.' || c.relname");
+        helper.run(&format!(
+            "DO $do$ DECLARE name text; number bigint; BEGIN FOR name, number IN \
+             SELECT format('%I.%I', n.nspname, c.relname), {lock} FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = {schema} AND c.relkind = 'r' AND starts_with(c.relname, {prefix}) \
+             AND pg_catalog.obj_description(c.oid, 'pg_class') = {mark} \
+             LOOP IF pg_catalog.pg_try_advisory_xact_lock(number) THEN \
+             BEGIN EXECUTE 'LOCK TABLE ' || name || ' IN ACCESS EXCLUSIVE MODE NOWAIT'; \
+             EXECUTE 'DROP TABLE ' || name; \
+             EXCEPTION WHEN lock_not_available OR insufficient_privilege OR undefined_table THEN NULL; END; \
+             END IF; END LOOP; END $do$"
+        ))
+    }
+
+    /// Creates the table that will be the target itself.
+    pub(super) fn create_replacement(&self, load: &Load, helper: &mut dyn Session) -> Result<()> {
+        self.create(&table::create_statement(load, &self.quoted)?, helper)
+    }
+
+    /// Creates a table of these columns and checks. It is not logged, for its rows do not stay.
+    pub(super) fn create_unlogged(&self, lines: &[String], helper: &mut dyn Session) -> Result<()> {
+        self.create(&format!("CREATE UNLOGGED TABLE {} ({})", self.quoted, lines.join(", ")), helper)
+    }
+
+    fn create(&self, statement: &str, helper: &mut dyn Session) -> Result<()> {
+        helper.run(&format!("{statement}; {}", self.comment())).map_err(|error| match error.sqlstate() {
+            Some("42501") => error.with_hint(
+                "parallel makes a table next to the target: get the right to make tables in its schema, or leave \
+                 parallel out",
+            ),
+            _ => error,
+        })
+    }
+
+    fn comment(&self) -> String {
+        format!("COMMENT ON TABLE {} IS {}", self.quoted, literal(&self.mark))
+    }
+
+    /// The statement that takes the mark from a table that stays.
+    pub(super) fn unmark(&self) -> String {
+        format!("COMMENT ON TABLE {} IS NULL", self.quoted)
+    }
+
+    /// The statements by which any session removes the table. One whose writers the server still counts as there is
+    /// not waited for: the next write finds it.
+    pub(super) fn undo(&self) -> String {
+        format!("BEGIN; SET LOCAL lock_timeout = '1s'; DROP TABLE IF EXISTS {}; COMMIT", self.quoted)
+    }
+}
+
+/// The definitions of the columns of `target`, a quoted name, that the load has; with NOT NULL where that `is_strict`.
+fn column_definitions(
+    session: &mut PostgresSession,
+    load: &Load,
+    target: &str,
+    is_strict: bool,
+) -> Result<Vec<String>> {
+    let answers = session.connection.flight(&[Step::run(DEFINITIONS).bind(target)])?;
+    let rows: Vec<_> = answers.into_iter().flat_map(|answer| answer.rows).collect();
+    let definition = |name: &String| {
+        let row = rows.iter().find(|row| row.first().is_some_and(|cell| cell.as_ref() == Some(name)))?;
+        let cell = |at: usize| row.get(at).and_then(Option::as_deref);
+        let collation = cell(3).map_or(String::new(), |collation| format!(" COLLATE {collation}"));
+        let not_null = if is_strict && cell(2) == Some("t") { " NOT NULL" } else { "" };
+        Some(format!("{} {}{collation}{not_null}", quoted_name(name), cell(1)?))
+    };
+    Ok(load.schema.fields().iter().filter_map(|field| definition(field.name())).collect())
+}
+
+/// The checks of `target`, a quoted name, that look at columns of the load only: so a row that they refuse has its number.
+fn checks(session: &mut PostgresSession, load: &Load, target: &str) -> Result<Vec<String>> {
+    let answers = session.connection.flight(&[Step::run(CHECKS).bind(target)])?;
+    let has = |column: &String| load.schema.fields().iter().any(|field| field.name() == column);
+    let check = |row: Vec<Option<String>>| {
+        let [Some(name), Some(check), Some(columns)] = row.as_slice() else { return None };
+        let columns: Vec<String> = serde_json::from_str(columns).ok()?;
+        // New rows are held to it, whether or not the old ones were.
+        let check = check.strip_suffix(" NOT VALID").unwrap_or(check);
+        columns.iter().all(has).then(|| format!("CONSTRAINT {name} {check}"))
+    };
+    Ok(answers.into_iter().flat_map(|answer| answer.rows).filter_map(check).collect())
+}
+
+/// A name for the rows' numbers that no column of the load has.
+fn row_column(load: &Load) -> String {
+    let mut name = ROW.to_owned();
+    while load.schema.fields().iter().any(|field| *field.name() == name) {
+        name.push('_');
+    }
+    name
+}
+
+/// The number of the lock that a table's owner has, from an expression that is its schema and its name.
+fn lock(name: &str) -> String {
+    format!("pg_catalog.hashtextextended(({name}) COLLATE \"C\", 0)")
+}
+
+fn mark(schema: &str, target: &str) -> String {
+    format!("longshore: rows on their way into {}.{}", quoted_name(schema), quoted_name(target))
+}
+
+/// What the names of all staging tables for `target` begin with.
+fn prefix(target: &str) -> String {
+    format!("longshore_{}_", shortened(target, LONGEST - "longshore__12345678".len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit() {
+        for target in ["t".to_owned(), "x".repeat(63), "é".repeat(31)] {
+            assert!(prefix(&target).len() + 8 <= LONGEST, "{target}");
+        }
+        assert_eq!(prefix("orders"), "longshore_orders_");
+    }
+}
