@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 from longshore import _core
 from longshore.connection import Source, source
 from longshore.errors import InterfaceError
-from longshore.frames.given import given
+from longshore.frames.inputs import arrow_streams
 from longshore.options import Options
 from longshore.parameters import is_list_of_texts, seconds
 from longshore.progress import reporting
@@ -79,7 +79,7 @@ def write(
         message = f"index is True or False, not {display(index)}"
         raise InterfaceError(message)
     with reporting(progress) as report:
-        frames = given(data, index=index, columns=_columns(columns), options=chosen)
+        frames = arrow_streams(data, index=index, columns=_columns(columns), options=chosen)
         return _core.write(frames, into=into, timeout=seconds(timeout), progress=report, switch=switch)
 
 

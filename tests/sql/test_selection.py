@@ -16,7 +16,7 @@ import pytest
 
 import longshore
 from longshore.engine.session import Session
-from longshore.frames import chosen, codes, selection
+from longshore.frames import selection
 
 pytestmark = pytest.mark.packages
 
@@ -66,8 +66,7 @@ def _views(texts: Any) -> Any:
 @pytest.fixture
 def entered(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Have short frames taken for long ones, and give the tables that enter the engine."""
-    for module in (chosen, codes):
-        monkeypatch.setattr(module, "MANY", 0)
+    monkeypatch.setattr(selection, "_LONG", 0)
     monkeypatch.setattr(selection, "_OF_NUMBERS", 1)
     monkeypatch.setattr(selection, "_OF_TEXTS", 1)
     monkeypatch.setattr(selection, "_PART", 512)
@@ -89,8 +88,7 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def _without(monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any]) -> Any:
     """Run with every frame taken for a short one."""
     with monkeypatch.context() as context:
-        for module in (chosen, codes):
-            context.setattr(module, "MANY", ROWS + 1)
+        context.setattr(selection, "_LONG", ROWS + 1)
         return run()
 
 

@@ -291,7 +291,7 @@ def test_wrong_arguments_are_refused(url: str, harbour: str, arguments: dict[str
 
 
 def test_texts_of_numpy_keep_zeros_within() -> None:
-    from longshore.frames.from_numpy import table
+    from longshore.frames.numpy import table
 
     given = {"s": np.array(["a\0b", "c"]), "b": np.array([b"\0x", b"y"])}
     assert table(given, longshore.Options()).to_pydict() == {"s": ["a\0b", "c"], "b": [b"\0x", b"y"]}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from longshore.errors import DataError, InterfaceError, ProgrammingError
-from longshore.frames.selected import are_clear, folded
+from longshore.frames.pushdown import are_distinct, fold_name
 from longshore.parameters import bound
 
 __all__ = [
@@ -181,7 +181,7 @@ def _struct(values: Mapping[Any, Any], place: str) -> dict[str, Any]:
     if strange := [key for key in values if not isinstance(key, str)]:
         message = f"{place} has the key {strange[0]!r}: a struct's fields are named by texts"
         raise InterfaceError(message)
-    if not are_clear(list(values)) and values:
+    if not are_distinct(list(values)) and values:
         message = f"{place} has keys that SQL does not tell apart, or one without a name: they name a struct's fields"
         raise InterfaceError(message)
     return {key: _value(value, f"{place}[{key!r}]") for key, value in values.items()}
@@ -251,7 +251,7 @@ def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
             yield from _leaves(item, (*path, "[]"))
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _leaves(item, (*path, folded(key)))
+            yield from _leaves(item, (*path, fold_name(key)))
     elif value is not None:
         yield path, value
 

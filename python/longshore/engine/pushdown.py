@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, cast
 
-from longshore.frames.selected import folded
-from longshore.frames.use import Constant, Predicate, Rest, Span, Use
+from longshore.frames.pushdown import Constant, Predicate, Pushdown, Remainder, Span, fold_name
 
 __all__ = [
     "BY_TEXT",
@@ -86,21 +85,21 @@ def mentions(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozense
     stars = _inner_stars(tree)
     names: set[str] = set()
     rows: set[str] = set()
-    qualifiers = {folded(star["relation_name"]) for star in stars.values()} - {""}
+    qualifiers = {fold_name(star["relation_name"]) for star in stars.values()} - {""}
     tables: set[str] = set()
     for node in nodes(tree, without):
         if id(node) in stars:
             continue
         if _is_open(node):
             return None
-        parts = [folded(part) for part in _parts(node)]
+        parts = [fold_name(part) for part in _parts(node)]
         names.update(parts)
-        names.update(map(folded, node.get("using_columns", ())))
+        names.update(map(fold_name, node.get("using_columns", ())))
         if len(parts) == 1:
             rows.update(parts)
         if "class" not in node:
             # An expression has a class, and an alias that is no table's.
-            tables.update(folded(node[key]) for key in ("alias", "table_name") if isinstance(node.get(key), str))
+            tables.update(fold_name(node[key]) for key in ("alias", "table_name") if isinstance(node.get(key), str))
     # A table's name by itself is its whole row, and a star of what is no table a struct's.
     if rows & tables or not qualifiers <= tables:
         return None
@@ -173,7 +172,7 @@ def reached(tree: object) -> dict[str, int]:
     for node in (statement["node"] for statement in statements):
         table, rows = only_table(node), _rows(node)
         if table is not None and rows is not None and _gives_rows_as_they_are(node):
-            found[folded(table["table_name"])] = rows
+            found[fold_name(table["table_name"])] = rows
     return found
 
 
@@ -281,15 +280,15 @@ def found(tree: object, text: bytes) -> dict[str, list[Found]]:
     every = list(nodes(tree))
     if any(map(_may_read_by_text, every)):
         return {}
-    times = Counter(folded(node["table_name"]) for node in every if isinstance(node.get("table_name"), str))
+    times = Counter(fold_name(node["table_name"]) for node in every if isinstance(node.get("table_name"), str))
     # A common table expression's name may be a table's, too.
-    times.update({folded(node["key"]): 2 for node in every if isinstance(node.get("key"), str)})
+    times.update({fold_name(node["key"]): 2 for node in every if isinstance(node.get("key"), str)})
     outer = set(map(id, _outer(tree)))
     tables: dict[str, list[Found]] = {}
     for node in every:
         table = only_table(node) if node.get("where_clause") else None
-        if table is not None and times[name := folded(table["table_name"])] == 1:
-            reader = _Reader(folded(table.get("alias") or name), text if id(node) in outer else b"")
+        if table is not None and times[name := fold_name(table["table_name"])] == 1:
+            reader = _Reader(fold_name(table.get("alias") or name), text if id(node) in outer else b"")
             tables[name] = [each for part in _conjuncts(node["where_clause"]) for each in reader.read(part)]
     return tables
 
@@ -299,7 +298,7 @@ def _may_read_by_text(node: Node) -> bool:
     if node.get("type") == "TABLE_FUNCTION":
         return node["function"].get("function_name") not in _PLAIN_FUNCTIONS
     is_table = node.get("type") == "BASE_TABLE"
-    if is_table and (len(node["qualified_name"]["path"]) > 1 or folded(node["table_name"]).startswith(_CATALOGUES)):
+    if is_table and (len(node["qualified_name"]["path"]) > 1 or fold_name(node["table_name"]).startswith(_CATALOGUES)):
         return True
     return node.get("function_name") in BY_TEXT
 
@@ -326,7 +325,7 @@ def keys(tree: object) -> frozenset[str]:
             columns += node.get("select_list") or ()
         if node.get("distinct") is True:
             columns += [each["expression"] for each in node.get("arguments") or ()]
-    return frozenset(folded(each["column_names"][-1]) for each in columns if each.get("type") == "COLUMN_REF")
+    return frozenset(fold_name(each["column_names"][-1]) for each in columns if each.get("type") == "COLUMN_REF")
 
 
 def _conjuncts(node: Node) -> Iterator[Node]:
@@ -365,7 +364,7 @@ class _Reader:
     def _column(self, node: Node) -> str | None:
         if node["type"] != "COLUMN_REF":
             return None
-        *table, column = map(folded, node["column_names"])
+        *table, column = map(fold_name, node["column_names"])
         return column if table in ([], [self._table]) else None
 
     def _span(self, left: Node, operator: str, right: Node, operand: object) -> Span | None:
@@ -458,21 +457,21 @@ class Syntax:
         self._found = found(tree, text.encode())
         self._reached = reached(tree)
         #: How often it reads each table, by its folded name; None where that is not known.
-        self._reads = None if tree["error"] else Counter(map(folded, _tables(tree)))
+        self._reads = None if tree["error"] else Counter(map(fold_name, _tables(tree)))
         self._rests = {table: _rest(tree, founds) for table, founds in self._found.items()}
 
     def reads(self, table: str, text: str) -> int:
         """Tell how often the statement reads a table, or at most, by how often the text has its name."""
         if self._reads is not None:
-            return self._reads[folded(table)]
+            return self._reads[fold_name(table)]
         return len(re.findall(rf"(?<!\w){re.escape(table)}(?!\w)", text, re.IGNORECASE))
 
-    def use(self, table: str, params: Mapping[str, object]) -> Use:
+    def use(self, table: str, params: Mapping[str, object]) -> Pushdown:
         """Tell what the statement does with a table, where its parameters have these values."""
-        name = folded(table)
+        name = fold_name(table)
         predicates = [each.predicate(params) for each in self._found.get(name, ())]
         known = tuple(each for each in predicates if each is not None)
-        return Use(self.columns, known, self._keys, self._rests.get(name), self._reached.get(name))
+        return Pushdown(self.columns, known, self._keys, self._rests.get(name), self._reached.get(name))
 
 
 class Kept:
@@ -501,9 +500,9 @@ def _tables(tree: object) -> Iterator[str]:
     return (node["table_name"] for node in nodes(tree) if node.get("type") == "BASE_TABLE")
 
 
-def _rest(tree: Mapping[str, Any], founds: Sequence[Found]) -> Rest | None:
+def _rest(tree: Mapping[str, Any], founds: Sequence[Found]) -> Remainder | None:
     said = [(each, each.span) for each in founds if each.span is not None and each.predicate({}) is not None]
     if not said:
         return None
     without = {id(each.node) for each, _ in said}
-    return Rest(tuple(span for _, span in said), mentions(tree, without))
+    return Remainder(tuple(span for _, span in said), mentions(tree, without))

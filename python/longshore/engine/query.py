@@ -15,7 +15,7 @@ from longshore.engine.session import Session
 from longshore.engine.tables import Names
 from longshore.engine.waiting import stopped_by
 from longshore.errors import DataError, InterfaceError, ProgrammingError
-from longshore.frames.scanned import is_table
+from longshore.frames.inputs import is_table
 from longshore.options import Options
 from longshore.texts import display, statement_text
 

@@ -10,7 +10,7 @@ from longshore.engine.failures import circular_table, is_ruined, missing_table, 
 from longshore.engine.result import Lender
 from longshore.engine.waiting import Task, apart
 from longshore.errors import OperationalError, ProgrammingError
-from longshore.frames.use import Span
+from longshore.frames.pushdown import Span
 from longshore.options import Options
 
 __all__ = ["Session"]

@@ -18,10 +18,8 @@ from longshore.engine.pushdown import Kept, Syntax
 from longshore.engine.scope import Scope
 from longshore.engine.session import Session
 from longshore.errors import DataError, InterfaceError, OperationalError, ProgrammingError
-from longshore.frames.chosen import chosen, is_long
-from longshore.frames.scanned import column_names, is_produced, scanned
-from longshore.frames.selected import folded
-from longshore.frames.use import Wanted
+from longshore.frames.inputs import column_names, engine_table, is_repeatable
+from longshore.frames.pushdown import Projection, fold_name
 from longshore.options import Options
 from longshore.texts import display
 
@@ -67,7 +65,7 @@ class Names:
         text = self._text.casefold()
         seen: dict[str, str] = {}
         for name, data in tables.items():
-            other = seen.setdefault(folded(name), name)
+            other = seen.setdefault(fold_name(name), name)
             if other != name:
                 message = f"the keywords {other!r} and {name!r} are one name in SQL"
                 raise InterfaceError(message)
@@ -106,12 +104,14 @@ class Names:
         self._session.register(name, self._scanned(name, value))
 
     def _scanned(self, name: str, value: object) -> Any:
+        from longshore.frames.selection import dictionary_encode, is_long, prefilter
+
         if not is_long(value):
             return self._whole(name, value, lambda: self._taken_apart().columns)
         use = self._taken_apart().use(name, self._params)
         if self._session.stays_as_written:
             use = replace(use, rest=None)
-        left = chosen(value, use, name, self._options)
+        left = prefilter(value, use, name, self._options)
         try:
             data = self._whole(name, left.data, lambda: left.columns)
         except DataError:
@@ -119,13 +119,11 @@ class Names:
             data = self._whole(name, value, lambda: use.columns)
         else:
             self._session.leave_out(left.spans)
-        from longshore.frames.codes import coded
+        return dictionary_encode(data, use.keys, self._options.threads)
 
-        return coded(data, use.keys, self._options.threads)
-
-    def _whole(self, name: str, value: object, columns: Wanted) -> Any:
-        again = is_produced(value) and self._taken_apart().reads(name, self._text) > 1
-        return scanned(value, name, columns, self._options, self._failure.note, again=again)
+    def _whole(self, name: str, value: object, columns: Projection) -> Any:
+        again = is_repeatable(value) and self._taken_apart().reads(name, self._text) > 1
+        return engine_table(value, name, columns, self._options, self._failure.note, again=again)
 
     def _taken_apart(self) -> Syntax:
         if self._syntax is None:
@@ -179,10 +177,10 @@ def arrow_files(name: str) -> Any:
     if not paths or not Path(paths[0]).is_file():
         message = f"there is no file {name!r}"
         raise OperationalError(message)
-    from longshore.frames import from_arrow
+    from longshore.frames import arrow
 
     try:
-        return from_arrow.streamed(paths) if _is_stream(paths[0]) else from_arrow.filed(paths)
+        return arrow.ipc_streams(paths) if _is_stream(paths[0]) else arrow.ipc_dataset(paths)
     except (OSError, ValueError) as error:
         message = f"{name!r} cannot be read as an Arrow file: {error}"
         raise OperationalError(message) from error

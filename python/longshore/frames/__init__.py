@@ -2,29 +2,66 @@
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, runtime_checkable
 
 from longshore.errors import InterfaceError
-from longshore.frames.given import given
-from longshore.frames.target import FRAMES, ColumnsTarget, FrameName, StreamTarget, Target
 from longshore.texts import display
 
 if TYPE_CHECKING:
+    from longshore._core import Column
     from longshore.frames.pandas import PandasTarget
     from longshore.frames.polars import PolarsTarget
 
-__all__ = [
-    "FRAMES",
-    "ColumnsTarget",
-    "FrameName",
-    "StreamTarget",
-    "Target",
-    "given",
-    "pandas_target",
-    "polars_target",
-    "pyarrow_if_installed",
-    "target",
-]
+FrameName = Literal["pandas", "numpy", "polars", "arrow"]
+
+FRAMES: tuple[FrameName, ...] = ("pandas", "numpy", "polars", "arrow")
+
+#: The forms that finished columns take; the table is in the core.
+Backend = Literal["pandas", "numpy", "numpy_nullable", "pyarrow", "masked"]
+
+
+class ArrowStream(Protocol):
+    """A result under the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the stream over."""
+
+
+class ArrowArray(Protocol):
+    """A record batch under the Arrow PyCapsule interface."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Hand the batch over."""
+
+
+@runtime_checkable
+class ColumnsTarget(Protocol):
+    """A frame that is built of finished columns."""
+
+    @property
+    def backend(self) -> Backend:
+        """The columns' form."""
+
+    @property
+    def arrow_strings(self) -> bool:
+        """Whether strings stay in Arrow memory."""
+
+    def build(self, columns: "Sequence[Column]", rows: int) -> Any:
+        """Make the frame of a whole result."""
+
+
+class StreamTarget(Protocol):
+    """A frame that is built of an Arrow stream."""
+
+    @property
+    def for_polars(self) -> bool:
+        """Whether the stream has the types and names that polars takes."""
+
+    def build(self, stream: ArrowStream) -> Any:
+        """Make the frame of a whole result."""
+
+
+Target = ColumnsTarget | StreamTarget
 
 
 def target(
@@ -38,14 +75,14 @@ def target(
     Raises ``InterfaceError`` for an unknown ``return_type`` and for options that the frame does not have, and
     ``ImportError`` where its library is missing or too old.
     """
-    name = _known(return_type)
-    if name != "pandas":
-        _refuse(name, "dtype_backend", dtype_backend)
-        _refuse(name, "index_col", index_col)
-    # Each file imports its library; none may be imported unless it is asked for.
+    name = _frame_name(return_type)
+    if name == "pandas":
+        return pandas_target(dtype_backend, index_col)
+    for option, value in {"dtype_backend": dtype_backend, "index_col": index_col}.items():
+        if value is not None:
+            message = f'{option} is an option of return_type="pandas", not of "{name}"'
+            raise InterfaceError(message)
     match name:
-        case "pandas":
-            return pandas_target(dtype_backend, index_col)
         case "numpy":
             from longshore.frames.numpy import NumpyTarget
 
@@ -75,7 +112,7 @@ def polars_target() -> "PolarsTarget":
 
 
 def pyarrow_if_installed() -> ModuleType | None:
-    """Give the file of pyarrow, or None where it is not installed."""
+    """Return the file of pyarrow, or None where it is not installed."""
     try:
         from longshore.frames import arrow
     except ImportError:
@@ -83,7 +120,7 @@ def pyarrow_if_installed() -> ModuleType | None:
     return arrow
 
 
-def _known(return_type: str) -> FrameName:
+def _frame_name(return_type: str) -> FrameName:
     for name in FRAMES:
         if name == return_type:
             return name
@@ -91,9 +128,3 @@ def _known(return_type: str) -> FrameName:
     hint = 'return_type="arrow" gives a pyarrow.Table' if return_type == "arrow2" else None
     message = f"unknown return_type {display(return_type)}; choose one of {', '.join(FRAMES)}, arrow_stream"
     raise InterfaceError(message if hint is None else f"{message}\nHint: {hint}", hint=hint)
-
-
-def _refuse(name: FrameName, option: str, value: object) -> None:
-    if value is not None:
-        message = f'{option} is an option of return_type="pandas", not of "{name}"'
-        raise InterfaceError(message)

@@ -1,4 +1,12 @@
-"""Clear errors for libraries that are missing or too old."""
+"""Libraries that may be missing or too old, and their objects, recognised without importing them."""
+
+import sys
+
+
+def is_of(data: object, module: str, name: str) -> bool:
+    """Whether it is an instance of a class of a library, which is not imported for that."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(data, getattr(loaded, name))
 
 
 def missing(*, library: str, extra: str, purpose: str, instead: str = "") -> ImportError:

@@ -1,14 +1,21 @@
-"""pandas 2.2 and later: a DataFrame of unconsolidated columns over the core's own memory."""
+"""pandas 2.2 and later: DataFrames over the core's own memory, and DataFrames as Arrow, a slice of rows at a time."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, cast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from longshore.errors import InterfaceError
+from longshore.frames import Backend
 from longshore.frames.libraries import missing, require_version
-from longshore.frames.target import Backend, Column
-from longshore.texts import display
+from longshore.frames.pushdown import Projection, are_distinct, column_positions
+from longshore.options import Options
+from longshore.texts import column_name, display
+
+if TYPE_CHECKING:
+    from longshore._core import Column
+    from longshore.frames.columns import ArrowColumn
+    from longshore.frames.selection import Rows
 
 try:
     import pandas as pd
@@ -16,7 +23,22 @@ except ImportError as error:
     purpose, instead = 'return_type="pandas", the default,', 'give return_type="polars", "arrow" or "numpy"'
     raise missing(library="pandas", extra="pandas", purpose=purpose, instead=instead) from error
 
+try:
+    import pyarrow as pa
+except ImportError:
+    # Most dtypes do without; writing imports ``longshore.frames.columns`` first, which says that it is missing.
+    pa = None
+
 require_version("pandas", pd.__version__, (2, 2))
+
+#: Rows that are converted at a time.
+_ROWS = 1 << 17
+
+#: A frame of so many is converted sooner than a query is taken apart.
+_FEW_CELLS = 1 << 14
+
+#: Bytes of the widest number that Arrow has.
+_WIDEST = 8
 
 _BACKENDS: dict[str | None, Backend] = {
     None: "pandas",
@@ -36,13 +58,13 @@ class PandasTarget:
             message = f"unknown dtype_backend {display(dtype_backend)}; choose one of {known}"
             raise InterfaceError(message)
         self.backend = _BACKENDS[dtype_backend]
+        if self.backend == "pyarrow" and pa is None:
+            raise missing(library="pyarrow", extra="arrow", purpose='dtype_backend="pyarrow"')
         self._text = _text_dtype(self.backend)
         self.arrow_strings = str(getattr(self._text, "storage", "")).startswith("pyarrow")
         self._index_col = index_col
-        if self.backend == "pyarrow":
-            _pyarrow()
 
-    def build(self, columns: Sequence[Column], rows: int, *, first: int = 0) -> pd.DataFrame:
+    def build(self, columns: Sequence["Column"], rows: int, *, first: int = 0) -> pd.DataFrame:
         """Make the frame without copying a value; its rows are numbered from ``first``."""
         names = [column.name for column in columns]
         index_at = _positions(names, self._index_col)
@@ -55,16 +77,16 @@ class PandasTarget:
         frame.columns = pd.Index([names[at] for at in kept])
         return frame
 
-    def _level(self, column: Column) -> Any:
+    def _level(self, column: "Column") -> Any:
         array = self._array(column)
         return pd.Index(array, dtype=array.dtype, name=column.name, copy=False)
 
-    def _series(self, column: Column, index: Any) -> Any:
+    def _series(self, column: "Column", index: Any) -> Any:
         array = self._array(column)
         # The dtype is given, so that pandas infers none from the values.
         return pd.Series(array, index=index, dtype=array.dtype, copy=False)
 
-    def _array(self, column: Column) -> Any:
+    def _array(self, column: "Column") -> Any:
         match column.kind:
             case "numbers" if column.masked:
                 return _masked(column)
@@ -75,21 +97,20 @@ class PandasTarget:
             case "chunks":
                 return self._chunks(column)
             case _:
-                return self._objects(column)
+                return self._object_array(column)
 
-    def _categorical(self, column: Column) -> Any:
+    def _categorical(self, column: "Column") -> Any:
         categories = pd.Index(column.labels, dtype=self._text)
         dtype = pd.CategoricalDtype(categories, ordered=column.ordered)
         return pd.Categorical.from_codes(column.data, dtype=dtype, validate=False)
 
-    def _chunks(self, column: Column) -> Any:
-        pa = _pyarrow()
+    def _chunks(self, column: "Column") -> Any:
         chunked = pa.chunked_array([pa.array(chunk) for chunk in column.data])
         if column.text and self.backend != "pyarrow":
             return cast("Any", self._text).__from_arrow__(chunked)
         return pd.arrays.ArrowExtensionArray(chunked)
 
-    def _objects(self, column: Column) -> Any:
+    def _object_array(self, column: "Column") -> Any:
         if column.text and self._text != np.dtype(object):
             return pd.array(column.data, dtype=self._text, copy=False)
         return column.data
@@ -113,12 +134,12 @@ def _text_dtype(backend: Backend) -> Any:
         case "numpy_nullable":
             return pd.StringDtype()
         case "pyarrow":
-            return pd.ArrowDtype(_pyarrow().string())
+            return pd.ArrowDtype(pa.string())
         case _:
             return pd.Series([""]).dtype
 
 
-def _masked(column: Column) -> Any:
+def _masked(column: "Column") -> Any:
     values = column.data
     mask = column.no_mask() if column.mask is None else column.mask
     match values.dtype.kind:
@@ -130,7 +151,7 @@ def _masked(column: Column) -> Any:
             return pd.arrays.IntegerArray(values, mask, copy=False)
 
 
-def _numbers(column: Column) -> Any:
+def _numbers(column: "Column") -> Any:
     values = column.data
     if column.timezone is None:
         return values
@@ -159,9 +180,119 @@ def _position(names: Sequence[str], name: str) -> int:
     raise InterfaceError(message)
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise missing(library="pyarrow", extra="arrow", purpose='dtype_backend="pyarrow"') from error
-    return pa
+def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[Any]:
+    """Return the frame as record batches, at least one; raises ``DataError`` for objects of no one type."""
+    columns = [_arrow_column(column_name(label), frame.iloc[:, at], options) for at, label in enumerate(frame.columns)]
+    if index:
+        columns = [*_index_columns(frame.index, options), *columns]
+    schema = pa.schema([column.field for column in columns])
+    for start in range(0, max(len(frame), 1), _ROWS):
+        arrays = [column.slice(start, start + _ROWS) for column in columns]
+        made = pa.Table.from_arrays(arrays, schema=schema)
+        yield from made.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
+
+
+def engine_table(frame: pd.DataFrame, name: str, projection: Projection, options: Options) -> Any:
+    """Return the columns that a query reads, at once; raises as ``batches`` does, for those only."""
+    from longshore.frames.scan import table_of
+
+    labels = names(frame)
+    is_plain = _is_plain(frame) and are_distinct(labels)
+    positions = column_positions(labels, None if is_plain else projection(), name)
+    columns = [_whole_array(labels[at], _dense(frame.iloc[:, at]), options) for at in positions]
+    return table_of([field for field, _ in columns], [array for _, array in columns], frame, name)
+
+
+def names(frame: pd.DataFrame) -> list[str]:
+    """Return the columns' names; raises ``InterfaceError`` for one that is none."""
+    return [column_name(label) for label in frame.columns]
+
+
+def values(frame: pd.DataFrame, at: int) -> Any:
+    """Return a column as it lies in memory: a NumPy array, or a ChunkedArray of Arrow's; None for all else."""
+    column = frame.iloc[:, at]
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else _arrow_memory(column)
+
+
+def _arrow_memory(column: "pd.Series[Any]") -> Any:
+    if not isinstance(column.dtype, pd.ArrowDtype) and not _is_arrow_text(column.dtype):
+        return None
+    made = pa.array(column.array)
+    return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+
+
+def take_rows(frame: pd.DataFrame, positions: Sequence[int], rows: "Rows", options: Options) -> Any:
+    """Return some rows of some columns as a pyarrow Table; raises as ``engine_table`` does, for values in any row."""
+    from longshore.frames.selection import map_threads
+
+    labels = names(frame)
+    columns = [(labels[at], _dense(frame.iloc[:, at])) for at in positions]
+    made = map_threads(lambda column: _take_column(*column, rows, options), columns, rows.threads)
+    return pa.Table.from_arrays([array for _, array in made], schema=pa.schema([field for field, _ in made]))
+
+
+def _take_column(name: str, column: "pd.Series[Any]", rows: "Rows", options: Options) -> tuple[Any, Any]:
+    if (kept := _arrow_memory(column)) is not None:
+        array = rows.of_arrow(kept)
+        return pa.field(name, array.type), array
+    if column.dtype == object:
+        # Its type depends on all rows.
+        field, array = _whole_array(name, column, options)
+        array = rows.of_arrow(array)
+        return field.with_type(array.type), array
+    is_numpy = isinstance(column.dtype, np.dtype)
+    some = rows.of_numpy(column.to_numpy()) if is_numpy else column.array[rows.index]
+    return _whole_array(name, pd.Series(some, copy=False), options)
+
+
+def _is_arrow_text(kind: Any) -> bool:
+    return isinstance(kind, pd.StringDtype) and kind.storage.startswith("pyarrow")
+
+
+def _whole_array(name: str, values: "pd.Series[Any]", options: Options) -> tuple[Any, Any]:
+    from longshore.frames.columns import text_views
+
+    if (views := text_views(name, values, nan_is_null=True, threads=options.threads)) is not None:
+        return pa.field(name, views.type), views
+    column = _arrow_column(name, values, options)
+    return column.field, column.whole()
+
+
+def _is_plain(frame: pd.DataFrame) -> bool:
+    """Whether it costs next to nothing to take every column, and no value of them can be at fault."""
+    return frame.size <= _FEW_CELLS and all(map(_is_harmless, frame.dtypes))
+
+
+def _is_harmless(kind: Any) -> bool:
+    """Whether Arrow has every value of a dtype: it has no wider floats than C's double, and no text of surrogates."""
+    if isinstance(kind, pd.StringDtype):
+        return _is_arrow_text(kind)
+    inner = kind.subtype if isinstance(kind, pd.SparseDtype) else kind
+    return getattr(inner, "kind", "O") in "biuf" and getattr(inner, "itemsize", 0) <= _WIDEST
+
+
+def _dense(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    return values.astype(values.dtype.subtype) if isinstance(values.dtype, pd.SparseDtype) else values
+
+
+def _arrow_column(name: str, values: "pd.Series[Any]", options: Options) -> "ArrowColumn":
+    from longshore.frames.columns import ArrowColumn
+
+    # A plain NumPy float has no other way to say that there is nothing; a masked or an Arrow-backed one has.
+    is_plain = getattr(values.dtype, "kind", "") == "f" and not isinstance(
+        values.dtype, pd.api.extensions.ExtensionDtype
+    )
+    return ArrowColumn(
+        name,
+        values,
+        as_text=options.objects == "text",
+        nan_is_null=is_plain and options.nan == "null",
+        object_nan_is_null=True,
+    )
+
+
+def _index_columns(index: "pd.Index[Any]", options: Options) -> "list[ArrowColumn]":
+    if index.nlevels == 1:
+        return [_arrow_column("index" if index.name is None else column_name(index.name), index.to_series(), options)]
+    names = [f"level_{at}" if name is None else column_name(name) for at, name in enumerate(index.names)]
+    return [_arrow_column(name, index.get_level_values(at).to_series(), options) for at, name in enumerate(names)]

@@ -1,92 +1,96 @@
-"""Some rows of a column, by their numbers."""
+"""Rows of Python objects, as lists of dicts, tuples or dataclasses, as a table."""
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import numpy as np
-
-from longshore import _core
-from longshore.frames.libraries import missing
-
-try:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-except ImportError as error:
-    raise missing(library="pyarrow", extra="sql", purpose="SQL over dataframes") from error
-
-__all__ = ["Rows", "is_text", "together"]
-
-T = TypeVar("T")
-U = TypeVar("U")
-
-#: Rows of a piece: the engine's threads take one each, and a batch has no more.
-_FEWEST = 2_048
-_MOST = 122_880
+from longshore.errors import InterfaceError
+from longshore.frames import columns as arrow
+from longshore.frames.pushdown import Projection, column_positions
+from longshore.options import Options
+from longshore.texts import column_name
 
 
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of texts by themselves: no dictionary, and no extension."""
-    return kind in (pa.string(), pa.large_string(), pa.string_view())
+def table(rows: Sequence[Any], columns: Sequence[str] | None, options: Options) -> Any:
+    """Return a ``pyarrow.Table`` of rows, whose columns are ``columns`` where they have no names of their own.
+
+    Raises ``InterfaceError`` for rows without names, or with other ones, and as ``columns.table`` does.
+    """
+    values = _by_position(rows, columns) if rows and _is_sequence(rows[0]) else _by_name(rows, columns)
+    return arrow.table({name: arrow.column(each, name) for name, each in values.items()}, options)
 
 
-def together(work: Callable[[T], U], items: Sequence[T], threads: int | None) -> list[U]:
-    """Do the work for every item, by so many threads or by as many as there are processors."""
-    most = min(threads or os.cpu_count() or 1, len(items))
-    if most <= 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(most, "longshore-rows") as pool:
-        try:
-            begun = [pool.submit(work, item) for item in items]
-        except RuntimeError:
-            # An interpreter that ends begins no more threads.
-            return [work(item) for item in items]
-        return [each.result() for each in begun]
+def engine_table(rows: Sequence[Any], name: str, projection: Projection, options: Options) -> Any:
+    """Return a ``pyarrow.Table`` of the columns that a query reads of a list of dicts; raises as ``table`` does."""
+    from longshore.frames.scan import table_of
+
+    keys = _keys(_records(rows))
+    names = list(keys)
+    read = [names[at] for at in column_positions(names, projection(), name)]
+    columns = {each: arrow.column([row.get(keys[each]) for row in rows], each) for each in read}
+    fields, arrays = arrow.to_arrow(columns, options)
+    return table_of(fields, arrays, rows, name)
 
 
-def _run(numbers: "np.ndarray[Any, np.dtype[np.intp]]") -> slice | None:
-    if not len(numbers):
-        return slice(0, 0)
-    first, last = int(numbers[0]), int(numbers[-1])
-    return slice(first, last + 1) if last - first < len(numbers) else None
+def _by_name(rows: Sequence[Any], columns: Sequence[str] | None) -> dict[str, list[Any]]:
+    """Return the values under each key of dicts; one that a row lacks is NULL."""
+    records = _records(rows)
+    keys = _keys(records)
+    if columns is not None:
+        if unnamed := [name for name in keys if name not in columns]:
+            message = f"the rows have {', '.join(map(repr, unnamed))}, which columns does not name"
+            raise InterfaceError(message)
+        keys = {name: keys.get(name, name) for name in columns}
+    if not keys:
+        hint = "name them: columns=[...]"
+        what = "the rows have no columns" if rows else "the list has no rows, so there are no columns to write"
+        message = f"{what}\nHint: {hint}"
+        raise InterfaceError(message, hint=hint)
+    return {name: [record.get(key) for record in records] for name, key in keys.items()}
 
 
-class Rows:
-    """Numbers of rows, which ascend."""
+def _keys(records: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
+    """Return the keys that any row has, by the columns' names."""
+    keys = dict.fromkeys(key for record in records for key in record)
+    named = {column_name(key): key for key in keys}
+    if len(named) < len(keys):
+        message = "two keys of the rows have one name once they are texts"
+        raise InterfaceError(message)
+    return named
 
-    def __init__(self, numbers: "np.ndarray[Any, np.dtype[np.intp]]", threads: int | None) -> None:
-        """Keep them; so many threads take them, unless they are few."""
-        #: What NumPy, pandas and polars take for an index: a slice where no row is left out in between.
-        self.index = _run(numbers) or numbers
-        self.threads = threads if len(numbers) > _FEWEST else 1
-        self._count = len(numbers)
-        self._arrow = pa.array(numbers.view(np.uint64))
 
-    def of_numpy(self, values: Any) -> Any:
-        """Give these rows of a NumPy array."""
-        is_plain = values.dtype.kind in "iufmM" and values.flags.c_contiguous and values.dtype.isnative
-        if not is_plain or isinstance(self.index, slice):
-            return values[self.index]
-        # pyarrow keeps the memory that it has used; NumPy's comes from the system each time.
-        plain = values.view(np.int64) if values.dtype.kind in "mM" else values
-        return pc.take(pa.array(plain), self._arrow).to_numpy().view(values.dtype)
+def _records(rows: Sequence[Any]) -> Sequence[Mapping[Any, Any]]:
+    if all(isinstance(row, Mapping) for row in rows):
+        return rows
+    return [_record(row, at) for at, row in enumerate(rows)]
 
-    def of_arrow(self, column: Any) -> Any:
-        """Give these rows of a ChunkedArray; raises pyarrow's exceptions for a type that it does not take rows of."""
-        if isinstance(self.index, slice):
-            return column.slice(self.index.start, self._count)
-        return self._texts(column) if is_text(column.type) else pc.take(column, self._arrow)
 
-    def _texts(self, column: Any) -> Any:
-        piece = -(-self._count // (self.threads or os.cpu_count() or 1))
-        made = _core.taken(
-            pa.table({"texts": column}),
-            pa.table({"rows": self._arrow}),
-            piece=min(max(piece, _FEWEST), _MOST),
-            threads=self.threads,
-        )
-        if made is None:
-            message = "a text is not UTF-8"
-            raise pa.ArrowInvalid(message)
-        return pa.chunked_array([pa.array(each) for each in made], type=pa.large_string())
+def _record(row: Any, at: int) -> Mapping[Any, Any]:
+    if isinstance(row, Mapping):
+        return row
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    message = f"row {at} is of type {type(row).__name__}, and the first one is a dict or a dataclass"
+    raise InterfaceError(message, row=at)
+
+
+def _by_position(rows: Sequence[Any], columns: Sequence[str] | None) -> dict[str, list[Any]]:
+    names = getattr(rows[0], "_fields", None) if columns is None else columns
+    if names is None:
+        hint = 'name them: columns=["id", "name"]'
+        message = f"the rows are tuples, which have no names for their columns\nHint: {hint}"
+        raise InterfaceError(message, hint=hint)
+    for at, row in enumerate(rows):
+        if not _is_sequence(row) or (columns is None and getattr(row, "_fields", None) != names):
+            message = f"row {at} is of type {type(row).__name__}, the first one is {type(rows[0]).__name__}"
+            raise InterfaceError(message, row=at)
+        if len(row) != len(names):
+            message = f"row {at} has {len(row)} values, and there are {len(names)} columns"
+            raise InterfaceError(message, row=at)
+    values = list(zip(*rows, strict=True))
+    return {column_name(name): list(each) for name, each in zip(names, values, strict=True)}
+
+
+def _is_sequence(row: object) -> bool:
+    """Whether a row has its values by position."""
+    return isinstance(row, tuple | list)

@@ -1,76 +1,246 @@
-"""The rows of a frame that a query's predicates leave.
+"""The rows of a frame that a query's predicates leave, filtered before they enter the SQL engine.
 
 The engine takes every column of a batch before it looks which of its rows it needs, and looks text by text. Here, a
-predicate is tried on its column alone, and the others are taken where it holds. Numbers and moments are compared with
-room for how the engine rounds its constants, and it compares them again; what is said of texts is exact.
+predicate is tried on its column alone, and the other columns are taken where it holds. Numbers and times are compared
+with bounds that allow for how the engine rounds its constants, and it compares them again; texts are compared exactly.
 """
 
 import datetime as dt
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
 
 from longshore import _core
-from longshore.frames.rows import is_text, together
-from longshore.frames.use import Predicate
+from longshore.frames.libraries import is_of, missing
+from longshore.frames.pushdown import Predicate, Pushdown, Span, are_distinct, fold_name
+from longshore.options import Options
 
-__all__ = ["Selection", "first", "selection"]
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+except ImportError as error:
+    raise missing(library="pyarrow", extra="sql", purpose="SQL over dataframes") from error
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Numbers = np.ndarray[Any, np.dtype[np.intp]]
+T = TypeVar("T")
+U = TypeVar("U")
 
-#: Rows that a thread takes at a time: a multiple of eight, so that their bits begin with a byte.
-_PART = 1 << 17
+#: Rows of a frame from which on it pays to look what a query reads of it.
+_LONG = 1 << 18
 
-#: Stretches of rows that are looked at first, and the rows of each.
-_STRETCHES = 8
-_STRETCH = 2_048
-
-#: Rows are taken if no more than one of so many is left: beyond, the engine is faster, and later so with texts.
+#: Rows are filtered here if at most one of so many is left: beyond, the engine is faster, and later so with texts.
+_OF_FIRST = 16
 _OF_NUMBERS = 16
 _OF_TEXTS = 4
 
-#: How far a number may lie beyond a bound, as a part of it, and what stands for that next to zero, by the bytes.
-_ROOM = 1e-6
+#: Texts that a batch may have to be a dictionary: with more, the engine takes it apart.
+_MOST_TEXTS = 1_000
+
+#: Rows of a chunk of texts: the engine's threads take one each, and a batch has no more.
+_FEWEST_ROWS = 2_048
+_MOST_ROWS = 122_880
+
+#: Rows that a thread tests at a time: a multiple of eight, so that their bits begin with a byte.
+_PART = 1 << 17
+
+#: Samples of rows that are tested first, and the rows of each.
+_SAMPLES = 8
+_SAMPLE = 2_048
+
+#: How far a float may lie beyond a bound, as a part of it, and what stands for that next to zero, by the bytes.
+_TOLERANCE = 1e-6
 _TINIEST = {4: float(np.finfo(np.float32).tiny), 8: 1e-300}
 
 #: Half of the greatest floats, by their bytes.
 _GREATEST = {4: float(np.finfo(np.float32).max) / 2, 8: float(np.finfo(np.float64).max) / 2}
 
-#: A moment's room, in seconds; and units of moments, by how many there are in a second.
+#: How far a timestamp may lie beyond a bound, in seconds; and units of timestamps, by how many there are in a second.
 _SECOND = 1
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 86_400
 
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  of moments without a zone
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  of timestamps without a zone
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """A frame, or the rows of it that a query's predicates leave."""
+
+    data: Any
+    #: The folded names of the columns that the query reads; None for all.
+    columns: frozenset[str] | None
+    #: The predicates in the query's text that all of these rows fulfil, where the engine need not test them again.
+    spans: tuple[Span, ...] = ()
+
+
+def is_long(data: Any) -> bool:
+    """Whether it is a frame of so many rows that it pays to look what a query reads of them."""
+    return _library(data) is not None and len(data) >= _LONG
+
+
+def prefilter(data: Any, pushdown: Pushdown, name: str, options: Options) -> Filtered:
+    """Filter the rows of a long frame by a query's predicates and limit, where that is faster than the engine."""
+    whole = Filtered(data, pushdown.columns)
+    library = _library(data)
+    names = library.names(data)
+    if not are_distinct(names):
+        return whole
+    if pushdown.first is not None and pushdown.first * _OF_FIRST <= len(data):
+        first = np.arange(pushdown.first)
+        return _take(whole, Selection(len(first), texts=False, numbers=lambda: first), name, options) or whole
+    columns = pushdown.rest.columns if pushdown.rest else pushdown.columns
+    tested = frozenset(each.column for each in pushdown.predicates)
+    values = {fold_name(names[at]): library.values(data, at) for at in _positions(names, tested)}
+    selection = select_rows(
+        pushdown.predicates, values, reads_any=bool(_positions(names, columns)), threads=options.threads
+    )
+    if selection is None:
+        return whole
+    if pushdown.rest and selection.texts:
+        whole_rest = Filtered(data, columns, pushdown.rest.spans)
+        return _take(whole_rest, selection, name, options) or whole
+    return _take(whole, selection, name, options) or whole
+
+
+def _take(of: Filtered, selection: "Selection", name: str, options: Options) -> Filtered | None:
+    """Take the selected rows; None where a column is of a type that rows cannot be taken of."""
+    from longshore.frames.scan import table_of
+
+    library = _library(of.data)
+    positions = _positions(library.names(of.data), of.columns)
+    if not positions:
+        return replace(of, data=table_of([], [], range(selection.count), name))
+    try:
+        rows = Rows(selection.numbers(), options.threads)
+        return replace(of, data=library.take_rows(of.data, positions, rows, options))
+    except pa.ArrowException:
+        return None
+
+
+def _positions(names: Sequence[str], columns: frozenset[str] | None) -> list[int]:
+    return [at for at, name in enumerate(names) if columns is None or fold_name(name) in columns]
+
+
+def _library(data: object) -> Any:
+    """Return the module of a frame's library; None for what is not a frame in memory."""
+    if is_of(data, "pandas", "DataFrame"):
+        from longshore.frames import pandas
+
+        return pandas
+    if is_of(data, "polars", "DataFrame"):
+        from longshore.frames import polars
+
+        return polars
+    if is_of(data, "pyarrow", "Table"):
+        from longshore.frames import arrow
+
+        return arrow
+    return None
+
+
+def dictionary_encode(data: Any, keys: frozenset[str], threads: int | None) -> Any:
+    """Encode the columns in ``keys`` of a long pyarrow Table that have few texts: the engine groups them faster."""
+    if not isinstance(data, pa.Table) or len(data) < _LONG:
+        return data
+    for at, field in enumerate(data.schema):
+        if fold_name(field.name) not in keys or not _is_text(field.type):
+            continue
+        chunks = _core.codes(pa.table({"texts": data.column(at)}), most=_MOST_TEXTS, threads=threads)
+        if chunks:
+            column = pa.chunked_array([pa.array(each) for each in chunks])
+            data = data.set_column(at, pa.field(field.name, column.type, field.nullable), column)
+    return data
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text, neither a dictionary nor an extension."""
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
+
+
+def map_threads(work: Callable[[T], U], items: Sequence[T], threads: int | None) -> list[U]:
+    """Do the work for every item, on so many threads or one for each processor."""
+    most = min(threads or os.cpu_count() or 1, len(items))
+    if most <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(most, "longshore-rows") as pool:
+        try:
+            futures = [pool.submit(work, item) for item in items]
+        except RuntimeError:
+            # An interpreter that ends begins no more threads.
+            return [work(item) for item in items]
+        return [each.result() for each in futures]
+
+
+def _contiguous(numbers: "np.ndarray[Any, np.dtype[np.intp]]") -> slice | None:
+    if not len(numbers):
+        return slice(0, 0)
+    first, last = int(numbers[0]), int(numbers[-1])
+    return slice(first, last + 1) if last - first < len(numbers) else None
+
+
+class Rows:
+    """Ascending row numbers."""
+
+    def __init__(self, numbers: "np.ndarray[Any, np.dtype[np.intp]]", threads: int | None) -> None:
+        """Keep them; so many threads take the rows, unless they are few."""
+        #: An index for NumPy, pandas and polars: a slice where the rows are contiguous.
+        self.index = _contiguous(numbers) or numbers
+        self.threads = threads if len(numbers) > _FEWEST_ROWS else 1
+        self._count = len(numbers)
+        self._arrow = pa.array(numbers.view(np.uint64))
+
+    def of_numpy(self, values: Any) -> Any:
+        """Return these rows of a NumPy array."""
+        is_plain = values.dtype.kind in "iufmM" and values.flags.c_contiguous and values.dtype.isnative
+        if not is_plain or isinstance(self.index, slice):
+            return values[self.index]
+        # pyarrow keeps the memory that it has used; NumPy's comes from the system each time.
+        plain = values.view(np.int64) if values.dtype.kind in "mM" else values
+        return pc.take(pa.array(plain), self._arrow).to_numpy().view(values.dtype)
+
+    def of_arrow(self, column: Any) -> Any:
+        """Return these rows of a ChunkedArray; raises pyarrow's exceptions for types that it cannot take rows of."""
+        if isinstance(self.index, slice):
+            return column.slice(self.index.start, self._count)
+        return self._texts(column) if _is_text(column.type) else pc.take(column, self._arrow)
+
+    def _texts(self, column: Any) -> Any:
+        piece = -(-self._count // (self.threads or os.cpu_count() or 1))
+        chunks = _core.taken(
+            pa.table({"texts": column}),
+            pa.table({"rows": self._arrow}),
+            piece=min(max(piece, _FEWEST_ROWS), _MOST_ROWS),
+            threads=self.threads,
+        )
+        if chunks is None:
+            message = "a text is not UTF-8"
+            raise pa.ArrowInvalid(message)
+        return pa.chunked_array([pa.array(each) for each in chunks], type=pa.large_string())
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows that are left."""
+    """The rows that predicates leave."""
 
     count: int
-    #: Whether every predicate of texts has been looked after.
+    #: Whether every predicate on texts has been tested.
     texts: bool
-    #: Gives the numbers of the rows, in their order.
+    #: Returns the numbers of the rows, in their order.
     numbers: Callable[[], Numbers]
 
 
-def first(count: int) -> Selection:
-    """Give so many of the first rows."""
-    return Selection(count, texts=False, numbers=lambda: np.arange(count))
-
-
-def selection(
-    predicates: Sequence[Predicate], columns: Mapping[str, Any], *, takes_any: bool, threads: int | None
+def select_rows(
+    predicates: Sequence[Predicate], columns: Mapping[str, Any], *, reads_any: bool, threads: int | None
 ) -> Selection | None:
-    """Try predicates on the columns of one frame; None where it is not worth it, or where they say nothing of them.
+    """Test predicates on the columns of one frame; None where the engine is faster, or where none can be tested.
 
-    ``columns`` are NumPy arrays or pyarrow ChunkedArrays by their folded names, and ``takes_any`` says whether the
+    ``columns`` are NumPy arrays or pyarrow ChunkedArrays by their folded names, and ``reads_any`` says whether the
     query reads anything else of the rows that are left.
     """
     tests = [test for each in predicates if (test := _test(each, columns.get(each.column), threads)) is not None]
@@ -78,7 +248,7 @@ def selection(
         return None
     texts = [test for test in tests if isinstance(test, _TextTest)]
     is_whole = len(texts) == sum(isinstance(each.constant, str) for each in predicates)
-    if (takes_any or not texts or not is_whole) and not _are_few(tests, _OF_TEXTS if texts else _OF_NUMBERS):
+    if (reads_any or not texts or not is_whole) and not _leave_few(tests, _OF_TEXTS if texts else _OF_NUMBERS):
         return None
     ready = [test.ready() for test in tests]
     if len(ready) == 1 and isinstance(only := ready[0], _Bits):
@@ -99,29 +269,29 @@ def _numbers_of(tests: "Sequence[_Ready]", threads: int | None) -> Numbers:
         numbers += start
         return numbers
 
-    return np.concatenate(together(part, range(0, length, _PART), threads))
+    return np.concatenate(map_threads(part, range(0, length, _PART), threads))
 
 
-def _are_few(tests: "Sequence[_Test]", of: int) -> bool:
-    """Tell from stretches all over the frame whether one row of so many may be left, or fewer."""
+def _leave_few(tests: "Sequence[_Test]", of: int) -> bool:
+    """Estimate from samples all over the frame whether at most one row of so many is left."""
     length = tests[0].length
-    left = seen = 0
-    for start in range(0, length, max(length // _STRETCHES, _STRETCH)):
-        stop = min(start + _STRETCH, length)
+    left = tested = 0
+    for start in range(0, length, max(length // _SAMPLES, _SAMPLE)):
+        stop = min(start + _SAMPLE, length)
         mask = np.ones(stop - start, dtype=np.bool_)
         for test in tests:
             mask &= test.mask(start, stop)
         left += int(np.count_nonzero(mask))
-        seen += len(mask)
-    return left * of <= seen
+        tested += len(mask)
+    return left * of <= tested
 
 
 @dataclass(frozen=True)
 class _NumberTest:
-    """Whether numbers lie within bounds, which belong to them."""
+    """Whether numbers lie within inclusive bounds."""
 
     values: Any
-    #: None where there is no such bound; one of them is there.
+    #: None where there is no such bound; there is at least one.
     low: Any
     high: Any
 
@@ -150,7 +320,7 @@ class _NumberTest:
 
 @dataclass(frozen=True)
 class _TextTest:
-    """Whether texts have a piece in its place."""
+    """Whether texts hold a piece at a place."""
 
     values: Any
     piece: str
@@ -174,7 +344,7 @@ class _TextTest:
 
 @dataclass(frozen=True)
 class _Bits:
-    """Whether texts have had it: a BooleanArray."""
+    """The result of a text test: a BooleanArray."""
 
     bits: Any
 
@@ -195,7 +365,7 @@ def _test(predicate: Predicate, values: Any, threads: int | None) -> _Test | Non
     if values is None:
         return None
     if isinstance(predicate.constant, str):
-        if not isinstance(values, pa.ChunkedArray) or not is_text(values.type):
+        if not isinstance(values, pa.ChunkedArray) or not _is_text(values.type):
             return None
         place: Any = "whole" if predicate.operator == "=" else predicate.operator
         return _TextTest(values, predicate.constant, place, threads)
@@ -208,10 +378,10 @@ def _test(predicate: Predicate, values: Any, threads: int | None) -> _Test | Non
 
 
 def _dtype(values: Any) -> "np.dtype[Any] | None":
-    """Give the dtype in which numbers and moments lie in memory; None for what is neither."""
+    """Return the dtype in which numbers and times lie in memory; None for what is neither."""
     if isinstance(values, np.ndarray):
-        is_moment = values.dtype.kind == "M" and np.datetime_data(values.dtype)[1] == 1
-        is_known = is_moment or values.dtype.kind in "iuf"
+        is_time = values.dtype.kind == "M" and np.datetime_data(values.dtype)[1] == 1
+        is_known = is_time or values.dtype.kind in "iuf"
         return values.dtype if is_known and values.dtype.isnative else None
     kind = values.type
     if pa.types.is_date32(kind):
@@ -223,7 +393,7 @@ def _dtype(values: Any) -> "np.dtype[Any] | None":
 
 
 def _numbers(values: Any, start: int, stop: int) -> Sequence[Any]:
-    """Give rows of a column as arrays of the memory that they lie in; what is below a NULL may be anything."""
+    """Return rows of a column as arrays of the memory that they lie in; what is below a NULL may be anything."""
     if isinstance(values, np.ndarray):
         part = values[start:stop]
         return [part.view(np.int64) if part.dtype.kind == "M" else part]
@@ -236,9 +406,9 @@ def _numbers(values: Any, start: int, stop: int) -> Sequence[Any]:
 
 
 def _bounds(kind: "np.dtype[Any]", operator: str, constant: int | Decimal | dt.datetime) -> tuple[Any, Any] | None:
-    """Give bounds of which a comparison's own holds whatever may fulfil it; None where that is not known."""
+    """Return bounds within which all values lie that may fulfil a comparison; None where they are not known."""
     if isinstance(constant, dt.datetime):
-        return _moment_bounds(np.datetime_data(kind)[0], constant) if kind.kind == "M" else None
+        return _time_bounds(np.datetime_data(kind)[0], constant) if kind.kind == "M" else None
     if kind.kind == "f" and kind.itemsize in _GREATEST:
         return _float_bounds(kind, constant)
     if kind.kind not in "iu" or not isinstance(constant, int):
@@ -252,12 +422,12 @@ def _bounds(kind: "np.dtype[Any]", operator: str, constant: int | Decimal | dt.d
 def _float_bounds(kind: "np.dtype[Any]", constant: int | Decimal) -> tuple[Any, Any] | None:
     if not -_GREATEST[kind.itemsize] < constant < _GREATEST[kind.itemsize]:
         return None
-    middle = float(constant)
-    room = max(abs(middle) * _ROOM, _TINIEST[kind.itemsize])
-    return kind.type(middle - room), kind.type(middle + room)
+    value = float(constant)
+    tolerance = max(abs(value) * _TOLERANCE, _TINIEST[kind.itemsize])
+    return kind.type(value - tolerance), kind.type(value + tolerance)
 
 
-def _moment_bounds(unit: str, constant: dt.datetime) -> tuple[int, int] | None:
+def _time_bounds(unit: str, constant: dt.datetime) -> tuple[int, int] | None:
     seconds = (constant - _EPOCH) // dt.timedelta(seconds=1)
     low, high = seconds - _SECOND, seconds + 2 * _SECOND
     if unit == "D":

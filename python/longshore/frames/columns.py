@@ -1,19 +1,24 @@
-"""pyarrow: columns of NumPy arrays and of Python objects."""
+"""Arrow columns of NumPy arrays and of Python objects."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from longshore import _core
-from longshore.errors import DataError
+from longshore.errors import DataError, InterfaceError
 from longshore.frames.libraries import missing
+from longshore.options import Options
+from longshore.texts import display
 
 try:
     import pyarrow as pa
 except ImportError as error:
-    raise missing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays and Python objects") from error
+    raise missing(
+        library="pyarrow", extra="arrow", purpose="writing NumPy arrays, pandas frames and Python objects"
+    ) from error
 
-#: How NumPy writes that a moment or a span is none, and how wide it and Arrow's are.
+#: NumPy's NaT, and how wide its times and Arrow's are.
 _NAT = np.iinfo(np.int64).min
 _BITS = 64
 
@@ -24,7 +29,7 @@ _CHUNKS = 4
 _ROWS = 122_880
 
 
-class Column:
+class ArrowColumn:
     """The values of a Series, or of a NumPy array of objects, and the Arrow field that all of them have."""
 
     def __init__(self, name: str, values: Any, *, as_text: bool, nan_is_null: bool, object_nan_is_null: bool) -> None:
@@ -33,7 +38,7 @@ class Column:
         A NaN is NULL in a column of floats if ``nan_is_null``, among objects if ``object_nan_is_null``; objects of no
         one type are texts if ``as_text``.
         """
-        values = native(values)
+        values = _native_order(values)
         self._values = values
         self._nan_is_null = nan_is_null
         self._objects: _core.Objects | None = None
@@ -45,15 +50,15 @@ class Column:
             self.field = pa.field(name, _data_type(values, name))
 
     def slice(self, start: int, end: int) -> Any:
-        """Give the array of some rows, or a few chunks of it; what is missing in them is NULL."""
+        """Return the array of some rows, or a few chunks of it; what is missing in them is NULL."""
         if self._objects is not None:
             return pa.array(self._objects.array(start, end))
-        made = self._array(self._values.iloc[start:end])
-        is_scattered = isinstance(made, pa.ChunkedArray) and made.num_chunks > _CHUNKS
-        return made.combine_chunks() if is_scattered else made
+        array = self._array(self._values.iloc[start:end])
+        is_scattered = isinstance(array, pa.ChunkedArray) and array.num_chunks > _CHUNKS
+        return array.combine_chunks() if is_scattered else array
 
     def whole(self) -> Any:
-        """Give all rows: values that lie in memory as Arrow has them are taken over, objects in many chunks."""
+        """Return all rows: values that lie in memory as Arrow has them are taken over, objects in many chunks."""
         if self._objects is None:
             return self._array(self._values)
         starts = range(0, len(self._values), _ROWS)
@@ -69,20 +74,55 @@ class Column:
             raise _no_text(self.field.name) from error
 
 
-def texts(name: str, values: Any, *, nan_is_null: bool, threads: int | None) -> Any:
-    """Give views of a column of objects that are texts or missing, in many chunks; None for every other column.
+def text_views(name: str, values: Any, *, nan_is_null: bool, threads: int | None) -> Any:
+    """Return views of a column of objects that are texts or missing, in many chunks; None for every other column.
 
-    It is the shorter way for what the engine reads: it has short texts in their views as well.
+    For what the engine reads this is the shorter way: it too has short texts in their views.
     """
     if values.dtype != object:
         return None
-    made = _core.texts(np.asarray(values), name, nan_is_null=nan_is_null, chunk=_ROWS, threads=threads)
-    return None if made is None else pa.chunked_array([pa.array(chunk) for chunk in made], type=pa.string_view())
+    chunks = _core.texts(np.asarray(values), name, nan_is_null=nan_is_null, chunk=_ROWS, threads=threads)
+    return None if chunks is None else pa.chunked_array([pa.array(chunk) for chunk in chunks], type=pa.string_view())
 
 
-def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
-    """Give the field and the array of a NumPy array, masked or not; a NaN stays one."""
-    plain, mask = native(np.ma.getdata(values)), np.ma.getmaskarray(values)
+def table(columns: Mapping[str, Any], options: Options) -> Any:
+    """Return a ``pyarrow.Table`` of named columns; raises ``DataError`` for objects that have no one type."""
+    fields, arrays = to_arrow(columns, options)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def to_arrow(columns: Mapping[str, Any], options: Options) -> tuple[list[Any], list[Any]]:
+    """Return the fields and the arrays of named columns; raises as ``table`` does."""
+    as_text = options.objects == "text"
+    pairs = [
+        (pa.field(name, values.type), values) if _is_arrow(values) else _masked_array(name, values, as_text=as_text)
+        for name, values in columns.items()
+    ]
+    return [field for field, _ in pairs], [array for _, array in pairs]
+
+
+def column(values: Any, name: object) -> Any:
+    """Return a column as it is, or an array of a list's objects; raises ``InterfaceError`` for one value."""
+    if _is_arrow(values) or (isinstance(values, np.ndarray) and values.ndim > 0):
+        return values
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        one = f"column {display(str(name))} is one {type(values).__name__}"
+        message = f"{one}: give an array or a list, with a value for each row"
+        raise InterfaceError(message)
+    # A list as it is: NumPy would make floats of integers next to None, and texts of numbers next to texts.
+    listed = list(values)
+    objects = np.empty(len(listed), dtype=object)
+    objects[:] = listed
+    return objects
+
+
+def _is_arrow(values: object) -> bool:
+    return isinstance(values, pa.Array | pa.ChunkedArray)
+
+
+def _masked_array(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
+    """Return the field and the array of a NumPy array, masked or not; a NaN stays one."""
+    plain, mask = _native_order(np.ma.getdata(values)), np.ma.getmaskarray(values)
     if plain.dtype.kind in "SU":
         # pyarrow ends such a text at its first zero.
         try:
@@ -92,7 +132,7 @@ def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
     if plain.dtype == object:
         plain = plain.copy()
         plain[mask] = None
-        column = Column(name, plain, as_text=as_text, nan_is_null=False, object_nan_is_null=False)
+        column = ArrowColumn(name, plain, as_text=as_text, nan_is_null=False, object_nan_is_null=False)
         return column.field, column.slice(0, len(plain))
     kind = _data_type(plain, name)
     if plain.dtype.kind in "mM":
@@ -105,15 +145,15 @@ def masked(name: str, values: Any, *, as_text: bool) -> tuple[Any, Any]:
 def _refuse_far_days(days: Any, mask: Any, name: str) -> None:
     """Refuse days that Arrow's 32 bits do not hold; pyarrow would wrap them."""
     numbers = np.where(mask, 0, days.view("i8"))
-    strange = np.flatnonzero(numbers != numbers.astype(np.int32))
-    if len(strange):
-        row = int(strange[0])
+    beyond = np.flatnonzero(numbers != numbers.astype(np.int32))
+    if len(beyond):
+        row = int(beyond[0])
         message = f"column {name!r}, row {row}: the day {days[row]} is beyond what Arrow's dates hold"
         raise DataError(message, column=name, row=row)
 
 
 def _of_numpy(values: Any, kind: Any, *, nan_is_null: bool) -> Any:
-    """Make the array of a NumPy array: its own memory, where a look tells that nothing in it is missing."""
+    """Make the array of a NumPy array: over its own memory, where nothing in it is missing."""
     match values.dtype.kind:
         case "b":
             bits = np.packbits(values, bitorder="little")
@@ -129,8 +169,8 @@ def _of_numpy(values: Any, kind: Any, *, nan_is_null: bool) -> Any:
             return pa.array(values, type=kind, from_pandas=True)
 
 
-def native(values: Any) -> Any:
-    """Give a NumPy array, or a Series over one, in the machine's own order of bytes, which alone Arrow takes."""
+def _native_order(values: Any) -> Any:
+    """Return a NumPy array, or a Series over one, in the machine's own order of bytes, which alone Arrow takes."""
     order = getattr(values.dtype, "byteorder", "=")
     return values if order in "=|" or np.dtype(values.dtype).isnative else values.astype(values.dtype.newbyteorder("="))
 
