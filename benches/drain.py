@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 BUFFER = 1 << 20
 LOW_WATER = 256 << 10
 # Seconds and microseconds, as the socket option takes them: the end of the answer is shorter than the low water.
-PATIENCE = struct.pack("ll", 0, 5_000)
+WAIT = struct.pack("ll", 0, 5_000)
 READY = b"Z\x00\x00\x00\x05I"
 
 
@@ -46,7 +46,7 @@ def _drain(query: str, url: str, *, patient: bool) -> int:
         _start(connection, unquote(parts.username or "postgres"), parts.path.removeprefix("/"))
         if patient:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, LOW_WATER)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, PATIENCE)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, WAIT)
         text = query.encode()
         connection.sendall(
             _message(b"P", b"\0" + text + b"\0" + struct.pack("!h", 0))

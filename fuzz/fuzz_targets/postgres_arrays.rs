@@ -1,4 +1,4 @@
-//! PostgreSQL's rows beside asyncpg, from arbitrary bytes into every kind of field.
+//! PostgreSQL's rows next to asyncpg, from arbitrary bytes into every kind of field.
 
 #![no_main]
 

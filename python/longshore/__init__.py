@@ -75,5 +75,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Give the public names: the modules behind them are nobody's to use."""
+    """Give the public names: the modules behind them are no one's to use."""
     return sorted(__all__)

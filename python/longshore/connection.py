@@ -129,7 +129,7 @@ class Connection(_Session):
         self._core.rollback()
 
     def close(self) -> None:
-        """End the session, and roll an open transaction back first. Closing twice is no error.
+        """End the session, and roll an open transaction back first. Closing twice is not an error.
 
         A stream that has the session goes on to its end, which then ends the session.
         """
@@ -180,7 +180,7 @@ class AsyncConnection(_Session):
         await switched(lambda switch: self._core.rollback(switch=switch))
 
     async def close(self) -> None:
-        """End the session, and roll an open transaction back first. Closing twice is no error."""
+        """End the session, and roll an open transaction back first. Closing twice is not an error."""
         await switched(lambda _: self._core.close())
 
     async def __aenter__(self) -> Self:
@@ -205,7 +205,7 @@ class _Sessions:
     def __init__(self, conn: TargetLike, *, size: int = 8) -> None:
         """Take a URL, a path, ``env:NAME`` or a dict of keywords, in which ``password`` may be a callable.
 
-        Raises ``InterfaceError`` for what is none, and for a ``size`` that is no number from 1.
+        Raises ``InterfaceError`` for what is none, and for a ``size`` that is not a number from 1.
         """
         if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= _MOST:
             message = f"size is a number of connections from 1 to {_MOST}, not {display(size)}"
@@ -254,7 +254,7 @@ class Pool(_Sessions):
     """
 
     def close(self) -> None:
-        """Close the idle sessions; those in use are closed when their reads end. Closing twice is no error."""
+        """Close the idle sessions; those in use are closed when their reads end. Closing twice is not an error."""
         self._core.close()
 
     def __enter__(self) -> Self:
@@ -280,7 +280,7 @@ class AsyncPool(_Sessions):
     """
 
     async def close(self) -> None:
-        """Close the idle sessions; those in use are closed when their reads end. Closing twice is no error."""
+        """Close the idle sessions; those in use are closed when their reads end. Closing twice is not an error."""
         await switched(lambda _: self._core.close())
 
     async def __aenter__(self) -> Self:

@@ -49,11 +49,11 @@ class Options:
     protocol: Literal["binary", "text"] = "binary"
     """The form in which the server sends values: binary where a type has a known one, or text for all."""
     snapshot: bool = True
-    """Whether all parts of a read see one moment of the database."""
+    """Whether all parts of a read see one snapshot of the database."""
     ordered: bool = False
     """Whether the parts of a parallel stream keep their order. A serial stream always does."""
     lock: bool = False
-    """Whether MySQL may lock its tables for a moment to take a snapshot. PostgreSQL needs no lock."""
+    """Whether MySQL may lock its tables briefly to take a snapshot. PostgreSQL needs no lock."""
     memory_limit: int | str | None = "auto"
     """The most memory of a whole result: ``"auto"`` for what the system leaves, bytes, ``"2GB"``, ``"512MiB"``, or None
     for no limit. A stream of ``read_sql`` takes no number; of ``sql`` it is the engine's, which spills to disk."""

@@ -11,7 +11,7 @@ __all__ = ["Number", "Partition", "partition", "unasked"]
 
 Number = int | Literal["auto"]
 
-#: Parts that nobody asked for by number: more than this wins nothing, and servers have other clients.
+#: Parts that no one asked for by number: more than this wins nothing, and servers have other clients.
 _MOST = 8
 #: A list's queries are read this many at once even where there are fewer cores: the server works, too.
 _LIST = 4
@@ -51,7 +51,7 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
 
 
 def unasked() -> Partition:
-    """Give the split of a whole result for which nobody asked: a source whose readers burden nobody may take it."""
+    """Give the split of a whole result for which no one asked: a source whose readers burden no one may take it."""
     return _partition(most=min(_MOST, _cores()), unasked=True)
 
 

@@ -123,7 +123,7 @@ def bar() -> "Bar | None":
 
 
 class Bar(Reporter):
-    """A bar of rich's, from the first report to the last, or until nobody reports any more."""
+    """A bar of rich's, from the first report to the last, or until no one reports any more."""
 
     def __init__(self, drawn: "RichProgress") -> None:
         """Draw nothing yet."""

@@ -71,7 +71,7 @@ def read_sql(
 
     ``query``
         One statement that returns rows, or a list of statements with the same columns, whose results follow one
-        another and are all read at one moment of the database.
+        another and are all read in one snapshot of the database.
     ``conn``
         A URL (``postgresql://``, ``mysql://``, ``mariadb://``, ``sqlite:///``; SQLAlchemy's are the same), the path of
         a SQLite file, ``env:NAME`` for what the environment has, a dict of the source's keywords, in which
@@ -91,7 +91,7 @@ def read_sql(
     ``index_col``
         For pandas: the column or columns of the index.
     ``partition_num``
-        How many connections read a part each, all at one moment; ``"auto"`` lets the source choose. Alone, it splits a
+        How many connections read a part each, all at one snapshot; ``"auto"`` lets the source choose. Alone, it splits a
         table by its blocks, primary key or rowids. What cannot be split exactly is read over one connection, with a
         ``SerialReadWarning``.
     ``partition_on``, ``partition_range``

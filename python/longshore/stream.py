@@ -169,7 +169,7 @@ class Stream(_Pieces["pa.RecordBatch"]):
         self._core.cancel()
 
     def close(self) -> None:
-        """End the stream, and the query on the server where it still runs. Closing twice is no error."""
+        """End the stream, and the query on the server where it still runs. Closing twice is not an error."""
         self._core.close()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

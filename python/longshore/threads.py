@@ -50,7 +50,7 @@ async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
 
     def run() -> None:
         outcomes.append(_outcome(begun))
-        # A loop that is closed by force waits for nobody.
+        # A loop that is closed by force waits for no one.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(ended.set_result, None)
 

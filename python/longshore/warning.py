@@ -35,7 +35,7 @@ class _Line:
 #: The line that began the work of this thread, where another thread did.
 _BEGUN_AT: contextvars.ContextVar[_Line | None] = contextvars.ContextVar("begun_at", default=None)
 
-#: What nobody is told of.
+#: What no one is told of.
 _WITHOUT: contextvars.ContextVar[type[Warning] | None] = contextvars.ContextVar("without", default=None)
 
 

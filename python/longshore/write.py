@@ -71,7 +71,7 @@ def write_sql(
         that MySQL loads, what ``progress`` counts at once. Without it frames are written as they are, in parallel
         65,536 rows at a time.
     ``parallel``
-        The number of connections that write at once, from a URL or a ``Pool``. They fill a table beside the target,
+        The number of connections that write at once, from a URL or a ``Pool``. They fill a staging table,
         which one more connection then renames to it (``"fail"``, ``"replace"``) or inserts into it: all rows or none,
         in no particular order. SQLite, which has one writer at a time, is written serially, with a
         ``SerialWriteWarning``.

@@ -94,7 +94,7 @@ def destination(
     parallel: int = 1,
     batch_size: int | None = None,
 ) -> Destination:
-    """Check where rows are to go; raises ``InterfaceError`` for what is no place."""
+    """Check where rows are to go; raises ``InterfaceError`` for what is not a place."""
     if not isinstance(if_exists, str) or if_exists not in _MODES:
         hint = _OTHER_MODES.get(if_exists) if isinstance(if_exists, str) else None
         message = f"unknown if_exists {display(if_exists)}; choose one of {', '.join(_MODES)}"
@@ -174,7 +174,7 @@ def _quoted(rest: str, text: str) -> tuple[str, str]:
 
 
 def _number(given: object, most: int, what: str) -> int:
-    # True is no number of anything.
+    # True is not a number of anything.
     if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= most:
         return given
     message = f"{what} from 1 to {most}, not {display(given)}"

@@ -23,7 +23,7 @@ import pyarrow as pa
 import longshore
 import longshore.asyncpg
 
-_PATIENT = 20.0
+_SECONDS = 20.0
 _MIB = 1 << 20
 
 
@@ -83,7 +83,7 @@ def _taken(name: str) -> int:
 
 
 def _see_that_none_goes_on(task: Task) -> None:
-    until = time.monotonic() + _PATIENT
+    until = time.monotonic() + _SECONDS
     while longshore.read_sql(task["watching"], task["source"], return_type="numpy")["n"][0]:
         assert time.monotonic() < until, "a statement goes on"
         time.sleep(0.02)

@@ -36,7 +36,7 @@ pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (era * 400 + i64::from(year_of_era + u32::from(month <= 2)), month.into(), day.into())
 }
 
-/// A moment in microseconds since 1970-01-01, as `YYYY-MM-DD HH:MM:SS[.ffffff]`.
+/// A timestamp in microseconds since 1970-01-01, as `YYYY-MM-DD HH:MM:SS[.ffffff]`.
 #[must_use]
 pub fn timestamp_text(microseconds: i64) -> String {
     let (year, month, day) = civil_from_days(microseconds.div_euclid(DAY));
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_shown_in_full() {
+    fn timestamps_are_shown_in_full() {
         assert_eq!(timestamp_text(0), "1970-01-01 00:00:00");
         assert_eq!(timestamp_text(-1), "1969-12-31 23:59:59.999999");
         assert_eq!(timestamp_text(946_684_799_500_000), "1999-12-31 23:59:59.5");

@@ -18,7 +18,7 @@ pub fn special(value: f64, policy: OnOdd) -> Odd {
     }
 }
 
-/// Why a value is no decimal of the wanted type.
+/// Why a value is not a decimal of the wanted type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// It has too many decimals.
@@ -33,7 +33,7 @@ pub enum Misfit {
 const SHOWN: usize = 60;
 
 impl Misfit {
-    /// The fault of `value`, which is no `to`.
+    /// The fault of `value`, which is not a `to`.
     #[cold]
     #[must_use]
     pub fn of(self, value: &str, to: DecimalType) -> Odd {
@@ -188,7 +188,7 @@ fn plain(cell: &[u8]) -> Option<(bool, u64, u32)> {
             return None;
         }
     }
-    // A point alone is no number.
+    // A point alone is not a number.
     (digits.len() > after_point as usize).then_some((negative, value, decimals))
 }
 
@@ -308,7 +308,7 @@ fn short_double(cell: &[u8]) -> Option<(f64, bool)> {
     Some((if negative { -magnitude } else { magnitude }, value < ALWAYS_BACK))
 }
 
-/// Faults a numeric's text that is no decimal; NaN and infinity as the caller wants them.
+/// Faults a numeric's text that is not a decimal; NaN and infinity as the caller wants them.
 pub fn text_decimal(cell: &[u8], policy: OnOdd) -> Result<(), Odd> {
     let text = std::str::from_utf8(cell).unwrap_or_default();
     Text::parse(text).map(|_| ()).ok_or_else(|| not_a_number(text, policy))

@@ -60,7 +60,7 @@ pub fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// `value` in microseconds; `None` where it is no whole number of them, or beyond 64 bits.
+/// `value` in microseconds; `None` where it is not a whole number of them, or beyond 64 bits.
 #[inline]
 #[must_use]
 pub fn microseconds(value: i64, unit: TimeUnit) -> Option<i64> {
@@ -279,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn moments_have_the_fraction_that_there_is() {
-        let moment = |value, unit| {
+    fn timestamps_have_the_fraction_that_there_is() {
+        let temporal = |value, unit| {
             let mut text = String::new();
             push_timestamp(&mut text, value, unit).then_some(text)
         };
-        assert_eq!(moment(-1, TimeUnit::Microsecond).unwrap(), "1969-12-31 23:59:59.999999");
-        assert_eq!(moment(1_500, TimeUnit::Millisecond).unwrap(), "1970-01-01 00:00:01.5");
-        assert_eq!(moment(0, TimeUnit::Second).unwrap(), "1970-01-01 00:00:00");
-        assert!(moment(1 << 40, TimeUnit::Second).is_none());
+        assert_eq!(temporal(-1, TimeUnit::Microsecond).unwrap(), "1969-12-31 23:59:59.999999");
+        assert_eq!(temporal(1_500, TimeUnit::Millisecond).unwrap(), "1970-01-01 00:00:01.5");
+        assert_eq!(temporal(0, TimeUnit::Second).unwrap(), "1970-01-01 00:00:00");
+        assert!(temporal(1 << 40, TimeUnit::Second).is_none());
     }
 
     #[test]

@@ -229,8 +229,8 @@ fn values(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
             Values::Time64(of!(Time64MicrosecondType), TimeUnit::Microsecond)
         }
         DataType::Time64(unit) => Values::Time64(of!(Time64NanosecondType), *unit),
-        DataType::Timestamp(unit, None) => Values::Timestamp(moments(array, *unit), *unit),
-        DataType::Timestamp(unit, Some(_)) => Values::Instant(moments(array, *unit), *unit),
+        DataType::Timestamp(unit, None) => Values::Timestamp(timestamps(array, *unit), *unit),
+        DataType::Timestamp(unit, Some(_)) => Values::Instant(timestamps(array, *unit), *unit),
         DataType::Duration(unit) => Values::Duration(spans(array, *unit), *unit),
         DataType::Interval(IntervalUnit::YearMonth) => Values::Months(of!(IntervalYearMonthType)),
         DataType::Interval(IntervalUnit::DayTime) => Values::DayTime(of!(IntervalDayTimeType)),
@@ -254,7 +254,7 @@ fn values(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
     })
 }
 
-fn moments(array: &ArrayRef, unit: TimeUnit) -> &[i64] {
+fn timestamps(array: &ArrayRef, unit: TimeUnit) -> &[i64] {
     match unit {
         TimeUnit::Second => array.as_primitive::<TimestampSecondType>().values(),
         TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().values(),

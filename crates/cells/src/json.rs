@@ -33,14 +33,14 @@ fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
         Item::Text(value) => Value::String((*value).to_owned()),
         Item::Bytes(_) => return Err(Odd::with_hint("JSON has no bytes", "encode them as text")),
         Item::Uuid(value) => Value::String(uuid(value)),
-        Item::Date(days) => moment(|text| push_date(text, i64::from(*days)))?,
-        Item::Time(value, unit) => moment(|text| {
+        Item::Date(days) => temporal(|text| push_date(text, i64::from(*days)))?,
+        Item::Time(value, unit) => temporal(|text| {
             let is_of_a_day = microseconds(*value, *unit).is_none_or(|at| (0..=DAY).contains(&at));
             push_clock(text, *value, *unit);
             is_of_a_day
         })?,
-        Item::Timestamp(value, unit) => moment(|text| push_timestamp(text, *value, *unit))?,
-        Item::Instant(value, unit) => moment(|text| {
+        Item::Timestamp(value, unit) => temporal(|text| push_timestamp(text, *value, *unit))?,
+        Item::Instant(value, unit) => temporal(|text| {
             let is_written = push_timestamp(text, *value, *unit);
             text.push('Z');
             is_written
@@ -128,7 +128,7 @@ fn number(value: f64, short: &str) -> Result<Value, Odd> {
     })
 }
 
-fn moment(write: impl Fn(&mut String) -> bool) -> Result<Value, Odd> {
+fn temporal(write: impl Fn(&mut String) -> bool) -> Result<Value, Odd> {
     let mut text = String::new();
     if write(&mut text) {
         return Ok(Value::String(text));

@@ -40,7 +40,7 @@ pub fn infinite(policy: OnOdd) -> Odd {
     )
 }
 
-/// A moment or span beyond Arrow's 64 bits.
+/// A timestamp or span beyond Arrow's 64 bits.
 #[cold]
 #[must_use]
 pub fn out_of_range(policy: OnOdd) -> Odd {

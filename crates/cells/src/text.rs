@@ -1,4 +1,4 @@
-//! Text cells, read as the number or the moment that is wanted. What a text says that the type cannot hold is a fault,
+//! Text cells, read as the number or the time that is wanted. What a text says that the type cannot hold is a fault,
 //! never rounded.
 
 use arrow_array::types::{
@@ -153,7 +153,7 @@ where
     }
 }
 
-/// A moment that nanoseconds cannot count.
+/// A timestamp that nanoseconds cannot count.
 #[cold]
 fn beyond(microseconds: i64, policy: OnOdd) -> Odd {
     match policy {

@@ -41,7 +41,7 @@ fn named(field: &Field) -> String {
     format!("{:?} of {}", field.name(), native.unwrap_or_else(|| field.data_type().to_string()))
 }
 
-/// One query's NOT NULL is no promise for the next.
+/// One query's NOT NULL is not a promise for the next.
 pub(crate) fn nullable(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))

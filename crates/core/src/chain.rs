@@ -11,7 +11,7 @@ use crate::remedy;
 use crate::session::released;
 use crate::{Batches, Error, Failed, Query, ReadOptions, Result, Session, Settler, Transaction};
 
-/// Reads `queries` in order, at one moment of the database unless the options say otherwise, as one result.
+/// Reads `queries` in order, in one snapshot of the database unless the options say otherwise, as one result.
 pub(crate) fn read_all(
     mut session: Box<dyn Session>,
     queries: Vec<Query>,
@@ -20,7 +20,7 @@ pub(crate) fn read_all(
     if let [query] = queries.as_slice() {
         return remedy::read(session, query, options);
     }
-    // The caller's own transaction is the caller's own moment.
+    // The caller's own transaction is the caller's own snapshot.
     let snapshot = options.snapshot && session.transaction() == Transaction::None;
     if snapshot && let Err(error) = session.begin_snapshot(&queries) {
         return Err(Failed { error, session: Some(session) });

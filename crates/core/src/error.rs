@@ -167,7 +167,7 @@ impl Error {
         self
     }
 
-    /// Says that another attempt may succeed at once: somebody was in the way for a moment.
+    /// Says that another attempt may succeed at once: somebody was in the way briefly.
     #[must_use]
     pub fn passing(mut self) -> Self {
         self.0.is_passing = true;

@@ -18,8 +18,8 @@ use crate::{
     Transaction, Watch,
 };
 
-/// How long parts that could not begin, as somebody was in the way, begin anew.
-const ANEW: Duration = Duration::from_millis(500);
+/// How long parts that could not begin, as somebody was in the way, begin again.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// What is to be read.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ impl Opening<'_> {
                 Err(failed) => self.freed(failed)?,
             };
             session = freed;
-            if !error.is_passing() || since.elapsed() >= ANEW {
+            if !error.is_passing() || since.elapsed() >= AGAIN {
                 return self.read_instead(session, error.message().to_owned());
             }
         }
@@ -152,7 +152,7 @@ impl Opening<'_> {
         self.split.is_some_and(|split| split.unasked)
     }
 
-    /// The session and the reason, where parts could not begin and the read may go on otherwise: nobody has asked for them,
+    /// The session and the reason, where parts could not begin and the read may go on otherwise: no one has asked for them,
     /// or somebody was in the way.
     fn freed(&self, failed: Failed) -> Result<(Box<dyn Session>, Error), Failed> {
         let Failed { error, session } = failed;

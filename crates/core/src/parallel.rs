@@ -1,7 +1,7 @@
 //! One result read over several sessions at once.
 
-mod crew;
 mod order;
+mod workers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use crate::session::released;
 use crate::{
     Batches, Error, Failed, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Settler, Watch,
 };
-use crew::{Arrival, Crew};
 use order::Order;
+use workers::{Arrival, Workers};
 
 /// How long all sessions of a read together may take to open, where the caller sets no earlier deadline.
 const OPENING: Duration = Duration::from_secs(15);
@@ -60,16 +60,16 @@ fn start(
     let unfinished = parts.queries.len();
     // Without a snapshot, a pool may serve the sessions one after the other.
     let awaited = if parts.snapshot.is_some() { parts.sessions } else { 1 };
-    let crew = Crew::start(parts, further, &schema, queries.len() > 1, delivery, options)?;
-    let settler = await_sessions(&crew, coordinator, awaited, watch)?;
-    let staying = crew.size();
+    let workers = Workers::start(parts, further, &schema, queries.len() > 1, delivery, options)?;
+    let settler = await_sessions(&workers, coordinator, awaited, watch)?;
+    let staying = workers.size();
     Ok(Started {
         schema,
         settler,
         order,
         unfinished,
         staying,
-        crew: Some(crew),
+        workers: Some(workers),
         watch: watch.clone(),
         checked: Instant::now(),
     })
@@ -84,15 +84,15 @@ fn schema_of(session: &mut dyn Session, queries: &[Query], options: &ReadOptions
 
 /// Waits until `awaited` sessions have begun to read; gives what settles their result.
 fn await_sessions(
-    crew: &Crew,
+    workers: &Workers,
     coordinator: &mut dyn Session,
     awaited: usize,
     watch: &Watch,
 ) -> Result<Option<Arc<dyn Settler>>> {
-    let patience = watch.at_most(OPENING);
+    let deadline = watch.at_most(OPENING);
     let mut settler = None;
     for opened in 0..awaited {
-        match crew.opening(&patience, &mut || coordinator.relieve()) {
+        match workers.opening(&deadline, &mut || coordinator.relieve()) {
             Ok(opening) => settler = opening,
             Err(error) if error.kind() == Kind::Timeout => {
                 // The caller's own deadline has its own words.
@@ -125,7 +125,7 @@ struct Started {
     /// Sessions that have not ended their transaction.
     staying: usize,
     /// `None` after the end or a failure.
-    crew: Option<Crew>,
+    workers: Option<Workers>,
     watch: Watch,
     /// When the watch was last asked: parts that are never waited for must not keep the caller from being heard.
     checked: Instant,
@@ -144,8 +144,8 @@ impl Started {
                 return under_schema(&batch, &self.schema).map(Some);
             }
             // The parts' transactions end before the coordinator's: until then it must keep the tables as they are.
-            let Some(crew) = self.crew.as_ref().filter(|_| self.staying > 0) else { return Ok(None) };
-            match crew.arrival(&self.watch, &mut relieve)? {
+            let Some(workers) = self.workers.as_ref().filter(|_| self.staying > 0) else { return Ok(None) };
+            match workers.arrival(&self.watch, &mut relieve)? {
                 Arrival::Batch(part, batch) => self.order.add(part, batch),
                 Arrival::Ended(part) => {
                     self.order.end(part);
@@ -168,7 +168,7 @@ struct Parallel {
 impl Parallel {
     /// Ends the coordinator's transaction: it must still be there, for it has kept the tables as they were.
     fn end(&mut self) -> Result<()> {
-        self.started.crew = None;
+        self.started.workers = None;
         if self.started.unfinished > 0 {
             return Err(Error::internal("a part of the result ended without its end"));
         }
@@ -183,12 +183,12 @@ impl Iterator for Parallel {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.started.crew.as_ref()?;
+        self.started.workers.as_ref()?;
         match self.started.advance(self.coordinator.as_mut()) {
             Ok(Some(batch)) => Some(Ok(batch)),
             Ok(None) => self.end().err().map(Err),
             Err(error) => {
-                self.started.crew = None;
+                self.started.workers = None;
                 Some(Err(error))
             }
         }
@@ -205,7 +205,7 @@ impl Batches for Parallel {
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        drop(self.started.crew.take());
+        drop(self.started.workers.take());
         released(self.coordinator.take()?)
     }
 }

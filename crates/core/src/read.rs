@@ -84,9 +84,9 @@ pub struct ReadOptions {
     pub tinyint1: TinyInt1,
     /// How UUIDs reach the frame.
     pub uuid: Uuids,
-    /// Whether all parts and queries of one read see one moment of the database.
+    /// Whether all parts and queries of one read see one snapshot of the database.
     pub snapshot: bool,
-    /// Whether the source may lock tables for a moment, where it has no other way to one snapshot for several sessions.
+    /// Whether the source may lock tables briefly, where it has no other way to one snapshot for several sessions.
     pub lock: bool,
     /// Binary or text results.
     pub protocol: Protocol,

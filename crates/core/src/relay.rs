@@ -116,7 +116,7 @@ impl Drop for Relay {
         if self.batches.take().is_some() {
             (self.stop)();
         }
-        // A panic has been told of, or nobody asks any more.
+        // A panic has been told of, or no one asks any more.
         let _ = self.join();
     }
 }

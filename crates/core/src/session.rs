@@ -25,7 +25,7 @@ pub trait Driver: Send + Sync {
     /// Opens a session, every wait of which looks at `watch`.
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>>;
 
-    /// Whether a read gains by parts that nobody asked for: where further sessions are no burden to a server.
+    /// Whether a read gains by parts that no one asked for: where further sessions are no burden to a server.
     fn divides_unasked(&self) -> bool {
         false
     }
@@ -134,7 +134,7 @@ pub trait Session: Send {
     fn reset(&mut self) -> Result<()>;
 
     /// Begins to serve another caller: from here on, every wait looks at `watch`, and what others may have changed
-    /// in the database meanwhile is learnt anew.
+    /// in the database meanwhile is learnt again.
     fn attend(&mut self, watch: &Watch);
 }
 

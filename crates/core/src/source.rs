@@ -31,7 +31,7 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// Whether reads take parts that nobody asked for.
+    /// Whether reads take parts that no one asked for.
     fn divides_unasked(&self) -> bool {
         false
     }

@@ -11,7 +11,7 @@ pub struct Split {
     pub number: Option<NonZeroUsize>,
     /// The most parts that the source may choose by itself.
     pub most: Option<NonZeroUsize>,
-    /// Whether nobody asked for parts: whatever is in their way, one session reads the whole.
+    /// Whether no one asked for parts: whatever is in their way, one session reads the whole.
     pub unasked: bool,
     /// The column of the result whose values part it; without one, the source splits by what it has itself.
     pub on: Option<String>,

@@ -13,7 +13,7 @@ use crate::{Error, PasswordSource, Result};
 pub struct Target {
     scheme: String,
     rest: String,
-    /// Keywords given beside or instead of a URL; they win over the URL's own.
+    /// Keywords given next to or instead of a URL; they win over the URL's own.
     pub keywords: BTreeMap<String, String>,
     /// A password given as a callable, asked at each connect.
     pub password: Option<Arc<dyn PasswordSource>>,

@@ -53,7 +53,7 @@ fn are_characters<T: ByteArrayType>(array: &GenericByteArray<T>) -> bool {
     from_utf8(bytes).is_ok() && !offsets.iter().any(is_shared)
 }
 
-/// The first of `rows` with a value that holds what is no text.
+/// The first of `rows` with a value that holds what is not a text.
 fn strange(array: &dyn Array, mut rows: Range<usize>) -> Option<usize> {
     match array.data_type() {
         DataType::Utf8 => strange_characters::<Utf8Type>(array.as_bytes(), rows),

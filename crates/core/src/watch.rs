@@ -58,7 +58,7 @@ impl Watch {
         Self::new(self.interrupt.clone(), Some(left))
     }
 
-    /// Starts the deadline anew: a stream's time-out counts for each wait.
+    /// Starts the deadline again: a stream's time-out counts for each wait.
     pub fn restart(&self) {
         let mut deadline = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
         deadline.at = deadline.timeout.and_then(|timeout| Instant::now().checked_add(timeout));

@@ -146,7 +146,7 @@ pub struct Written {
     pub session: Box<dyn Session>,
 }
 
-/// A table beside the target that several sessions fill at once, and the session that brings its rows home. Dropped without
+/// A table next to the target that several sessions fill at once, and the session that brings its rows home. Dropped without
 /// an end, it leaves the target as it was.
 pub trait Stage: Send {
     /// What each of the other sessions writes, in a transaction of its own. A column more than the data has takes the
@@ -186,7 +186,7 @@ pub fn write(
 ) -> Result<u64> {
     load.check()?;
     let sessions = spread.sessions.get();
-    // Beside those that write, one that brings their rows home.
+    // Next to those that write, one that brings their rows home.
     let reserved = source.reserve(if sessions > 1 { 1 + sessions } else { 1 }, watch)?;
     let is_several = match is_several(&reserved, spread) {
         Ok(is_several) => is_several,

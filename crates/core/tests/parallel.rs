@@ -28,7 +28,7 @@ fn open(source: &dyn Source, text: &str, sessions: usize, delivery: Delivery) ->
     open_read(source, &request(text, sessions, delivery), &Watch::never()).map(|opened| opened.batches)
 }
 
-/// All sessions are closed once nobody reads: in a moment, for a thread may still be on its way out.
+/// All sessions are closed once no one reads: soon, for a thread may still be on its way out.
 fn assert_closed(server: &Server) {
     let until = Instant::now() + Duration::from_secs(5);
     while server.open.load(Ordering::SeqCst) > 0 {

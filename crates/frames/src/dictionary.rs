@@ -126,7 +126,7 @@ fn append_typed<K: ArrowDictionaryKeyType>(
 ) -> Result<(), Fault> {
     let Some(dictionary) = dictionary else { return Err(no_array_of("dictionary of its key type")) };
     let keys = dictionary.keys();
-    // A key under a NULL may be anything; a key that is no NULL was checked when the array was made.
+    // A key under a NULL may be anything; a key that is not a NULL was checked when the array was made.
     let known = |key: K::Native| meaning.get(key.as_usize()).copied().unwrap_or(NULL);
     if keys.null_count() == 0 {
         codes.extend(keys.values().iter().map(|key| known(*key)));

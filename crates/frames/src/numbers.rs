@@ -28,7 +28,7 @@ const NAT: i64 = i64::MIN;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// The accumulator of `data_type`: one line a type. `None` for a type that is no number.
+/// The accumulator of `data_type`: one line a type. `None` for a type that is not a number.
 pub(crate) fn accumulator(
     data_type: &DataType,
     nulls: Nulls,

@@ -11,7 +11,7 @@ pub enum Backend {
     Pandas,
     /// pandas with `dtype_backend="numpy"`: NumPy everywhere.
     Numpy,
-    /// pandas with `dtype_backend="numpy_nullable"`: a mask beside every column of numbers.
+    /// pandas with `dtype_backend="numpy_nullable"`: a mask next to every column of numbers.
     Nullable,
     /// pandas with `dtype_backend="pyarrow"`: Arrow memory as it is.
     Arrow,
@@ -37,7 +37,7 @@ pub enum Nulls {
     Refused,
     /// The type's own marker: NaN or NaT.
     Marked,
-    /// A mask beside the values, made when the first NULL comes.
+    /// A mask next to the values, made when the first NULL comes.
     Masked,
 }
 

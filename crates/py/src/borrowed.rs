@@ -231,7 +231,7 @@ fn bound<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'py, PyAny>> {
 const OTHER_THREAD: &str =
     "make it with sqlite3.connect(..., check_same_thread=False), or give the file's URL";
 
-/// Python's module can give text as bytes, but then nobody tells it from a BLOB.
+/// Python's module can give text as bytes, but then no one tells it from a BLOB.
 const NOT_UTF8: &str = "read its bytes: CAST(\"<column>\" AS BLOB) in the query, or the file's URL instead of the \
                         sqlite3.Connection and schema={\"<column>\": \"binary\"}";
 
@@ -253,7 +253,7 @@ fn error_of(error: PyErr) -> Error {
             let error = Error::programming(format!("{message} [sqlite3 of Python]"));
             return if message.contains("same thread") { error.with_hint(OTHER_THREAD) } else { error };
         }
-        // Ours, and what is no failure of the statement, goes through as it is.
+        // Ours, and what is not a failure of the statement, goes through as it is.
         let kind =
             if error.is_instance_of::<PyException>(py) { Kind::Operational } else { Kind::Interrupted };
         wrap(kind, error.clone_ref(py))
@@ -411,7 +411,7 @@ impl BorrowedRows {
 
     fn close(&mut self) {
         if let Some(cursor) = self.cursor.take() {
-            // What a close has to say nobody waits for.
+            // What a close has to say no one waits for.
             let _ = attached(|py| cursor.call_method0(py, "close").map(drop));
         }
     }

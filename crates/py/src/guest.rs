@@ -1,4 +1,4 @@
-//! Arrow's columns beside asyncpg.
+//! Arrow's columns next to asyncpg.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

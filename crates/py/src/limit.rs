@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error::raise;
 
-/// A number of bytes, or a word, which is `"auto"`: `longshore.options` has checked it. `None` is no limit.
+/// A number of bytes, or a word, which is `"auto"`: `longshore.options` has checked it. `None` is not a limit.
 pub(crate) struct Limit(MemoryLimit);
 
 impl<'py> FromPyObject<'_, 'py> for Limit {

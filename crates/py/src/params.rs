@@ -176,7 +176,7 @@ fn time_of_day(item: &Bound<'_, PyAny>) -> PyResult<i64> {
     Ok(((part("hour")? * 60 + part("minute")?) * 60 + part("second")?) * 1_000_000 + part("microsecond")?)
 }
 
-/// The days of a timedelta, and the microseconds beside them.
+/// The days of a timedelta, and the microseconds next to them.
 fn delta(item: &Bound<'_, PyAny>) -> PyResult<(i32, i64)> {
     let seconds: i64 = item.getattr("seconds")?.extract()?;
     let microseconds: i64 = item.getattr("microseconds")?.extract()?;

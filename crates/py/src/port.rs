@@ -29,10 +29,10 @@ const EXPECTED_LONG: usize = 8 << 10;
 /// From here on, an expected result is worth it.
 const WORTH: usize = 96 << 10;
 
-/// What patience waits for at most.
+/// The low-water mark at most.
 const MOST: usize = 128 << 10;
 
-/// What it waits for at least: a server sends half of it at a time.
+/// The same at least: a server sends half of it at a time.
 const LEAST: usize = 16 << 10;
 
 /// The buffer between a transport and asyncpg's protocol.
@@ -55,14 +55,14 @@ struct State {
     /// asyncpg's `data_received`; `None` once the connection is lost.
     receive: Option<Py<PyAny>>,
     /// Told how much to wait for at once where much is still to come, and 0 when no more is.
-    patience: Option<Py<PyAny>>,
+    low_water: Option<Py<PyAny>>,
     /// What it has been told.
-    patient: usize,
+    mark: usize,
     /// Bytes of this exchange.
     received: usize,
-    /// Bytes that it may have in all; 0 where nobody knows.
+    /// Bytes that it may have in all; 0 where no one knows.
     expected: usize,
-    /// What is to be received before patience is worth it.
+    /// What is to be received before waiting is worth it.
     threshold: usize,
 }
 
@@ -75,7 +75,7 @@ impl Port {
 #[pymethods]
 impl Port {
     #[new]
-    fn new(py: Python<'_>, receive: Py<PyAny>, patience: Py<PyAny>) -> PyResult<Self> {
+    fn new(py: Python<'_>, receive: Py<PyAny>, low_water: Py<PyAny>) -> PyResult<Self> {
         let (block, view) = new_block(py, CAPACITY)?;
         let splitter = Splitter::default();
         let state = State {
@@ -87,8 +87,8 @@ impl Port {
             rows: None,
             description: None,
             receive: Some(receive),
-            patience: Some(patience),
-            patient: 0,
+            low_water: Some(low_water),
+            mark: 0,
             received: 0,
             expected: 0,
             threshold: 0,
@@ -115,11 +115,11 @@ impl Port {
         let mut state = self.state();
         let others = state.take(py, nbytes)?;
         let receive = state.receive.as_ref().map(|receive| receive.clone_ref(py));
-        let patience = state.patience(py);
+        let low_water = state.low_water(py);
         // Both may call back.
         drop(state);
-        if let Some((patience, patient)) = patience {
-            patience.call1(py, (patient,))?;
+        if let Some((low_water, mark)) = low_water {
+            low_water.call1(py, (mark,))?;
         }
         match (others, receive) {
             (Some(others), Some(receive)) => receive.call1(py, (others,)).map(drop),
@@ -129,7 +129,7 @@ impl Port {
 
     /// Keeps the rows of the next exchange; false where those of one under way are kept.
     ///
-    /// `expected` is how many bytes may come; 0 where nobody knows.
+    /// `expected` is how many bytes may come; 0 where no one knows.
     // The interpreter gives a value.
     #[allow(clippy::needless_pass_by_value)]
     fn keep(&self, rows: Kept<'_>, expected: usize) -> bool {
@@ -150,10 +150,10 @@ impl Port {
         self.state().received
     }
 
-    /// Patience has brought too little: it is over until as much has come again as makes a result long.
+    /// Waiting has brought too little: it is over until as much has come again as makes a result long.
     fn hurry(&self) {
         let mut state = self.state();
-        state.patient = 0;
+        state.mark = 0;
         state.expected = 0;
         state.threshold = state.received + LONG;
     }
@@ -167,22 +167,23 @@ impl Port {
     fn keep_none(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state();
         (state.rows, state.description) = (None, None);
-        let patience = state.patience(py);
+        let low_water = state.low_water(py);
         drop(state);
-        patience.map_or(Ok(()), |(patience, patient)| patience.call1(py, (patient,)).map(drop))
+        low_water.map_or(Ok(()), |(low_water, mark)| low_water.call1(py, (mark,)).map(drop))
     }
 
     /// Lets asyncpg's protocol go.
     fn close(&self) {
         let mut state = self.state();
-        let held = (state.receive.take(), state.patience.take(), state.rows.take(), state.description.take());
+        let held =
+            (state.receive.take(), state.low_water.take(), state.rows.take(), state.description.take());
         drop(state);
         drop(held);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.state.try_lock() {
-            Ok(state) => visit.call(&state.receive).and_then(|()| visit.call(&state.patience)),
+            Ok(state) => visit.call(&state.receive).and_then(|()| visit.call(&state.low_water)),
             Err(_) => Ok(()),
         }
     }
@@ -221,18 +222,18 @@ impl State {
     }
 
     /// How much the transport should wait for at once, where that has changed, and who is to be told.
-    fn patience(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, usize)> {
-        let patient = self.worth_waiting_for();
-        if patient == self.patient {
+    fn low_water(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, usize)> {
+        let mark = self.worth_waiting_for();
+        if mark == self.mark {
             return None;
         }
-        self.patient = patient;
-        if patient == 0 {
-            // If more comes than was expected, it is long anew.
+        self.mark = mark;
+        if mark == 0 {
+            // If more comes than was expected, it is long again.
             self.expected = 0;
             self.threshold = self.received + LONG;
         }
-        self.patience.as_ref().map(|patience| (patience.clone_ref(py), patient))
+        self.low_water.as_ref().map(|low_water| (low_water.clone_ref(py), mark))
     }
 
     /// Half of what is expected, so that an end which was foreseen waits for nothing; 0 where that is little.

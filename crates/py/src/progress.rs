@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Calls a Python callable with the rows and bytes so far, the rows that the source expects, and whether the result
 /// has ended.
 pub(crate) struct Progress {
-    /// `None` where nobody listens, and after the last report: a session outlives its read.
+    /// `None` where no one listens, and after the last report: a session outlives its read.
     listener: Mutex<Option<Listener>>,
     meter: Arc<Meter>,
 }
@@ -55,7 +55,7 @@ impl Progress {
     /// Reports no more.
     pub(crate) fn end(&self) {
         let ended = self.with(Option::take);
-        // A bar that nobody holds any more goes at once, not when the interpreter is next asked for something.
+        // A bar that no one holds any more goes at once, not when the interpreter is next asked for something.
         if ended.is_some() {
             let _ = attached(|_| drop(ended));
         }

@@ -1,4 +1,4 @@
-//! Rows that go into NumPy's memory beside asyncpg.
+//! Rows that go into NumPy's memory next to asyncpg.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -88,7 +88,7 @@ impl Stream {
         let left = if kept { std::mem::replace(&mut *slot, Slot::Live(live)) } else { Slot::Live(live) };
         drop(slot);
         self.turn.notify_all();
-        // To stop a query takes a round trip: nobody should wait for the slot meanwhile.
+        // To stop a query takes a round trip: no one should wait for the slot meanwhile.
         drop(left);
     }
 

@@ -27,7 +27,7 @@ impl Url {
             Some((login, hosts)) => (Some(login), hosts),
             None => (None, authority),
         };
-        // A slash in a password that was not encoded ends the authority there: what follows is no database.
+        // A slash in a password that was not encoded ends the authority there: what follows is not a database.
         if path.contains('@') {
             return Err(broken("has an @ behind its first slash"));
         }

@@ -94,7 +94,7 @@ pub(crate) enum Digest {
 }
 
 impl<'a> Certificate<'a> {
-    /// Takes `der` apart; `None` where it is no certificate.
+    /// Takes `der` apart; `None` where it is not a certificate.
     pub(crate) fn parse(der: &'a [u8]) -> Option<Self> {
         let mut outer = Walk(der).enter()?;
         let body = outer.enter()?;

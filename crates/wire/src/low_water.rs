@@ -2,7 +2,7 @@
 //!
 //! A server sends 8 KB at a time, and each wakes the client: measured on 1.2 GB from PostgreSQL over loopback, two
 //! thirds of the processor time of a client that throws all away, and a tenth of the whole wait. Never at the risk
-//! of a hang: a read waits for [`PATIENCE`] at most, returns what is there by then, and the next is an ordinary one.
+//! of a hang: a read waits for [`WAIT`] at most, returns what is there by then, and the next is an ordinary one.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::stream::{SLICE, Stream};
 const BYTES: usize = 256 << 10;
 
 /// How long it waits, which a result's last bytes may come later than they could.
-const PATIENCE: Duration = Duration::from_millis(5);
+const WAIT: Duration = Duration::from_millis(5);
 
 /// A result that has brought this much is long.
 const LONG: usize = 4 << 20;
@@ -37,7 +37,7 @@ impl LowWater {
         self.received += count;
         if self.received >= LONG {
             self.raised = true;
-            stream.set_low_water(BYTES, PATIENCE);
+            stream.set_low_water(BYTES, WAIT);
         }
     }
 

@@ -96,7 +96,7 @@ impl Tls {
         };
         client.enable_sni = self.name_host;
         client.alpn_protocols.clone_from(&self.protocols);
-        // Each connection has a session of its own; there is nobody to resume one with.
+        // Each connection has a session of its own; there is no one to resume one with.
         client.resumption = Resumption::disabled();
         Ok(client)
     }
@@ -150,7 +150,7 @@ impl Identity {
     }
 }
 
-/// A private key that others can read is no secret. Root may share one with a group, as key stores do.
+/// A private key that others can read is not a secret. Root may share one with a group, as key stores do.
 #[cfg(unix)]
 fn private_to_its_owner(file: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -21,7 +21,7 @@ class CursorFactory(theirs.CursorFactory):
     __slots__ = ("_wanted",)
 
     def __init__(self, connection: Any, query: str, *arguments: Any) -> None:
-        """Keep the query beside its text, which is all that asyncpg takes."""
+        """Keep the query next to its text, which is all that asyncpg takes."""
         self._wanted = with_dtype(query)
         super().__init__(connection, plain(self._wanted), *arguments)
 

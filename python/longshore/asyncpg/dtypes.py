@@ -94,7 +94,7 @@ def mark(dtype: np.dtype[Any] | None, *, block: bool) -> str:
 def _field(dtype: np.dtype[Any], offset: int) -> Field:
     kind: str = dtype.kind
     if dtype.hasobject and dtype != _OBJECT:
-        # An object within a void is nobody's to fill.
+        # An object within a void is no one's to fill.
         kind = "?"
     unit = np.datetime_data(dtype) if kind in _TIMES else None
     return kind, offset, dtype.itemsize, unit, _leaves(dtype, 0)

@@ -23,14 +23,14 @@ __all__ = ["Exchange"]
 _IN_BINARY = (17, 25, 23, 2950, 16)
 _AS_TEXT = (790, 829, 3614, 3615)
 
-# How often a statement is prepared: unknown types of arguments, then the catalogue, then the formats ask for it anew.
+# How often a statement is prepared: unknown types of arguments, then the catalogue, then the formats ask for it again.
 _TRIES = 8
 
 # The SQLSTATE of a server that breaks the protocol.
 _VIOLATION = "08P01"
 
 # Classes of SQLSTATEs that say nothing of whether a statement is understood: the transaction has failed or has to be
-# begun anew, resources or locks cannot be had, somebody has stopped it.
+# begun again, resources or locks cannot be had, somebody has stopped it.
 _OF_THE_MOMENT = {"25", "40", "53", "55", "57"}
 
 
@@ -110,7 +110,7 @@ class Exchange:
     async def _ready(self, text: str, terms: Terms) -> _core.Arrival:
         """Prepare a statement whose columns come as they are wanted, and give what takes its rows.
 
-        The server keeps the tables locked from then on until the statement has run: nobody alters them in between.
+        The server keeps the tables locked from then on until the statement has run: no one alters them in between.
         """
         forms = getattr(self._connection.get_settings(), "integer_datetimes", None) == "on"
         inquiry = terms.inquiry(text, self._connection._knowledge, binary_forms=forms)
@@ -123,7 +123,7 @@ class Exchange:
                 return inquiry.arrival()
             columns = wanted
         message = "the types of the statement's columns change all the time"
-        raise OperationalError(message, hint="run the query again when nobody alters its tables")
+        raise OperationalError(message, hint="run the query again when no one alters its tables")
 
     async def answer(self, inquiry: _core.Inquiry) -> bool:
         """Run what the core asks for; tell whether that was anything."""

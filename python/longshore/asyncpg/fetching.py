@@ -34,7 +34,7 @@ _TEXT = 25
 # Spaces, comments and semicolons.
 _NOTHING = re.compile(r"(?:[\s;]|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
-# bytea, bit, varbit and uuid, whose S is no text.
+# bytea, bit, varbit and uuid, whose S is not a text.
 _BYTES = {17, 1560, 1562, 2950}
 
 

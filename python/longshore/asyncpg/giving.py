@@ -20,7 +20,7 @@ __all__ = ["ForBatches", "ForFrames", "ForPandas", "GivesFrames"]
 
 
 class ForFrames(TypedDict, total=False):
-    """The arguments of every method beside the query's own."""
+    """The arguments of every method next to the query's own."""
 
     timeout: float | None
     schema: Mapping[str, Any] | None

@@ -4,13 +4,13 @@ import asyncio
 from typing import Any
 
 from longshore import _core
-from longshore.asyncpg.patience import Patience
+from longshore.asyncpg.low_water import LowWater
 
 __all__ = ["Port"]
 
 
 class Port(asyncio.BufferedProtocol):
-    """Receives into the core's buffer; what is no row that somebody waits for goes on to ``protocol``.
+    """Receives into the core's buffer; what is not a row that somebody waits for goes on to ``protocol``.
 
     It stays for the connection's life: so it always knows where a message begins, which asyncpg would not tell.
     """
@@ -21,8 +21,8 @@ class Port(asyncio.BufferedProtocol):
     def __init__(self, protocol: Any, transport: Any) -> None:
         """Stand between ``transport`` and ``protocol``."""
         self.protocol = protocol
-        patience = Patience(transport)
-        self.core = patience.core = _core.Port(protocol.data_received, patience.change)
+        low_water = LowWater(transport)
+        self.core = low_water.core = _core.Port(protocol.data_received, low_water.change)
         self.get_buffer = self.core.get_buffer  # type: ignore[method-assign]
         self.buffer_updated = self.core.buffer_updated  # type: ignore[method-assign]
         self.eof_received = protocol.eof_received  # type: ignore[method-assign]

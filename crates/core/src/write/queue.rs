@@ -12,7 +12,7 @@ use crate::{Error, Interrupt, Kind, Result};
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
-    /// Nobody is to go on.
+    /// No one is to go on.
     is_over: AtomicBool,
     room: usize,
 }

@@ -1,4 +1,4 @@
-//! A write over several sessions: they fill a table beside the target, and one brings its rows home.
+//! A write over several sessions: they fill a staging table, and one brings its rows home.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ pub(super) fn write(
         }
     };
     let queue = Arc::new(Queue::new(sessions));
-    let crew = Crew {
+    let workers = Workers {
         whole: load,
         load: stage.load().clone(),
         further,
@@ -57,17 +57,17 @@ pub(super) fn write(
         after: Mutex::default(),
     };
     let filled =
-        crew.fill(stage.as_mut(), Pieces::new(batches, load, Some(most.unwrap_or(PIECE)), watch), watch);
+        workers.fill(stage.as_mut(), Pieces::new(batches, load, Some(most.unwrap_or(PIECE)), watch), watch);
     let undo = stage.undo();
     let outcome = match filled {
         Ok(rows) => stage.commit(rows).map(|session| Written { rows, session }),
         Err(error) => Err(Failed { error, session: stage.abort() }),
     };
-    crew.end(outcome, &undo)
+    workers.end(outcome, &undo)
 }
 
-/// The sessions that fill the table beside the target, a thread each.
-struct Crew<'a> {
+/// The sessions that fill the staging table, a thread each.
+struct Workers<'a> {
     /// What is written in the end, and what each of the sessions writes.
     whole: &'a Load,
     load: Load,
@@ -82,7 +82,7 @@ struct Crew<'a> {
     after: Mutex<Vec<Box<dyn Session>>>,
 }
 
-impl Crew<'_> {
+impl Workers<'_> {
     /// Has all pieces written; returns the number of their rows.
     fn fill(
         &self,
@@ -132,8 +132,8 @@ impl Crew<'_> {
 
     /// A pooler in between that has too few connections would have the last one wait for the first for ever.
     fn await_open(&self, waiting: &mut Waiting<'_>, watch: &Watch) -> Result<()> {
-        let patience = watch.at_most(OPENING);
-        let mut look = || patience.check();
+        let deadline = watch.at_most(OPENING);
+        let mut look = || deadline.check();
         let opened = self.queue.await_ready(self.sessions, &mut Waiting { look: &mut look, ..*waiting });
         match opened {
             Err(error) if error.kind() == Kind::Timeout => {
@@ -205,7 +205,7 @@ impl Crew<'_> {
         Ok(())
     }
 
-    /// The rows of `piece`, and their numbers where the table beside the target wants them.
+    /// The rows of `piece`, and their numbers where the staging table wants them.
     fn numbered(&self, piece: &Piece) -> Result<RecordBatch> {
         let fields = self.load.schema.fields();
         if fields.len() == piece.batch.num_columns() {

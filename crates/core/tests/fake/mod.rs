@@ -27,10 +27,10 @@ pub(crate) struct Server {
     /// The snapshot's owner fails to commit.
     pub(crate) loses_coordinator: AtomicBool,
     pub(crate) divides: AtomicBool,
-    /// Parts for which nobody asked are welcome.
+    /// Parts for which no one asked are welcome.
     pub(crate) divides_unasked: AtomicBool,
     pub(crate) snapshot: AtomicBool,
-    /// Nobody can join the snapshot.
+    /// No one can join the snapshot.
     pub(crate) loses_snapshot: AtomicBool,
     /// As many sessions find somebody in the way of the snapshot.
     pub(crate) busy: AtomicUsize,
@@ -153,7 +153,7 @@ impl Session for FakeSession {
         if queries[0].text == "undividable" {
             return Err(Error::data("undividable"));
         }
-        let snapshot = self.server.snapshot.load(Ordering::SeqCst).then(|| "moment".to_owned());
+        let snapshot = self.server.snapshot.load(Ordering::SeqCst).then(|| "snapshot".to_owned());
         if snapshot.is_none() {
             self.transaction = Transaction::None;
         }
@@ -163,9 +163,9 @@ impl Session for FakeSession {
     }
 
     fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
-        assert_eq!(snapshot, "moment");
+        assert_eq!(snapshot, "snapshot");
         if self.server.loses_snapshot.load(Ordering::SeqCst) {
-            return Err(Error::operational("the moment is gone"));
+            return Err(Error::operational("the snapshot is gone"));
         }
         let count = |busy: usize| busy.checked_sub(1);
         if self.server.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count).is_ok() {

@@ -241,7 +241,7 @@ impl Maker for Unions {
             let child = union.child(*number);
             let mut values = Vec::with_capacity(rows.len());
             for row in rows {
-                // Row by row: what the other types' rows hold here is no value of this type.
+                // Row by row: what the other types' rows hold here is not a value of this type.
                 maker
                     .make(py, &child.slice(union.value_offset(row), 1), &mut values)
                     .map_err(|fault| fault.at_row(row))?;

@@ -16,7 +16,7 @@ use super::Maker;
 use crate::fault::Fault;
 use crate::numbers::no_array_of;
 
-/// Appends what `object` makes of every row of `array` that is no NULL.
+/// Appends what `object` makes of every row of `array` that is not a NULL.
 pub(super) fn each_row(
     py: Python<'_>,
     array: &dyn Array,

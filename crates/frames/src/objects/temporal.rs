@@ -24,7 +24,7 @@ use crate::numbers::no_array_of;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
-/// The hint beside every value that Python's own classes cannot hold.
+/// The hint next to every value that Python's own classes cannot hold.
 const ELSEWHERE: &str = "use return_type=\"arrow\" or dtype_backend=\"pyarrow\", or make text of it: with a CAST in the query, or \
                          with schema={\"<column>\": \"string\"} of read_sql";
 

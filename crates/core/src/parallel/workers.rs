@@ -41,7 +41,7 @@ pub(super) enum Arrival {
 }
 
 /// The threads. Dropped, they stop what they run on the server, and end.
-pub(super) struct Crew {
+pub(super) struct Workers {
     stop: Arc<Stop>,
     openings: Receiver<Result<Opening>>,
     /// `None` only while it is dropped: a thread that waits for room must not wait for ever.
@@ -51,7 +51,7 @@ pub(super) struct Crew {
     owner: u32,
 }
 
-impl Crew {
+impl Workers {
     pub(super) fn start(
         parts: Parts,
         further: &Arc<dyn Sessions>,
@@ -76,7 +76,7 @@ impl Crew {
             is_list,
             is_ordered: delivery == Delivery::Ordered,
         });
-        let mut crew = Self {
+        let mut workers = Self {
             stop,
             openings,
             arrivals: Some(arrivals),
@@ -92,9 +92,9 @@ impl Crew {
             };
             let thread = thread::Builder::new().name(format!("longshore-{first}"));
             let thread = spawn(thread, move || hand.work_through())?;
-            crew.threads.push(thread);
+            workers.threads.push(thread);
         }
-        Ok(crew)
+        Ok(workers)
     }
 
     /// Waits until another session has begun to read. Calls `relieve` now and then while none does.
@@ -120,7 +120,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for Workers {
     fn drop(&mut self) {
         self.stop.0.store(true, Ordering::Relaxed);
         self.arrivals = None;
@@ -129,7 +129,7 @@ impl Drop for Crew {
             self.threads.drain(..).for_each(std::mem::forget);
         }
         for thread in self.threads.drain(..) {
-            // Whatever a stopped thread has met, nobody waits for it.
+            // Whatever a stopped thread has met, no one waits for it.
             let _ = thread.join();
         }
     }
@@ -202,7 +202,7 @@ impl Outlet {
 /// What the threads share.
 struct Work {
     parts: Parts,
-    /// The next part that nobody reads yet.
+    /// The next part that no one reads yet.
     next: AtomicUsize,
     further: Arc<dyn Sessions>,
     /// The whole's schema.
@@ -224,7 +224,7 @@ impl Work {
         self.options.budget.hold(before.saturating_add(bytes))
     }
 
-    /// The error of a part, whose rows are counted within it. Where parts leave as they come, nobody knows how many the
+    /// The error of a part, whose rows are counted within it. Where parts leave as they come, no one knows how many the
     /// parts before it have.
     fn within(&self, part: usize, error: Error) -> Error {
         let place = error.place().clone();
@@ -276,7 +276,7 @@ impl Hand {
         };
         // The parts before it have begun; those after it are not needed.
         self.work.next.store(self.work.parts.queries.len(), Ordering::Relaxed);
-        // Where nobody listens any more, nobody needs to know.
+        // Where no one listens any more, no one needs to know.
         match self.opened {
             Some(opened) => drop(opened.send(Err(error))),
             None => drop(self.outlet.send(Ok(Arrival::Failed(self.part, error)))),

@@ -7,7 +7,7 @@ from typing import Any
 
 from longshore import _core
 
-__all__ = ["Patience"]
+__all__ = ["LowWater"]
 
 # How long less may lie there. Loops count in milliseconds.
 _SECONDS = 0.001
@@ -15,7 +15,7 @@ _SECONDS = 0.001
 _TCP = {socket.AF_INET, socket.AF_INET6}
 
 
-class Patience:
+class LowWater:
     """Has the loop woken for a good amount at once (``SO_RCVLOWAT``), and never for longer than a millisecond.
 
     A server sends 8 KB at a time. Every tick in which nothing has come ends it; the kernel then tells of what lies
@@ -25,7 +25,7 @@ class Patience:
     __slots__ = ("_loop", "_seen", "_socket", "_timer", "_transport", "core")
 
     core: _core.Port
-    """Counts the bytes that come, and is told when patience has brought none."""
+    """Counts the bytes that come, and is told when waiting has brought none."""
 
     def __init__(self, transport: Any) -> None:
         """Look after a transport."""
@@ -61,7 +61,7 @@ class Patience:
         self._timer.cancel()
         self._timer = None
         if self._set(1) and not self._transport.is_closing():
-            # Kernels before 4.18 tell of what lies there only when they are asked anew.
+            # Kernels before 4.18 tell of what lies there only when they are asked again.
             with contextlib.suppress(RuntimeError):
                 self._transport.pause_reading()
                 self._transport.resume_reading()
