@@ -91,8 +91,8 @@ def read_sql(
     ``index_col``
         For pandas: the column or columns of the index.
     ``partition_num``
-        How many connections read a part each, all at one snapshot; ``"auto"`` lets the source choose. Alone, it splits a
-        table by its blocks, primary key or rowids. What cannot be split exactly is read over one connection, with a
+        How many connections read a part each, all in one snapshot; ``"auto"`` lets the source choose. Alone, it splits
+        a table by its blocks, primary key or rowids. What cannot be split exactly is read over one connection, with a
         ``SerialReadWarning``.
     ``partition_on``, ``partition_range``
         A column of the result to split any query by, and its lowest and highest value where they are known.
