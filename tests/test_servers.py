@@ -232,7 +232,7 @@ def test_a_cut_at_every_byte(echo: tuple[str, int], action: Action, way: Way) ->
                 except ConnectionError:
                     assert action == "reset"
                 assert heard in (None, ANSWER[:byte] if way == "down" else b"")
-                cutter.settle()
+                cutter.wait()
                 assert getattr(cutter.counts[0], way) == byte
 
 

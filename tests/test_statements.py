@@ -184,7 +184,7 @@ def test_a_list_of_queries_is_one_result(url: str) -> None:
     assert read(tuple(queries), url, return_type="polars")["id"].to_list() == [1, 2, 3]
 
 
-def test_a_list_of_queries_settles_one_scale(url: str) -> None:
+def test_a_list_of_queries_shares_one_scale(url: str) -> None:
     table = read(["SELECT 1.5 AS n", "SELECT 0.125 AS n", "SELECT NULL::numeric AS n"], url)
     assert [str(value) for value in table["n"].to_pylist()] == ["1.500", "0.125", "None"]
     assert table.schema.field("n").type == pa.decimal128(38, 3)

@@ -198,7 +198,7 @@ def batch_bytes(return_type: str, limit: int | None, split: Partition | None) ->
 
 def policy(return_type: str, dtype_backend: str | None, options: Options) -> dict[str, str]:
     """Put the type policy of a frame into the core's words."""
-    decimals = "settled"
+    decimals = "inferred"
     if return_type == "pandas" and dtype_backend != "pyarrow":
         decimals = "float64"
     if return_type == "arrow_stream":

@@ -207,7 +207,7 @@ def test_all_cut_anywhere(direction: Any, mode: str, server: MySQLEndpoint, cutt
     after = [(n, word) for n, word in zip(data["id"].to_pylist(), data["word"].to_pylist(), strict=True)]
     after = sorted(after + (BEFORE if mode in {"append", "upsert"} else []), key=str)
     assert write(way, mode, data, parallel=2, batch_size=5) == 40
-    cutter.settle()
+    cutter.wait()
     sizes = [count.up if direction == "up" else count.down for count in cutter.counts]
     for byte in range(0, max(sizes), 797):
         fresh(server)
@@ -218,7 +218,7 @@ def test_all_cut_anywhere(direction: Any, mode: str, server: MySQLEndpoint, cutt
             except longshore.DatabaseError:
                 # What the server has committed it may not have been able to say.
                 expected = [BEFORE, after]
-            cutter.settle()
+            cutter.wait()
         assert rows(server) in expected
     fresh(server)
     # What was left goes with the next write.

@@ -62,7 +62,7 @@ def test_cut_anywhere(case: tuple[Any, str], way: str, cutter: Cutter, table: st
             except longshore.DatabaseError:
                 # The answer to COMMIT may be what was lost.
                 expected = {2, after}
-            cutter.settle()
+            cutter.wait()
         assert count(postgres, table) in expected, f"cut at {byte} of {size}"
 
 

@@ -89,11 +89,11 @@ def test_all_cut_anywhere(  # noqa: PLR0917  what is cut, and where
 ) -> None:
     direction, mode = case
     write(table, way, mode)
-    cutter.settle()
+    cutter.wait()
     cutter.counts.clear()
     postgres.psql(f"DELETE FROM {table}")
     write(table, way, mode)
-    cutter.settle()
+    cutter.wait()
     size = max(count.up if direction == "up" else count.down for count in cutter.counts)
     after = ROWS + 2 if mode in {"append", "upsert"} else ROWS
     for byte in spread(size - 1, 41):
@@ -105,7 +105,7 @@ def test_all_cut_anywhere(  # noqa: PLR0917  what is cut, and where
             except longshore.DatabaseError:
                 # The answer to COMMIT may be what was lost.
                 expected = {2, after}
-            cutter.settle()
+            cutter.wait()
         assert count(postgres, table) in expected, f"cut at {byte} of {size}"
     until(lambda: not sessions(postgres))
     # What was left goes with the next write.

@@ -24,7 +24,7 @@ pub(crate) fn agree(first: &Schema, next: &Schema, whose: &str) -> Result<()> {
     }
 }
 
-/// Whether one column may follow the other. What is settled only with the whole result must be the very same type,
+/// Whether one column may follow the other. What is finalised only with the whole result must be the very same type,
 /// for its cells are kept as they came.
 fn are_alike(a: &Field, b: &Field) -> bool {
     if a.name() != b.name() || a.metadata().get(EXTENSION) != b.metadata().get(EXTENSION) {

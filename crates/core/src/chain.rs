@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 use crate::agreement::{agree, nullable, under_schema};
 use crate::remedy;
 use crate::session::released;
-use crate::{Batches, Error, Failed, Query, ReadOptions, Result, Session, Settler, Transaction};
+use crate::{Batches, Error, Failed, Finaliser, Query, ReadOptions, Result, Session, Transaction};
 
 /// Reads `queries` in order, in one snapshot of the database unless the options say otherwise, as one result.
 pub(crate) fn read_all(
@@ -33,7 +33,7 @@ pub(crate) fn read_all(
     match remedy::read(session, &first, options) {
         Ok(current) => Ok(Box::new(Chain {
             schema: nullable(&current.schema()),
-            settler: current.settler(),
+            finaliser: current.finaliser(),
             state: State::Reading(current),
             queries,
             number: 1,
@@ -54,7 +54,7 @@ fn ended(session: Box<dyn Session>, snapshot: bool) -> Option<Box<dyn Session>> 
 /// The current query's batches, and the queries after it.
 struct Chain {
     schema: SchemaRef,
-    settler: Option<Arc<dyn Settler>>,
+    finaliser: Option<Arc<dyn Finaliser>>,
     state: State,
     queries: VecDeque<Query>,
     /// The current query's place in the list, from 1.
@@ -129,8 +129,8 @@ impl Batches for Chain {
         self.schema.clone()
     }
 
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
-        self.settler.clone()
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.finaliser.clone()
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {

@@ -8,7 +8,7 @@ pub const NATIVE_TYPE: &str = "native_type";
 /// The name of a canonical extension type (Arrow columnar format, "Extension Types").
 pub const EXTENSION: &str = "ARROW:extension:name";
 
-/// Marks a field whose final type depends on the whole result: see [`crate::Batches::settle`].
+/// Marks a field whose final type depends on the whole result: see [`crate::Batches::finalise`].
 pub const DEFERRED: &str = "longshore.deferred";
 
 /// Whether the field's type is not yet final somewhere in it.

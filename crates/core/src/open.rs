@@ -14,7 +14,7 @@ use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Home, Reserved, Sessions, Source};
 use crate::{
-    Batches, Division, Error, Failed, Kind, Parts, Query, ReadOptions, Result, Session, Settler, Split,
+    Batches, Division, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Split,
     Transaction, Watch,
 };
 
@@ -237,7 +237,7 @@ impl Sessions for Prepared {
 /// Batches whose session goes home after them.
 struct Returning {
     schema: SchemaRef,
-    settler: Option<Arc<dyn Settler>>,
+    finaliser: Option<Arc<dyn Finaliser>>,
     /// `None` after the end.
     batches: Option<Box<dyn Batches>>,
     home: Option<Arc<dyn Home>>,
@@ -245,7 +245,7 @@ struct Returning {
 
 impl Returning {
     fn new(batches: Box<dyn Batches>, home: Option<Arc<dyn Home>>) -> Self {
-        Self { schema: batches.schema(), settler: batches.settler(), batches: Some(batches), home }
+        Self { schema: batches.schema(), finaliser: batches.finaliser(), batches: Some(batches), home }
     }
 
     fn end(&mut self) {
@@ -279,8 +279,8 @@ impl Batches for Returning {
         self.schema.clone()
     }
 
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
-        self.settler.clone()
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.finaliser.clone()
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

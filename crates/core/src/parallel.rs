@@ -13,7 +13,7 @@ use crate::agreement::{nullable, under_schema};
 use crate::describe::schema_of_one;
 use crate::session::released;
 use crate::{
-    Batches, Error, Failed, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Settler, Watch,
+    Batches, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Watch,
 };
 use order::Order;
 use workers::{Arrival, Workers};
@@ -61,11 +61,11 @@ fn start(
     // Without a snapshot, a pool may serve the sessions one after the other.
     let awaited = if parts.snapshot.is_some() { parts.sessions } else { 1 };
     let workers = Workers::start(parts, further, &schema, queries.len() > 1, delivery, options)?;
-    let settler = await_sessions(&workers, coordinator, awaited, watch)?;
+    let finaliser = await_sessions(&workers, coordinator, awaited, watch)?;
     let staying = workers.size();
     Ok(Started {
         schema,
-        settler,
+        finaliser,
         order,
         unfinished,
         staying,
@@ -82,18 +82,18 @@ fn schema_of(session: &mut dyn Session, queries: &[Query], options: &ReadOptions
     Ok(if queries.len() == 1 { Arc::new(schema) } else { nullable(&schema) })
 }
 
-/// Waits until `awaited` sessions have begun to read; gives what settles their result.
+/// Waits until `awaited` sessions have begun to read; gives what finalises their result.
 fn await_sessions(
     workers: &Workers,
     coordinator: &mut dyn Session,
     awaited: usize,
     watch: &Watch,
-) -> Result<Option<Arc<dyn Settler>>> {
+) -> Result<Option<Arc<dyn Finaliser>>> {
     let deadline = watch.at_most(OPENING);
-    let mut settler = None;
+    let mut finaliser = None;
     for opened in 0..awaited {
-        match workers.opening(&deadline, &mut || coordinator.relieve()) {
-            Ok(opening) => settler = opening,
+        match workers.opening(&deadline, &mut || coordinator.let_waiters_pass()) {
+            Ok(opening) => finaliser = opening,
             Err(error) if error.kind() == Kind::Timeout => {
                 // The caller's own deadline has its own words.
                 watch.check()?;
@@ -102,7 +102,7 @@ fn await_sessions(
             Err(error) => return Err(error),
         }
     }
-    Ok(settler)
+    Ok(finaliser)
 }
 
 fn not_open(opened: usize, awaited: usize) -> Error {
@@ -118,7 +118,7 @@ fn not_open(opened: usize, awaited: usize) -> Error {
 /// Parts on their way.
 struct Started {
     schema: SchemaRef,
-    settler: Option<Arc<dyn Settler>>,
+    finaliser: Option<Arc<dyn Finaliser>>,
     order: Order,
     /// Parts whose end has not come.
     unfinished: usize,
@@ -134,7 +134,8 @@ struct Started {
 impl Started {
     /// The next batch; `None` when all parts have ended.
     fn advance(&mut self, mut coordinator: Option<&mut Box<dyn Session>>) -> Result<Option<RecordBatch>> {
-        let mut relieve = || coordinator.as_mut().map_or(Ok(()), |coordinator| coordinator.relieve());
+        let mut while_waiting =
+            || coordinator.as_mut().map_or(Ok(()), |coordinator| coordinator.let_waiters_pass());
         if self.checked.elapsed() >= self.watch.slice() {
             self.checked = Instant::now();
             self.watch.check()?;
@@ -145,7 +146,7 @@ impl Started {
             }
             // The parts' transactions end before the coordinator's: until then it must keep the tables as they are.
             let Some(workers) = self.workers.as_ref().filter(|_| self.staying > 0) else { return Ok(None) };
-            match workers.arrival(&self.watch, &mut relieve)? {
+            match workers.arrival(&self.watch, &mut while_waiting)? {
                 Arrival::Batch(part, batch) => self.order.add(part, batch),
                 Arrival::Ended(part) => {
                     self.order.end(part);
@@ -200,8 +201,8 @@ impl Batches for Parallel {
         self.started.schema.clone()
     }
 
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
-        self.started.settler.clone()
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.started.finaliser.clone()
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

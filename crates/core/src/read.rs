@@ -12,7 +12,7 @@ use crate::{Meter, Warnings};
 pub enum Decimals {
     /// Exact, and where the database declares no scale, the smallest that fits the whole result.
     #[default]
-    Settled,
+    Inferred,
     /// Exact, with a scale of 20 where the database declares none: a stream cannot look ahead.
     Streamed,
     /// The nearest double (pandas).

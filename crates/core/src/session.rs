@@ -75,7 +75,7 @@ pub trait Session: Send {
 
     /// Called now and then while nothing comes from the sessions that joined this one's snapshot: lets those pass that
     /// wait for somebody who waits for this session.
-    fn relieve(&mut self) -> Result<()> {
+    fn let_waiters_pass(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -177,14 +177,14 @@ impl From<Error> for Failed {
 }
 
 /// A whole result whose schema is final.
-pub type Settled = (SchemaRef, Vec<RecordBatch>);
+pub type Finalised = (SchemaRef, Vec<RecordBatch>);
 
 /// Gives columns whose source has no type of their own the one that fits a whole result (see
-/// [`crate::Decimals::Settled`]).
-pub trait Settler: Send + Sync {
+/// [`crate::Decimals::Inferred`]).
+pub trait Finaliser: Send + Sync {
     /// The `batches` of the whole result under their final schema. `schema` is theirs: [`Batches::schema`], or the
     /// same with fewer promises.
-    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled>;
+    fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised>;
 }
 
 /// A result on its way. Ends only after the server's own end marker; otherwise yields `Err`.
@@ -195,7 +195,7 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     fn schema(&self) -> SchemaRef;
 
     /// What makes the schema final; `None` where it is final before the last batch.
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         None
     }
 

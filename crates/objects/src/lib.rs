@@ -8,12 +8,12 @@
 mod build;
 mod class;
 mod fault;
+mod infer;
 mod kind;
 mod names;
 mod objects;
 mod read;
 mod seen;
-mod settle;
 mod slots;
 mod texts;
 mod walk;

@@ -11,10 +11,10 @@ use pyo3::types::PyString;
 use crate::build::{builder, texts};
 use crate::class::Class;
 use crate::fault::Fault;
+use crate::infer;
 use crate::kind::Kind;
 use crate::read::{Reader, decimal_text, float};
 use crate::seen::{Seen, What};
-use crate::settle;
 use crate::slots::Slots;
 use crate::walk::see;
 
@@ -89,7 +89,7 @@ impl Objects {
 }
 
 fn kind(py: Python<'_>, slots: &Slots<'_>, choices: Choices) -> Result<Kind, Fault> {
-    let found = look(py, slots, choices).and_then(|seen| settle::column(&seen, choices.as_text));
+    let found = look(py, slots, choices).and_then(|seen| infer::column(&seen, choices.as_text));
     match found {
         Err(fault) if choices.as_text && !fault.is_raised() => Ok(Kind::Shown),
         found => found,

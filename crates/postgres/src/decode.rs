@@ -19,7 +19,7 @@ use longshore_core::{Error, Kind, Place, ReadOptions, Result};
 
 use crate::types::{Format, Type};
 
-pub(crate) use numeric::settle;
+pub(crate) use numeric::finalise;
 
 /// The decoder of a column named `name`, whose cells arrive in `format`, into Arrow's `data_type`.
 pub(crate) fn decoder(

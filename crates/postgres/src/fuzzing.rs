@@ -10,7 +10,7 @@ use longshore_core::{OnOdd, ReadOptions, Uuids};
 use crate::columns::requested_type;
 use crate::connection::message::{HEADER, Reader, frame, server_error};
 use crate::connection::{parameter_types, row_description, text_row};
-use crate::decode::{decoder, settle};
+use crate::decode::{decoder, finalise};
 use crate::rows::index_row;
 use crate::types::{Attribute, Format, Kind, Type, builtin_types};
 
@@ -73,9 +73,9 @@ pub fn cells(bytes: &[u8]) {
     let array = decoder.finish();
     valid(&array, spans.len());
     if wanted == *field.data_type()
-        && let Ok((_, settled)) = settle(&Arc::new(field), vec![array], format, &options)
+        && let Ok((_, finalised)) = finalise(&Arc::new(field), vec![array], format, &options)
     {
-        for array in &settled {
+        for array in &finalised {
             valid(array, spans.len());
         }
     }

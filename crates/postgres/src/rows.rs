@@ -6,18 +6,18 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use longshore_cells::{Assembly, ReadColumn, Span, Spans};
 use longshore_core::{
-    Batches, Error, NATIVE_TYPE, Place, ReadOptions, Result, Session, Settled, Settler, has_deferred,
+    Batches, Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, has_deferred,
 };
 
 use crate::connection::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
-use crate::decode::settle;
+use crate::decode::finalise;
 use crate::session::PostgresSession;
 use crate::types::Format;
 
 /// The SQLSTATE of bytes that are not in the encoding that they should have.
 const UNREADABLE: &str = "22021";
 
-/// Rows of a batch whose decimals are settled later: its cells and its decimals are there at once.
+/// Rows of a batch whose decimals are finalised later: its cells and its decimals are there at once.
 const DEFERRED_ROWS: usize = 1 << 16;
 
 /// A result on its way.
@@ -255,8 +255,8 @@ impl Batches for Rows {
         self.assembly.schema().clone()
     }
 
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
-        settler(self.assembly.schema(), &self.formats, &self.options)
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        finaliser(self.assembly.schema(), &self.formats, &self.options)
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
@@ -277,12 +277,12 @@ pub(crate) fn batch_options(schema: &Schema, options: &ReadOptions) -> ReadOptio
     options
 }
 
-/// What settles the batches of `schema`, if their types are not final.
-pub(crate) fn settler(
+/// What finalises the batches of `schema`, if their types are not final.
+pub(crate) fn finaliser(
     schema: &Schema,
     formats: &[Format],
     options: &ReadOptions,
-) -> Option<Arc<dyn Settler>> {
+) -> Option<Arc<dyn Finaliser>> {
     let is_final = !schema.fields().iter().any(|field| has_deferred(field));
     (!is_final).then(|| Arc::new(Deferred { formats: formats.to_vec(), options: options.clone() }) as _)
 }
@@ -293,8 +293,8 @@ struct Deferred {
     options: ReadOptions,
 }
 
-impl Settler for Deferred {
-    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
+impl Finaliser for Deferred {
+    fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised> {
         let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
         let mut columns: Vec<std::vec::IntoIter<ArrayRef>> = Vec::new();
         let mut fields: Vec<FieldRef> = Vec::new();
@@ -305,7 +305,7 @@ impl Settler for Deferred {
         }
         for (index, arrays) in arrays.into_iter().enumerate() {
             let (field, arrays) =
-                settle(&schema.fields()[index], arrays, self.formats[index], &self.options)?;
+                finalise(&schema.fields()[index], arrays, self.formats[index], &self.options)?;
             fields.push(field);
             columns.push(arrays.into_iter());
         }
@@ -314,7 +314,7 @@ impl Settler for Deferred {
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             let arrays = columns.iter_mut().filter_map(Iterator::next).collect();
             RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
-                .map_err(|error| Error::internal(format!("the settled columns do not match: {error}")))
+                .map_err(|error| Error::internal(format!("the finalised columns do not match: {error}")))
         };
         let batches = rows.into_iter().map(batch).collect::<Result<Vec<_>>>()?;
         Ok((schema, batches))

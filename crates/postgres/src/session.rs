@@ -214,11 +214,11 @@ impl Session for PostgresSession {
         }
     }
 
-    fn relieve(&mut self) -> Result<()> {
+    fn let_waiters_pass(&mut self) -> Result<()> {
         let Some(coordinator) = self.coordinator.take() else { return Ok(()) };
-        let relieved = coordinator.relieve(self);
+        let yielded = coordinator.let_waiters_pass(self);
         self.coordinator = Some(coordinator);
-        self.or_stop(relieved)
+        self.or_stop(yielded)
     }
 
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {

@@ -351,7 +351,7 @@ impl Type {
     /// Whether the final type is found only when the whole result is known.
     pub(crate) fn is_deferred(&self, options: &ReadOptions) -> bool {
         matches!(self.kind, Kind::Plain(Class::Numeric))
-            && options.decimals == Decimals::Settled
+            && options.decimals == Decimals::Inferred
             && declared_decimal(self.modifier).is_none()
     }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Home, Kind, Load, Params, Query, ReadOptions, Reserved, Result,
-    Session, Sessions, Settler, Sink, Source, Split, Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Finaliser, Home, Kind, Load, Params, Query, ReadOptions,
+    Reserved, Result, Session, Sessions, Sink, Source, Split, Transaction, Watch,
 };
 use longshore_sqlite::{Cell, Collector, Database, Facts, OwnedCell, describe_in_copy, encode, plan};
 use pyo3::exceptions::PyException;
@@ -471,8 +471,8 @@ impl Batches for BorrowedRows {
         self.collector.schema()
     }
 
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
-        self.collector.settler()
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.collector.finaliser()
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use longshore_core::memory::{Budget, room_for};
 use longshore_core::{
-    Batches, Decimals, Delivery, Error, OnOdd, Protocol, Query, ReadOptions, Request, Result, Settled, Split,
-    TinyInt1, Uuids, Warnings, Watch,
+    Batches, Decimals, Delivery, Error, Finalised, OnOdd, Protocol, Query, ReadOptions, Request, Result,
+    Split, TinyInt1, Uuids, Warnings, Watch,
 };
 use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_copy, polars_schema};
 use pyo3::prelude::*;
@@ -129,7 +129,7 @@ pub(crate) fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
         decimals: match policy.get("decimals").map(String::as_str) {
             Some("float64") => Decimals::Float64,
             Some("streamed") => Decimals::Streamed,
-            _ => Decimals::Settled,
+            _ => Decimals::Inferred,
         },
         decimal_digits: if is("frame", "polars") { 38 } else { 76 },
         intervals: !is("frame", "polars"),
@@ -211,17 +211,17 @@ impl Reading {
         Ok((columns.finish(py)?, rows))
     }
 
-    /// The whole result in Arrow memory, settled, as a stream that never waits.
+    /// The whole result in Arrow memory, finalised, as a stream that never waits.
     #[pyo3(signature = (*, for_polars))]
     fn table(&self, py: Python<'_>, for_polars: bool) -> PyResult<Table> {
         let batches = self.take()?;
-        let settled = py.detach(|| {
+        let finalised = py.detach(|| {
             let (schema, batches) = collect(batches, &self.budget, &self.progress)?;
             room_for(taken_over(&batches, for_polars))?;
             Ok((schema, batches))
         });
         self.progress.end();
-        let (schema, batches) = settled.map_err(raise)?;
+        let (schema, batches) = finalised.map_err(raise)?;
         warn(&self.warnings).map_err(raise)?;
         if !for_polars {
             return Ok(Table::new(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema))));
@@ -262,7 +262,7 @@ fn taken_over(batches: &[RecordBatch], for_polars: bool) -> usize {
 }
 
 /// Every batch, with the final types. The session ends with the result.
-fn collect(mut batches: Box<dyn Batches>, budget: &Budget, progress: &Progress) -> Result<Settled> {
+fn collect(mut batches: Box<dyn Batches>, budget: &Budget, progress: &Progress) -> Result<Finalised> {
     let (mut collected, mut held) = (Vec::new(), 0_usize);
     for batch in batches.by_ref() {
         let batch = batch?;
@@ -274,8 +274,8 @@ fn collect(mut batches: Box<dyn Batches>, budget: &Budget, progress: &Progress) 
         collected.push(batch);
     }
     progress.finish()?;
-    match batches.settler() {
-        Some(settler) => settler.settle(&batches.schema(), collected),
+    match batches.finaliser() {
+        Some(finaliser) => finaliser.finalise(&batches.schema(), collected),
         None => Ok((batches.schema(), collected)),
     }
 }
@@ -288,7 +288,7 @@ fn fill(
     mut trim: Option<Trim>,
     progress: &Progress,
 ) -> Result<Columns> {
-    if batches.settler().is_some() {
+    if batches.finaliser().is_some() {
         let (schema, batches) = collect(batches, budget, progress)?;
         let mut columns = Columns::new(schema, &choices)?;
         batches.into_iter().try_for_each(|batch| pour(batch, &mut columns, &mut trim))?;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from longshore import _core
-from longshore.asyncpg.fetching import Execute, is_binary, memory_told, release, settled
+from longshore.asyncpg.fetching import Execute, after_cancellation, is_binary, memory_told, release
 from longshore.asyncpg.frames import Terms
 from longshore.errors import DataError, InterfaceError, OperationalError
 
@@ -148,7 +148,7 @@ class Exchange:
         It has no name: nothing is left of it, and whichever server a pooler picks next knows no less of it.
         """
         for _ in range(_TRIES):
-            await settled(self._protocol, self._left())
+            await after_cancellation(self._protocol, self._left())
             description = _core.Description(columns, otherwise)
             self._port.describe(description)
             self._is_open = True
@@ -174,7 +174,7 @@ class Exchange:
 
     async def run(self, rows: _core.Arrival | _core.Answers, run: Execute) -> tuple[str, bool]:
         """Execute a statement; give what the server tells at its end, and whether it is the end."""
-        await settled(self._protocol, self._left())
+        await after_cancellation(self._protocol, self._left())
         if not self._port.keep(rows, 0):
             message = "cannot perform operation: another operation is in progress"
             raise asyncpg.InterfaceError(message)

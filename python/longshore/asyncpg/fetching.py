@@ -18,7 +18,7 @@ from longshore.errors import InternalError, MemoryLimitError, OperationalError
 if TYPE_CHECKING:
     from longshore.asyncpg.connection import Connection
 
-__all__ = ["Execute", "Plan", "fetch", "is_binary", "memory_told", "plan", "release", "settled"]
+__all__ = ["Execute", "Plan", "after_cancellation", "fetch", "is_binary", "memory_told", "plan", "release"]
 
 # What runs a statement, given a time-out: rows, status, and whether all have come.
 Execute = Callable[[float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]
@@ -110,7 +110,7 @@ async def fetch(
     if plan.text is not None and protocol.get_settings().get_text_codec().name != "utf-8":
         raise _foreign_text(plan.layout, plan.text)
     if protocol._is_cancelling():
-        timeout = await settled(protocol, timeout)
+        timeout = await after_cancellation(protocol, timeout)
     rows = plan.core.rows(plan.rows)
     port = connection._port.core
     if not port.keep(rows, plan.bytes):
@@ -148,7 +148,7 @@ def memory_told() -> Iterator[None]:
         raise MemoryLimitError(message, hint=hint) from error
 
 
-async def settled(protocol: Any, timeout: float | None) -> float | None:
+async def after_cancellation(protocol: Any, timeout: float | None) -> float | None:
     """Wait for a statement that is being cancelled, and give what is left of ``timeout``.
 
     What still comes for that statement must not look like rows of the next.

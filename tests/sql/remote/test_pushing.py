@@ -248,7 +248,7 @@ def test_numbered_parameters_beside_others(held: Harbour, query: str, params: An
         ("RESET default_order", "SELECT id FROM lite.cranes WHERE word = 'a'", 1),
     ],
 )
-def test_what_statements_before_it_settle(tmp_path: Path, before: str, query: str, value: int) -> None:
+def test_what_statements_before_it_decide(tmp_path: Path, before: str, query: str, value: int) -> None:
     path = tmp_path / "cranes.db"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.executescript("CREATE TABLE cranes (id int, word text) STRICT")
@@ -259,7 +259,7 @@ def test_what_statements_before_it_settle(tmp_path: Path, before: str, query: st
     assert plan.partition("\n\n")[0].endswith('FROM "main"."cranes"')
 
 
-def test_statements_before_it_that_settle_nothing(held: Harbour) -> None:
+def test_statements_before_it_that_decide_nothing(held: Harbour) -> None:
     before = "SELECT 1; CREATE TEMP TABLE crane AS SELECT 5 AS num"
     assert '"num" = 5)' in held.plan(f"{before}; SELECT md5(word) FROM pg.docks.hostile WHERE num = 5")
 

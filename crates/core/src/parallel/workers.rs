@@ -15,15 +15,15 @@ use crate::agreement::agree;
 use crate::memory::spawn;
 use crate::session::released;
 use crate::{
-    Batches, Error, Failed, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result, Session, Sessions,
-    Settler, Watch,
+    Batches, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result, Session,
+    Sessions, Watch,
 };
 
 /// What a session needs to make its result final.
-type Opening = Option<Arc<dyn Settler>>;
+type Opening = Option<Arc<dyn Finaliser>>;
 
 /// What is done for threads from which nothing comes.
-type Relief<'a> = &'a mut dyn FnMut() -> Result<()>;
+type WhileWaiting<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// Threads from which nothing comes for so long may need relief.
 const QUIET: Duration = Duration::from_millis(250);
@@ -97,16 +97,16 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Waits until another session has begun to read. Calls `relieve` now and then while none does.
-    pub(super) fn opening(&self, watch: &Watch, relieve: Relief<'_>) -> Result<Opening> {
-        receive(&self.openings, watch, relieve)
+    /// Waits until another session has begun to read. Calls `while_waiting` now and then while none does.
+    pub(super) fn opening(&self, watch: &Watch, while_waiting: WhileWaiting<'_>) -> Result<Opening> {
+        receive(&self.openings, watch, while_waiting)
     }
 
-    /// Waits for what comes next. Calls `relieve` now and then while nothing does.
-    pub(super) fn arrival(&self, watch: &Watch, relieve: Relief<'_>) -> Result<Arrival> {
+    /// Waits for what comes next. Calls `while_waiting` now and then while nothing does.
+    pub(super) fn arrival(&self, watch: &Watch, while_waiting: WhileWaiting<'_>) -> Result<Arrival> {
         let Some(arrivals) = &self.arrivals else { return Err(lost()) };
         self.late_failure()?;
-        receive(arrivals, watch, relieve).map_err(|error| self.late_failure().err().unwrap_or(error))
+        receive(arrivals, watch, while_waiting).map_err(|error| self.late_failure().err().unwrap_or(error))
     }
 
     /// The failure of a session that opened, or did not, after others had begun to read.
@@ -135,7 +135,7 @@ impl Drop for Workers {
     }
 }
 
-fn receive<T>(from: &Receiver<Result<T>>, watch: &Watch, relieve: Relief<'_>) -> Result<T> {
+fn receive<T>(from: &Receiver<Result<T>>, watch: &Watch, while_waiting: WhileWaiting<'_>) -> Result<T> {
     let mut since = Instant::now();
     loop {
         match from.recv_timeout(watch.slice()) {
@@ -144,7 +144,7 @@ fn receive<T>(from: &Receiver<Result<T>>, watch: &Watch, relieve: Relief<'_>) ->
             Err(RecvTimeoutError::Disconnected) => return Err(lost()),
         }
         if since.elapsed() >= QUIET {
-            relieve()?;
+            while_waiting()?;
             since = Instant::now();
         }
     }
@@ -325,7 +325,7 @@ impl Hand {
         let work = &self.work;
         agree(&work.schema, &batches.schema(), &work.name(part))?;
         if let Some(opened) = self.opened.take() {
-            opened.send(Ok(batches.settler())).map_err(|_| stopped())?;
+            opened.send(Ok(batches.finaliser())).map_err(|_| stopped())?;
         }
         for batch in batches {
             let batch = batch.map_err(|error| work.within(part, error))?;

@@ -27,7 +27,7 @@ impl Connection {
                 self.cut |= self.end_of_file().is_err();
             }
             self.interrupt();
-            self.settle(was_open);
+            self.check_session(was_open);
             self.watch = watch;
         }
         self.is_usable()
@@ -77,7 +77,7 @@ impl Connection {
     }
 
     /// After an error: asks where the session stands, and whether a transaction is lost.
-    fn settle(&mut self, was_open: bool) {
+    fn check_session(&mut self, was_open: bool) {
         if self.uncertain && self.exchange == Exchange::Idle && !self.cut {
             self.watch = Watch::never().at_most(STOPPING);
             let told = self.send(command::PING, &[], Exchange::Answer).and_then(|()| self.finish());

@@ -186,17 +186,17 @@ pub(crate) fn double(cell: &[u8], policy: OnOdd, losses: &mut Losses) -> Result<
 }
 
 /// The batches' arrays of one column with every deferred part of them in its final type.
-pub(crate) fn settle(
+pub(crate) fn finalise(
     column: &FieldRef,
     arrays: Vec<ArrayRef>,
     format: Format,
     options: &ReadOptions,
 ) -> Result<(FieldRef, Vec<ArrayRef>)> {
-    settle_part(column, column, arrays, format, options)
+    finalise_part(column, column, arrays, format, options)
 }
 
 /// The same for `field`, which is the `column` or a part of it.
-fn settle_part(
+fn finalise_part(
     column: &FieldRef,
     field: &FieldRef,
     arrays: Vec<ArrayRef>,
@@ -204,13 +204,13 @@ fn settle_part(
     options: &ReadOptions,
 ) -> Result<(FieldRef, Vec<ArrayRef>)> {
     if field.metadata().contains_key(DEFERRED) {
-        return Leaf { column, field, format, options }.settle(arrays);
+        return Leaf { column, field, format, options }.finalise(arrays);
     }
     match field.data_type() {
         DataType::List(item) if has_deferred(item) => {
             let values = arrays.iter().map(|array| array.as_list::<i32>().values().clone()).collect();
-            let settled = settle_part(column, item, values, format, options);
-            let (item, values) = settled.map_err(|error| at_row_of_element(error, &arrays))?;
+            let finalised = finalise_part(column, item, values, format, options);
+            let (item, values) = finalised.map_err(|error| at_row_of_element(error, &arrays))?;
             let lists = arrays.into_iter().zip(values).map(|(array, values)| {
                 let list = array.as_list::<i32>();
                 ListArray::try_new(item.clone(), list.offsets().clone(), values, list.nulls().cloned())
@@ -221,12 +221,12 @@ fn settle_part(
             Ok((with_type(field, DataType::List(item)), lists))
         }
         DataType::Struct(fields) if fields.iter().any(|field| has_deferred(field)) => {
-            let mut settled = Vec::new();
+            let mut finalised = Vec::new();
             for (index, child) in fields.iter().enumerate() {
                 let columns = arrays.iter().map(|array| array.as_struct().column(index).clone()).collect();
-                settled.push(settle_part(column, child, columns, format, options)?);
+                finalised.push(finalise_part(column, child, columns, format, options)?);
             }
-            let (fields, columns): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
+            let (fields, columns): (Vec<_>, Vec<_>) = finalised.into_iter().unzip();
             let fields = Fields::from(fields);
             let structs = arrays.iter().enumerate().map(|(batch, array)| {
                 let children = columns.iter().map(|column| column[batch].clone()).collect();
@@ -241,10 +241,10 @@ fn settle_part(
     }
 }
 
-/// Settled parts that do not make the whole they came from.
+/// Finalised parts that do not make the whole they came from.
 #[cold]
 fn inconsistent(error: &ArrowError) -> Error {
-    Error::new(Kind::Internal, format!("settled decimals do not fit their column: {error}"))
+    Error::new(Kind::Internal, format!("finalised decimals do not fit their column: {error}"))
 }
 
 /// The error of an element of `lists`, at the row of the list that holds it.
@@ -280,7 +280,7 @@ struct Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    fn settle(&self, arrays: Vec<ArrayRef>) -> Result<(FieldRef, Vec<ArrayRef>)> {
+    fn finalise(&self, arrays: Vec<ArrayRef>) -> Result<(FieldRef, Vec<ArrayRef>)> {
         let (mut decimals, mut whole) = (0, 0);
         for cell in arrays.iter().flat_map(AsArray::as_binary::<i32>).flatten() {
             let (cell_decimals, cell_whole) = self.extent(cell);

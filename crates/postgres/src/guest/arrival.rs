@@ -6,11 +6,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_cells::{Assembly, ReadColumn};
 use longshore_core::memory::make_room;
-use longshore_core::{Batches, Error, ReadOptions, Result, Session, Settler};
+use longshore_core::{Batches, Error, Finaliser, ReadOptions, Result, Session};
 
 use crate::connection::message::{HEADER, Reader};
 use crate::connection::{TextRow, text_row};
-use crate::rows::{batch_options, check_count, index_row, settler};
+use crate::rows::{batch_options, check_count, finaliser, index_row};
 use crate::types::Format;
 
 /// Bytes of rows that are decoded at once: they stay in the processor's second cache.
@@ -151,15 +151,15 @@ impl Arrival {
             self.keep(batch)?;
         }
         let schema = self.assembly.schema().clone();
-        let settler = settler(&schema, &self.formats, &self.options);
-        Ok(Box::new(Landed { schema, settler, batches: self.batches.into_iter() }))
+        let finaliser = finaliser(&schema, &self.formats, &self.options);
+        Ok(Box::new(Landed { schema, finaliser, batches: self.batches.into_iter() }))
     }
 }
 
 /// A whole result.
 struct Landed {
     schema: SchemaRef,
-    settler: Option<Arc<dyn Settler>>,
+    finaliser: Option<Arc<dyn Finaliser>>,
     batches: std::vec::IntoIter<RecordBatch>,
 }
 
@@ -176,8 +176,8 @@ impl Batches for Landed {
         self.schema.clone()
     }
 
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
-        self.settler.clone()
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.finaliser.clone()
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {

@@ -22,7 +22,7 @@ pub(crate) struct Coordinator {
 
 impl Coordinator {
     /// While nothing comes from the parts, lets those go first that wait for a lock.
-    pub(crate) fn relieve(&self, session: &mut PostgresSession) -> Result<()> {
+    pub(crate) fn let_waiters_pass(&self, session: &mut PostgresSession) -> Result<()> {
         self.deadlock_lock.resolve(session)
     }
 

@@ -7,7 +7,7 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
 use longshore_cells::{CellFault, Losses};
-use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, Settled, Settler};
+use longshore_core::{DEFERRED, Error, Finalised, Finaliser, Kind, NATIVE_TYPE, Place, ReadOptions, Result};
 
 use super::buffer::for_each;
 use super::convert::{convert, midnight, temporal};
@@ -186,15 +186,15 @@ pub(crate) struct InferredTypes {
 
 impl InferredTypes {
     /// What finalises a result of these columns; `None` where all are final.
-    pub(crate) fn of(plans: &[Plan], options: &ReadOptions) -> Option<Arc<dyn Settler>> {
+    pub(crate) fn of(plans: &[Plan], options: &ReadOptions) -> Option<Arc<dyn Finaliser>> {
         let class = |plan: &Plan| Some((plan.deferred()?, Losses::of(plan.field.name(), options)));
         let classes: Vec<_> = plans.iter().map(class).collect();
-        classes.iter().any(Option::is_some).then(|| Arc::new(Self { classes }) as Arc<dyn Settler>)
+        classes.iter().any(Option::is_some).then(|| Arc::new(Self { classes }) as Arc<dyn Finaliser>)
     }
 }
 
-impl Settler for InferredTypes {
-    fn settle(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Settled> {
+impl Finaliser for InferredTypes {
+    fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised> {
         let lengths: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
         let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(batches.len()); self.classes.len()];
         for batch in batches {

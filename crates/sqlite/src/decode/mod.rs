@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use longshore_cells::{CellFault, Losses};
 use longshore_core::memory::Budget;
-use longshore_core::{Batches, Error, Kind, Meter, ReadOptions, Result, Session, Settler};
+use longshore_core::{Batches, Error, Finaliser, Kind, Meter, ReadOptions, Result, Session};
 
 use crate::cell::Cell;
 use crate::connection::{Signature, Statement};
@@ -34,7 +34,7 @@ const REPORT: usize = 1024;
 pub struct Collector {
     columns: Vec<Column>,
     schema: SchemaRef,
-    settler: Option<Arc<dyn Settler>>,
+    finaliser: Option<Arc<dyn Finaliser>>,
     batch_rows: usize,
     batch_bytes: usize,
     meter: Arc<Meter>,
@@ -70,13 +70,13 @@ enum Finish {
 impl Collector {
     /// Batches of the columns `plans`.
     pub fn new(plans: Vec<Plan>, options: &ReadOptions) -> Result<Self> {
-        let settler = InferredTypes::of(&plans, options);
+        let finaliser = InferredTypes::of(&plans, options);
         let columns = plans.into_iter().map(|plan| column(plan, options)).collect::<Result<Vec<_>>>()?;
         let schema = schema_of(&columns);
         Ok(Self {
             columns,
             schema,
-            settler,
+            finaliser,
             batch_rows: options.batch_rows,
             batch_bytes: options.batch_bytes.min(CLOSE_AT),
             meter: options.meter.clone(),
@@ -186,8 +186,8 @@ impl Collector {
 
     /// What makes the schema final.
     #[must_use]
-    pub fn settler(&self) -> Option<Arc<dyn Settler>> {
-        self.settler.clone()
+    pub fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.finaliser.clone()
     }
 }
 
@@ -322,8 +322,8 @@ impl Batches for Rows {
         self.collector.schema()
     }
 
-    fn settler(&self) -> Option<Arc<dyn Settler>> {
-        self.collector.settler()
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.collector.finaliser()
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
