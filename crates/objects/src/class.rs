@@ -1,4 +1,4 @@
-//! What a Python object is, told by its type alone.
+//! The class of a Python object, by its type alone.
 
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -23,16 +23,16 @@ pub(crate) enum Class {
     Decimal,
     Date,
     /// `datetime.datetime`, or if not `exact` what inherits from it, such as pandas' with its nanoseconds.
-    Moment {
+    Datetime {
         exact: bool,
     },
-    NumpyMoment,
+    NumpyDatetime,
     Time,
     /// `datetime.timedelta`, or if not `exact` what inherits from it.
-    Delta {
+    Timedelta {
         exact: bool,
     },
-    NumpyDelta,
+    NumpyTimedelta,
     Uuid,
     Interval,
     List,
@@ -114,8 +114,8 @@ fn named(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
         ("uuid", "UUID") => Class::Uuid,
         ("longshore", "Interval") => Class::Interval,
         // A timedelta64 is an integer, too: it comes before its bases.
-        ("numpy", "timedelta64") => Class::NumpyDelta,
-        ("numpy", "datetime64") => Class::NumpyMoment,
+        ("numpy", "timedelta64") => Class::NumpyTimedelta,
+        ("numpy", "datetime64") => Class::NumpyDatetime,
         ("numpy", "integer") => Class::NumpyInt,
         ("numpy", "float16" | "float32") => Class::NumpyFloat,
         ("numpy", "bool" | "bool_") => Class::NumpyBool,
@@ -129,12 +129,12 @@ fn named(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
 fn temporal(item: &Bound<'_, PyAny>) -> Option<Class> {
     Some(match item {
         _ if item.is_instance_of::<PyDateTime>() => {
-            Class::Moment { exact: item.is_exact_instance_of::<PyDateTime>() }
+            Class::Datetime { exact: item.is_exact_instance_of::<PyDateTime>() }
         }
         _ if item.is_instance_of::<PyDate>() => Class::Date,
         _ if item.is_instance_of::<PyTime>() => Class::Time,
         _ if item.is_instance_of::<PyDelta>() => {
-            Class::Delta { exact: item.is_exact_instance_of::<PyDelta>() }
+            Class::Timedelta { exact: item.is_exact_instance_of::<PyDelta>() }
         }
         _ => return None,
     })

@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn a_path_leads_from_the_row_inward() {
-        let fault = Fault::new(3, "it is odd").under("c").in_list().under("a b");
+        let fault = Fault::new(3, "it is wrong").under("c").in_list().under("a b");
         let error = fault.into_error("v");
         assert_eq!(
             error.to_string(),
-            "column \"v\", row 3: at .a b[].c: it is odd\nHint: convert the column to one type first"
+            "column \"v\", row 3: at .a b[].c: it is wrong\nHint: convert the column to one type first"
         );
     }
 }

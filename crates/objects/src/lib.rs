@@ -8,15 +8,12 @@
 mod build;
 mod class;
 mod fault;
-mod infer;
 mod kind;
-mod names;
 mod objects;
+mod profile;
 mod read;
-mod seen;
 mod slots;
 mod texts;
-mod walk;
 
 pub use objects::{Choices, Objects};
 pub use texts::texts;

@@ -11,12 +11,10 @@ use pyo3::types::PyString;
 use crate::build::{builder, texts};
 use crate::class::Class;
 use crate::fault::Fault;
-use crate::infer;
 use crate::kind::Kind;
+use crate::profile::{Profile, ValueKind};
 use crate::read::{Reader, decimal_text, float};
-use crate::seen::{Seen, What};
 use crate::slots::Slots;
-use crate::walk::see;
 
 /// Rows between two looks at Python's signals.
 const ROWS: usize = 1 << 16;
@@ -26,7 +24,7 @@ const ROWS: usize = 1 << 16;
 pub struct Choices {
     /// Whether a NaN among the rows, and not within a list or a dict, is NULL.
     pub nan_is_null: bool,
-    /// Whether objects of no one type are the text of each.
+    /// Whether objects not of one type are the text of each.
     pub as_text: bool,
 }
 
@@ -59,10 +57,10 @@ impl Objects {
     pub fn array(&self, py: Python<'_>, start: usize, end: usize) -> Result<ArrayRef> {
         let slots = Slots::of(self.values.bind(py))?;
         let end = end.min(self.rows);
-        self.made(py, &slots, start.min(end)..end).map_err(|fault| fault.into_error(self.field.name()))
+        self.build(py, &slots, start.min(end)..end).map_err(|fault| fault.into_error(self.field.name()))
     }
 
-    fn made<'py>(&self, py: Python<'py>, slots: &Slots<'py>, rows: Range<usize>) -> Result<ArrayRef, Fault> {
+    fn build<'py>(&self, py: Python<'py>, slots: &Slots<'py>, rows: Range<usize>) -> Result<ArrayRef, Fault> {
         // A shorter array would look complete.
         if slots.len() != self.rows {
             return Err(Fault::changed(rows.start));
@@ -89,29 +87,30 @@ impl Objects {
 }
 
 fn kind(py: Python<'_>, slots: &Slots<'_>, choices: Choices) -> Result<Kind, Fault> {
-    let found = look(py, slots, choices).and_then(|seen| infer::column(&seen, choices.as_text));
+    let found =
+        profile_of(py, slots, choices).and_then(|profile| crate::kind::infer(&profile, choices.as_text));
     match found {
-        Err(fault) if choices.as_text && !fault.is_raised() => Ok(Kind::Shown),
+        Err(fault) if choices.as_text && !fault.is_raised() => Ok(Kind::Str),
         found => found,
     }
 }
 
-fn look<'py>(py: Python<'py>, slots: &Slots<'py>, choices: Choices) -> Result<Seen, Fault> {
+fn profile_of<'py>(py: Python<'py>, slots: &Slots<'py>, choices: Choices) -> Result<Profile, Fault> {
     let mut reader = Reader::new(py);
-    let mut seen = Seen::default();
+    let mut profile = Profile::default();
     for row in 0..slots.len() {
         if row % ROWS == 0 {
             py.check_signals().map_err(|error| Fault::python(py, row, error))?;
         }
         // Whether a text has a form in UTF-8 shows when it is copied. A character has four bytes at most.
         if let Some(length) = slots.text_length(row) {
-            seen.mark(What::Text, row);
-            seen.size += 4 * length as u64;
+            profile.mark(ValueKind::Text, row);
+            profile.size += 4 * length as u64;
         } else if let Some((item, _)) = item(&mut reader, slots, row, choices)? {
-            see(&mut reader, &item, &mut seen)?;
+            profile.add(&mut reader, &item)?;
         }
     }
-    Ok(seen)
+    Ok(profile)
 }
 
 /// The object of a row and its class; `None` if it is missing.
@@ -146,7 +145,7 @@ pub(crate) fn class<'py>(
         Class::Decimal if choices.nan_is_null => decimal_text(item, class).map(|text| text.ends_with("NaN")),
         _ => return Ok(Some(class)),
     };
-    let is_nan = is_nan.map_err(|misread| reader.fault(misread))?;
+    let is_nan = is_nan.map_err(|error| reader.fault(error))?;
     Ok((!is_nan).then_some(class))
 }
 

@@ -19,7 +19,7 @@ struct Memory {
 }
 
 /// The slots of a one-dimensional array of objects, whose memory stays where it is meanwhile: NumPy moves it only for
-/// `resize(refcheck=False)`, with which the caller vouches that nobody else knows it.
+/// `resize(refcheck=False)`, with which the caller vouches that nothing else refers to it.
 pub(crate) struct Slots<'py> {
     py: Python<'py>,
     memory: Memory,
@@ -86,7 +86,7 @@ impl<'py> Slots<'py> {
         if object.is_null() {
             return None;
         }
-        // SAFETY: a slot's object is alive as long as nobody changes the slot, and neither of the two calls runs Python code
+        // SAFETY: a slot's object is alive as long as the slot is not changed, and neither of the two calls runs Python code
         // or gives the interpreter's lock away. The second is for a `str`, which the first has found.
         unsafe {
             let is_text = ffi::Py_TYPE(object).addr() == self.text;
@@ -95,8 +95,8 @@ impl<'py> Slots<'py> {
     }
 
     /// The slots, for threads that work while this one waits for them.
-    pub(crate) fn lent(&self) -> Lent<'_> {
-        Lent { memory: self.memory, _slots: PhantomData }
+    pub(crate) fn view(&self) -> SlotsView<'_> {
+        SlotsView { memory: self.memory, _slots: PhantomData }
     }
 }
 
@@ -117,20 +117,20 @@ impl Memory {
 
 /// The slots of an array, for threads that read them while the one that has the interpreter's lock waits and runs no Python code.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lent<'a> {
+pub(crate) struct SlotsView<'a> {
     memory: Memory,
     _slots: PhantomData<&'a Slots<'a>>,
 }
 
-// SAFETY: it reads the slots, and no more. Nobody writes to them as long as nobody else gets the interpreter's lock.
+// SAFETY: it reads the slots, and no more. They are not written to as long as no other thread gets the interpreter's lock.
 #[allow(unsafe_code)]
-unsafe impl Send for Lent<'_> {}
+unsafe impl Send for SlotsView<'_> {}
 
 // SAFETY: as above.
 #[allow(unsafe_code)]
-unsafe impl Sync for Lent<'_> {}
+unsafe impl Sync for SlotsView<'_> {}
 
-impl Lent<'_> {
+impl SlotsView<'_> {
     /// The object of `row`, which is below the length, or a null pointer where there never was one.
     #[inline]
     pub(crate) fn object(&self, row: usize) -> *const c_void {

@@ -1,11 +1,149 @@
-//! Which field takes which column, and how.
+//! The fields of a NumPy dtype, the columns of a statement, and which field takes which column.
 
 use std::sync::Arc;
 
-use crate::native::Class;
 use crate::scale::{Rest, Scale};
 use crate::step::{Action, Step};
-use crate::{Column, Field, Form, Leaf};
+
+/// One field of a structured dtype.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// What the field holds.
+    pub form: Form,
+    /// Where it begins within a record.
+    pub offset: usize,
+    /// Its bytes.
+    pub size: usize,
+}
+
+/// What a field holds, by NumPy's kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `b`
+    Bool,
+    /// `i`
+    Signed,
+    /// `u`
+    Unsigned,
+    /// `f`
+    Float,
+    /// `M`
+    Instant(Unit),
+    /// `m`
+    Duration(Unit),
+    /// `S`
+    Bytes,
+    /// `U`
+    Characters,
+    /// `V`: its parts, none where it is raw memory
+    Void(Vec<Leaf>),
+    /// `O`
+    Object,
+    /// Any other.
+    Other,
+}
+
+/// The unit of a `datetime64` or `timedelta64`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// NumPy's word for it: `us`
+    pub name: String,
+    /// How many of it are one step: 25 in `[25us]`
+    pub multiple: i64,
+}
+
+/// A number within a field that has several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    /// NumPy's kind.
+    pub kind: char,
+    /// Its bytes.
+    pub size: usize,
+    /// Where it begins within the field.
+    pub offset: usize,
+}
+
+/// One column of a statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// PostgreSQL's name of its type, where that is one of its own; else nothing.
+    pub native: &'static str,
+    /// Whether its cells come in the type's binary form, and not in its text.
+    pub binary: bool,
+}
+
+/// What a cell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    /// oid and the like: 32 bits without a sign.
+    Unsigned4,
+    Unsigned8,
+    Float4,
+    Float8,
+    Text,
+    /// Text after a byte that tells the version.
+    Jsonb,
+    Bytes,
+    Uuid,
+    /// A count of bits, and the bits.
+    Bits,
+    Date,
+    Time,
+    TimeTz,
+    Timestamp,
+    Interval,
+    /// So many doubles.
+    Doubles(usize),
+    Tid,
+    /// What only asyncpg decodes.
+    Opaque,
+}
+
+impl Column {
+    /// Whether it may be a NULL without a type: the server describes that as text.
+    pub(crate) fn may_be_untyped(self) -> bool {
+        matches!(self.native, "text" | "unknown")
+    }
+
+    pub(crate) fn class(self) -> Class {
+        if !self.binary {
+            return Class::Text;
+        }
+        match self.native {
+            "bool" => Class::Bool,
+            // "char" may hold a byte that is no text.
+            "bytea" | "char" => Class::Bytes,
+            "int2" => Class::Int2,
+            "int4" => Class::Int4,
+            "int8" => Class::Int8,
+            "name" | "text" | "json" | "xml" | "unknown" | "bpchar" | "varchar" => Class::Text,
+            "oid" | "xid" | "cid" | "regproc" | "regprocedure" | "regoper" | "regoperator" | "regclass"
+            | "regtype" | "regconfig" | "regdictionary" | "regnamespace" | "regrole" | "regcollation" => {
+                Class::Unsigned4
+            }
+            "pg_lsn" | "xid8" => Class::Unsigned8,
+            "float4" => Class::Float4,
+            "float8" => Class::Float8,
+            "tid" => Class::Tid,
+            "point" => Class::Doubles(2),
+            "line" | "circle" => Class::Doubles(3),
+            "lseg" | "box" => Class::Doubles(4),
+            "date" => Class::Date,
+            "time" => Class::Time,
+            "timetz" => Class::TimeTz,
+            "timestamp" | "timestamptz" => Class::Timestamp,
+            "interval" => Class::Interval,
+            "bit" | "varbit" => Class::Bits,
+            "uuid" => Class::Uuid,
+            "jsonb" => Class::Jsonb,
+            _ => Class::Opaque,
+        }
+    }
+}
 
 /// Why a dtype does not fit a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Texts that are made of objects: JSON, and what `str` says.
+//! Objects as JSON.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use arrow_array::ArrayRef;
 use arrow_array::builder::LargeStringBuilder;
 use pyo3::prelude::*;
 
-use super::{Builder, truth};
+use super::Builder;
 use crate::class::Class;
 use crate::fault::Fault;
-use crate::read::{Misread, Reader, float, integer_text, text};
+use crate::read::{ReadError, Reader, float, integer_text, text, truth};
 
 /// JSON documents.
 pub(super) struct Documents {
     array: LargeStringBuilder,
-    room: String,
+    text: String,
 }
 
 impl Documents {
     pub(super) fn new(rows: usize) -> Self {
-        Self { array: LargeStringBuilder::with_capacity(rows, 0), room: String::new() }
+        Self { array: LargeStringBuilder::with_capacity(rows, 0), text: String::new() }
     }
 }
 
@@ -31,9 +31,9 @@ impl Builder for Documents {
         item: &Bound<'py, PyAny>,
         class: Class,
     ) -> Result<(), Fault> {
-        self.room.clear();
-        document(reader, item, class, &mut self.room)?;
-        self.array.append_value(&self.room);
+        self.text.clear();
+        document(reader, item, class, &mut self.text)?;
+        self.array.append_value(&self.text);
         Ok(())
     }
 
@@ -59,7 +59,7 @@ fn document<'py>(
                 if at > 0 {
                     out.push(',');
                 }
-                push_text(out, text(key).map_err(|misread| reader.fault(misread))?);
+                push_text(out, text(key).map_err(|error| reader.fault(error))?);
                 out.push(':');
                 let class = reader.class(value)?;
                 document(reader, value, class, out).map_err(|fault| fault.under(&key.to_string()))
@@ -85,18 +85,18 @@ fn document<'py>(
             let class = reader.class(&value)?;
             document(reader, &value, class, out)
         }
-        _ => scalar(item, class, out).map_err(|misread| reader.fault(misread)),
+        _ => scalar(item, class, out).map_err(|error| reader.fault(error)),
     }
 }
 
-fn scalar(item: &Bound<'_, PyAny>, class: Class, out: &mut String) -> Result<(), Misread> {
+fn scalar(item: &Bound<'_, PyAny>, class: Class, out: &mut String) -> Result<(), ReadError> {
     match class {
         Class::Null => out.push_str("null"),
         Class::Bool | Class::NumpyBool => out.push_str(if truth(item, class)? { "true" } else { "false" }),
         Class::Int | Class::NumpyInt => match integer_text(item, class)? {
             Some(digits) => out.push_str(&digits),
             None => {
-                return Err(Misread::Odd(
+                return Err(ReadError::Unrepresentable(
                     "the integer has more digits than Python writes",
                     "make Decimals or texts of such integers",
                 ));
@@ -105,13 +105,13 @@ fn scalar(item: &Bound<'_, PyAny>, class: Class, out: &mut String) -> Result<(),
         Class::Float | Class::NumpyFloat => {
             let value = float(item, class)?;
             if !value.is_finite() {
-                return Err(Misread::Changed);
+                return Err(ReadError::Changed);
             }
             // The shortest that is read as the same; a String takes whatever is written.
             let _ = write!(out, "{value:?}");
         }
         Class::Text => push_text(out, text(item)?),
-        _ => return Err(Misread::Changed),
+        _ => return Err(ReadError::Changed),
     }
     Ok(())
 }
@@ -130,36 +130,6 @@ fn push_text(out: &mut String, text: &str) {
         }
     }
     out.push('"');
-}
-
-/// What `str` says of each object.
-pub(super) struct Shown(LargeStringBuilder);
-
-impl Shown {
-    pub(super) fn new(rows: usize) -> Self {
-        Self(LargeStringBuilder::with_capacity(rows, 0))
-    }
-}
-
-impl Builder for Shown {
-    fn push<'py>(
-        &mut self,
-        reader: &mut Reader<'py>,
-        item: &Bound<'py, PyAny>,
-        _class: Class,
-    ) -> Result<(), Fault> {
-        let shown = item.str().map_err(|error| reader.fault(error.into()))?;
-        self.0.append_value(text(shown.as_any()).map_err(|misread| reader.fault(misread))?);
-        Ok(())
-    }
-
-    fn push_nulls(&mut self, count: usize) {
-        self.0.append_nulls(count);
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
-    }
 }
 
 #[cfg(test)]

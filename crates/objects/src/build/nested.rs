@@ -11,7 +11,7 @@ use super::{Builder, append, builder};
 use crate::class::Class;
 use crate::fault::Fault;
 use crate::kind::{Kind, struct_fields};
-use crate::names::Names;
+use crate::profile::Names;
 use crate::read::{Reader, text};
 
 pub(super) struct Lists {
@@ -101,7 +101,7 @@ impl Structs {
             return Ok(likely);
         }
         let found = match (key.cast(), text(key)) {
-            (Ok(key), Ok(text)) => self.names.place(likely, key, text),
+            (Ok(key), Ok(text)) => self.names.index(likely, key, text),
             _ => None,
         };
         found.ok_or_else(|| Fault::changed(row))

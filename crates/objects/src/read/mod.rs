@@ -1,10 +1,8 @@
 //! Python objects read one by one.
 
-mod decimals;
-mod moments;
+mod datetime;
 mod numbers;
 mod numpy;
-mod packed;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -12,24 +10,23 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 use crate::class::{Class, Classes};
 use crate::fault::Fault;
 
-pub(crate) use decimals::{Extent, decimal_text, extent};
-pub(crate) use moments::{Moment, date, delta, interval, moment, time, uuid};
-pub(crate) use numbers::{float, integer, integer_text, is_exact, truth};
+pub(crate) use datetime::{Temporal, date, interval, temporal, time, timedelta, uuid};
+pub(crate) use numbers::{Extent, decimal_text, extent, float, integer, integer_text, is_exact, truth};
 
 /// Lists in lists and dicts in dicts, counted together: Arrow's readers take no more than 64 levels.
 const DEEPEST: usize = 60;
 
 /// Why an object could not be read.
 #[derive(Debug)]
-pub(crate) enum Misread {
+pub(crate) enum ReadError {
     Python(PyErr),
-    /// What is odd about it, and what to do.
-    Odd(&'static str, &'static str),
+    /// What is wrong with it, and what to do.
+    Unrepresentable(&'static str, &'static str),
     /// It is not of the type that it was of.
     Changed,
 }
 
-impl From<PyErr> for Misread {
+impl From<PyErr> for ReadError {
     fn from(error: PyErr) -> Self {
         Self::Python(error)
     }
@@ -61,8 +58,8 @@ impl<'py> Reader<'py> {
     pub(crate) fn class(&mut self, item: &Bound<'py, PyAny>) -> Result<Class, Fault> {
         let class = self.classes.of(item).map_err(|error| Fault::python(self.py, self.row, error))?;
         match class {
-            Class::NumpyMoment | Class::NumpyDelta
-                if numpy::is_nat(item).map_err(|misread| self.fault(misread))? =>
+            Class::NumpyDatetime | Class::NumpyTimedelta
+                if numpy::is_nat(item).map_err(|error| self.fault(error))? =>
             {
                 Ok(Class::Null)
             }
@@ -82,11 +79,11 @@ impl<'py> Reader<'py> {
 
     /// The failure to read an object of the row.
     #[cold]
-    pub(crate) fn fault(&self, misread: Misread) -> Fault {
-        match misread {
-            Misread::Python(error) => Fault::python(self.py, self.row, error),
-            Misread::Odd(what, remedy) => Fault::new(self.row, what).with_hint(remedy),
-            Misread::Changed => Fault::changed(self.row),
+    pub(crate) fn fault(&self, error: ReadError) -> Fault {
+        match error {
+            ReadError::Python(error) => Fault::python(self.py, self.row, error),
+            ReadError::Unrepresentable(what, remedy) => Fault::new(self.row, what).with_hint(remedy),
+            ReadError::Changed => Fault::changed(self.row),
         }
     }
 
@@ -124,7 +121,7 @@ impl<'py> Reader<'py> {
             each(reader, item).map_err(Fault::in_list)
         };
         if class == Class::Array {
-            let items = numpy::items(list).map_err(|misread| self.fault(misread))?;
+            let items = numpy::items(list).map_err(|error| self.fault(error))?;
             items.iter().try_for_each(|item| counted(self, &item))?;
         } else if let Ok(items) = list.cast::<PyList>() {
             items.iter().try_for_each(|item| counted(self, &item))?;
@@ -148,15 +145,15 @@ impl<'py> Reader<'py> {
 }
 
 /// Why a text has no form in UTF-8.
-pub(crate) const SURROGATE: Misread = Misread::Odd(
+pub(crate) const SURROGATE: ReadError = ReadError::Unrepresentable(
     "the text holds a lone surrogate, which UTF-8 has no form of",
     "replace it, with .encode(\"utf-8\", \"replace\").decode() for example",
 );
 
 /// A text in UTF-8, which lives as long as its object.
 #[inline]
-pub(crate) fn text<'a>(item: &'a Bound<'_, PyAny>) -> Result<&'a str, Misread> {
-    item.cast::<PyString>().map_err(|_| Misread::Changed)?.to_str().map_err(|_| SURROGATE)
+pub(crate) fn text<'a>(item: &'a Bound<'_, PyAny>) -> Result<&'a str, ReadError> {
+    item.cast::<PyString>().map_err(|_| ReadError::Changed)?.to_str().map_err(|_| SURROGATE)
 }
 
 /// Bytes of any of Python's kinds. What can be written to meanwhile is copied.
@@ -164,14 +161,14 @@ pub(crate) fn with_bytes<T>(
     item: &Bound<'_, PyAny>,
     class: Class,
     work: impl FnOnce(&[u8]) -> T,
-) -> Result<T, Misread> {
+) -> Result<T, ReadError> {
     match class {
-        Class::Bytes => Ok(work(item.cast::<PyBytes>().map_err(|_| Misread::Changed)?.as_bytes())),
-        Class::ByteArray => Ok(work(&item.cast::<PyByteArray>().map_err(|_| Misread::Changed)?.to_vec())),
+        Class::Bytes => Ok(work(item.cast::<PyBytes>().map_err(|_| ReadError::Changed)?.as_bytes())),
+        Class::ByteArray => Ok(work(&item.cast::<PyByteArray>().map_err(|_| ReadError::Changed)?.to_vec())),
         Class::MemoryView => {
             let copy = item.call_method0("tobytes")?;
-            Ok(work(copy.cast::<PyBytes>().map_err(|_| Misread::Changed)?.as_bytes()))
+            Ok(work(copy.cast::<PyBytes>().map_err(|_| ReadError::Changed)?.as_bytes()))
         }
-        _ => Err(Misread::Changed),
+        _ => Err(ReadError::Changed),
     }
 }

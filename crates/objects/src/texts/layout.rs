@@ -54,7 +54,7 @@ pub(super) enum Characters<'a> {
 pub(super) struct Head {
     object: *const c_void,
     length: usize,
-    /// Zero for what is no `str`, or of a class that inherits from it.
+    /// Zero for what is not a `str`, or of a class that inherits from it.
     form: u32,
 }
 

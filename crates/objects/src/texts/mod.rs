@@ -1,25 +1,22 @@
 //! Columns of texts alone: Arrow's views of them, in one pass and by several threads.
 
 mod layout;
-mod round;
-mod rows;
 mod views;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::ArrayRef;
-use longshore_core::Result;
+use longshore_core::{Result, turns};
 use pyo3::prelude::*;
 
+use self::layout::{Head, Layout, fetch};
+use self::views::{INLINE, Views};
 use crate::class::Class;
 use crate::fault::Fault;
 use crate::objects::{Choices, class};
 use crate::read::{Reader, text};
-use crate::slots::Slots;
-use layout::Layout;
-use round::made;
-use rows::{Odd, Rows};
-use views::Views;
+use crate::slots::{Slots, SlotsView};
 
 /// Chunks between two looks at Python's signals.
 const ROUND: usize = 32;
@@ -53,14 +50,14 @@ struct Column<'py> {
     missing: Vec<Bound<'py, PyAny>>,
 }
 
-/// What follows from an object that is odd.
+/// What follows from an object that is not a plain text.
 enum Next {
     /// It is missing, and will be known by its address.
     Again,
     /// Such objects are to be read one by one.
     OneByOne,
     /// The column is not of texts alone.
-    Leave,
+    NotTexts,
 }
 
 impl<'py> Column<'py> {
@@ -79,11 +76,11 @@ impl<'py> Column<'py> {
             // The first by itself: it tells soon whether there is more to be done.
             let most = if arrays.is_empty() { 1 } else { ROUND };
             let round = &chunks[arrays.len()..chunks.len().min(arrays.len() + most)];
-            let made = made(self.rows(&self.missing()), round, threads);
-            for (chunk, views) in round.iter().zip(made) {
+            let converted = convert(self.rows(&self.missing()), round, threads);
+            for (chunk, views) in round.iter().zip(converted) {
                 let views = match views {
                     Ok(views) => Some(views),
-                    Err(odd) => self.resolved(&mut reader, chunk, odd)?,
+                    Err(found) => self.resolved(&mut reader, chunk, found)?,
                 };
                 let Some(views) = views else { return Ok(None) };
                 has_text |= views.has_text();
@@ -98,29 +95,29 @@ impl<'py> Column<'py> {
     }
 
     fn rows<'a>(&'a self, missing: &'a [usize]) -> Rows<'a> {
-        Rows { slots: self.slots.lent(), layout: self.layout, missing }
+        Rows { slots: self.slots.view(), layout: self.layout, missing }
     }
 
-    /// The texts of a chunk in which something is odd; `None` if it has more than texts.
+    /// The texts of a chunk in which an object is not a plain text; `None` if it has more than texts.
     fn resolved(
         &mut self,
         reader: &mut Reader<'py>,
         chunk: &Range<usize>,
-        mut odd: Odd,
+        mut found: NotText,
     ) -> Result<Option<Views>, Fault> {
         loop {
-            match self.next(reader, odd)? {
-                Next::Leave => return Ok(None),
+            match self.next(reader, found)? {
+                Next::NotTexts => return Ok(None),
                 Next::OneByOne => return self.one_by_one(reader, chunk),
                 Next::Again => match self.rows(&self.missing()).views(chunk.clone()) {
                     Ok(views) => return Ok(Some(views)),
-                    Err(other) => odd = other,
+                    Err(other) => found = other,
                 },
             }
         }
     }
 
-    fn next(&mut self, reader: &mut Reader<'py>, Odd(row): Odd) -> Result<Next, Fault> {
+    fn next(&mut self, reader: &mut Reader<'py>, NotText(row): NotText) -> Result<Next, Fault> {
         reader.row = row;
         let Some(object) = self.slots.get(row) else { return Ok(Next::OneByOne) };
         match class(reader, &object, self.choices) {
@@ -130,7 +127,7 @@ impl<'py> Column<'py> {
             }
             Ok(None | Some(Class::Text)) => Ok(Next::OneByOne),
             Err(fault) if fault.is_raised() => Err(fault),
-            _ => Ok(Next::Leave),
+            _ => Ok(Next::NotTexts),
         }
     }
 
@@ -158,5 +155,110 @@ impl<'py> Column<'py> {
             }
         }
         Ok(Some(views))
+    }
+}
+
+/// Bytes after which no more chunks are begun, so that signals are looked at.
+const BYTES: usize = 1 << 28;
+
+/// Makes some of `chunks` from the first on, one at least, by so many threads. This one has the interpreter's lock meanwhile.
+fn convert(rows: Rows<'_>, chunks: &[Range<usize>], threads: Option<usize>) -> Vec<Result<Views, NotText>> {
+    let bytes = AtomicUsize::new(0);
+    let goes_on = || bytes.load(Ordering::Relaxed) < BYTES;
+    turns(chunks.len(), threads, goes_on, |number| {
+        let views = rows.views(chunks[number].clone());
+        bytes.fetch_add(views.as_ref().map_or(0, Views::size), Ordering::Relaxed);
+        views
+    })
+}
+
+/// Objects that are looked at before the first of them is copied, so that the processor waits for many at a time.
+const NEAR: usize = 256;
+
+/// How many objects ahead the processor is told to fetch.
+const AHEAD: usize = 24;
+
+/// The slots of a column, and how to read what is in them.
+#[derive(Clone, Copy, Debug)]
+struct Rows<'a> {
+    slots: SlotsView<'a>,
+    layout: Layout,
+    /// The addresses of objects that are alive and say that there is nothing.
+    missing: &'a [usize],
+}
+
+/// The row of an object that is neither a plain text nor known to be missing.
+#[derive(Clone, Copy, Debug)]
+struct NotText(usize);
+
+impl Rows<'_> {
+    /// The texts of `rows`; to be called while some thread has the interpreter's lock and runs no Python code.
+    fn views(&self, rows: Range<usize>) -> Result<Views, NotText> {
+        let mut views = Views::new(rows.len());
+        let mut heads = [Head::NONE; NEAR];
+        for start in rows.clone().step_by(NEAR) {
+            let heads = &mut heads[..NEAR.min(rows.end - start)];
+            let mut is_ascii = true;
+            for (at, head) in heads.iter_mut().enumerate() {
+                let row = start + at;
+                fetch(self.slots.object((row + AHEAD).min(rows.end - 1)));
+                *head = self.head(row);
+                is_ascii &= head.is_ascii();
+            }
+            if is_ascii {
+                self.push_ascii(heads, &mut views).ok_or(NotText(start))?;
+                continue;
+            }
+            for (at, head) in heads.iter().enumerate() {
+                self.push(head, &mut views).ok_or(NotText(start + at))?;
+            }
+        }
+        Ok(views)
+    }
+
+    /// Appends the text of one row, or NULL; `None` if it is neither.
+    fn push_row(&self, row: usize, views: &mut Views) -> Option<()> {
+        self.push(&self.head(row), views)
+    }
+
+    #[inline]
+    #[allow(unsafe_code)]
+    fn head(&self, row: usize) -> Head {
+        let object = self.slots.object(row);
+        if object.is_null() {
+            return Head::NONE;
+        }
+        // SAFETY: what is in a slot is alive as long as no Python code runs, and the layout is that of every text.
+        unsafe { self.layout.head(object) }
+    }
+
+    /// Appends texts that are of ASCII, all of them.
+    #[inline]
+    #[allow(unsafe_code)]
+    fn push_ascii(&self, heads: &[Head], views: &mut Views) -> Option<()> {
+        for head in heads {
+            // SAFETY: no Python code has run since the objects were looked at, nor does it before all are copied.
+            let view = unsafe {
+                if head.length() <= INLINE {
+                    self.layout.inline(head)
+                } else {
+                    views.outside(self.layout.ascii(head)).ok()?
+                }
+            };
+            views.push_view(view);
+        }
+        views.push_valid(heads.len());
+        Some(())
+    }
+
+    #[inline]
+    #[allow(unsafe_code)]
+    fn push(&self, head: &Head, views: &mut Views) -> Option<()> {
+        // SAFETY: no Python code has run since the object was looked at, nor does it before its characters are copied.
+        if let Some(characters) = unsafe { self.layout.characters(head) } {
+            return views.push(characters).ok();
+        }
+        let is_missing = self.missing.contains(&head.address()) || head.address() == 0;
+        is_missing.then(|| views.push_null())
     }
 }

@@ -16,12 +16,12 @@ const BUFFER: usize = 1 << 20;
 
 /// Makes an array of texts.
 pub(super) struct Views {
-    made: Vec<u128>,
+    words: Vec<u128>,
     nulls: NullBufferBuilder,
     full: Vec<Buffer>,
     /// The buffer that is being filled, never beyond its capacity.
     buffer: Vec<u8>,
-    room: Vec<u8>,
+    utf8: Vec<u8>,
 }
 
 /// What a text is not: it has a form in UTF-8, and is not longer than Arrow's views tell.
@@ -31,24 +31,24 @@ pub(super) struct Unfit;
 impl Views {
     pub(super) fn new(rows: usize) -> Self {
         Self {
-            made: Vec::with_capacity(rows),
+            words: Vec::with_capacity(rows),
             nulls: NullBufferBuilder::new(rows),
             full: Vec::new(),
             buffer: Vec::new(),
-            room: Vec::new(),
+            utf8: Vec::new(),
         }
     }
 
     #[inline]
     pub(super) fn push_null(&mut self) {
-        self.made.push(0);
+        self.words.push(0);
         self.nulls.append_null();
     }
 
     /// Appends a view that [`Views::outside`] has given, or that has all of its text.
     #[inline]
     pub(super) fn push_view(&mut self, view: u128) {
-        self.made.push(view);
+        self.words.push(view);
     }
 
     /// Notes that so many views that were pushed are not NULL.
@@ -73,34 +73,34 @@ impl Views {
     }
 
     fn push_each<T: Copy + Into<u32>>(&mut self, mut text: &[T]) -> Result<(), Unfit> {
-        let mut room = std::mem::take(&mut self.room);
+        let mut utf8 = std::mem::take(&mut self.utf8);
         // A character has four bytes at most.
-        if room.len() < text.len() * 4 {
-            room.resize(text.len() * 4, 0);
+        if utf8.len() < text.len() * 4 {
+            utf8.resize(text.len() * 4, 0);
         }
         let mut end = 0;
         while let Some((first, rest)) = text.split_first() {
             if let Some((four, rest)) = text.split_first_chunk::<4>()
                 && let Some(bytes) = ascii(four.map(Into::into))
             {
-                room[end..end + 4].copy_from_slice(&bytes);
+                utf8[end..end + 4].copy_from_slice(&bytes);
                 end += 4;
                 text = rest;
                 continue;
             }
             let character = char::from_u32((*first).into()).ok_or(Unfit)?;
-            end += character.encode_utf8(&mut room[end..]).len();
+            end += character.encode_utf8(&mut utf8[end..]).len();
             text = rest;
         }
-        let pushed = self.push_utf8(&room[..end]);
-        self.room = room;
+        let pushed = self.push_utf8(&utf8[..end]);
+        self.utf8 = utf8;
         pushed
     }
 
     #[inline]
     fn push_utf8(&mut self, text: &[u8]) -> Result<(), Unfit> {
         let view = if text.len() <= INLINE { inline(text) } else { self.outside(text)? };
-        self.made.push(view);
+        self.words.push(view);
         self.nulls.append_non_null();
         Ok(())
     }
@@ -130,7 +130,8 @@ impl Views {
 
     /// Whether there is anything but NULLs.
     pub(super) fn has_text(&self) -> bool {
-        self.nulls.as_slice().is_none_or(|valid| valid.iter().any(|byte| *byte != 0)) && !self.made.is_empty()
+        self.nulls.as_slice().is_none_or(|valid| valid.iter().any(|byte| *byte != 0))
+            && !self.words.is_empty()
     }
 
     /// Bytes of the texts that are not in their views.
@@ -141,11 +142,11 @@ impl Views {
     #[allow(unsafe_code)]
     pub(super) fn finish(mut self) -> ArrayRef {
         self.turn(0);
-        // SAFETY: every view was made above, of a text in UTF-8 which its buffer has at the view's place, or which the view has itself
+        // SAFETY: every view was built above, of a text in UTF-8 which its buffer has at the view's place, or which the view has itself
         // with zeros after it; there is a bit for each.
         Arc::new(unsafe {
             GenericByteViewArray::<StringViewType>::new_unchecked(
-                self.made.into(),
+                self.words.into(),
                 self.full.into(),
                 self.nulls.finish(),
             )

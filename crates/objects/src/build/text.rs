@@ -1,4 +1,4 @@
-//! Texts.
+//! Columns of texts, copied without the interpreter's lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,48 +8,9 @@ use arrow_array::{ArrayRef, OffsetSizeTrait};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::Builder;
-use crate::class::Class;
+use super::fits;
 use crate::fault::Fault;
-use crate::read::{Reader, SURROGATE, text};
-
-/// Whether so many bytes more have a place in an array whose offsets are `O`.
-pub(super) fn fits<O: OffsetSizeTrait>(bytes: usize, more: usize) -> bool {
-    bytes.checked_add(more).and_then(O::from_usize).is_some()
-}
-
-/// Texts within other values.
-pub(super) struct Texts<O: OffsetSizeTrait>(GenericStringBuilder<O>);
-
-impl<O: OffsetSizeTrait> Texts<O> {
-    pub(super) fn new(rows: usize) -> Self {
-        Self(GenericStringBuilder::with_capacity(rows, 0))
-    }
-}
-
-impl<O: OffsetSizeTrait> Builder for Texts<O> {
-    fn push<'py>(
-        &mut self,
-        reader: &mut Reader<'py>,
-        item: &Bound<'py, PyAny>,
-        _class: Class,
-    ) -> Result<(), Fault> {
-        let text = text(item).map_err(|misread| reader.fault(misread))?;
-        if !fits::<O>(self.0.values_slice().len(), text.len()) {
-            return Err(Fault::changed(reader.row));
-        }
-        self.0.append_value(text);
-        Ok(())
-    }
-
-    fn push_nulls(&mut self, count: usize) {
-        self.0.append_nulls(count);
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
-    }
-}
+use crate::read::{Reader, SURROGATE};
 
 /// Texts that are copied at a time, without the interpreter's lock: their objects fit the processor's larger caches.
 const BLOCK: usize = 1 << 15;
