@@ -1,4 +1,4 @@
-"""How late an event loop wakes while a read runs in its process, beside a read in another process.
+"""How late an event loop wakes while a read runs in its process, next to a read in another process.
 
 python -m benches.asyncio_delay
 

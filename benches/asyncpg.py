@@ -1,6 +1,6 @@
 """One library's fetches of the published query: `longshore.asyncpg`, or asyncpg-rkt where that is installed instead.
 
-`python -m benches.drop_in` sets one beside the other. Its processes are `python -m benches.asyncpg WAY ROWS SECONDS`,
+`python -m benches.drop_in` sets one next to the other. Its processes are `python -m benches.asyncpg WAY ROWS SECONDS`,
 with the server in LONGSHORE_POSTGRESQL_URL, and print their figures as JSON. pytest-benchmark makes a table of them:
 
     LONGSHORE_POSTGRESQL_URL=postgresql://... python -m pytest benches/asyncpg.py --benchmark-timer=time.process_time

@@ -1,4 +1,4 @@
-"""`longshore.asyncpg` beside asyncpg-rkt: `python -m benches.drop_in`.
+"""`longshore.asyncpg` next to asyncpg-rkt: `python -m benches.drop_in`.
 
 Each fetch of `benches.asyncpg` is repeated in a process of its own; the two libraries take turns, and the medians of
 all rounds are printed and kept in benches/results. asyncpg-rkt needs another NumPy: it has an environment of its own,

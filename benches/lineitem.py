@@ -4,7 +4,7 @@
         url = loaded(1, server)
 
 The tables are `lineitem`, with TPC-H's types, and `lineitem_float`, whose numeric columns are double precision.
-`kept` keeps databases of other tables beside them.
+`kept` keeps databases of other tables next to them.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def measured_server() -> Iterator[PostgreSQL]:
         # Its data is kept, so it has to be right after a loss of power too.
         "fsync": "on",
         "full_page_writes": "on",
-        # Nothing is to run beside a measurement.
+        # Nothing is to run next to a measurement.
         "autovacuum": "off",
     }
     with alone(server.data.with_suffix(".lock")), server:

@@ -1,4 +1,4 @@
-"""Reading in parts beside the peers: `make bench`, or `python -m benches.parallel --only parts skew`.
+"""Reading in parts next to the peers: `make bench`, or `python -m benches.parallel --only parts skew`.
 
 Each read runs in a process of its own; the clients take turns, and the medians of all rounds are printed and kept in
 benches/results, section by section.

@@ -36,7 +36,7 @@ SHOWN = {"wall": ("seconds", 1, 2), "cpu": ("CPU seconds", 1, 2), "peak": ("peak
 def measure(server: PostgreSQL, effort: Effort) -> dict[str, Any]:
     """Measure every client with every number of parts."""
     url = loaded(effort.scale, server)
-    # ConnectorX takes a minute and more for 8 and 16 parts, which nobody needs on two cores.
+    # ConnectorX takes a minute and more for 8 and 16 parts, which no one needs on two cores.
     rounds = {SETTLED: effort.rounds + 2, 8: 1, 16: 1}
     turns = [
         Turn(client, count, QUERY, url, rounds=rounds.get(count))
@@ -66,7 +66,7 @@ def _fastest(rows: Iterable[Row]) -> Row:
 
 
 def markdown(report: dict[str, Any]) -> list[str]:
-    """Show one table for each figure, and the seconds beside drain's."""
+    """Show one table for each figure, and the seconds next to drain's."""
     rows: list[Row] = report["rows"]
     rounds = {count: find(rows, DRAIN, count).get("rounds") for count in COUNTS}
     text = (

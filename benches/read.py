@@ -1,4 +1,4 @@
-"""Reading TPC-H's lineitem beside the peers: `make bench`, or `python -m benches.read --source mariadb`.
+"""Reading TPC-H's lineitem next to the peers: `make bench`, or `python -m benches.read --source mariadb`.
 
 Each read runs in a process of its own; the clients take turns, and the medians of all rounds are printed and kept in
 benches/results. `drain` reads the bytes and throws them away: the limit of a client that reads them as they come. The
@@ -70,7 +70,7 @@ def machine() -> str:
 
 
 def compare(peers: list[Peer], table: str, url: str, rounds: int) -> list[dict[str, object]]:
-    """Return each peer's median figures on one table, drain's ratio beside them."""
+    """Return each peer's median figures on one table, drain's ratio next to them."""
     runs: dict[tuple[str, str], list[Figures]] = {(peer.client, peer.frame): [] for peer in peers}
     for number in range(rounds):
         for peer in peers:

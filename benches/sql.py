@@ -1,4 +1,4 @@
-"""SQL over Parquet files, DataFrames and a remote table beside the peers: `python -m benches.sql`.
+"""SQL over Parquet files, DataFrames and a remote table next to the peers: `python -m benches.sql`.
 
 Each engine runs a section in a process of its own; the medians of its rounds are printed and kept in benches/results.
 The limit of an export is DuckDB's own into Arrow; every other figure is compared with DuckDB into pandas,

@@ -1,4 +1,4 @@
-"""One aggregate over a remote table, beside the same query sent by hand: prints median seconds as JSON.
+"""One aggregate over a remote table, next to the same query sent by hand: prints median seconds as JSON.
 
 python -m benches.sql_remote ROUNDS
 

@@ -1,4 +1,4 @@
-"""Writing TPC-H's lineitem beside the peers: `python -m benches.write --source postgresql`.
+"""Writing TPC-H's lineitem next to the peers: `python -m benches.write --source postgresql`.
 
 The rows lie ready as an Arrow table. Each write runs in a process of its own, and counts from the call to its return;
 the clients take turns, and medians are printed and kept in benches/results. The limit is the server's own load of the

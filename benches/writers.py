@@ -38,7 +38,7 @@ class Writer:
 
 
 def _empty(data: pa.Table, url: str) -> None:
-    """Make the table without rows: to drop those of the writer before is no work of the next."""
+    """Make the table without rows: to drop those of the writer before is not a work of the next."""
     longshore.write_sql(data.slice(0, 0), TABLE, url, if_exists="replace")
 
 
@@ -48,7 +48,7 @@ def _table(data: pa.Table, _file: Path, _url: str) -> pa.Table:
 
 def _doubles(data: pa.Table, _file: Path, _url: str) -> pa.Table:
     """Give the table without decimals, which pandas has as objects only and ADBC's SQLite not at all."""
-    # By way of text: pyarrow's own cast is not to the nearest double, and what is no cent is refused as one.
+    # By way of text: pyarrow's own cast is not to the nearest double, and what is not a cent is refused as one.
     for at, field in enumerate(data.schema):
         if pa.types.is_decimal(field.type):
             data = data.set_column(at, field.name, data.column(at).cast(pa.string()).cast(pa.float64()))

@@ -1,4 +1,4 @@
-"""Reads in asyncio: beside each other, cancelled at once, and never in the loop's way."""
+"""Reads in asyncio: next to each other, cancelled at once, and never in the loop's way."""
 
 import asyncio
 import contextvars
@@ -23,7 +23,7 @@ QUERY = "SELECT i, i::text AS t FROM generate_series(1, 1000) AS i"
 
 
 def assert_no_thread_is_left() -> None:
-    """Look that what a read did on its thread is over; the thread itself needs a moment to go."""
+    """Look that what a read did on its thread is over; the thread itself needs some time to go."""
     wait(lambda: not any(thread.name == "longshore-read" for thread in threading.enumerate()))
 
 

@@ -324,12 +324,12 @@ def test_composites(url: str) -> None:
         None,
         {"number": None, "word": None},
     ]
-    moment = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-    assert read("outer", ((1, "x,y"), [1, None], {"a": "b,c"}, moment)) == {
+    instant = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    assert read("outer", ((1, "x,y"), [1, None], {"a": "b,c"}, instant)) == {
         "pair": {"number": 1, "word": "x,y"},
         "list": [1, None],
         "data": '{"a": "b,c"}',
-        "at": moment,
+        "at": instant,
     }
 
 
@@ -339,14 +339,14 @@ def test_composites(url: str) -> None:
         ("pair", (b"raw", None), "decode the bytes"),
         ("pair", (None, dt.datetime(2024, 1, 1)), "not a point in time"),  # noqa: DTZ001  that is what is refused
         ("pair[]", [(None, dt.datetime(2024, 1, 1))], "not a point in time"),  # noqa: DTZ001  likewise
-        ("moment", dt.datetime(2024, 1, 1), "not a point in time"),  # noqa: DTZ001  likewise
+        ("instant", dt.datetime(2024, 1, 1), "not a point in time"),  # noqa: DTZ001  likewise
         ("pair", ("a",), "2 fields, the tuple 1"),
     ],
 )
 def test_what_types_of_the_catalogue_refuse(type_: str, value: Any, says: str, url: str) -> None:
     before = [
         "CREATE TYPE pg_temp.pair AS (word text, at timestamptz)",
-        "CREATE DOMAIN pg_temp.moment AS timestamptz",
+        "CREATE DOMAIN pg_temp.instant AS timestamptz",
     ]
     with pytest.raises(longshore.DataError, match=says):
         longshore.read_sql(f"SELECT ($1::pg_temp.{type_})::text", url, params=[value], pre_execution_query=before)

@@ -1,4 +1,4 @@
-"""Progress: figures that are right, a bar where somebody sees it, and silence where nobody does."""
+"""Progress: figures that are right, a bar where somebody sees it, and silence where no one does."""
 
 import itertools
 import os

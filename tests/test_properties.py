@@ -44,7 +44,7 @@ FIRST, LAST = dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)  # noqa: DTZ001  n
 def both(
     type_: str, literals: list[str | None], url: str, protocol: str, returning: str = "v::text", **options: Any
 ) -> pa.Table:
-    """Read values beside the server's own text of them."""
+    """Read values next to the server's own text of them."""
     cast = f"unnest($1::text[]) WITH ORDINALITY AS u (w, n), LATERAL (SELECT w::{type_} AS v) AS x"
     query = f"SELECT v, {returning} AS t FROM {cast} ORDER BY n"
     return longshore.read_sql(
@@ -109,7 +109,7 @@ def day(days: int) -> str:
     return f"{number:04}-{rest}" if number > 0 else f"{1 - number:04}-{rest} BC"
 
 
-def moment(microseconds: int) -> str:
+def timestamp(microseconds: int) -> str:
     days, time = divmod(microseconds, 86_400_000_000)
     seconds, fraction = divmod(time, 1_000_000)
     date, _, era = day(days).partition(" ")
@@ -129,37 +129,37 @@ def test_date(protocol: str, url: str, days: list[int | None]) -> None:
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), MICROSECONDS), max_size=20))
-def test_timestamp(protocol: str, url: str, moments: list[int | None]) -> None:
-    table = both("timestamp", [None if number is None else moment(number) for number in moments], url, protocol)
-    assert plain.values(table["v"]) == moments
-    assert texts(table) == [None if number is None else moment(number) for number in moments]
+def test_timestamp(protocol: str, url: str, timestamps: list[int | None]) -> None:
+    table = both("timestamp", [None if number is None else timestamp(number) for number in timestamps], url, protocol)
+    assert plain.values(table["v"]) == timestamps
+    assert texts(table) == [None if number is None else timestamp(number) for number in timestamps]
 
 
 @PROTOCOLS
 @pytest.mark.parametrize("zone", ["Europe/Amsterdam", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia", "UTC"])
 @SETTINGS
-@given(moments=st.lists(MICROSECONDS, min_size=1, max_size=20))
-def test_timestamptz_in_any_session(protocol: str, zone: str, url: str, moments: list[int]) -> None:
+@given(timestamps=st.lists(MICROSECONDS, min_size=1, max_size=20))
+def test_timestamptz_in_any_session(protocol: str, zone: str, url: str, timestamps: list[int]) -> None:
     query = "SELECT v::timestamptz AS v FROM unnest($1::text[]) WITH ORDINALITY AS u (v, n) ORDER BY n"
     # The era comes last: 0044-03-15 12:00:00+00 BC.
     literals = [
-        "+00 ".join(moment(number).rsplit(" ", 1)) if moment(number).endswith("BC") else moment(number) + "+00"
-        for number in moments
+        "+00 ".join(timestamp(number).rsplit(" ", 1)) if timestamp(number).endswith("BC") else timestamp(number) + "+00"
+        for number in timestamps
     ]
     before = f"SET TimeZone = '{zone}'"
     table = longshore.read_sql(
         query, url, return_type="arrow", params=[literals], pre_execution_query=before, options={"protocol": protocol}
     )
-    assert plain.values(table["v"]) == moments
+    assert plain.values(table["v"]) == timestamps
 
 
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.integers(0, 86_399_999_999), max_size=20))
 def test_time(protocol: str, url: str, times: list[int]) -> None:
-    table = both("time", [moment(number)[11:] for number in times], url, protocol)
+    table = both("time", [timestamp(number)[11:] for number in times], url, protocol)
     assert plain.values(table["v"]) == times
-    assert texts(table) == [moment(number)[11:] for number in times]
+    assert texts(table) == [timestamp(number)[11:] for number in times]
 
 
 @PROTOCOLS
@@ -294,7 +294,7 @@ def test_json(url: str, value: Any) -> None:
     st.datetimes(min_value=FIRST, max_value=LAST),
     st.timedeltas(dt.timedelta(hours=-15), dt.timedelta(hours=15)),
 )
-def test_moments_as_params(url: str, naive: dt.datetime, offset: dt.timedelta) -> None:
+def test_timestamps_as_params(url: str, naive: dt.datetime, offset: dt.timedelta) -> None:
     aware = naive.replace(tzinfo=dt.timezone(dt.timedelta(seconds=round(offset.total_seconds()))))
     table = longshore.read_sql(
         "SELECT $1::timestamptz AS a, $2::timestamp AS b", url, return_type="arrow", params=[aware, naive]

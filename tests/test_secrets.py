@@ -137,7 +137,7 @@ USUAL: dict[str, Any] = {
     "partition_on": "a",
     "partition_num": 2,
 }
-#: What an argument needs beside it to be looked at.
+#: What an argument needs next to it to be looked at.
 BESIDE: dict[str, dict[str, Any]] = {
     "partition_on": {"partition_num": 2},
     "partition_range": {"partition_on": "a", "partition_num": 2},

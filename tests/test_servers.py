@@ -66,7 +66,7 @@ def ask(port: int, seconds: float = 5) -> bytes:
 
 
 def gone(process: psutil.Process, seconds: float = 10) -> bool:
-    """Tell whether a process that is nobody's child here is gone, or soon will be."""
+    """Tell whether a process that is no one's child here is gone, or soon will be."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
@@ -259,7 +259,7 @@ def test_the_cutter_leaks_nothing(echo: tuple[str, int]) -> None:
         left = [socket.create_connection(("127.0.0.1", cutter.port)) for _ in range(10)]
     for client in left:
         client.close()
-    # The server behind it is of this process too, and notices a moment later that its callers are gone.
+    # The server behind it is of this process too, and notices soon that its callers are gone.
     deadline = time.monotonic() + 10
     while (left_over := (psutil.Process(os.getpid()).num_fds(), threading.active_count())) != before:
         assert time.monotonic() < deadline, f"{left_over} of {before} descriptors and threads"

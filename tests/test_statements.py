@@ -231,7 +231,7 @@ def test_a_list_of_queries_takes_one_set_of_params(url: str) -> None:
     assert read(["SELECT $1::int AS a", "SELECT $1 + 1 AS a"], url, params=[1])["a"].to_pylist() == [1, 2]
 
 
-def test_a_list_of_queries_sees_one_moment(url: str, postgres: Endpoint) -> None:
+def test_a_list_of_queries_sees_one_snapshot(url: str, postgres: Endpoint) -> None:
     postgres.psql("CREATE TABLE statements.moving (i int); INSERT INTO statements.moving VALUES (1)")
     # The first query is read while the second has not begun; dblink is not at hand, so the stream waits for us.
     stream = read(["SELECT count(*) FROM moving", "SELECT count(*) FROM moving"], url, return_type="arrow_stream")

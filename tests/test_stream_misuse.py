@@ -1,4 +1,4 @@
-"""Streams that are closed, read or broken at the wrong moment."""
+"""Streams that are closed, read or broken at the wrong time."""
 
 import subprocess
 import sys

@@ -133,7 +133,7 @@ def test_a_pool_has_a_transaction_for_them(run: Run, url: str) -> None:
                 break
             # The loop closes what is left early, in a task of its own.
             async with asyncio.timeout(10):
-                while pool.get_idle_size() < pool.get_size():  # noqa: ASYNC110  a pool tells nobody
+                while pool.get_idle_size() < pool.get_size():  # noqa: ASYNC110  a pool tells no one
                     await asyncio.sleep(0.01)
             assert await pool.fetchval("SELECT 1") == 1
 

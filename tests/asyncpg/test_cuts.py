@@ -105,7 +105,7 @@ def test_a_garbled_row_loses_no_row(way: str, mask: int, postgres: Endpoint, cut
                 with own.fault("garble", byte, mask=mask, connections=1):
                     try:
                         got = fetched(WAYS[way], through(postgres, own))
-                    except Exception:  # noqa: BLE001, S112  asyncpg raises all kinds for what is no message
+                    except Exception:  # noqa: BLE001, S112  asyncpg raises all kinds for what is not a message
                         continue
                 assert len(got) == 4, f"{mask:#x} at {byte}"
 

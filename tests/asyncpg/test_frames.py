@@ -1,4 +1,4 @@
-"""Tables and frames beside records: what ``read_sql`` gives, over asyncpg's connection."""
+"""Tables and frames next to records: what ``read_sql`` gives, over asyncpg's connection."""
 
 import asyncio
 from typing import Any

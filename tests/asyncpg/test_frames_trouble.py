@@ -94,24 +94,24 @@ def test_no_statement_is_left(run: Run, url: str) -> None:
 
 
 @pytest.mark.parametrize("cache", [100, 0])
-@pytest.mark.parametrize("moment", range(1, 8))
+@pytest.mark.parametrize("change", range(1, 8))
 def test_a_table_altered_meanwhile(
-    moment: int, cache: int, run: Run, url: str, monkeypatch: pytest.MonkeyPatch
+    change: int, cache: int, run: Run, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whenever another session alters the column, its bytes are read as what they are."""
     prepare, execute = Exchange.prepare, Exchange.run
-    table = f"altered_{moment}_{cache}"
+    table = f"altered_{change}_{cache}"
 
     async def fetch() -> None:
         other = await asyncpg.connect(url, server_settings={"lock_timeout": "100ms"})
         await other.execute(f"CREATE TABLE {table} AS SELECT 1 AS number, '10.0.0.1'::inet AS host")
-        moments = 0
+        changes = 0
         altered = None
 
         async def alter() -> None:
-            nonlocal moments, altered
-            moments += 1
-            if moments != moment:
+            nonlocal changes, altered
+            changes += 1
+            if changes != change:
                 return
             try:
                 await other.execute(f"ALTER TABLE {table} ALTER number TYPE float4")
@@ -133,8 +133,8 @@ def test_a_table_altered_meanwhile(
         got = await connection.fetch_arrow(f"SELECT number, host FROM {table}")
         assert got.to_pylist() == [{"number": 1, "host": "10.0.0.1"}]
         assert str(got.schema.field("number").type) == ("float" if altered else "int32")
-        # What is prepared to be run is locked: the last moment is the row's own.
-        assert altered == {1: True, 2: False, 3: False, 4: True, 5: False}.get(moment)
+        # What is prepared to be run is locked: the last is the row's own.
+        assert altered == {1: True, 2: False, 3: False, 4: True, 5: False}.get(change)
         await connection.close()
         await other.execute(f"DROP TABLE {table}")
         await other.close()

@@ -1,4 +1,4 @@
-"""Fewer wake-ups in a long result, and never a wait that is longer than a moment."""
+"""Fewer wake-ups in a long result, and never a wait that is long."""
 
 import asyncio
 import socket

@@ -1,1 +1,1 @@
-"""Connecting: where to, as whom, encrypted or not, and what is said where nobody is."""
+"""Connecting: where to, as whom, encrypted or not, and what is said where no one is."""

@@ -15,7 +15,7 @@ from tests.servers import H2, Endpoint, PgBouncer, QuestDB
 
 # In the list of columns, or the server would make all rows before it sends the first.
 STREAMING = "SELECT repeat('x', 100) AS one, generate_series(1, 500000000) AS two"
-MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001  the column is without a time zone
+TIMESTAMP = dt.datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001  the column is without a time zone
 
 
 def rows(url: str, query: str | list[str], **arguments: Any) -> list[dict[str, Any]]:
@@ -124,10 +124,10 @@ def test_values(other: str) -> None:
     assert table.to_pylist() == [{"one": 8, "two": 9}]
 
 
-def test_a_moment(other: str) -> None:
+def test_a_timestamp(other: str) -> None:
     table = longshore.read_sql("SELECT timestamp '2026-01-02 03:04:05' AS one", other, return_type="arrow")
     assert table.schema.types == [pa.timestamp("us")]
-    assert table.to_pylist() == [{"one": MOMENT}]
+    assert table.to_pylist() == [{"one": TIMESTAMP}]
 
 
 def test_params(other: str) -> None:
@@ -144,7 +144,7 @@ def test_a_table(other: str, protocol: str) -> None:
     ]
     assert rows(other, "SELECT 1 AS one", pre_execution_query=before) == [{"one": 1}]
     assert rows(other, f"SELECT * FROM kept_{protocol}", options={"protocol": protocol}) == [
-        {"i": 7, "s": "é", "m": MOMENT.replace(microsecond=678901)},
+        {"i": 7, "s": "é", "m": TIMESTAMP.replace(microsecond=678901)},
         {"i": None, "s": None, "m": None},
     ]
 
@@ -155,7 +155,7 @@ def test_a_list(other: str) -> None:
         assert rows(other, queries, options={"snapshot": False}) == [{"one": 1}, {"one": 2}]
 
 
-def test_a_list_at_one_moment_needs_a_server_that_has_it(h2: H2) -> None:
+def test_a_list_in_one_snapshot_needs_a_server_that_has_it(h2: H2) -> None:
     with pytest.raises(longshore.ProgrammingError, match="ISOLATION LEVEL"):
         rows(h2.url(), ["SELECT 1 AS one", "SELECT 2 AS one"], partition_num=1)
 

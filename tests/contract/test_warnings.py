@@ -1,4 +1,4 @@
-"""Warnings are told at the user's line, whichever thread found what they are of, and to nobody else."""
+"""Warnings are told at the user's line, whichever thread found what they are of, and to no one else."""
 
 import asyncio
 import inspect

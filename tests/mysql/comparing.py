@@ -1,4 +1,4 @@
-"""Reads in parts beside serial ones."""
+"""Reads in parts next to serial ones."""
 
 import collections
 import re

@@ -74,7 +74,7 @@ def cutter(server: MySQLEndpoint) -> Iterator[Cutter]:
 
 @pytest.fixture
 def together(is_mariadb: bool) -> Options:  # noqa: FBT001
-    """Give the options with which the server can show one moment to several sessions."""
+    """Give the options with which the server can show one snapshot to several sessions."""
     return {} if is_mariadb else {"lock": True}
 
 

@@ -74,7 +74,7 @@ def test_a_failed_statement_leaves_the_connection(here: str) -> None:
     assert value(COUNT, here) == 1
 
 
-def test_a_list_of_queries_sees_one_moment(here: str) -> None:
+def test_a_list_of_queries_sees_one_snapshot(here: str) -> None:
     with longshore.connect(here, autocommit=True) as other:
         other.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
         stream = longshore.read_sql(

@@ -13,7 +13,7 @@ BOTH = pytest.mark.parametrize("protocol", ["binary", "text"])
 
 @pytest.fixture
 def made(mariadb: MySQLEndpoint) -> Any:
-    """Give a URL, and a function that runs a statement in it, beside a table that goes with the test."""
+    """Give a URL, and a function that runs a statement in it, next to a table that goes with the test."""
     mariadb.sql("CREATE TABLE returned (id int AUTO_INCREMENT PRIMARY KEY, a varchar(20), b decimal(9, 2))")
     yield mariadb.url()
     mariadb.sql("DROP TABLE returned")

@@ -107,7 +107,7 @@ def test_every_sql_mode(make_mysqld: Callable[..., MySQLEndpoint]) -> None:
     serially("NO_BACKSLASH_ESCAPES", "SELECT k FROM parted WHERE k <> '\\'", url, partition_on="k", partition_num=2)
 
 
-def test_without_a_common_moment_it_is_serial(filled: str, is_mariadb: bool) -> None:  # noqa: FBT001
+def test_without_a_common_snapshot_it_is_serial(filled: str, is_mariadb: bool) -> None:  # noqa: FBT001
     query = "SELECT * FROM parted"
     if is_mariadb:
         in_parts(query, filled, {}, partition_num=2)
@@ -154,7 +154,7 @@ def test_a_lock_that_may_not_be_taken(server: MySQLEndpoint, filled: str, is_mar
     server.sql("DROP USER IF EXISTS meek; CREATE USER meek; GRANT SELECT ON test.* TO meek")
     arguments: dict[str, Any] = {"partition_num": 2, "options": {"lock": True}}
     query, url = "SELECT * FROM parted", server.url(user="meek")
-    # MariaDB has one moment without a lock.
+    # MariaDB has one snapshot without a lock.
     result = table(query, url, **arguments) if is_mariadb else serially("", query, url, **arguments)
     assert result.num_rows == ROWS
     server.sql("DROP USER meek")

@@ -403,7 +403,7 @@ def test_any_name(way: str, server: MySQLEndpoint, tables: Run) -> None:
 
 def test_types_keys_and_nulls_of_a_new_table(way: str, server: MySQLEndpoint, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS w")
-    moment = dt.datetime(2500, 1, 1, tzinfo=UTC)
+    timestamp = dt.datetime(2500, 1, 1, tzinfo=UTC)
     schema = pa.schema(
         [
             pa.field("k", pa.string()),
@@ -412,7 +412,9 @@ def test_types_keys_and_nulls_of_a_new_table(way: str, server: MySQLEndpoint, ta
             pa.field("was", pa.timestamp("us", "UTC"), nullable=False),
         ]
     )
-    data = pa.table([["a", "a ", "A", "á"], [1, 2, 3, 4], [moment] * 4, [moment.replace(year=2000)] * 4], schema=schema)
+    data = pa.table(
+        [["a", "a ", "A", "á"], [1, 2, 3, 4], [timestamp] * 4, [timestamp.replace(year=2000)] * 4], schema=schema
+    )
     with pytest.raises(longshore.DataError, match=r'types=\{"at": "datetime\(6\)"\}'):
         longshore.write_sql(data, "w", way, key="k")
     with pytest.raises(longshore.ProgrammingError):
@@ -429,9 +431,9 @@ def test_types_keys_and_nulls_of_a_new_table(way: str, server: MySQLEndpoint, ta
     }
     got = table("SELECT * FROM w ORDER BY n", way)
     assert got["k"].to_pylist() == data["k"].to_pylist()
-    assert got["at"].to_pylist() == [moment.replace(tzinfo=None)] * len(data)
+    assert got["at"].to_pylist() == [timestamp.replace(tzinfo=None)] * len(data)
     server.sql("UPDATE w SET n = n + 1")
-    assert set(column("SELECT was FROM w", way)) == {moment.replace(year=2000)}
+    assert set(column("SELECT was FROM w", way)) == {timestamp.replace(year=2000)}
     with pytest.raises(longshore.DataError, match="key"):
         longshore.write_sql(pa.table({"k": [None, "b"], "n": [1, 2]}), "w", way, if_exists="replace", key="k")
     with pytest.raises(longshore.NotSupportedError, match="no type"):
@@ -488,7 +490,7 @@ def test_the_key_of_an_upsert(way: str, tables: Run) -> None:
     with pytest.raises(longshore.DataError, match="key"):
         upsert("id", pa.table({"id": pa.array([None], pa.int32()), "word": ["x"]}))
     assert rows(way) == [(1, "b")]
-    # A number that the server counts finds nobody; texts that are one to the column are one key.
+    # A number that the server counts finds no one; texts that are one to the column are one key.
     tables(
         "DROP TABLE w; CREATE TABLE w (n int auto_increment primary key, "
         "mail varchar(20) COLLATE utf8mb4_general_ci UNIQUE, v int DEFAULT 3)"
@@ -554,13 +556,13 @@ def test_a_server_without_files(server: MySQLEndpoint, tables: Run) -> None:
 
 def test_other_time_zones(server: MySQLEndpoint, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS w")
-    moment = dt.datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
-    longshore.write_sql(one([moment], pa.timestamp("us", "UTC")), "w", server.url(time_zone="+05:30"))
-    assert column("SELECT c FROM w", server.url()) == [moment]
+    timestamp = dt.datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
+    longshore.write_sql(one([timestamp], pa.timestamp("us", "UTC")), "w", server.url(time_zone="+05:30"))
+    assert column("SELECT c FROM w", server.url()) == [timestamp]
     with longshore.connect(server.url()) as connection:
         connection.execute("SET time_zone = 'SYSTEM'")
         with pytest.raises(longshore.InterfaceError, match="time_zone"):
-            longshore.write_sql(one([moment], pa.timestamp("us", "UTC")), "w", connection, if_exists="append")
+            longshore.write_sql(one([timestamp], pa.timestamp("us", "UTC")), "w", connection, if_exists="append")
 
 
 def test_leftovers_of_a_crash_go(server: MySQLEndpoint, tables: Run) -> None:

@@ -1,4 +1,4 @@
-"""Writes over several connections: the rows of one over one, or the table as it was, and none beside it."""
+"""Writes over several connections: the rows of one over one, or the table as it was, and none next to it."""
 
 import itertools
 import signal

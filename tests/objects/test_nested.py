@@ -35,7 +35,7 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         [np.eye(2, dtype=bool)], pa.list_(pa.list_(pa.bool_())), [[[True, False], [False, True]]],
     ),
     "an array of objects": ([np.array(["a", None], object)], pa.list_(pa.string()), [["a", None]]),
-    "an array of moments": (
+    "an array of timestamps": (
         [np.array(["2026-01-31T00:00:00", "NaT"], "M8[ns]")],
         pa.list_(pa.timestamp("us")),
         [[dt.datetime.fromisoformat("2026-01-31"), None]],
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "keys that differ in the case of other letters": (
         [{"ä": 1, "Ä": 2}], pa.struct([("ä", pa.int64()), ("Ä", pa.int64())]), [{"ä": 1, "Ä": 2}],
     ),
-    "a dict beside a list in a dict": ([{"a": {}}, {"a": []}], struct(a=JSON), [{"a": "{}"}, {"a": "[]"}]),
+    "a dict next to a list in a dict": ([{"a": {}}, {"a": []}], struct(a=JSON), [{"a": "{}"}, {"a": "[]"}]),
 }  # fmt: skip
 
 
@@ -144,15 +144,15 @@ class Meddler(dt.tzinfo):
         """Remember what to do."""
         self.work = work
 
-    def utcoffset(self, _moment: object) -> dt.timedelta:
+    def utcoffset(self, _at: object) -> dt.timedelta:
         """Do it."""
         self.work()
         return dt.timedelta(0)
 
-    def dst(self, _moment: object) -> None:
+    def dst(self, _at: object) -> None:
         """Know of no summer."""
 
-    def tzname(self, _moment: object) -> str:
+    def tzname(self, _at: object) -> str:
         """Have a name."""
         return "meddler"
 

@@ -23,8 +23,8 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1)
 #: What JSON has.
 PLAIN = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
 #: A fold says nothing without a zone.
-MOMENTS = st.datetimes().map(lambda moment: moment.replace(fold=0))
-SCALARS = PLAIN | st.dates() | MOMENTS | st.uuids() | st.binary(max_size=3)
+TIMESTAMPS = st.datetimes().map(lambda timestamp: timestamp.replace(fold=0))
+SCALARS = PLAIN | st.dates() | TIMESTAMPS | st.uuids() | st.binary(max_size=3)
 
 LEAVES: dict[type, Any] = {
     bool: pa.bool_(),
@@ -176,30 +176,30 @@ class Day(dt.date):
     """A date that is asked for its parts."""
 
 
-class Moment(dt.datetime):
+class Inherited(dt.datetime):
     """A datetime that is asked for its parts."""
 
 
 ZONES = [dt.UTC, dt.timezone(dt.timedelta(hours=-23, seconds=-59, microseconds=-7)), zoneinfo.ZoneInfo("Europe/Berlin")]
-EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  of moments without a zone
+EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  of timestamps without a zone
 MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def stored(values: list[Any]) -> Any:
-    """Give the integers of an array of moments, days or times."""
+    """Give the integers of an array of timestamps, days or times."""
     array = arrow(*values)[1]
     return array.view(pa.int32() if array.type == pa.date32() else pa.int64()).to_pylist()
 
 
 @SETTINGS
 @given(st.lists(st.dates(), min_size=1), st.lists(st.datetimes(), min_size=1), st.lists(st.times(), min_size=1))
-def test_days_moments_and_times(days: list[dt.date], moments: list[dt.datetime], times: list[dt.time]) -> None:
+def test_days_timestamps_and_times(days: list[dt.date], timestamps: list[dt.datetime], times: list[dt.time]) -> None:
     expected = [day.toordinal() - EPOCH.toordinal() for day in days]
     assert stored(days) == expected
     assert stored([days[0], *(Day(day.year, day.month, day.day) for day in days)]) == [expected[0], *expected]
-    expected = [(moment - EPOCH) // MICROSECOND for moment in moments]
-    assert stored(moments) == expected
-    assert stored([moments[0], *map(inherited, moments)]) == [expected[0], *expected]
+    expected = [(timestamp - EPOCH) // MICROSECOND for timestamp in timestamps]
+    assert stored(timestamps) == expected
+    assert stored([timestamps[0], *map(inherited, timestamps)]) == [expected[0], *expected]
     midnight = dt.time()
     spans = [dt.datetime.combine(EPOCH, time) - dt.datetime.combine(EPOCH, midnight) for time in times]
     assert stored(times) == [span // MICROSECOND for span in spans]
@@ -207,12 +207,12 @@ def test_days_moments_and_times(days: list[dt.date], moments: list[dt.datetime],
 
 @SETTINGS
 @given(st.lists(st.datetimes(timezones=st.sampled_from(ZONES)), min_size=1))
-def test_instants(moments: list[dt.datetime]) -> None:
-    expected = [(moment - EPOCH.replace(tzinfo=dt.UTC)) // MICROSECOND for moment in moments]
-    assert stored(moments) == expected
-    assert stored([*map(inherited, moments), moments[0]]) == [*expected, expected[0]]
+def test_instants(timestamps: list[dt.datetime]) -> None:
+    expected = [(timestamp - EPOCH.replace(tzinfo=dt.UTC)) // MICROSECOND for timestamp in timestamps]
+    assert stored(timestamps) == expected
+    assert stored([*map(inherited, timestamps), timestamps[0]]) == [*expected, expected[0]]
 
 
-def inherited(moment: dt.datetime) -> Moment:
-    """Give the same moment as an object of a class that inherits."""
-    return Moment.combine(moment.date(), moment.timetz()).replace(fold=moment.fold)
+def inherited(timestamp: dt.datetime) -> Inherited:
+    """Give the same timestamp as an object of a class that inherits."""
+    return Inherited.combine(timestamp.date(), timestamp.timetz()).replace(fold=timestamp.fold)

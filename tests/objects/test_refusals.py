@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "decimals of 77 digits together": (
         lambda: [decimal.Decimal("1e50"), decimal.Decimal("1e-26")], "row 1: the decimals have",
     ),
-    "nanoseconds of a moment": (lambda: [pd.Timestamp("2026-01-01 00:00:00.000000001")], "row 0: it has nanoseconds"),
+    "nanoseconds of one": (lambda: [pd.Timestamp("2026-01-01 00:00:00.000000001")], "row 0: it has nanoseconds"),
     "nanoseconds of a span": (lambda: [pd.Timedelta(1, "ns")], "row 0: it has nanoseconds"),
     "nanoseconds of NumPy": (lambda: [np.datetime64(1, "ns")], "row 0: it has nanoseconds"),
     "attoseconds of NumPy": (lambda: [np.timedelta64(1, "as")], "row 0: it has nanoseconds"),
@@ -89,7 +89,7 @@ REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "a span of NumPy's years": (lambda: [np.timedelta64(1, "Y")], "row 0: NumPy's span"),
     "a span of NumPy's without a unit": (lambda: [_without_a_unit()], "row 0: NumPy's span"),
     "a long span of NumPy's": (lambda: [SPAN], "row 0: it is beyond"),
-    "a late moment of NumPy's": (lambda: [np.datetime64(2**62, "s")], "row 0: it is beyond"),
+    "a late timestamp of NumPy's": (lambda: [np.datetime64(2**62, "s")], "row 0: it is beyond"),
     "a late year of NumPy's": (lambda: [np.datetime64(2**62, "Y")], "row 0: it is beyond"),
     "a late day of NumPy's": (lambda: [np.datetime64(2**40, "D")], "row 0: the day is beyond"),
     "a time with a zone": (lambda: [dt.time(1, tzinfo=dt.UTC)], "row 0: the time has a time zone"),
@@ -105,13 +105,13 @@ REFUSED: dict[str, tuple[Callable[[], list[Any]], str]] = {
     "a structured array": (lambda: [np.zeros(1, "i4,i4")], "row 0: the NumPy array has no dimension"),
     "61 levels": (lambda: [deep(61)], "row 0: at " + "[]" * 60 + ": it is nested more than 60 levels deep"),
     "a list that contains itself": (lambda: [1, endless()], "row 1: at [].a[].a"),
-    "a date beside a text in dicts": (
+    "a date next to a text in dicts": (
         lambda: [{"a": {"b": "x"}}, {"a": {"b": DAY}}], "row 1: at .a.b: a date has no form in JSON",
     ),
-    "a decimal beside a text in lists": (
+    "a decimal next to a text in lists": (
         lambda: [["x"], [None, decimal.Decimal(1)]], "row 1: at []: a Decimal has no form in JSON",
     ),
-    "NaN beside a text in dicts": (lambda: [{"a": "x"}, {"a": float("nan")}], "row 1: at .a: JSON has no NaN"),
+    "NaN next to a text in dicts": (lambda: [{"a": "x"}, {"a": float("nan")}], "row 1: at .a: JSON has no NaN"),
     "bytes below what is JSON": (lambda: [{"a": 1}, [{"b": b"x"}]], "row 1: at [].b: bytes has no form in JSON"),
     "bytes under keys that differ in case": (lambda: [{"a": 1, "A": b""}], "row 0: at .A: bytes has no form in JSON"),
 }  # fmt: skip

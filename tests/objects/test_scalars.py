@@ -20,7 +20,7 @@ pytestmark = pytest.mark.packages
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 FIRST = dt.datetime.fromisoformat("0001-01-01")
 NOON = dt.datetime.fromisoformat("2026-01-31 12:00:00.000001")
-MOMENTS = pa.timestamp("us")
+TIMESTAMPS = pa.timestamp("us")
 # The zone that pyarrow gives is of another class on its older versions.
 UTC = pa.array([0], pa.timestamp("us", "UTC")).to_pylist()[0].tzinfo
 INSTANTS = pa.timestamp("us", "UTC")
@@ -80,10 +80,10 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "integers of a class": ([Kind.ONE, 2], pa.int64(), [1, 2]),
     "floats": ([0.1, -0.0, float("inf"), float("nan")], pa.float64(), [0.1, -0.0, float("inf"), None]),
     "floats of NumPy": ([np.float64(0.1), np.float32(0.5), np.float16(2)], pa.float64(), [0.1, 0.5, 2.0]),
-    "integers beside floats": ([1, 0.5, 2**53, 2**60], pa.float64(), [1.0, 0.5, 2.0**53, 2.0**60]),
+    "integers next to floats": ([1, 0.5, 2**53, 2**60], pa.float64(), [1.0, 0.5, 2.0**53, 2.0**60]),
     "texts": (["a", None, "", "é", "😀", "\0"], pa.string(), ["a", None, "", "é", "😀", "\0"]),
     "texts of classes": ([Text("a"), Word.A, np.str_("b")], pa.string(), ["a", "a", "b"]),
-    "a text beside NaN": (["a", float("nan"), np.float32("nan")], pa.string(), ["a", None, None]),
+    "a text next to NaN": (["a", float("nan"), np.float32("nan")], pa.string(), ["a", None, None]),
     "bytes": (
         [b"a\0", bytearray(b"b"), memoryview(b"cd")[1:], np.bytes_(b"e")], pa.binary(), [b"a\0", b"b", b"d", b"e"],
     ),
@@ -97,7 +97,7 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         [Decimal("1E+2"), Decimal("5E-3")], pa.decimal128(6, 3), [Decimal("100.000"), Decimal("0.005")],
     ),
     "long decimals": ([Decimal("1" * 39)], pa.decimal256(39, 0), [Decimal("1" * 39)]),
-    "integers beside decimals": ([12345, Decimal("0.5")], pa.decimal128(6, 1), [Decimal("12345.0"), Decimal("0.5")]),
+    "integers next to decimals": ([12345, Decimal("0.5")], pa.decimal128(6, 1), [Decimal("12345.0"), Decimal("0.5")]),
     "zero": ([Decimal(0)], pa.decimal128(1, 0), [Decimal(0)]),
     "dates": ([dt.date.min, dt.date.max], pa.date32(), [dt.date.min, dt.date.max]),
     "days of NumPy": (
@@ -105,11 +105,11 @@ CASES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         pa.date32(),
         [dt.date(2026, 1, 31), None],
     ),
-    "datetimes": ([NOON, FIRST, pd.NaT], MOMENTS, [NOON, FIRST, None]),
-    "datetimes of pandas": ([pd.Timestamp(NOON)], MOMENTS, [NOON]),
+    "datetimes": ([NOON, FIRST, pd.NaT], TIMESTAMPS, [NOON, FIRST, None]),
+    "datetimes of pandas": ([pd.Timestamp(NOON)], TIMESTAMPS, [NOON]),
     "datetimes of NumPy": (
         [np.datetime64("2026-01-31T12:00:00.000001", "ns"), np.datetime64("2026-01", "M"), np.datetime64("NaT", "s")],
-        MOMENTS,
+        TIMESTAMPS,
         [NOON, dt.datetime.fromisoformat("2026-01-01"), None],
     ),
     "instants": (
@@ -174,7 +174,7 @@ def test_slices_are_parts_of_the_whole() -> None:
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25s"])
-def test_moments_of_numpy_in_each_unit(unit: Any) -> None:
+def test_timestamps_of_numpy_in_each_unit(unit: Any) -> None:
     count = 10**12 if unit in {"ps", "fs", "as"} else 1000 if unit == "ns" else 7
     value = np.datetime64(count, unit)
     assert np.array(arrow(value)[1].to_pylist()[0], "M8[us]") == value

@@ -1,4 +1,4 @@
-"""Reads in parts beside serial ones, and what a server was told meanwhile."""
+"""Reads in parts next to serial ones, and what a server was told meanwhile."""
 
 import collections
 import re

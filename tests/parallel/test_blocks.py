@@ -92,7 +92,7 @@ def test_the_blocks_are_scanned_once(server: PostgreSQL) -> None:
     def scanned(**arguments: Any) -> int:
         before = int(server.psql(fetched))
         read("SELECT * FROM scanned", server.url(), **arguments)
-        # A session reports when it ends, which is a moment after its client has gone.
+        # A session reports when it ends, which is soon after its client has gone.
         time.sleep(0.5)
         return int(server.psql(fetched)) - before
 

@@ -30,7 +30,7 @@ def test_a_list_with_parameters(url: str) -> None:
         ("SELECT id FROM t WHERE at < 'now'", "'now'"),
     ],
 )
-def test_a_list_of_several_moments_is_serial(query: str, reason: str, url: str) -> None:
+def test_a_list_of_several_snapshots_is_serial(query: str, reason: str, url: str) -> None:
     serially(reason, ["SELECT id FROM t", query], url, partition_num=2)
 
 

@@ -87,7 +87,7 @@ def test_serial_reasons(query: str, reason: str, on: str | None, server: Postgre
     serially(reason, query, server.url(), partition_num=4, partition_on=on)
 
 
-def test_a_bound_text_that_means_a_moment(url: str) -> None:
+def test_a_bound_text_that_means_a_time(url: str) -> None:
     table = serially("'now'", "SELECT * FROM t WHERE at < $1", url, params=["now"], partition_num=2)
     assert table.num_rows == ROWS
     serially("'now'", "SELECT * FROM t WHERE at < ANY ($1)", url, params=[["now", None]], partition_num=2)

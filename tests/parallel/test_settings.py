@@ -41,13 +41,13 @@ def test_settings_of_an_earlier_read_are_remembered(server: PostgreSQL, statemen
     there = f"SET search_path = {THERE}"
     with longshore.connect(server.url(user="mate"), autocommit=True) as connection:
         for _ in range(2):
-            # Every session of the read runs it, so it is no reason against parts.
+            # Every session of the read runs it, so it is not a reason against parts.
             table = in_parts(QUERY, connection, partition_num=2, pre_execution_query=there)
             assert set(table["place"].to_pylist()) == {THERE}
         assert len(parts(statements)) == 4
         table = serially("settings of this session (SET)", QUERY, connection, partition_num=2)
         assert set(table["place"].to_pylist()) == {THERE}
-        # What one read sets is no excuse for what an earlier one has left.
+        # What one read sets is not an excuse for what an earlier one has left.
         other = "SET bytea_output = escape"
         serially("settings of this session (SET)", QUERY, connection, partition_num=2, pre_execution_query=other)
 

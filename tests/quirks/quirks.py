@@ -54,7 +54,7 @@ class Quirks:
     place: Callable[[pytest.FixtureRequest, Path], AbstractContextManager[str]]
     #: The type that holds each of the columns that all sources share.
     types: Mapping[str, Kind]
-    #: Columns of types that the source has beside those: the native type, and what is read.
+    #: Columns of types that the source has next to those: the native type, and what is read.
     more: Mapping[str, Column] = field(default_factory=dict)
     #: Parameter number {n}.
     placeholder: str = "?"

@@ -141,7 +141,7 @@ class Mysqld(Server, MySQLEndpoint):
     def _ready(self) -> bool:
         """Tell whether root may come in, and finds the database."""
         with contextlib.suppress(OSError, pymysql.err.MySQLError):
-            # PyMySQL leaves a socket open that nobody answers.
+            # PyMySQL leaves a socket open that no one answers.
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(self.socket_path)
             self.sql("SELECT 1")

@@ -76,7 +76,7 @@ class PostgreSQL(Server, Endpoint):
     def kill(self) -> None:
         """End the server and its backends as a crash would. The next start recovers."""
         lock = self.data / "postmaster.pid"
-        # Line 7 names the shared memory segment, which nobody else would remove.
+        # Line 7 names the shared memory segment, which no one else would remove.
         lines = lock.read_text().split("\n") if lock.exists() else []
         super().kill()
         for segment in "".join(lines[6:7]).split()[-1:]:

@@ -175,7 +175,7 @@ class Server(Address):
         return {**installations.as_unprivileged(), "cwd": self.home, "env": environment}
 
     def give(self, path: Path) -> None:
-        """Make a path the server's own, and nobody else's."""
+        """Make a path the server's own, and no one else's."""
         path.chmod(0o700 if path.is_dir() else 0o600)
         if user := installations.unprivileged():
             os.chown(path, user.pw_uid, user.pw_gid)
@@ -187,7 +187,7 @@ class Server(Address):
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port that no one listens on."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]

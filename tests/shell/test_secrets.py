@@ -36,7 +36,7 @@ COMMANDS = {
     "help": ["read", "--help"],
 }
 URLS = {
-    "nobody there": "postgresql://me:{password}@127.0.0.1:{port}/harbour",
+    "no one there": "postgresql://me:{password}@127.0.0.1:{port}/harbour",
     "no such scheme": "nosuch://me:{password}@host/harbour",
     "a bad setting": "postgresql://me:{password}@127.0.0.1/harbour?nosuch=1",
     "a bad port": "mysql://me:{password}@127.0.0.1:99999/harbour",

@@ -160,7 +160,7 @@ def test_an_instance_that_has_ended_is_replaced(monkeypatch: pytest.MonkeyPatch)
     from longshore.engine.duckdb import Instance, shared
 
     assert rows("SELECT 1 AS x") == [{"x": 1}]
-    ended = shared._instance  # noqa: SLF001  nobody else asks for it
+    ended = shared._instance  # noqa: SLF001  no one else asks for it
     assert ended is not None
     failed: list[str] = []
 

@@ -88,7 +88,7 @@ def test_a_query_that_may_read_every_column_says_so(query: str) -> None:
 
 
 def test_a_query_reads_the_same_of_all_columns_and_of_those_it_mentions() -> None:
-    """With an interval of nanoseconds beside them, only the mentioned columns are handed over."""
+    """With an interval of nanoseconds next to them, only the mentioned columns are handed over."""
     plain = pa.table({"a": [1, 2, 2], "b": ["x", "y", "y"], "s": [{"a": 5, "q": 1}] * 3})
     pruned = plain.append_column("odd", pa.array([1, 1, 1], pa.duration("ns")))
     froms = ["t", "(FROM t) AS t", "(SELECT *, a * 2 AS z FROM t) AS t", "t JOIN (SELECT * FROM t) AS u USING (a)"]

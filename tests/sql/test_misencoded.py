@@ -1,4 +1,4 @@
-"""Texts of Arrow data whose bytes are no UTF-8, at any depth: nobody looks at them before they arrive."""
+"""Texts of Arrow data whose bytes are no UTF-8, at any depth: no one looks at them before they arrive."""
 
 from pathlib import Path
 from typing import Any

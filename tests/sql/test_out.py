@@ -145,8 +145,8 @@ def test_texts_beside_what_else_has_offsets() -> None:
 
 def test_nanoseconds_stay() -> None:
     query = "SELECT '2200-12-31 23:59:59.123456789'::TIMESTAMP_NS AS c"
-    (moment,) = sql(query)["c"]
-    assert moment == pd.Timestamp("2200-12-31 23:59:59.123456789")
+    (timestamp,) = sql(query)["c"]
+    assert timestamp == pd.Timestamp("2200-12-31 23:59:59.123456789")
     assert sql(query, return_type="numpy")["c"].dtype == "datetime64[ns]"
     assert sql("SELECT '2200-12-31 23:59:59.123456789'::TIMESTAMPTZ_NS AS c")["c"].dtype == "datetime64[ns, UTC]"
 

@@ -44,7 +44,7 @@ class Engine:
         self._connection.interrupt()
 
     def close(self) -> None:
-        """Note that nobody needs the engine."""
+        """Note that no one needs the engine."""
         self.times_closed += 1
         self.closed.set()
 

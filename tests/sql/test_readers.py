@@ -35,7 +35,7 @@ class Sized(Foreign):
     """Such a library's table."""
 
     def __len__(self) -> int:
-        """Count rows that nobody reaches."""
+        """Count rows that no one reaches."""
         return 6
 
 

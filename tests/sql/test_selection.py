@@ -31,8 +31,8 @@ def _table() -> pa.Table:
     i[0], i[-1] = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     f = random.integers(-400, 400, ROWS) / 100
     f[:8] = [np.nan, np.inf, -np.inf, -0.0, 0.99, np.nextafter(0.99, 1), 5e-324, 1.7e308]
-    moments = np.datetime64("2025-01-01", "us") + random.integers(0, 365 * 86_400 * 10**6, ROWS).astype("m8[us]")
-    moments[:3] = [np.datetime64("2025-06-01"), np.datetime64("2025-06-01T00:00:00.000001"), np.datetime64("NaT")]
+    timestamps = np.datetime64("2025-01-01", "us") + random.integers(0, 365 * 86_400 * 10**6, ROWS).astype("m8[us]")
+    timestamps[:3] = [np.datetime64("2025-06-01"), np.datetime64("2025-06-01T00:00:00.000001"), np.datetime64("NaT")]
     data = {
         "i": i,
         "s": random.integers(-300, 300, ROWS).astype(np.int16),
@@ -41,8 +41,8 @@ def _table() -> pa.Table:
         "f": pa.array(f),
         "g": pa.array(np.where(f > 1e300, np.inf, f).astype(np.float32)),
         "t": pa.array([WORDS[at] for at in random.integers(0, len(WORDS), ROWS)], pa.large_string()),
-        "d": pa.array(moments),
-        "day": pa.array(moments.astype("M8[D]")),
+        "d": pa.array(timestamps),
+        "day": pa.array(timestamps.astype("M8[D]")),
         "b": random.random(ROWS) < 0.5,
     }
     whole = pa.table(data)
@@ -504,10 +504,10 @@ def test_what_a_second_pair_of_eyes_found(query: str, entered: list[Any], monkey
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_moments_of_every_unit(unit: Any, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timestamps_of_every_unit(unit: Any, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     start = np.datetime64("2025-01-01", unit)
-    moments = start + np.arange(1000) * np.timedelta64(1, "h").astype(f"m8[{unit}]")
-    frames: tuple[Any, ...] = (pa.table({"d": moments}), pd.DataFrame({"d": moments}))
+    timestamps = start + np.arange(1000) * np.timedelta64(1, "h").astype(f"m8[{unit}]")
+    frames: tuple[Any, ...] = (pa.table({"d": timestamps}), pd.DataFrame({"d": timestamps}))
     for frame in frames:
         for where in ("d >= '2025-02-01 12:00:00'", "d < DATE '2025-01-03'", "d = TIMESTAMP '2025-01-09 05:00:00'"):
             query = f"SELECT d FROM frame WHERE {where}"

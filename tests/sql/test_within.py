@@ -119,9 +119,9 @@ def test_what_lies_below_a_null_is_not_converted(kind: Any, name: str) -> None:
 @pytest.mark.parametrize("unit", ["s", "ms", "us"])
 def test_pandas_nat_is_null_in_every_unit(unit: str) -> None:
     spans = pd.Series(np.array([5_000_000, "NaT"], f"m8[{unit}]"))
-    moments = pd.Series(np.array([0, "NaT"], f"M8[{unit}]")).dt.tz_localize("Asia/Tokyo").dt.tz_convert("UTC")
+    timestamps = pd.Series(np.array([0, "NaT"], f"M8[{unit}]")).dt.tz_localize("Asia/Tokyo").dt.tz_convert("UTC")
     query = "SELECT count(s) AS s, count(m) AS m, max(s) = max(s) AS same FROM data"
-    assert rows(query, data=pd.DataFrame({"s": spans, "m": moments})) == [{"s": 1, "m": 1, "same": True}]
+    assert rows(query, data=pd.DataFrame({"s": spans, "m": timestamps})) == [{"s": 1, "m": 1, "same": True}]
 
 
 @pytest.mark.parametrize("name", sorted(set(WITHIN) - {"dictionary"}))

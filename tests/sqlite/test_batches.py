@@ -181,13 +181,13 @@ def test_what_would_be_changed_is_refused_without_nulls(make: Make, path: Path, 
 def test_texts_of_our_own_are_those_of_their_rows(make: Make, path: Path, encoding: str) -> None:
     # SQLite takes a text from a place that the next row's text goes to.
     days = [dt.date(1, 1, 1) + dt.timedelta(17 * row) for row in range(MANY)]
-    moments = [dt.datetime(1970, 1, 1) + dt.timedelta(seconds=row, microseconds=row % 2) for row in range(MANY)]  # noqa: DTZ001
+    timestamps = [dt.datetime(1970, 1, 1) + dt.timedelta(seconds=row, microseconds=row % 2) for row in range(MANY)]  # noqa: DTZ001
     prices = [decimal.Decimal(row**4 - 5000) / 100 for row in range(MANY)]
     words = [f"ü€😀{row}" for row in range(MANY)]
     data = pa.table(
         {
             "day": days,
-            "moment": pa.array(moments, pa.timestamp("us")),
+            "timestamp": pa.array(timestamps, pa.timestamp("us")),
             "price": pa.array(prices, pa.decimal128(20, 2)),
             "word": words,
             "bytes": [word.encode() for word in words],
@@ -197,8 +197,8 @@ def test_texts_of_our_own_are_those_of_their_rows(make: Make, path: Path, encodi
     url = make(f"PRAGMA encoding = '{encoding}'", "CREATE TABLE other (a)")
     longshore.write_sql(data, "t", url)
     expected = [
-        (str(day), moment.isoformat(" "), f"{price:.2f}", word, word.encode(), str(day))
-        for day, moment, price, word in zip(days, moments, prices, words, strict=True)
+        (str(day), timestamp.isoformat(" "), f"{price:.2f}", word, word.encode(), str(day))
+        for day, timestamp, price, word in zip(days, timestamps, prices, words, strict=True)
     ]
     assert asked(path, "SELECT * FROM t") == expected
 

@@ -1,4 +1,4 @@
-"""Reads in parts beside checkpoints: one that waits for a reader, and those of writers that never rest."""
+"""Reads in parts next to checkpoints: one that waits for a reader, and those of writers that never rest."""
 
 import contextlib
 import os
@@ -15,10 +15,10 @@ import pytest
 import longshore
 from tests.sqlite.conftest import Make
 
-SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "2"))
+SECONDS = float(os.environ.get("LONGSHORE_SNAPSHOT_SECONDS", "2"))
 ROWS = 3000
 
-#: Other processes wait so long: a read beside them may not.
+#: Other processes wait so long: a read next to them may not.
 LONG = 10
 
 
@@ -114,7 +114,7 @@ def test_parts_beside_writers_that_checkpoint(how: str, path: Path, make: Make) 
     serial = 0
     with beside(WRITING, path, how), beside(WRITING, path, how):
         end = time.monotonic() + SECONDS
-        # Most come to one moment, at once or anew.
+        # Most come to one snapshot, at once or again.
         while time.monotonic() < end + (60 if len(set(versions)) < 2 or serial > len(versions) / 2 else 0):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", longshore.SerialReadWarning)

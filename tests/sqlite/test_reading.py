@@ -52,7 +52,7 @@ def test_what_is_no_database_is_named(path: Path, make: Make) -> None:
 
 @contextlib.contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Do what root does as nobody: root may read and write everything."""
+    """Do what root does as no one: root may read and write everything."""
     if os.geteuid() != 0:
         yield
         return
@@ -234,7 +234,7 @@ def test_parts_by_rowid_are_the_whole(query: str, mode: str, make: Make) -> None
     assert read(url, query, partition_num=3).equals(whole)
 
 
-#: Of so many rows, a file is worth several sessions that nobody asked for.
+#: Of so many rows, a file is worth several sessions that no one asked for.
 LARGE = 12_000
 
 
@@ -372,7 +372,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-def test_parts_see_one_moment(mode: str, path: Path, make: Make) -> None:
+def test_parts_see_one_snapshot(mode: str, path: Path, make: Make) -> None:
     fill = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 2000)"
     url = make(
         f"PRAGMA journal_mode = {mode}",
@@ -383,7 +383,7 @@ def test_parts_see_one_moment(mode: str, path: Path, make: Make) -> None:
     with writing(path):
         end = time.monotonic() + 3
         while time.monotonic() < end + (60 if len(versions) < 2 else 0):
-            # Who begins while somebody writes may be told so; what is read is one moment.
+            # Who begins while somebody writes may be told so; what is read is one snapshot.
             with contextlib.suppress(longshore.OperationalError):
                 table = read(f"{url}?busy_timeout=20", "SELECT id, version FROM m", partition_num=3)
                 assert table.num_rows == 2000
@@ -431,7 +431,7 @@ def test_nothing_stays_open(make: Make) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
-def test_a_list_of_queries_is_one_moment(make: Make) -> None:
+def test_a_list_of_queries_is_one_snapshot(make: Make) -> None:
     url = numbered(make, 100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""What columns become whose values do not fit what they are declared as, beside the cases of tests/conformance."""
+"""What columns become whose values do not fit what they are declared as, next to the cases of tests/conformance."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ def one(value: Any, kind: pa.DataType | None = None) -> pa.Table:
 
 
 INSTANT = dt.datetime(2024, 2, 29, 12, 30, 0, 250000, tzinfo=dt.UTC)
-NAIVE = dt.datetime(1969, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 - a moment without a zone is what is meant
+NAIVE = dt.datetime(1969, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 - a timestamp without a zone is what is meant
 KEY = uuid.UUID("12345678-1234-5678-1234-567812345678")
 
 TYPES: dict[str, tuple[pa.Array, str, pa.DataType, object]] = {

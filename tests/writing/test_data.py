@@ -298,13 +298,13 @@ def test_texts_of_numpy_keep_zeros_within() -> None:
 
 
 @pytest.mark.parametrize(
-    ("moments", "told"),
+    ("timestamps", "told"),
     [
         (np.array(["1970-01-01T00:00:25"], "M8[25s]"), "Arrow has no type for"),
         (np.array([50], "m8[10ms]"), "Arrow has no type for"),
         (np.array(["NaT", "23520412-02-10"], "M8[D]"), "row 1: the day 23520412-02-10"),
     ],
 )
-def test_moments_of_numpy_that_arrow_would_change_are_refused(moments: Any, told: str) -> None:
+def test_timestamps_of_numpy_that_arrow_would_change_are_refused(timestamps: Any, told: str) -> None:
     with pytest.raises(longshore.DataError, match=told):
-        longshore.write_sql({"d": moments}, "moments", "sqlite:///:memory:")
+        longshore.write_sql({"d": timestamps}, "timestamps", "sqlite:///:memory:")

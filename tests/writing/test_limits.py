@@ -36,7 +36,7 @@ DROPPED: dict[str, tuple[str, list[Any]]] = {
     "nanoseconds of a range": ("tsrange", ["[2026-01-01 00:00:00.1234567,)"]),
     "times of a range": ("daterange", ["[2026-01-01 12:00,2026-01-03)"]),
     "a number as a date": ("date", [20260101]),
-    "a number as a moment": ("timestamp", [20260101]),
+    "a number as a timestamp": ("timestamp", [20260101]),
     "a number as an instant": ("timestamptz", [20260101]),
     "a number as a span": ("interval", [5]),
     "a list of an empty list": ("int[]", [[[]]]),
@@ -83,12 +83,12 @@ def test_a_composite_in_a_text(url: str, harbour: str, postgres: Endpoint) -> No
     assert postgres.psql(f"SELECT p FROM {harbour}.t") == "(1,x)"
 
 
-def test_the_least_moment_is_no_infinity(url: str, harbour: str) -> None:
-    moments = {
+def test_the_least_timestamp_is_not_infinity(url: str, harbour: str) -> None:
+    timestamps = {
         "timestamp": pa.array([-(2**63) + 946_684_800_000_000], pa.timestamp("us")),
         "date": pa.array([-(2**31) + 10_957], pa.date32()),
     }
-    for name, column in moments.items():
+    for name, column in timestamps.items():
         with pytest.raises(longshore.DataError, match="beyond"):
             longshore.write_sql(pa.table({"v": column}), f"{harbour}.{name}", url)
 
@@ -125,8 +125,8 @@ def test_documents_that_json_cannot_hold(url: str, harbour: str) -> None:
     twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     with pytest.raises(longshore.DataError, match='two fields named "a"'):
         longshore.write_sql(pa.table({"v": twice}), f"{harbour}.t", url)
-    for moment in (-5, 2**62):
-        late = pa.array([{"a": moment}], pa.struct([("a", pa.time64("us"))]))
+    for timestamp in (-5, 2**62):
+        late = pa.array([{"a": timestamp}], pa.struct([("a", pa.time64("us"))]))
         with pytest.raises(longshore.DataError, match="those of a day"):
             longshore.write_sql(pa.table({"v": late}), f"{harbour}.t", url)
 

@@ -38,7 +38,7 @@ LOSSY: dict[str, Callable[[], Any]] = {
         NAIVE,
         AWARE,
     ),
-    "nanoseconds of a moment": lambda: objects(pd.Timestamp("2026-01-01 00:00:00.000000001")),
+    "nanoseconds of a timestamp": lambda: objects(pd.Timestamp("2026-01-01 00:00:00.000000001")),
     "nanoseconds of a span": lambda: objects(pd.Timedelta(1, "ns")),
     "a time with a zone": lambda: objects(dt.time(1, tzinfo=dt.UTC)),
     "a date before a datetime in a list": lambda: objects([NAIVE.date(), NAIVE]),

@@ -1,4 +1,4 @@
-"""Writes over several connections that fail on the way: the table is as before, and nothing is left beside it."""
+"""Writes over several connections that fail on the way: the table is as before, and nothing is left next to it."""
 
 import contextlib
 import itertools

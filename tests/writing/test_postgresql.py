@@ -16,7 +16,7 @@ pytestmark = pytest.mark.server
 
 UTC = dt.UTC
 D = decimal.Decimal
-moment = dt.datetime.fromisoformat
+timestamp = dt.datetime.fromisoformat
 
 
 def read(url: Any, query: str, **arguments: Any) -> pa.Table:
@@ -57,7 +57,7 @@ EXACT = {
     "time32": pa.array([dt.time(0), dt.time(23, 59, 59), None], pa.time32("s")),
     "time64": pa.array([dt.time(0, 0, 0, 1), dt.time(23, 59, 59, 999_999), None], pa.time64("us")),
     "time64ns": pa.array([1_000, 86_399_999_999_000, None], pa.time64("ns")),
-    "timestamp": pa.array([moment("0001-01-01"), moment("9999-12-31 23:59:59.999999"), None], pa.timestamp("us")),
+    "timestamp": pa.array([timestamp("0001-01-01"), timestamp("9999-12-31 23:59:59.999999"), None], pa.timestamp("us")),
     "timestamp_s": pa.array([-1, 1, None], pa.timestamp("s")),
     "timestamp_ns": pa.array([-1_000, 1_000, None], pa.timestamp("ns")),
     "instant": pa.array([-1, 253_402_300_799_999_999, None], pa.timestamp("us", "Europe/Berlin")),
@@ -67,7 +67,7 @@ EXACT = {
     "nothing": pa.nulls(3),
     "list": pa.array([[1, None], [], None], pa.list_(pa.int64())),
     "texts": pa.array([["a,b", '"', None, "NULL", "\\"], [""], None], pa.list_(pa.string())),
-    "moments": pa.array([[moment("2026-01-31 01:02:03.000004")], [None], None], pa.list_(pa.timestamp("us"))),
+    "timestamps": pa.array([[timestamp("2026-01-31 01:02:03.000004")], [None], None], pa.list_(pa.timestamp("us"))),
 }
 
 #: What a column reads back as, where that is another type than it was.
@@ -220,7 +220,7 @@ REFUSED = {
     "nanoseconds": (
         pa.table({"berth": [4], "built": pa.array([1], pa.timestamp("ns"))}), "built", 0, "time of day"),
     "a time of day": (
-        pa.table({"berth": [4], "built": [moment("2026-01-01 12:00")]}), "built", 0, "time of day"),
+        pa.table({"berth": [4], "built": [timestamp("2026-01-01 12:00")]}), "built", 0, "time of day"),
     "an instant as a date": (
         pa.table({"berth": [4], "built": pa.array([0], pa.timestamp("us", "UTC"))}), "built", 0, "does not fit date"),
 }  # fmt: skip

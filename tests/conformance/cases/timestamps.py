@@ -1,4 +1,4 @@
-"""Timestamps: a naive one is the clock on the wall, an instant is a moment whatever the session's time zone."""
+"""Timestamps: a naive one is the clock on the wall, an instant is a timestamp whatever the session's time zone."""
 
 import datetime as dt
 

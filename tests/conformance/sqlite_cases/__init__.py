@@ -1,6 +1,6 @@
 """The cases of SQLite, one file per kind of type."""
 
-from tests.conformance.sqlite_cases import blobs, booleans, floats, integers, moments, texts, undeclared
+from tests.conformance.sqlite_cases import blobs, booleans, floats, integers, temporal, texts, undeclared
 from tests.conformance.sqlite_cases.case import SQLiteCase
 
 CASES: tuple[SQLiteCase, ...] = (
@@ -9,6 +9,6 @@ CASES: tuple[SQLiteCase, ...] = (
     *floats.CASES,
     *texts.CASES,
     *blobs.CASES,
-    *moments.CASES,
+    *temporal.CASES,
     *undeclared.CASES,
 )

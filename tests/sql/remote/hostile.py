@@ -7,7 +7,7 @@ __all__ = ["COLUMNS", "MYSQL", "POSTGRESQL", "SQLITE", "mysql", "postgresql", "s
 
 ROWS = 240
 
-#: By column: its type, and values as SQL. NULL comes beside.
+#: By column: its type, and values as SQL. NULL comes too.
 Columns = dict[str, tuple[str, Sequence[str]]]
 
 _WORDS = [
@@ -17,7 +17,7 @@ _WORDS = [
 _TEXTS = [f"'{word}'" for word in _WORDS]
 _INTEGERS = ["0", "1", "-1", "2", "5", "7", "7", "100"]
 _DATES = ["'1969-12-31'", "'1970-01-01'", "'2024-02-29'", "'2024-03-01'", "'0001-01-01'", "'9999-12-31'"]
-_MOMENTS = [
+_STAMPS = [
     *["'2024-02-29 00:00:00'", "'2024-02-29 00:00:00.000001'", "'2024-02-29 23:59:59.999999'"],
     *["'1969-12-31 23:59:59.5'", "'2024-03-31 02:30:00'", "'0001-01-01 00:00:00'", "'9999-12-31 23:59:59'"],
 ]
@@ -34,8 +34,8 @@ POSTGRESQL: Columns = {
     "dbl": ("float8", ["0.1", "1.5", "'NaN'", "'NaN'", "'Infinity'", "'-Infinity'", "'-0'", "0", "5e-324"]),
     "flag": ("bool", ["true", "false"]),
     "day": ("date", _DATES),
-    "moment": ("timestamp", _MOMENTS),
-    "instant": ("timestamptz", [f"{moment[:-1]}+00'" for moment in _MOMENTS] + ["'2024-02-29 01:00:00+01'"]),
+    "stamp": ("timestamp", _STAMPS),
+    "instant": ("timestamptz", [f"{stamp[:-1]}+00'" for stamp in _STAMPS] + ["'2024-02-29 01:00:00+01'"]),
     "key": ("uuid", ["'00000000-0000-0000-0000-000000000000'", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]),
     "word": ("text", _TEXTS),
     "other": ('varchar(20) COLLATE "C"', _TEXTS),
@@ -55,7 +55,7 @@ MYSQL: Columns = {
     "single": ("float", ["0.1", "1.5", "0"]),
     "dbl": ("double", ["0.1", "1.5", "-0.0", "0", "1e300"]),
     "day": ("date", ["'1969-12-31'", "'2024-02-29'", "'9999-12-31'", "'0000-00-00'"]),
-    "moment": ("datetime(6)", ["'2024-02-29 00:00:00'", "'2024-02-29 00:00:00.000001'", "'0000-00-00 00:00:00'"]),
+    "stamp": ("datetime(6)", ["'2024-02-29 00:00:00'", "'2024-02-29 00:00:00.000001'", "'0000-00-00 00:00:00'"]),
     "instant": ("timestamp(6) NULL", ["'2024-02-29 00:00:00'", "'1970-01-02 00:00:00.5'"]),
     "word": ("varchar(20)", _TEXTS),
     "other": ("varchar(20) COLLATE utf8mb4_bin", _TEXTS),

@@ -81,7 +81,7 @@ def is_loud(found: Any) -> bool:
 def test_the_answer_is_that_of_afterwards(race: Race, query: str, way: str) -> None:
     with WAYS[way](race.url) as conn:
         found = race.lost(race.narrower, lambda: rows(query, conn))
-        # MySQL's transactions see its catalogue as of their first moment.
+        # MySQL's transactions see its catalogue as of their start.
         if not (race.kind == "mysql" and is_loud(found)):
             assert found == rows(query, race.url)
 
@@ -188,7 +188,7 @@ def test_a_file_of_sqlites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conn
         once = iter(["ALTER TABLE raced ADD COLUMN z INTEGER DEFAULT 7"])
         around(monkeypatch, lambda: [other.execute(statement) for statement in once], lambda: None)
         conn = connect(path)
-        # A transaction sees its own moment, and its catalogue with it.
+        # A transaction sees its own snapshot, and its catalogue with it.
         expected = [{"a": 1}] if isinstance(conn, longshore.Connection) else [{"a": 1, "z": 7}]
         assert rows("SELECT * FROM db.raced", conn) == expected
         if not isinstance(conn, str):

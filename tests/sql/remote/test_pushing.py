@@ -34,7 +34,7 @@ def asked(harbour: Harbour, query: str, params: Any = None) -> str:
         ("5 < num", '(5 < "t1"."num")'),
         ("big IN (7, -1)", '"big" IN (7, -1))'),
         ("day = '2024-02-29'", "\"day\" = '2024-02-29'::date)"),
-        ("moment >= '2024-02-29'", "\"moment\" >= '2024-02-29 00:00:00'::timestamp)"),
+        ("stamp >= '2024-02-29'", "\"stamp\" >= '2024-02-29 00:00:00'::timestamp)"),
         ("instant > '2024-02-29 01:00:00+01'", "> '2024-02-29 00:00:00+00'::timestamptz)"),
         ("key = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "::uuid)"),
         ("word > 'a'", '"word" COLLATE "C" > \'a\')'),
@@ -191,7 +191,7 @@ def test_conditions_beside_outer_joins(held: Harbour) -> None:
         *[decimal.Decimal("1E+3"), uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), 10**20, [1, 2]],
     ],
 )
-@pytest.mark.parametrize("column", ["num", "price", "dbl", "flag", "day", "moment", "instant", "key", "word"])
+@pytest.mark.parametrize("column", ["num", "price", "dbl", "flag", "day", "stamp", "instant", "key", "word"])
 def test_parameters(held: Harbour, column: str, value: Any) -> None:
     query = f"SELECT count(*) FROM pg.docks.hostile WHERE {column} {{}} ?"
     query = query.format("<=")
@@ -341,7 +341,7 @@ def test_sqlite_asks_strict_tables_only(lite: Harbour) -> None:
 @pytest.mark.parametrize("backend", [None, "numpy_nullable", "pyarrow"])
 def test_frames_are_those_of_loaded_tables(held: Harbour, backend: Any) -> None:
     harbour = held.engine.sql("SELECT * FROM pg.docks.hostile").to_arrow_table()
-    columns = "small, num, big, price, flag, day, moment, instant, word, other, kind"
+    columns = "small, num, big, price, flag, day, stamp, instant, word, other, kind"
     for query in (
         f"SELECT {columns} FROM {{}} ORDER BY id",
         "SELECT sum(num), sum(small), sum(price), count(*), min(word), max(day), max(instant) FROM {} WHERE num < 100",

@@ -1,4 +1,4 @@
-"""Several sources in one query, the moment that they show, and what becomes of failures."""
+"""Several sources in one query, the snapshot that they show, and what becomes of failures."""
 
 import sqlite3
 import threading
@@ -101,7 +101,7 @@ def test_what_is_read_more_than_once(berths: str, query: str) -> None:
         assert rows(twice, {"pg": connection, "other": connection}) == [{"n": 7}]
 
 
-def test_two_tables_of_a_url_are_of_one_moment(berths: str, postgres: Endpoint) -> None:
+def test_two_tables_of_a_url_are_of_one_snapshot(berths: str, postgres: Endpoint) -> None:
     done = threading.Event()
 
     def move() -> None:

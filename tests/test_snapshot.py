@@ -1,6 +1,6 @@
-"""Parts see one moment, whatever others do meanwhile: each read equals one state that the database was in.
+"""Parts see one snapshot, whatever others do meanwhile: each read equals one state that the database was in.
 
-LONGSHORE_MOMENT_SECONDS says for how long each writer and its readers run: 1, or 60 and more for a thorough run.
+LONGSHORE_SNAPSHOT_SECONDS says for how long each writer and its readers run: 1, or 60 and more for a thorough run.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from tests.servers import PostgreSQL
 
 pytestmark = pytest.mark.server
 
-SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "1"))
+SECONDS = float(os.environ.get("LONGSHORE_SNAPSHOT_SECONDS", "1"))
 ROWS = 3000
 TOTAL = 100 * ROWS
 
@@ -60,7 +60,7 @@ def server(make_server: Callable[..., PostgreSQL]) -> PostgreSQL:
 
 @contextlib.contextmanager
 def changing(url: str, changes: list[str]) -> Iterator[Callable[[int], bool]]:
-    """Run `changes` over and over beside the block, which asks after each read whether there is time for more."""
+    """Run `changes` over and over next to the block, which asks after each read whether there is time for more."""
     deadline, stop = time.monotonic() + SECONDS, threading.Event()
     failures: list[BaseException] = []
 
@@ -160,7 +160,7 @@ def test_partitions_that_come_and_go(on: str | None, server: PostgreSQL) -> None
     url = server.url()
     seen: list[int] = []
     with changing(url, PARTITIONS) as more, warnings.catch_warnings():
-        # They may come and go too often for a moment to be taken.
+        # They may come and go too often to be taken.
         warnings.simplefilter("ignore", longshore.SerialReadWarning)
         while more(len(seen)):
             try:

@@ -1,4 +1,4 @@
-"""Parts see one moment, whatever others do meanwhile: each read equals one state that the database was in."""
+"""Parts see one snapshot, whatever others do meanwhile: each read equals one state that the database was in."""
 
 import contextlib
 import os
@@ -16,13 +16,13 @@ from tests.mysql.comparing import ROWS, Options
 from tests.mysql.reading import table
 from tests.servers import MySQLEndpoint
 
-SECONDS = float(os.environ.get("LONGSHORE_MOMENT_SECONDS", "1"))
+SECONDS = float(os.environ.get("LONGSHORE_SNAPSHOT_SECONDS", "1"))
 Tables = Callable[[str], None]
 
 
 @contextlib.contextmanager
 def changing(server: MySQLEndpoint, changes: list[str]) -> Iterator[Callable[[int], bool]]:
-    """Run `changes` over and over beside the block, which asks after each read whether there is time for more."""
+    """Run `changes` over and over next to the block, which asks after each read whether there is time for more."""
     deadline, stop = time.monotonic() + SECONDS, threading.Event()
     failures: list[BaseException] = []
 
@@ -69,7 +69,7 @@ CHANGES = [
     ids=["key", "one value", "range", "serial"],
 )
 @pytest.mark.parametrize("lock", [False, True])
-def test_one_moment_of_a_table_that_changes(
+def test_one_snapshot_of_a_table_that_changes(
     arguments: dict[str, Any],
     lock: bool,  # noqa: FBT001
     server: MySQLEndpoint,
@@ -99,7 +99,7 @@ def test_one_moment_of_a_table_that_changes(
 
 
 @pytest.mark.parametrize("parts", [2, 4])
-def test_one_moment_between_quick_changes(
+def test_one_snapshot_between_quick_changes(
     parts: int,
     server: MySQLEndpoint,
     tables: Tables,
@@ -131,7 +131,7 @@ def test_one_moment_between_quick_changes(
     assert reads > 1
 
 
-def test_one_moment_of_a_list(server: MySQLEndpoint, tables: Tables, together: Options) -> None:
+def test_one_snapshot_of_a_list(server: MySQLEndpoint, tables: Tables, together: Options) -> None:
     values = ", ".join(f"({i}, 0, 100)" for i in range(ROWS))
     tables(f"""
         CREATE TABLE moving (id int PRIMARY KEY, version int, amount int);
