@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from longshore.engine.scope import KeptFrame
+    from longshore.engine.scope import FrameSnapshot
 
 __all__ = ["sql", "sql_async"]
 
@@ -193,9 +193,9 @@ def sql_async(
     The variables are those of the call, with the values that they have then. Cancelling the task stops the engine, and
     the queries of attached databases; ``CancelledError`` is raised when the thread has stopped.
     """
-    from longshore.engine.scope import KeptFrame
+    from longshore.engine.scope import FrameSnapshot
 
-    caller = KeptFrame.of(sys._getframe(1))  # noqa: SLF001  as above
+    caller = FrameSnapshot.of(sys._getframe(1))  # noqa: SLF001  as above
     arguments = {
         "params": params,
         "return_type": return_type,
@@ -208,13 +208,13 @@ def sql_async(
     return _awaited(query, caller, arguments)
 
 
-async def _awaited(query: str, caller: "KeptFrame", arguments: dict[str, Any]) -> Any:
-    from longshore.engine.waiting import Stops
+async def _awaited(query: str, caller: "FrameSnapshot", arguments: dict[str, Any]) -> Any:
+    from longshore.engine.waiting import CancelScope
 
     def work() -> Any:
         from longshore.engine.query import run
 
         return run(query, caller, **arguments)
 
-    stops = Stops()
-    return await on_a_thread(lambda: stops.run(work), stops.cancel)
+    scope = CancelScope()
+    return await on_a_thread(lambda: scope.run(work), scope.cancel)

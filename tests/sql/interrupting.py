@@ -129,12 +129,12 @@ def usual(run: Callable[[], Any]) -> float:
 def remaining() -> tuple[int, int]:
     """Count the tasks that go on, and the connections that are not closed, when they had time to end."""
     from longshore.engine.duckdb import shared
-    from longshore.engine.waiting import left
+    from longshore.engine.waiting import running_tasks
 
     deadline = time.monotonic() + 5
-    while (left or shared.open) and time.monotonic() < deadline:
+    while (running_tasks or shared.open) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return len(left), shared.open
+    return len(running_tasks), shared.open
 
 
 def _main(count: int, *names: str) -> None:

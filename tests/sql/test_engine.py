@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from longshore.engine.waiting import apart, left
+from longshore.engine.waiting import run_on_thread, running_tasks
 from tests.sql.interrupting import remaining
 from tests.sql.rows import rows
 
@@ -49,7 +49,7 @@ def test_a_thread_that_finds_no_memory_to_begin(monkeypatch: pytest.MonkeyPatch)
         patched.setattr("_thread.start_new_thread", lambda _function, _arguments: 0)
         with pytest.raises(MemoryError):
             longshore.sql("SELECT 1 AS a")
-        assert apart(lambda: 5) == 5
+        assert run_on_thread(lambda: 5) == 5
     assert rows("SELECT 1 AS a") == [{"a": 1}]
 
 
@@ -203,7 +203,7 @@ def test_ctrl_c_ends_a_copy(tmp_path: Path) -> None:
 def test_ctrl_c_leaves_a_file_that_does_not_open(options: Any, tmp_path: Path) -> None:
     fifo = tmp_path / "boats.csv"
     os.mkfifo(fifo)
-    assert not left
+    assert not running_tasks
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -211,7 +211,7 @@ def test_ctrl_c_leaves_a_file_that_does_not_open(options: Any, tmp_path: Path) -
     assert time.monotonic() - started < 5
     # The engine goes on with other queries, and the one that was left ends with its file.
     assert rows("SELECT 1 AS x, 'y' AS y") == [{"x": 1, "y": "y"}]
-    assert left
+    assert running_tasks
     fifo.write_text("a\n1\n")
     assert remaining() == (0, 0)
 

@@ -8,16 +8,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from longshore.engine.pushdown import Kept, mentions
+from longshore.engine.pushdown import SyntaxCache, referenced_columns
 from tests.sql.rows import rows
 
 pytestmark = pytest.mark.packages
 
 
-def _mentions(query: str) -> frozenset[str] | None:
+def _referenced(query: str) -> frozenset[str] | None:
     with duckdb.connect() as connection:
         found = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
-    return mentions(json.loads(found[0][0]))
+    return referenced_columns(json.loads(found[0][0]))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def _mentions(query: str) -> frozenset[str] | None:
     ],
 )
 def test_names_are_found(query: str, expected: set[str]) -> None:
-    assert _mentions(query) == frozenset(expected)
+    assert _referenced(query) == frozenset(expected)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_names_are_found(query: str, expected: set[str]) -> None:
     ],
 )
 def test_a_query_that_may_read_every_column_says_so(query: str) -> None:
-    assert _mentions(query) is None
+    assert _referenced(query) is None
 
 
 def test_a_query_reads_the_same_of_all_columns_and_of_those_it_mentions() -> None:
@@ -114,7 +114,7 @@ def test_a_sample_is_no_obstacle() -> None:
 
 
 def test_what_a_text_mentions_is_found_once() -> None:
-    kept, asked = Kept(), []
+    kept, asked = SyntaxCache(), []
 
     def of(text: str) -> list[str]:
         def serialized() -> str:

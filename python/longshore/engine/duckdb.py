@@ -1,4 +1,4 @@
-"""DuckDB: its instances in this process, and what they are told before they run anything."""
+"""DuckDB: its instances in this process, and the settings that they start with."""
 
 import atexit
 import contextlib
@@ -33,12 +33,12 @@ __all__ = ["Instance", "abandon", "duckdb", "shared"]
 
 
 class Instance:
-    """One DuckDB of its own: its settings, its memory, and the directory that it spills to."""
+    """A DuckDB with settings, memory and a spill directory of its own."""
 
     def __init__(self, options: Options) -> None:
-        """Start it: a matter of milliseconds, which is why one is shared."""
+        """Start it, which takes milliseconds: that is why one is shared."""
         self._spill = Path(tempfile.gettempdir()) / f"longshore-{os.getpid()}-{secrets.token_hex(8)}"
-        # Its own search for Python variables would find others than ours.
+        # DuckDB looks for Python variables by other rules than ``Scope``.
         settings: dict[str, Any] = {
             "python_enable_replacements": False,
             "temp_directory": str(self._spill),
@@ -51,32 +51,31 @@ class Instance:
         self._root = duckdb.connect(":memory:", config=settings)
         # As an argument of connect it would need an extension that is not loaded yet.
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
-        # It makes an anti-join of LEFT JOIN ... IS NULL, whose own IS NULL on Arrow data is then lost, and rows are.
-        # A version that has it no more says so.
+        # It makes an anti-join of LEFT JOIN ... IS NULL and loses rows of Arrow data. A version without it raises.
         with contextlib.suppress(duckdb.Error):
             self._root.execute("SET GLOBAL disabled_optimizers = 'outer_join_simplification'")
-        self._most = _shown_bytes(self._value("current_setting('memory_limit')"))
-        self._is_lowered = False
+        self._default_limit = _shown_bytes(self._value("current_setting('memory_limit')"))
+        self._is_limited = False
         self.limit_memory(options)
 
     def limit_memory(self, options: Options) -> None:
-        """Have it take no more than the system leaves, where that is less than it would take by itself."""
-        left = _core.memory_left() if options.memory_limit == "auto" else None
-        share = self._most if left is None else left * 4 // 5
+        """Lower its memory limit to what the system has left, where that is less than its default."""
+        free = _core.memory_left() if options.memory_limit == "auto" else None
+        share = self._default_limit if free is None else free * 4 // 5
         with contextlib.suppress(duckdb.Error):
-            if share < self._most:
-                taken = self._value("sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
-                self._root.execute(f"SET GLOBAL memory_limit = '{min(taken + share, self._most)}B'")
-                self._is_lowered = True
-            elif self._is_lowered:
+            if share < self._default_limit:
+                used = self._value("sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
+                self._root.execute(f"SET GLOBAL memory_limit = '{min(used + share, self._default_limit)}B'")
+                self._is_limited = True
+            elif self._is_limited:
                 self._root.execute("RESET GLOBAL memory_limit")
-                self._is_lowered = False
+                self._is_limited = False
 
     def _value(self, expression: str) -> Any:
         return self._root.execute(f"SELECT {expression}").fetchall()[0][0]
 
     def connection(self) -> Any:
-        """Open one more connection, which sees no other's registered tables."""
+        """Open a connection, which does not see the tables registered with others."""
         return self._root.cursor()
 
     def is_usable(self) -> bool:
@@ -88,29 +87,26 @@ class Instance:
         return True
 
     def abandon(self) -> None:
-        """Leave it to the process that this one was forked from."""
+        """Forget it in a forked child: it belongs to the parent."""
         abandon(self._root)
 
     def close(self) -> None:
-        """End it, and leave no file behind."""
+        """End it and remove its files."""
         self._root.close()
         shutil.rmtree(self._spill, ignore_errors=True)
 
 
-class _Shared:
-    """The instance of all queries that change nothing and ask for no settings."""
+class _SharedInstance:
+    """The instance that all queries share which only read and ask for no settings."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._instance: Instance | None = None
-        #: Connections that are not released.
+        #: The number of connections that are not released.
         self.open = 0
 
     def connection(self, options: Options | None = None) -> Any:
-        """Open a connection to it, and start it for the first; ``release`` takes it back.
-
-        Without options its memory stays limited as it is.
-        """
+        """Open a connection, for ``release`` to close; without options the memory limit stays as it is."""
         with self._lock:
             if self._instance is None:
                 self._instance = Instance(options or Options())
@@ -126,8 +122,8 @@ class _Shared:
         with self._lock:
             self.open -= 1
 
-    def examine(self) -> None:
-        """End the instance if an error has: the next query starts another."""
+    def restart_if_broken(self) -> None:
+        """End an instance that an error has broken: the next query starts another."""
         with self._lock:
             if self._instance is not None and not self._instance.is_usable():
                 self._end()
@@ -138,17 +134,17 @@ class _Shared:
             self._end()
 
     def before_fork(self) -> None:
-        """End it, for a child has none of its threads; while queries run, it goes on in the parent."""
+        """End it, as a child has none of its threads; while queries run, it goes on in the parent."""
         self._lock.acquire()
         if self.open == 0:
             self._end()
 
     def after_fork_in_parent(self) -> None:
-        """Go on."""
+        """Release the lock."""
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Start one of its own when it is needed."""
+        """Have the child start an instance of its own when it needs one."""
         if self._instance is not None:
             self._instance.abandon()
             self._instance = None
@@ -167,11 +163,11 @@ def _shown_bytes(size: str) -> int:
 
 
 def abandon(connection: Any) -> None:
-    """Never free a connection that was open at a fork: the child would wait for threads that it has not."""
+    """Leak a connection that was open at a fork: closing it in the child would wait for the parent's threads."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-shared = _Shared()
+shared = _SharedInstance()
 atexit.register(shared.close)
 # The last that is registered is called first: what uses the instance ends before it.
 atexit.register(finish)

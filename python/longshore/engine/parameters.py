@@ -16,17 +16,17 @@ from longshore.parameters import bound
 __all__ = [
     "MOST_DIGITS",
     "Params",
-    "by_name",
-    "decimal_size",
+    "by_parameter_name",
+    "decimal_digits",
+    "engine_params",
     "for_statement",
-    "given",
-    "named",
-    "refuse_mixed",
+    "parameter_names",
+    "refuse_mixed_types",
     "with_dollars",
 ]
 
-#: What a colon can stand in that is no parameter's, and a parameter's own colon: not after a name, a literal or a
-#: bracket, where it is a slice's or a struct's, nor beside another one, where it is a cast's.
+#: Quoted texts and comments, whose colons are not a parameter's, and a parameter: its colon does not follow a name, a
+#: literal or a bracket, as in slices and structs, nor another colon, as in casts.
 _COLONS = re.compile(
     r"""(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|"""
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|(?<![\w"'\]):}$]):(\w+)""",
@@ -35,17 +35,17 @@ _COLONS = re.compile(
 
 _DOLLARS = re.compile(r"(?<![\w$])\$(\w+)")
 
-#: NumPy's units of dates, and those of them that are not always as long.
+#: NumPy's units of dates, and those of varying length.
 _DAYS = {"Y", "M", "W", "D"}
 _CALENDAR = {"Y", "M"}
 
 Params = list[Any] | dict[str, Any] | None
 
 
-def given(params: object) -> Params:
-    """Take ``params`` as a caller gives them; raises ``DataError`` for a value that DuckDB would change."""
+def engine_params(params: object) -> Params:
+    """Give the caller's ``params`` as the engine binds them; raises ``DataError`` for a value that it would change."""
     if isinstance(params, Mapping):
-        # The engine's own names of $1, $2, ... are texts.
+        # The engine names $1, $2, ... by texts.
         params = {str(name) if type(name) is int else name: value for name, value in params.items()}
     values: Any = bound(params)
     if values is None:
@@ -64,25 +64,25 @@ def with_dollars(query: str, params: Params) -> str:
     if not isinstance(params, dict) or ":" not in query:
         return query
 
-    def dollar(found: re.Match[str]) -> str:
-        return f"${found[2]}" if found[2] in params else found[0]
+    def dollar(match: re.Match[str]) -> str:
+        return f"${match[2]}" if match[2] in params else match[0]
 
     return _COLONS.sub(dollar, query)
 
 
-def named(query: str) -> set[str]:
+def parameter_names(query: str) -> set[str]:
     """Give the names of a query's parameters.
 
-    >>> sorted(named("SELECT :a, ':b', $c, $1, b::d, $$:e$$"))
+    >>> sorted(parameter_names("SELECT :a, ':b', $c, $1, b::d, $$:e$$"))
     ['a', 'c']
     """
-    colons = {found[2] for found in _COLONS.finditer(query) if found[2]}
-    dollars = {found[1] for found in _DOLLARS.finditer(_COLONS.sub(" ", query))}
+    colons = {match[2] for match in _COLONS.finditer(query) if match[2]}
+    dollars = {match[1] for match in _DOLLARS.finditer(_COLONS.sub(" ", query))}
     return {name for name in colons | dollars if not name[0].isdecimal()}
 
 
-def by_name(params: Params) -> dict[str, Any]:
-    """Give the values by the names that the engine has for them: those of a list are numbered from 1 on.
+def by_parameter_name(params: Params) -> dict[str, Any]:
+    """Give the values by the engine's names: those of a list are numbered from 1.
 
     >>> by_name(["a", "b"])
     {'1': 'a', '2': 'b'}
@@ -90,23 +90,23 @@ def by_name(params: Params) -> dict[str, Any]:
     return params if isinstance(params, dict) else {str(at): value for at, value in enumerate(params or (), 1)}
 
 
-def for_statement(params: Params, at: int, named: Sequence[AbstractSet[str]]) -> Params:
-    """Give the values of one of several statements, where ``named`` has each one's parameters.
+def for_statement(params: Params, at: int, names: Sequence[AbstractSet[str]]) -> Params:
+    """Give the values of one of several statements, where ``names`` are each one's parameters.
 
     Raises ``ProgrammingError`` for a value that no statement names, and for values by place where several have places.
     """
-    if params is None or len(named) == 1:
+    if params is None or len(names) == 1:
         return params
     if isinstance(params, dict):
-        if strange := [name for name in params if not any(name in names for names in named)]:
-            message = f"no statement has a parameter {strange[0]!r}"
+        if unknown := [name for name in params if not any(name in each for each in names)]:
+            message = f"no statement has a parameter {unknown[0]!r}"
             raise ProgrammingError(message)
-        return {name: params[name] for name in named[at] if name in params} or None
-    if sum(map(bool, named)) != 1:
+        return {name: params[name] for name in names[at] if name in params} or None
+    if sum(map(bool, names)) != 1:
         hint = "name them, as in $name, and give params as a dict"
         message = f"params are a list, and not just one of the statements has parameters\nHint: {hint}"
         raise ProgrammingError(message, hint=hint)
-    return params if named[at] else None
+    return params if names[at] else None
 
 
 def _value(value: Any, place: str) -> Any:
@@ -126,7 +126,7 @@ def _value(value: Any, place: str) -> Any:
 
 
 def _has_nanoseconds(value: Any) -> bool:
-    """Whether a moment or a span is pandas' own, to the nanosecond; NaT has a NaN of them."""
+    """Whether it is a Timestamp or Timedelta of pandas with nanoseconds; NaT's are NaN."""
     parts = [getattr(value, name, 0) for name in ("nanosecond", "nanoseconds")]
     return any(isinstance(part, int) and part != 0 for part in parts)
 
@@ -137,17 +137,17 @@ def _numpy(value: Any, place: str) -> Any:
             return _value(value[()], place)
         return _list([_value(each, place) for each in value], place)
     if isinstance(value, np.datetime64 | np.timedelta64):
-        return _moment(value, place)
+        return _datetime(value, place)
     return value.item()
 
 
-def _moment(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
+def _datetime(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
     if np.isnat(value):
         return None
     unit = np.datetime_data(value.dtype)[0]
     kind = value.dtype.kind
     if kind == "m" and unit in _CALENDAR:
-        raise _refused(place, value, "has no length of its own")
+        raise _refused(place, value, "is of a unit without a fixed length")
     exact = value.astype(f"{kind}8[D]" if kind == "M" and unit in _DAYS else f"{kind}8[us]")
     item = exact.item()
     if exact != value or isinstance(item, int):
@@ -157,8 +157,8 @@ def _moment(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
 
 def _decimal(value: decimal.Decimal, place: str) -> decimal.Decimal:
     if not value.is_finite():
-        raise _refused(place, value, "is not a number, which a decimal of the engine always is")
-    if sum(decimal_size(value)) > MOST_DIGITS:
+        raise _refused(place, value, "is not a number: decimals of the engine are finite")
+    if sum(decimal_digits(value)) > MOST_DIGITS:
         raise _refused(place, value, f"has more than {MOST_DIGITS} digits, with a zero before its point")
     return value
 
@@ -173,13 +173,13 @@ def _text(value: str, place: str) -> str:
 
 def _list(values: Iterable[Any], place: str) -> list[Any]:
     made = [_value(value, f"{place}[{at}]") for at, value in enumerate(values)]
-    refuse_mixed(made, place)
+    refuse_mixed_types(made, place)
     return made
 
 
 def _struct(values: Mapping[Any, Any], place: str) -> dict[str, Any]:
-    if strange := [key for key in values if not isinstance(key, str)]:
-        message = f"{place} has the key {strange[0]!r}: a struct's fields are named by texts"
+    if unknown := [key for key in values if not isinstance(key, str)]:
+        message = f"{place} has the key {unknown[0]!r}: a struct's fields are named by texts"
         raise InterfaceError(message)
     if not are_distinct(list(values)) and values:
         message = f"{place} has keys that SQL does not tell apart, or one without a name: they name a struct's fields"
@@ -194,16 +194,16 @@ def _refused(place: str, value: object, why: str) -> DataError:
 # Lists: the engine gives all of their values one type, and changes those of others. It makes texts of numbers, floats
 # of long integers and of decimals, decimals shorter, timestamps of dates, and drops zones.
 
-#: The widest decimal of the engine.
+#: The digits of the engine's widest decimal.
 MOST_DIGITS = 38
 
-#: Of integers of so many bits.
+#: The digits of integers by their bits.
 _DIGITS = {31: 10, 63: 19}
 
-#: Types of which all values have one of the engine's.
-_PLAIN = {bool, int, float, str, bytes}
+#: Types whose values all have one type in the engine.
+_SCALARS = {bool, int, float, str, bytes}
 
-#: By the name in an error: a bool is an int, too, and a datetime a date.
+#: By the name in an error, in this order: a bool is an int, too, and a datetime a date.
 _KINDS = {
     "bool": bool,
     "int": int,
@@ -220,28 +220,28 @@ _KINDS = {
 Path = tuple[str, ...]
 
 
-def refuse_mixed(values: list[Any], place: str) -> None:
+def refuse_mixed_types(values: list[Any], place: str) -> None:
     """Raise ``DataError`` for a list whose values, at any depth, are not of one type that holds all of them."""
-    if len(types := {*map(type, values)} - {type(None)}) <= 1 and types <= _PLAIN:
+    if len(types := {*map(type, values)} - {type(None)}) <= 1 and types <= _SCALARS:
         return
     kinds: dict[Path, dict[str, list[Any]]] = {}
     for path, value in _leaves(values, ()):
         kinds.setdefault(path, {}).setdefault(_kind(value), []).append(value)
-    for found in kinds.values():
-        if not _is_uniform(found):
-            one, *others = sorted(found)
+    for values_by_kind in kinds.values():
+        if not _has_one_type(values_by_kind):
+            one, *others = sorted(values_by_kind)
             message = f"{place} has values of {one} and of {', '.join(others)}, for which the engine has no one type"
             if not others:
                 message = f"{place} has decimals that need more than {MOST_DIGITS} digits together"
             raise DataError(message)
 
 
-def decimal_size(value: decimal.Decimal) -> tuple[int, int]:
-    """Give the digits before the point that the engine needs for a decimal, and those after it."""
+def decimal_digits(value: decimal.Decimal) -> tuple[int, int]:
+    """Give the digits that the engine needs for a decimal, before the point and after it."""
     _, digits, exponent = value.as_tuple()
     scale = max(-int(exponent), 0)
     whole = len(digits) + int(exponent)
-    # It writes a zero before the point of what begins with another after it.
+    # The engine writes a zero before the point if another follows the point.
     return (1 if whole < 0 else whole), scale
 
 
@@ -261,13 +261,13 @@ def _kind(value: Any) -> str:
     return f"{name} with a zone" if getattr(value, "tzinfo", None) is not None else name
 
 
-def _is_uniform(found: Mapping[str, list[Any]]) -> bool:
-    if found.keys() == {"int", "float"}:
-        return all(_is_float(number) for number in found["int"])
-    if "Decimal" in found and found.keys() <= {"Decimal", "int"}:
-        sizes = [*map(decimal_size, found["Decimal"]), *map(_integer_size, found.get("int", []))]
+def _has_one_type(kinds: Mapping[str, list[Any]]) -> bool:
+    if kinds.keys() == {"int", "float"}:
+        return all(_is_float(number) for number in kinds["int"])
+    if "Decimal" in kinds and kinds.keys() <= {"Decimal", "int"}:
+        sizes = [*map(decimal_digits, kinds["Decimal"]), *map(_integer_digits, kinds.get("int", []))]
         return max(whole for whole, _ in sizes) + max(scale for _, scale in sizes) <= MOST_DIGITS
-    return len(found) == 1
+    return len(kinds) == 1
 
 
 def _is_float(number: int) -> bool:
@@ -277,6 +277,6 @@ def _is_float(number: int) -> bool:
         return False
 
 
-def _integer_size(number: int) -> tuple[int, int]:
+def _integer_digits(number: int) -> tuple[int, int]:
     bits = (abs(number) - (number < 0)).bit_length()
     return next((digits for most, digits in _DIGITS.items() if bits <= most), MOST_DIGITS), 0

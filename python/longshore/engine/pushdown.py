@@ -1,6 +1,6 @@
-"""What the text of a query says of the tables that it reads: columns, predicates, limits.
+"""What a query's text says of the tables that it reads: columns, predicates, limits.
 
-Types of Python objects are found by looking at every row, before the query is bound. A column that the text does not
+Types of Python objects are inferred by looking at every row, before the query is bound. A column that the text does not
 name need not be looked at.
 """
 
@@ -17,28 +17,21 @@ from typing import Any, Literal, cast
 from longshore.frames.pushdown import Constant, Predicate, Pushdown, Remainder, Span, fold_name
 
 __all__ = [
-    "BY_TEXT",
-    "Found",
-    "Kept",
+    "Comparison",
     "Syntax",
-    "found",
-    "is_plain_star",
-    "keys",
-    "mentions",
-    "nodes",
-    "only_table",
-    "reached",
+    "SyntaxCache",
+    "comparisons",
+    "group_keys",
+    "referenced_columns",
+    "row_limits",
 ]
 
 #: Functions that take a query, or a table's name, as text.
-BY_TEXT = {"query", "query_table"}
+_TEXT_FUNCTIONS = {"query", "query_table"}
 
 
-def nodes(tree: object, without: Collection[int] = ()) -> Iterator[Mapping[str, Any]]:
-    """Give every object of the tree, without recursion: a query may be deep.
-
-    Those whose identities are in ``without`` are left out, and so is what is in them.
-    """
+def _nodes(tree: object, without: Collection[int] = ()) -> Iterator[Mapping[str, Any]]:
+    """Give a tree's objects but for those with an identity in ``without``; not recursive, as a query may be deep."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -49,8 +42,8 @@ def nodes(tree: object, without: Collection[int] = ()) -> Iterator[Mapping[str, 
             pending.extend(node)
 
 
-def only_table(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Give the table of a SELECT that reads no other, and all of its rows; None for all else."""
+def _only_table(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Give the table of a SELECT that reads it alone and whole; None for any other."""
     table: Mapping[str, Any] | None = node.get("from_table")
     if node.get("type") != "SELECT_NODE" or not table or node.get("sample"):
         return None
@@ -59,38 +52,38 @@ def only_table(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return table if is_plain and is_whole else None
 
 
-def is_plain_star(node: Mapping[str, Any]) -> bool:
-    """Whether it stands for columns as they are."""
+def _is_bare_star(node: Mapping[str, Any]) -> bool:
+    """Whether it is a star without EXCLUDE, REPLACE and the like."""
     extras = ("exclude_list", "qualified_exclude_list", "replace_list", "rename_list", "columns", "expr")
     return node["type"] == "STAR" and not any(node[extra] for extra in extras)
 
 
-#: Nodes that read columns which they do not name.
-_OPEN = {"STAR", "POSITIONAL_REFERENCE", "SHOW_REF", "PIVOT", "NATURAL"}
+#: Nodes that read columns without naming them.
+_ALL_COLUMNS = {"STAR", "POSITIONAL_REFERENCE", "SHOW_REF", "PIVOT", "NATURAL"}
 
 
 _NUMBERED = re.compile(r"[_:]\d+$")
 
 
-def mentions(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozenset[str] | None:
-    """Give the folded names in a statement of ``json_serialize_sql``; None where it may read every column.
+def referenced_columns(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozenset[str] | None:
+    """Give the folded names of columns in a statement of ``json_serialize_sql``; None where it may read all.
 
-    ``without`` are the identities of nodes that are not looked at.
+    ``without`` are the identities of nodes to skip.
 
     >>> mentions({"error": True}) is None
     True
     """
     if tree["error"]:
         return None
-    stars = _inner_stars(tree)
+    stars = _pruned_stars(tree)
     names: set[str] = set()
     rows: set[str] = set()
     qualifiers = {fold_name(star["relation_name"]) for star in stars.values()} - {""}
     tables: set[str] = set()
-    for node in nodes(tree, without):
+    for node in _nodes(tree, without):
         if id(node) in stars:
             continue
-        if _is_open(node):
+        if _reads_all_columns(node):
             return None
         parts = [fold_name(part) for part in _parts(node)]
         names.update(parts)
@@ -98,9 +91,9 @@ def mentions(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozense
         if len(parts) == 1:
             rows.update(parts)
         if "class" not in node:
-            # An expression has a class, and an alias that is no table's.
+            # An expression has a class; its alias is not a table's.
             tables.update(fold_name(node[key]) for key in ("alias", "table_name") if isinstance(node.get(key), str))
-    # A table's name by itself is its whole row, and a star of what is no table a struct's.
+    # A table's name by itself is its whole row, and the star of another name is a struct's.
     if rows & tables or not qualifiers <= tables:
         return None
     # Where several tables have a column of one name, the engine numbers it.
@@ -110,7 +103,7 @@ def mentions(tree: Mapping[str, Any], without: Collection[int] = ()) -> frozense
 
 
 def _parts(node: Mapping[str, Any]) -> Sequence[str]:
-    """Give the parts of a column's name, or what stands before a function's: a column, in ``name.upper()``."""
+    """Give the parts of a column's name, or of that before a function's, as in ``name.upper()``."""
     if node.get("class") == "FUNCTION":
         path: list[str] = node["qualified_name"]["path"]
         return path[:-1]
@@ -118,17 +111,17 @@ def _parts(node: Mapping[str, Any]) -> Sequence[str]:
     return names
 
 
-def _inner_stars(tree: object) -> dict[int, Mapping[str, Any]]:
-    """Give the stars of queries whose columns others ask for by name: what nobody asks for need not be there."""
-    found = {}
-    for node in nodes(tree):
+def _pruned_stars(tree: object) -> dict[int, Mapping[str, Any]]:
+    """Give the stars of queries within others, which name the columns that they read of them."""
+    stars = {}
+    for node in _nodes(tree):
         inner = _inner_query(node)
         # DISTINCT is a modifier, and so is ORDER BY ALL.
-        if inner is None or inner.get("type") != "SELECT_NODE" or any(map(_looks_at_all, inner["modifiers"])):
+        if inner is None or inner.get("type") != "SELECT_NODE" or any(map(_reads_every_column, inner["modifiers"])):
             continue
         if inner["aggregate_handling"] == "STANDARD_HANDLING":
-            found.update({id(item): item for item in inner["select_list"] if is_plain_star(item)})
-    return found
+            stars.update({id(item): item for item in inner["select_list"] if _is_bare_star(item)})
+    return stars
 
 
 def _inner_query(node: Mapping[str, Any]) -> Any:
@@ -139,56 +132,52 @@ def _inner_query(node: Mapping[str, Any]) -> Any:
     return None if is_named else node.get("query_node")
 
 
-def _looks_at_all(modifier: Mapping[str, Any]) -> bool:
-    # A number is a column's place.
+def _reads_every_column(modifier: Mapping[str, Any]) -> bool:
+    # A number is a column's position.
     if any(order["expression"]["type"] == "VALUE_CONSTANT" for order in modifier.get("orders") or ()):
         return True
     return modifier["type"] not in {"ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"}
 
 
-def _is_open(node: Mapping[str, Any]) -> bool:
-    # The type of a sample's size is an object.
+def _reads_all_columns(node: Mapping[str, Any]) -> bool:
+    # The type of a sample's size is an object, hence the test for str.
     kinds = (node.get("class"), node.get("type"), node.get("ref_type"))
-    if any(isinstance(kind, str) and kind in _OPEN for kind in kinds):
+    if any(isinstance(kind, str) and kind in _ALL_COLUMNS for kind in kinds):
         return True
-    # Names of a table's columns from the first on.
-    return node.get("function_name") in BY_TEXT or bool(node.get("column_name_alias"))
+    # New names for a table's columns, by position.
+    return node.get("function_name") in _TEXT_FUNCTIONS or bool(node.get("column_name_alias"))
 
 
 Node = Mapping[str, Any]
 
-#: What a SELECT may not have beside its LIMIT: with it, the first rows of the result are not those of the table.
-_MORE = ("where_clause", "group_expressions", "group_sets", "having", "qualify")
+#: Clauses with which the first rows of a result are not those of the table.
+_LIMITING_CLAUSES = ("where_clause", "group_expressions", "group_sets", "having", "qualify")
 
 
-def reached(tree: object) -> dict[str, int]:
-    """Give how many of its first rows a statement reads of its one table, by the table's folded name.
-
-    ``tree`` is what ``json_serialize_sql`` says of a statement that gives rows of a table as they are, and no more than
-    a LIMIT allows; nothing is said of any other.
-    """
-    statements = next((node["statements"] for node in nodes(tree) if node.get("statements")), ())
-    found = {}
+def row_limits(tree: object) -> dict[str, int]:
+    """Give the number of first rows that a ``SELECT columns FROM table LIMIT n`` reads, by the table's folded name."""
+    statements = next((node["statements"] for node in _nodes(tree) if node.get("statements")), ())
+    limits = {}
     for node in (statement["node"] for statement in statements):
-        table, rows = only_table(node), _rows(node)
-        if table is not None and rows is not None and _gives_rows_as_they_are(node):
-            found[fold_name(table["table_name"])] = rows
-    return found
+        table, rows = _only_table(node), _rows(node)
+        if table is not None and rows is not None and _is_projection(node):
+            limits[fold_name(table["table_name"])] = rows
+    return limits
 
 
-def _gives_rows_as_they_are(node: Node) -> bool:
-    is_alone = not any(node[part] for part in _MORE) and node["aggregate_handling"] == "STANDARD_HANDLING"
+def _is_projection(node: Node) -> bool:
+    is_alone = not any(node[part] for part in _LIMITING_CLAUSES) and node["aggregate_handling"] == "STANDARD_HANDLING"
     has_tables = bool((node.get("cte_map") or {}).get("map"))
-    return is_alone and not has_tables and all(map(_is_plain, node["select_list"]))
+    return is_alone and not has_tables and all(map(_is_column_or_constant, node["select_list"]))
 
 
-def _is_plain(node: Node) -> bool:
+def _is_column_or_constant(node: Node) -> bool:
     # A function may give more rows, fewer or one.
-    return node["type"] in {"COLUMN_REF", "VALUE_CONSTANT"} or is_plain_star(node)
+    return node["type"] in {"COLUMN_REF", "VALUE_CONSTANT"} or _is_bare_star(node)
 
 
 def _rows(node: Node) -> int | None:
-    """Give the sum of LIMIT and OFFSET; None where there is anything else, or it is not known."""
+    """Give the sum of LIMIT and OFFSET; None where it is not known, or there are other modifiers."""
     match node.get("modifiers"):
         case [{"type": "LIMIT_MODIFIER", "limit_type": "ROW_COUNT", "limit": limit, "offset": offset}]:
             parts = [_whole_number(part) for part in (limit, offset) if part is not None]
@@ -209,23 +198,23 @@ _COMPARISONS = {
     "COMPARE_GREATERTHAN": ">",
     "COMPARE_GREATERTHANOREQUALTO": ">=",
 }
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-_MOMENTS = {"DATE", "TIMESTAMP", "DATETIME"}
+_TIMESTAMP_TYPES = {"DATE", "TIMESTAMP", "DATETIME"}
 
-#: Functions in a FROM that read files, or nothing. Others may read tables, or the catalogue.
-_PLAIN_FUNCTIONS = {"range", "generate_series", "unnest", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto"}
-_PLAIN_FUNCTIONS |= {"read_json", "read_json_auto", "read_ndjson", "read_text", "read_blob", "glob"}
+#: Functions in a FROM that do not read tables or the catalogue.
+_TABLE_FUNCTIONS = {"range", "generate_series", "unnest", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto"}
+_TABLE_FUNCTIONS |= {"read_json", "read_json_auto", "read_ndjson", "read_text", "read_blob", "glob"}
 
-#: What the names of the catalogue's own tables begin with.
+#: How the names of the catalogue's tables begin.
 _CATALOGUES = ("duckdb_", "pragma_", "sqlite_", "pg_")
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
 
-#: A pattern of LIKE that is a text with nothing special in it, and perhaps any characters before and behind.
+#: A pattern of LIKE without special characters but for a % at its ends.
 _PATTERN = re.compile(r"(%?)([^%_\\]+)(%?)", re.DOTALL)
 
-_PLACES: Mapping[tuple[bool, bool], Literal["=", "start", "end", "anywhere"]] = {
+_LIKE_OPERATORS: Mapping[tuple[bool, bool], Literal["=", "start", "end", "anywhere"]] = {
     (False, False): "=",
     (False, True): "start",
     (True, False): "end",
@@ -233,8 +222,9 @@ _PLACES: Mapping[tuple[bool, bool], Literal["=", "start", "end", "anywhere"]] = 
 }
 
 
+#: The bytes next to a predicate that can be replaced.
 _BEFORE = {b" ", b"\n", b"\t", b"("}
-_BEHIND = {b" ", b"\n", b"\t", b")", b";", b""}
+_AFTER = {b" ", b"\n", b"\t", b")", b";", b""}
 
 
 @dataclass(frozen=True)
@@ -245,67 +235,67 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A column beside a constant or a parameter, as the text has it."""
+class Comparison:
+    """A column compared with a constant or a parameter, as the text has it."""
 
     column: str
     operator: str
     operand: Constant | Parameter
     node: Node
-    #: Where it stands, if it can be left out without changing anything around it.
+    #: Its bytes in the text, if these can be replaced without changing anything around them.
     span: Span | None
 
     def predicate(self, params: Mapping[str, object]) -> Predicate | None:
-        """Give what it says; None where that is not known."""
-        is_given = isinstance(self.operand, Parameter)
-        constant = _given(params.get(self.operand.name)) if isinstance(self.operand, Parameter) else self.operand
+        """Give the predicate; None where the constant's meaning is not known."""
+        is_parameter = isinstance(self.operand, Parameter)
+        constant = _constant(params.get(self.operand.name)) if isinstance(self.operand, Parameter) else self.operand
         if self.operator == "LIKE":
             return self._like(constant)
         if isinstance(constant, str) and self.operator != "=":
             # A parameter's text is compared as a text.
-            constant = None if is_given else _moment(constant)
+            constant = None if is_parameter else _timestamp(constant)
         return None if constant is None else Predicate(self.column, cast("Any", self.operator), constant)
 
     def _like(self, pattern: Constant | None) -> Predicate | None:
-        if not isinstance(pattern, str) or not (found := _PATTERN.fullmatch(pattern)):
+        if not isinstance(pattern, str) or not (match := _PATTERN.fullmatch(pattern)):
             return None
-        return Predicate(self.column, _PLACES[bool(found[1]), bool(found[3])], found[2])
+        return Predicate(self.column, _LIKE_OPERATORS[bool(match[1]), bool(match[3])], match[2])
 
 
-def found(tree: object, text: bytes) -> dict[str, list[Found]]:
-    """Give what the WHERE of a SELECT says of its one table, for each that a statement reads once, by its folded name.
+def comparisons(tree: object, text: bytes) -> dict[str, list[Comparison]]:
+    """Give the comparisons in the WHERE of a SELECT over one table, for each that is read once, by its folded name.
 
     ``tree`` is what ``json_serialize_sql`` says of ``text``.
     """
-    every = list(nodes(tree))
-    if any(map(_may_read_by_text, every)):
+    nodes = list(_nodes(tree))
+    if any(map(_may_read_by_text, nodes)):
         return {}
-    times = Counter(fold_name(node["table_name"]) for node in every if isinstance(node.get("table_name"), str))
+    times = Counter(fold_name(node["table_name"]) for node in nodes if isinstance(node.get("table_name"), str))
     # A common table expression's name may be a table's, too.
-    times.update({fold_name(node["key"]): 2 for node in every if isinstance(node.get("key"), str)})
+    times.update({fold_name(node["key"]): 2 for node in nodes if isinstance(node.get("key"), str)})
     outer = set(map(id, _outer(tree)))
-    tables: dict[str, list[Found]] = {}
-    for node in every:
-        table = only_table(node) if node.get("where_clause") else None
+    tables: dict[str, list[Comparison]] = {}
+    for node in nodes:
+        table = _only_table(node) if node.get("where_clause") else None
         if table is not None and times[name := fold_name(table["table_name"])] == 1:
-            reader = _Reader(fold_name(table.get("alias") or name), text if id(node) in outer else b"")
+            reader = _ConjunctReader(fold_name(table.get("alias") or name), text if id(node) in outer else b"")
             tables[name] = [each for part in _conjuncts(node["where_clause"]) for each in reader.read(part)]
     return tables
 
 
 def _may_read_by_text(node: Node) -> bool:
-    """Whether it may read a table that the statement does not name as one, or tell of one."""
+    """Whether it may read or describe a table that the statement does not name as one."""
     if node.get("type") == "TABLE_FUNCTION":
-        return node["function"].get("function_name") not in _PLAIN_FUNCTIONS
+        return node["function"].get("function_name") not in _TABLE_FUNCTIONS
     is_table = node.get("type") == "BASE_TABLE"
     if is_table and (len(node["qualified_name"]["path"]) > 1 or fold_name(node["table_name"]).startswith(_CATALOGUES)):
         return True
-    return node.get("function_name") in BY_TEXT
+    return node.get("function_name") in _TEXT_FUNCTIONS
 
 
 def _outer(tree: object) -> Iterator[Node]:
-    """Give the SELECTs whose text names no column: the statement's own, its derived tables, its table expressions."""
-    pending = [statement["node"] for node in nodes(tree) for statement in node.get("statements") or ()]
+    """Give the SELECTs whose text does not name a result's column: the outermost, derived tables, CTEs."""
+    pending = [statement["node"] for node in _nodes(tree) for statement in node.get("statements") or ()]
     while pending:
         node = pending.pop()
         if node.get("type") != "SELECT_NODE":
@@ -316,10 +306,10 @@ def _outer(tree: object) -> Iterator[Node]:
             pending.append(node["from_table"]["subquery"]["node"])
 
 
-def keys(tree: object) -> frozenset[str]:
-    """Give the folded names of columns by whose values rows are grouped or told apart."""
+def group_keys(tree: object) -> frozenset[str]:
+    """Give the folded names of columns in GROUP BY and DISTINCT."""
     columns: list[Node] = []
-    for node in nodes(tree):
+    for node in _nodes(tree):
         columns += node.get("group_expressions") or ()
         if any(each.get("type") == "DISTINCT_MODIFIER" for each in node.get("modifiers") or ()):
             columns += node.get("select_list") or ()
@@ -338,17 +328,17 @@ def _conjuncts(node: Node) -> Iterator[Node]:
             yield part
 
 
-class _Reader:
-    """Reads the conjuncts of one WHERE."""
+class _ConjunctReader:
+    """The reader of one WHERE's conjuncts."""
 
     def __init__(self, table: str, text: bytes) -> None:
         self._table = table
         self._text = text
 
-    def read(self, node: Node) -> Iterator[Found]:
+    def read(self, node: Node) -> Iterator[Comparison]:
         if operator := _COMPARISONS.get(node["type"]):
             yield from self._pair(node, node["left"], operator, node["right"])
-            yield from self._pair(node, node["right"], _TURNED[operator], node["left"])
+            yield from self._pair(node, node["right"], _MIRRORED[operator], node["left"])
         elif node["type"] == "COMPARE_BETWEEN":
             yield from self._pair(node, node["input"], ">=", node["lower"])
             yield from self._pair(node, node["input"], "<=", node["upper"])
@@ -356,10 +346,10 @@ class _Reader:
             left, right = (each["expression"] for each in node["arguments"])
             yield from self._pair(node, left, "LIKE", right)
 
-    def _pair(self, node: Node, left: Node, operator: str, right: Node) -> Iterator[Found]:
+    def _pair(self, node: Node, left: Node, operator: str, right: Node) -> Iterator[Comparison]:
         column, operand = self._column(left), _operand(right)
         if column is not None and operand is not None:
-            yield Found(column, operator, operand, node, self._span(left, operator, right, operand))
+            yield Comparison(column, operator, operand, node, self._span(left, operator, right, operand))
 
     def _column(self, node: Node) -> str | None:
         if node["type"] != "COLUMN_REF":
@@ -368,24 +358,24 @@ class _Reader:
         return column if table in ([], [self._table]) else None
 
     def _span(self, left: Node, operator: str, right: Node, operand: object) -> Span | None:
-        """Tell where a predicate of texts stands that is written plainly: a column, the operator, and a literal."""
+        """Give the bytes of a predicate of texts that is written as a column, the operator and a literal alone."""
         if right["type"] != "VALUE_CONSTANT" or not isinstance(operand, str) or operator not in {"=", "LIKE"}:
             return None
-        (start, middle), (other, end) = _place(left), _place(right)
+        (start, middle), (other, end) = _bytes(left), _bytes(right)
         text = self._text
         literal = "'" + operand.replace("'", "''") + "'"
         is_plain = 0 < start < middle <= other < end and text[other:end] == literal.encode()
-        # What takes its place must not grow together with what is beside it.
-        is_apart = text[start - 1 : start] in _BEFORE and text[end : end + 1] in _BEHIND
+        # Its replacement must not grow together with its neighbours.
+        is_apart = text[start - 1 : start] in _BEFORE and text[end : end + 1] in _AFTER
         is_alone = text[middle:other].strip().upper() == operator.encode()
         return (start, end) if is_plain and is_apart and is_alone else None
 
 
-#: What an operator has on its sides.
+#: The arguments of a binary operator.
 _PAIR = 2
 
 
-def _place(node: Node) -> Span:
+def _bytes(node: Node) -> Span:
     start = node["query_location"]
     return start, start + node["query_location_length"]
 
@@ -395,13 +385,13 @@ def _operand(node: Node) -> Constant | Parameter | None:
         return Parameter(node["identifier"])
     if node["type"] == "VALUE_CONSTANT":
         return _literal(node)
-    is_moment = node["type"] == "OPERATOR_CAST" and node["type_expr"].get("type_name") in _MOMENTS
-    if is_moment and node["child"]["type"] == "VALUE_CONSTANT" and not node.get("try_cast"):
+    is_timestamp = node["type"] == "OPERATOR_CAST" and node["type_expr"].get("type_name") in _TIMESTAMP_TYPES
+    if is_timestamp and node["child"]["type"] == "VALUE_CONSTANT" and not node.get("try_cast"):
         text = _literal(node["child"])
-        moment = _moment(text) if isinstance(text, str) else None
-        # A date has no time of day, whatever its text has.
-        is_day = moment is not None and node["type_expr"]["type_name"] == "DATE"
-        return moment.replace(hour=0, minute=0, second=0, microsecond=0) if moment and is_day else moment
+        value = _timestamp(text) if isinstance(text, str) else None
+        # A date is without a time of day, whatever its text has.
+        is_date = value is not None and node["type_expr"]["type_name"] == "DATE"
+        return value.replace(hour=0, minute=0, second=0, microsecond=0) if value and is_date else value
     return None
 
 
@@ -423,7 +413,7 @@ def _number(text: str, kind: type[int | Decimal]) -> int | Decimal | None:
         return None
 
 
-def _given(value: object) -> Constant | None:
+def _constant(value: object) -> Constant | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -433,76 +423,76 @@ def _given(value: object) -> Constant | None:
     return value if isinstance(value, int | str | dt.datetime) else None
 
 
-def _moment(text: str) -> dt.datetime | None:
-    """Read a moment as the engine does; None for one that it may read otherwise."""
+def _timestamp(text: str) -> dt.datetime | None:
+    """Read a timestamp as the engine does; None for one that it may read otherwise."""
     try:
-        return dt.datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
+        return dt.datetime.fromisoformat(text) if _TIMESTAMP.fullmatch(text) else None
     except ValueError:
         return None
 
 
-#: Texts that are kept, and the letters of the longest.
-_MOST = 64
-_LONGEST = 4096
+#: The texts in the cache, and the length of the longest.
+_CACHE_SIZE = 64
+_LONGEST_TEXT = 4096
 
 
 class Syntax:
-    """What one statement says."""
+    """A statement's columns, predicates and limits."""
 
     def __init__(self, tree: Mapping[str, Any], text: str) -> None:
-        """Take apart what ``json_serialize_sql`` says of ``text``."""
+        """Take what ``json_serialize_sql`` says of ``text``."""
         #: The folded names of the columns that it may read; None for all.
-        self.columns = mentions(tree)
-        self._keys = keys(tree)
-        self._found = found(tree, text.encode())
-        self._reached = reached(tree)
+        self.columns = referenced_columns(tree)
+        self._group_keys = group_keys(tree)
+        self._comparisons = comparisons(tree, text.encode())
+        self._row_limits = row_limits(tree)
         #: How often it reads each table, by its folded name; None where that is not known.
         self._reads = None if tree["error"] else Counter(map(fold_name, _tables(tree)))
-        self._rests = {table: _rest(tree, founds) for table, founds in self._found.items()}
+        self._rests = {table: _rest(tree, each) for table, each in self._comparisons.items()}
 
     def reads(self, table: str, text: str) -> int:
-        """Tell how often the statement reads a table, or at most, by how often the text has its name."""
+        """Give how often the statement reads a table; where that is not known, how often the text has its name."""
         if self._reads is not None:
             return self._reads[fold_name(table)]
         return len(re.findall(rf"(?<!\w){re.escape(table)}(?!\w)", text, re.IGNORECASE))
 
     def use(self, table: str, params: Mapping[str, object]) -> Pushdown:
-        """Tell what the statement does with a table, where its parameters have these values."""
+        """Give what the statement does with a table, for these values of its parameters."""
         name = fold_name(table)
-        predicates = [each.predicate(params) for each in self._found.get(name, ())]
+        predicates = [each.predicate(params) for each in self._comparisons.get(name, ())]
         known = tuple(each for each in predicates if each is not None)
-        return Pushdown(self.columns, known, self._keys, self._rests.get(name), self._reached.get(name))
+        return Pushdown(self.columns, known, self._group_keys, self._rests.get(name), self._row_limits.get(name))
 
 
-class Kept:
-    """The syntax of the last texts: to take one apart costs most of a millisecond."""
+class SyntaxCache:
+    """The syntax of the last texts, as parsing one costs most of a millisecond."""
 
     def __init__(self) -> None:
-        """Keep none yet."""
+        """Start empty."""
         self._lock = threading.Lock()
-        self._known: dict[str, Syntax] = {}
+        self._entries: dict[str, Syntax] = {}
 
     def of(self, text: str, serialized: Callable[[], str]) -> Syntax:
-        """Give the syntax of a statement, for which ``serialized`` is asked where it is not kept."""
+        """Give the syntax of a statement, by calling ``serialized`` where it is not in the cache."""
         with self._lock:
-            if text in self._known:
-                return self._known[text]
-        made = Syntax(json.loads(serialized()), text)
-        if len(text) <= _LONGEST:
+            if text in self._entries:
+                return self._entries[text]
+        syntax = Syntax(json.loads(serialized()), text)
+        if len(text) <= _LONGEST_TEXT:
             with self._lock:
-                if len(self._known) >= _MOST:
-                    del self._known[next(iter(self._known))]
-                self._known[text] = made
-        return made
+                if len(self._entries) >= _CACHE_SIZE:
+                    del self._entries[next(iter(self._entries))]
+                self._entries[text] = syntax
+        return syntax
 
 
 def _tables(tree: object) -> Iterator[str]:
-    return (node["table_name"] for node in nodes(tree) if node.get("type") == "BASE_TABLE")
+    return (node["table_name"] for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
 
 
-def _rest(tree: Mapping[str, Any], founds: Sequence[Found]) -> Remainder | None:
-    said = [(each, each.span) for each in founds if each.span is not None and each.predicate({}) is not None]
-    if not said:
+def _rest(tree: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Remainder | None:
+    known = [(each, each.span) for each in comparisons if each.span is not None and each.predicate({}) is not None]
+    if not known:
         return None
-    without = {id(each.node) for each, _ in said}
-    return Remainder(tuple(span for _, span in said), mentions(tree, without))
+    without = {id(each.node) for each, _ in known}
+    return Remainder(tuple(span for _, span in known), referenced_columns(tree, without))

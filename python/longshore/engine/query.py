@@ -1,28 +1,27 @@
 """One query of ``sql``, from its arguments to its result."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from longshore.connection import is_connection
-from longshore.engine.failures import Failure, with_columns
-from longshore.engine.parameters import Params, for_statement, given, with_dollars
-from longshore.engine.remote.source import Changed, settled
-from longshore.engine.result import Form, bounded, deliver
-from longshore.engine.scope import Caller, Scope, with_connections
+from longshore.engine.failures import Failure, TableAltered, with_column_hint
+from longshore.engine.parameters import Params, engine_params, for_statement, with_dollars
+from longshore.engine.result import Form, deliver, with_bounded_batches
+from longshore.engine.scope import Caller, Scope, attach_connections
 from longshore.engine.session import Session
-from longshore.engine.tables import Names
-from longshore.engine.waiting import stopped_by
+from longshore.engine.tables import TableResolver
+from longshore.engine.waiting import register_cancel
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.inputs import is_table
 from longshore.options import Options
 from longshore.texts import display, statement_text
 
-if TYPE_CHECKING:
-    from longshore.engine.remote.attach import Attached
+__all__ = ["Sources", "run"]
 
-__all__ = ["run"]
+#: How often a query is run whose tables are altered meanwhile.
+_TRIES = 3
 
 
 def run(
@@ -37,180 +36,199 @@ def run(
     options: Mapping[str, Any] | Options | None,
     tables: Mapping[str, Any],
 ) -> Any:
-    """Do what ``sql`` says."""
+    """Run the query that the arguments of ``sql`` describe."""
     if not isinstance(query, str):
         message = f"query is a text, not {type(query).__name__}"
         raise InterfaceError(message)
     if not isinstance(explain, bool):
         message = f"explain is True or False, not {display(explain)}"
         raise InterfaceError(message)
-    chosen = Options.of(options)
+    options = Options.of(options)
     # Before the query runs: it may write a file.
-    form = Form.of(return_type, dtype_backend, chosen)
-    text = statement_text(query, "query")
-    values = given(params)
-    text = with_dollars(text, values)
+    form = Form.of(return_type, dtype_backend, options)
+    values = engine_params(params)
+    text = with_dollars(statement_text(query, "query"), values)
     scope = Scope(caller, tables, is_table)
-    attach = with_connections(text, scope, attach)
+    attach = attach_connections(text, scope, attach)
     tables = {name: table for name, table in tables.items() if not is_connection(table)}
     if attach is None:
-        return _local(text, values, scope, tables, form, chosen, explain=explain)
-    # The parser of other databases' SQL is imported with it.
-    from longshore.engine.remote.attach import attaching
+        return _run_in_engine(_Query(text, values, scope, tables, form, options, explain), Sources())
+    # It imports the parser of other databases' SQL.
+    from longshore.engine.remote.attach import remote_query
 
     def once() -> Any:
-        with attaching(text, values, attach, chosen) as remote:
-            stopped_by(remote.cancel)
+        with remote_query(text, values, attach, options) as remote:
+            register_cancel(remote.cancel)
             if explain:
                 return str(remote)
-            if (rows := remote.whole()) is not None:
-                return deliver(rows, form, cancel=remote.cancel, failed=remote.failure.noted)
+            if (rows := remote.whole_result()) is not None:
+                return deliver(rows, form, cancel=remote.cancel, failed=remote.failure.error)
             remote.warn()
-            return _local(remote.sql, remote.params, scope, tables, form, chosen, remote=remote)
+            return _run_in_engine(_Query(remote.sql, remote.params, scope, tables, form, options), remote)
 
-    return settled(once)
+    return _retry_if_altered(once)
 
 
-def _local(  # noqa: PLR0917  what one query is
-    text: str,
-    params: Params,
-    scope: Scope,
-    tables: Mapping[str, Any],
-    form: Form,
-    options: Options,
-    *,
-    explain: bool = False,
-    remote: "Attached | _Alone | None" = None,
-    as_written: bool = False,
-) -> Any:
-    """Have the engine run a query, beside what attached databases send."""
-    session = Session(text, options, stays_as_written=explain or as_written)
-    sources = remote or _Alone()
-    stopped_by(session.cancel)
-    names = Names(session, scope, text, params, options=options, failure=sources.failure)
-    may_run_again = True
+def _retry_if_altered(once: Callable[[], Any]) -> Any:
+    for _ in range(_TRIES - 1):
+        try:
+            return once()
+        except TableAltered as error:
+            if not error.is_retryable:
+                raise
+    return once()
+
+
+@dataclass(frozen=True)
+class _Query:
+    """A query for the engine."""
+
+    text: str
+    params: Params
+    scope: Scope
+    tables: Mapping[str, Any]
+    form: Form
+    options: Options
+    explain: bool = False
+
+
+class Sources:
+    """The attached databases of a query: here, none."""
+
+    def __init__(self) -> None:
+        """Start without a failure."""
+        #: A source's own error, of which the engine passes on only the text.
+        self.failure = Failure()
+
+    def reads(self) -> Iterator[tuple[str, Any]]:
+        """Send the reads, and give each one's name and rows for the engine."""
+        return iter(())
+
+    def cancel(self) -> None:
+        """Stop the sources, from any thread."""
+
+    def end(self) -> None:
+        """End the reads that the engine has not finished, after its own end."""
+
+    def check(self) -> None:
+        """Raise ``TableAltered`` where a table was altered while it was read; for after the engine's last row."""
+
+    def checking(self, rows: Any) -> Any:
+        """Give the engine's rows, the last ones after ``check``."""
+        return rows
+
+
+def _run_in_engine(query: _Query, sources: Sources, *, keeps_text: bool = False) -> Any:
+    session = Session(query.text, query.options, keeps_text=query.explain or keeps_text)
+    register_cancel(session.cancel)
+    names = TableResolver(
+        session, query.scope, query.text, query.params, options=query.options, failure=sources.failure
+    )
+    # What an attached database has sent is not sent again.
+    may_run_again = type(sources) is Sources
     try:
 
         def parse() -> None:
-            with _ending(session):
+            with _closing_on_error(session):
                 session.open()
 
-        session.apart(parse, sources.cancel)
-        # On the caller's thread: Python's own connections answer no other.
-        loaded = list(sources.tables())
+        session.run(parse, sources.cancel)
+        # On the caller's thread: a connection of Python's sqlite3 works on no other.
+        loaded = list(sources.reads())
 
-        def bind() -> _Bound:
-            with _ending(session):
+        def bind() -> _BoundQuery:
+            with _closing_on_error(session):
                 for name, rows in loaded:
                     session.register(name, rows)
-                names.keywords(tables)
-                with sources.failure.raised():
-                    return _bound(session, names, params, form, explain=explain)
+                names.register_keywords(query.tables)
+                with sources.failure.reraised():
+                    return _bind(session, names, query)
 
-        bound = session.apart(bind, sources.cancel)
-        may_run_again = session.reads_again
-        return _delivered(bound, session, form, sources)
-    except Changed as error:
-        session.give_up()
-        # What was written would be written twice, and a reader among the variables is empty by now.
-        error.again = session.only_selects and names.found_none
+        bound = session.run(bind, sources.cancel)
+        may_run_again = may_run_again and session.is_repeatable
+        return _deliver(bound, session, query.form, sources)
+    except TableAltered as error:
+        session.close_after_task()
+        # Statements that write would write twice, and a reader among the variables is empty by now.
+        error.is_retryable = session.has_only_selects and names.has_no_tables
         raise
     except (DataError, ProgrammingError) as error:
-        session.give_up()
-        if not may_run_again or session.is_as_written or remote is not None:
-            raise with_columns(error, names.columns) from error.__cause__
+        session.close_after_task()
+        if not may_run_again or session.is_original:
+            raise with_column_hint(error, names.columns) from error.__cause__
     except BaseException:
-        session.give_up()
+        session.close_after_task()
         raise
-    # The error quotes another text than the caller's.
-    return _local(text, params, scope, tables, form, options, as_written=True)
+    # The error quotes a text without the predicates that were dropped.
+    return _run_in_engine(query, sources, keeps_text=True)
 
 
 @contextlib.contextmanager
-def _ending(session: Session) -> Iterator[None]:
-    """Close after a failure; one that is not the query's own may have ended the engine."""
+def _closing_on_error(session: Session) -> Iterator[None]:
+    """Close after a failure; other errors than the query's own may have broken the engine."""
     try:
         yield
     except ProgrammingError:
         session.close()
         raise
     except BaseException:
-        session.examine()
+        session.restart_if_broken()
         session.close()
         raise
 
 
 @dataclass(frozen=True)
-class _Bound:
+class _BoundQuery:
     """A text whose last statement is bound, or has run."""
 
     #: The relation of the last statement; None where it has no rows.
     relation: Any
     types: Sequence[Any]
-    #: Its plan, if that is asked for.
+    #: The plan of an explained query.
     plan: str | None = None
 
 
-class _Alone:
-    """What stands for the attached databases of a query that has none."""
-
-    def __init__(self) -> None:
-        self.failure = Failure()
-
-    def tables(self) -> Iterator[tuple[str, Any]]:
-        return iter(())
-
-    def cancel(self) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
-
-    def settle(self) -> None:
-        pass
-
-    def settled(self, rows: Any) -> Any:
-        return rows
-
-
-def _delivered(bound: _Bound, session: Session, form: Form, remote: "Attached | _Alone") -> Any:
-    """Make the frame, or the stream, and close with its end."""
+def _deliver(bound: _BoundQuery, session: Session, form: Form, sources: Sources) -> Any:
+    """Make the frame, or the stream, which closes the session at its end."""
     if bound.relation is None:
-        remote.settle()
+        sources.check()
         return bound.plan
 
     def cancel() -> None:
         session.cancel()
-        remote.cancel()
+        sources.cancel()
 
     def close() -> None:
         session.close()
-        remote.end()
+        sources.end()
 
     def failed() -> BaseException | None:
-        session.examine()
-        return remote.failure.noted()
+        session.restart_if_broken()
+        return sources.failure.error()
 
     # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
-    rows = remote.settled(bounded(bound.relation, bound.types)) if form.frame is None else bound.relation
-    delivered = deliver(rows, form, types=bound.types, cancel=cancel, close=close, failed=failed, lender=session)
-    if form.frame is not None:
-        remote.settle()
-    return delivered
+    is_stream = form.frame is None
+    rows = sources.checking(with_bounded_batches(bound.relation, bound.types)) if is_stream else bound.relation
+    result = deliver(rows, form, types=bound.types, cancel=cancel, close=close, failed=failed, owner=session)
+    if not is_stream:
+        sources.check()
+    return result
 
 
-def _bound(session: Session, names: Names, params: Params, form: Form, *, explain: bool) -> _Bound:
+def _bind(session: Session, names: TableResolver, query: _Query) -> _BoundQuery:
     """Run all statements but the last, and bind that."""
     parameters = [each.named_parameters for each in session.statements]
     last = len(parameters) - 1
-    for at in range(last):
-        session.execute(at, for_statement(params, at, parameters), names.table, names.has)
-    result = session.execute(last, for_statement(params, last, parameters), names.table, names.has, explain=explain)
-    if result is None or explain:
-        plan = "\n".join(text for _, text in result.fetchall()) if explain else None
+    result: Any = None
+    for at in range(last + 1):
+        params = for_statement(query.params, at, parameters)
+        explain = query.explain and at == last
+        result = session.execute(at, params, names.register, names.has, explain=explain)
+    if result is None or query.explain:
+        plan = "\n".join(text for _, text in result.fetchall()) if query.explain else None
         session.close()
-        return _Bound(None, (), plan)
+        return _BoundQuery(None, (), plan)
     types = result.types
-    if form.keeps_texts and "VARCHAR" in types:
-        session.widen_texts()
-    return _Bound(result, types)
+    if query.form.keeps_texts and "VARCHAR" in types:
+        session.use_large_strings()
+    return _BoundQuery(result, types)

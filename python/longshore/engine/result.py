@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from longshore import _core
-from longshore.engine.failures import translated
+from longshore.engine.failures import translate_errors
 from longshore.engine.waiting import Task
 from longshore.errors import Error
 from longshore.frames import ColumnsTarget, Target
@@ -14,17 +14,17 @@ from longshore.options import Options
 from longshore.reading import frame_for, policy, whole
 from longshore.stream import Stream
 
-__all__ = ["ArrowStreamable", "Form", "Lender", "bounded", "deliver"]
+__all__ = ["ArrowStreamable", "ClosedByResult", "Form", "deliver", "with_bounded_batches"]
 
-#: The rows of the engine's batches if nobody asks for others, and those that it works on at once.
+#: The rows of the engine's batches by default, and those that it works on at once.
 _BATCH_ROWS = 122_880
 _VECTOR = 2_048
 
-#: Bytes of a batch that is too large, about, and of one that is not.
+#: The bytes from which a batch is too large, and those of one that is not.
 _LARGE = 64 << 20
 _FITTING = 32 << 20
 
-#: The bytes of values, and what those of texts, lists and the like are taken for.
+#: The bytes of a value by its type; texts, lists and the like are estimated.
 _BYTES = {"BOOLEAN": 1, "TINYINT": 1, "UTINYINT": 1, "SMALLINT": 2, "USMALLINT": 2, "INTEGER": 4, "UINTEGER": 4}
 _BYTES |= dict.fromkeys(("FLOAT", "DATE"), 4) | dict.fromkeys(("BIGINT", "UBIGINT", "DOUBLE", "TIME", "TIMESTAMP"), 8)
 _LONG = 32
@@ -34,21 +34,21 @@ _NESTED = {"list", "array", "struct", "tuple", "map", "union"}
 
 
 class ArrowStreamable(Protocol):
-    """A result of the engine, which runs its query when its stream is taken."""
+    """A result of the engine, which runs its query when its stream is requested."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Have the query run, and hand its rows over."""
+        """Run the query and give its rows."""
 
 
-class Lender:
-    """What a result may be given to close."""
+class ClosedByResult:
+    """What a result closes at its end."""
 
-    #: Whether it was.
-    is_lent = False
+    #: Whether a result is certain to close it.
+    is_closed_by_result = False
 
 
-class _InBatches:
-    """A relation that gives batches of so many rows."""
+class _Rebatched:
+    """A relation in batches of a number of rows."""
 
     def __init__(self, relation: Any, rows: int) -> None:
         self._relation = relation
@@ -59,47 +59,47 @@ class _InBatches:
         return self._relation.to_arrow_reader(self._rows).__arrow_c_stream__()
 
 
-def bounded(relation: Any, types: Iterable[object]) -> ArrowStreamable:
-    """Give a relation of columns of these ``types``, whose batches are not larger for their rows' width."""
+def with_bounded_batches(relation: Any, types: Iterable[object]) -> ArrowStreamable:
+    """Give a relation of columns of these ``types`` with fewer rows in a batch if its rows are wide."""
     width = sum(_BYTES.get(str(kind), _LONG) for kind in types)
-    as_it_is: ArrowStreamable = relation
     if width * _BATCH_ROWS <= _LARGE:
-        return as_it_is
-    return _InBatches(relation, max(_FITTING // width // _VECTOR, 1) * _VECTOR)
+        same: ArrowStreamable = relation
+        return same
+    return _Rebatched(relation, max(_FITTING // width // _VECTOR, 1) * _VECTOR)
 
 
 def _labels(kind: Any) -> Iterator[list[str]]:
-    """Find the labels of each ENUM within a type of the engine's, from outside in."""
+    """Give the labels of each ENUM within a type of the engine, from outside in."""
     if kind.id == "enum":
         yield dict(kind.children)["values"]
     elif kind.id in _NESTED:
         for _, child in kind.children:
-            # An array has its size with its type.
+            # An array's size is among its children.
             if not isinstance(child, int):
                 yield from _labels(child)
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a result is made into."""
+    """The frame that a result becomes, and its type policy."""
 
     #: None for a ``Stream``.
     frame: Target | None
     policy: Mapping[str, str]
     json_objects: bool
-    #: What the frame may take; the engine has a limit of its own.
+    #: The frame's memory limit; the engine has its own.
     memory_limit: Literal["auto"] | None
 
     @classmethod
     def of(cls, return_type: str, dtype_backend: str | None, options: Options) -> "Form":
-        """Take what the caller asks for; raises ``InterfaceError`` where there is no such form."""
+        """Give the form of the caller's arguments; raises ``InterfaceError`` for unknown ones."""
         frame = frame_for(return_type, dtype_backend)
         json_objects = options.json == "object"
         return cls(frame, policy(return_type, dtype_backend, options), json_objects, options.stream_budget)
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether it takes texts as they lie, if they have offsets of 64 bits."""
+        """Whether it takes the memory of texts over, if they have offsets of 64 bits."""
         frame = self.frame
         return isinstance(frame, ColumnsTarget) and frame.arrow_strings and frame.backend != "pyarrow"
 
@@ -112,27 +112,27 @@ def deliver(
     cancel: Callable[[], object],
     close: Callable[[], object] | None = None,
     failed: Callable[[], BaseException | None] | None = None,
-    lender: Lender | None = None,
+    owner: ClosedByResult | None = None,
 ) -> Any:
     """Run the query behind ``stream``, whose engine has the ``SETTINGS``, and make the frame or the ``Stream``.
 
-    ``types`` are of the columns and tell the labels of ENUMs. ``cancel`` stops the engine from any thread: Ctrl-C calls
-    it, and a stream that is dropped before its end. ``close`` is called once, when nothing of the result is needed any
-    more, whatever became of it. ``failed`` is called after a failure of the engine's, and gives the exception that made
-    it fail, where there is one. ``lender`` is marked when ``close`` is certain to be called.
+    ``types`` are those of the columns, with the labels of ENUMs. ``cancel`` stops the engine from any thread: Ctrl-C
+    calls it, and a stream that is dropped early. ``close`` is called once, when the result is not needed any more,
+    whatever became of it. ``failed`` is called after a failure of the engine, and gives the exception behind it, if
+    there is one. ``owner`` is marked when ``close`` is certain to be called.
 
     Raises the exceptions of ``longshore.errors``, those of the engine among them.
     """
-    lender = lender or Lender()
+    owner = owner or ClosedByResult()
     policy, switch = form.policy, _core.Switch()
-    labels = [found for kind in types for found in _labels(kind)]
-    begun: list[_core.Begun] = []
-    task = Task(lambda: begun.append(_begun(stream, failed)), cancel)
+    labels = [each for kind in types for each in _labels(kind)]
+    started: list[_core.Begun] = []
+    task = Task(lambda: started.append(_start(stream, failed)), cancel)
     try:
         task.run()
-        first = begun.pop()
+        first = started.pop()
         # Between these two no signal's handler runs.
-        lender.is_lent = True
+        owner.is_closed_by_result = True
         reading = _core.open_result(
             first,
             policy=policy,
@@ -144,9 +144,9 @@ def deliver(
             switch=switch,
         )
     except BaseException:
-        begun.clear()
-        if not lender.is_lent and close is not None:
-            lender.is_lent = True
+        started.clear()
+        if not owner.is_closed_by_result and close is not None:
+            owner.is_closed_by_result = True
             task.after(close)
         raise
     if form.frame is None:
@@ -155,10 +155,10 @@ def deliver(
         return whole(reading, form.frame, json_objects=form.json_objects)
 
 
-def _begun(stream: ArrowStreamable, failed: Callable[[], BaseException | None] | None) -> _core.Begun:
-    """Have the engine run until it has its first rows."""
+def _start(stream: ArrowStreamable, failed: Callable[[], BaseException | None] | None) -> _core.Begun:
+    """Run the engine until its first rows."""
     try:
-        with translated():
+        with translate_errors():
             return _core.Begun(stream.__arrow_c_stream__())
     except Error:
         error = None if failed is None else failed()

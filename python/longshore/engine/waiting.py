@@ -23,25 +23,25 @@ from longshore.warning import inherited
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["Stops", "Task", "apart", "finish", "left", "stopped_by", "undisturbed"]
+__all__ = ["CancelScope", "Task", "finish", "register_cancel", "run_on_thread", "running_tasks", "undisturbed"]
 
 T = TypeVar("T")
 
 #: The tasks that run.
-left: "set[Task[Any]]" = set()
+running_tasks: "set[Task[Any]]" = set()
 
-#: Seconds between two requests to stop: one that comes before the work begins is lost.
-_SLICE = 0.02
+#: Seconds between two requests to stop: one before the work begins is lost.
+_INTERVAL = 0.02
 
-#: Seconds that work has to stop in, before it is left to itself.
-_MOST = 0.25
+#: Seconds that the caller waits for stopped work to end.
+_STOP_SECONDS = 0.25
 
 
 class Task(Generic[T]):
-    """Work that the caller waits for."""
+    """Work on a thread that the caller waits for."""
 
     def __init__(self, work: Callable[[], T], cancel: Callable[[], object]) -> None:
-        """Keep the work, and what stops it from any thread."""
+        """Take the work, and what stops it from any thread."""
         self._work: Callable[[], T] | None = work
         self.cancel = cancel
         self._results: list[T] = []
@@ -50,12 +50,12 @@ class Task(Generic[T]):
         self._lock = threading.Lock()
         self.has_begun = False
         self._is_over = False
-        #: Held until it is over: a wait for a lock is one call, which a handler's exception ends.
+        #: Held until the end: a wait for a lock is one call, which a handler's exception ends.
         self._running = threading.Lock()
         self._running.acquire()
 
     def run(self) -> T:
-        """Do the work, and give what it gives; an exception of a signal's handler stops it, and is raised."""
+        """Do the work and return its result; an exception of a signal's handler stops it, and is raised."""
         try:
             self._wait(_begin(self._do))
         except BaseException:
@@ -70,17 +70,17 @@ class Task(Generic[T]):
             self._error = None
 
     def after(self, work: Callable[[], object]) -> None:
-        """Do something else when the work has ended: at once if it has."""
+        """Do something when the work has ended, which may be now."""
         with self._lock:
             if not self._is_over:
                 self._after.append(work)
                 return
         work()
 
-    def _wait(self, begun: "ref[partial[object]]") -> None:
+    def _wait(self, thread: "ref[partial[object]]") -> None:
         # The system may tell another thread of a signal, which then does not end this one's wait.
-        while not self._running.acquire(timeout=_SLICE):
-            if begun() is None and not self.has_begun:
+        while not self._running.acquire(timeout=_INTERVAL):
+            if thread() is None and not self.has_begun:
                 message = "the thread had no memory to begin"
                 raise MemoryError(message)
 
@@ -90,7 +90,7 @@ class Task(Generic[T]):
         if work is None:
             return
         self.has_begun = True
-        left.add(self)
+        running_tasks.add(self)
         try:
             self._results.append(work())
         except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is waited for
@@ -99,7 +99,7 @@ class Task(Generic[T]):
         try:
             self._end()
         finally:
-            left.discard(self)
+            running_tasks.discard(self)
             self._running.release()
 
     def _end(self) -> None:
@@ -112,11 +112,11 @@ class Task(Generic[T]):
         with self._lock:
             work, self._work = self._work, None
         if work is not None:
-            # It has not begun, and never will.
+            # It has not begun, and will not.
             self._end()
             return
         try:
-            self._stop_for(_MOST)
+            self._stop_for(_STOP_SECONDS)
         finally:
             if not self._is_over:
                 self._stop_later()
@@ -131,11 +131,11 @@ class Task(Generic[T]):
         end = time.monotonic() + seconds
         while not self._is_over and time.monotonic() < end:
             self.cancel()
-            self._running.acquire(timeout=_SLICE)
+            self._running.acquire(timeout=_INTERVAL)
 
 
-def apart(work: Callable[[], T]) -> T:
-    """Do work that is short, and cannot be stopped; without memory for a thread it is done here."""
+def run_on_thread(work: Callable[[], T]) -> T:
+    """Do short work that cannot be stopped on a thread, or here without memory for one."""
     task = Task(work, lambda: None)
     try:
         return task.run()
@@ -147,64 +147,64 @@ def apart(work: Callable[[], T]) -> T:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Have Ctrl-C wait for what is done here."""
+    """Defer Ctrl-C until the block has ended."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
-    heard: list[FrameType | None] = []
-    signal.signal(signal.SIGINT, lambda _number, frame: heard.append(frame))
+    deferred: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda _number, frame: deferred.append(frame))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        if heard:
-            handler(signal.SIGINT, heard[0])
+        if deferred:
+            handler(signal.SIGINT, deferred[0])
 
 
 def _begin(work: Callable[[], object]) -> "ref[partial[object]]":
-    """Have work done on a thread, and give a reference to what the thread keeps until it ends.
+    """Start work on a thread, and give a reference to what the thread holds until its end.
 
-    One of ``threading`` cannot be started where a signal's handler may raise.
+    A ``threading.Thread`` cannot be started where a signal's handler may raise.
     """
     run: partial[object] = partial(inherited().run, work)
-    begun = ref(run)
+    thread = ref(run)
     # The engine ends a process that has less.
     _core.room_for_thread()
     try:
         _thread.start_new_thread(_core.with_reserve, (run,))
     except RuntimeError:
-        # An interpreter that ends begins no more threads.
+        # An interpreter that ends does not start threads.
         work()
-    return begun
+    return thread
 
 
 def finish() -> None:
-    """Stop what still runs, of daemon threads too, and wait for its end: the interpreter would end within it."""
-    while left:
-        for task in left.copy():
+    """Stop all tasks, of daemon threads too, and wait for them: the interpreter would end within one."""
+    while running_tasks:
+        for task in running_tasks.copy():
             task.cancel()
-        time.sleep(_SLICE)
+        time.sleep(_INTERVAL)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=left.clear)
+    os.register_at_fork(after_in_child=running_tasks.clear)
 
 
-class Stops:
-    """The parts of one query that can be stopped from any thread."""
+class CancelScope:
+    """What stops the parts of one query, from any thread."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without parts."""
         self._cancels: list[Callable[[], object]] = []
 
     def cancel(self) -> None:
-        """Stop what there is; called again and again, since what begins later is stopped as well."""
+        """Stop all parts; called repeatedly, so that later ones are stopped as well."""
         for cancel in [*self._cancels]:
             cancel()
 
     def run(self, work: Callable[[], T]) -> T:
-        """Do the work, whose parts announce themselves by ``stopped_by``."""
+        """Do the work, whose parts call ``register_cancel``."""
         token = _current.set(self)
         try:
             return work()
@@ -216,10 +216,10 @@ class Stops:
         self._cancels.append(cancel)
 
 
-_current: ContextVar[Stops | None] = ContextVar("longshore_stops", default=None)
+_current: ContextVar[CancelScope | None] = ContextVar("longshore_cancel_scope", default=None)
 
 
-def stopped_by(cancel: Callable[[], object]) -> None:
-    """Announce what stops a part of the query, where somebody may want to."""
-    if (stops := _current.get()) is not None:
-        stops.add(cancel)
+def register_cancel(cancel: Callable[[], object]) -> None:
+    """Add what stops a part of the query to the current scope, if there is one."""
+    if (scope := _current.get()) is not None:
+        scope.add(cancel)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from longshore.engine.remote.loading import Loads
+from longshore.engine.remote.attach import RemoteQuery
 from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.conftest import url
 from tests.sql.remote.racing import Race, outcome
@@ -142,9 +142,9 @@ def test_a_column_that_may_not_be_read_hinders_nothing(pg: Race) -> None:
 def around(monkeypatch: pytest.MonkeyPatch, before: Callable[[], object], after: Callable[[], object]) -> list[str]:
     """Do something before and after each read; give the list of what is read."""
     sent: list[str] = []
-    opened = Loads.open
+    opened = RemoteQuery.open
 
-    def open_(self: Loads, one: Any, source: Any) -> Any:
+    def open_(self: RemoteQuery, one: Any, source: Any) -> Any:
         sent.append(one.sql)
         before()
         stream = opened(self, one, source)
@@ -152,7 +152,7 @@ def around(monkeypatch: pytest.MonkeyPatch, before: Callable[[], object], after:
         after()
         return pa.RecordBatchReader.from_batches(stream.schema, batches)
 
-    monkeypatch.setattr(Loads, "open", open_)
+    monkeypatch.setattr(RemoteQuery, "open", open_)
     return sent
 
 

@@ -35,13 +35,13 @@ def rows(query: str, conn: Any, params: Any = None, **more: Any) -> list[tuple[A
 
 def test_a_plan_is_made_once(connection: longshore.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    described = attach._described  # noqa: SLF001  what planning asks of the engine
+    described = attach._describe  # noqa: SLF001  what planning asks of the engine
 
     def counted(query: str, params: Any) -> list[tuple[str, str]]:
         asked.append(query)
         return described(query, params)
 
-    monkeypatch.setattr(attach, "_described", counted)
+    monkeypatch.setattr(attach, "_describe", counted)
     query = "SELECT count(*) AS n, 'once' AS once FROM db.ships WHERE id > 1"
     whole = "SELECT count(*) AS once FROM db.ships WHERE id > 1"
     assert [rows(query, connection), rows(query, connection)] == [[(1, "once")]] * 2

@@ -24,27 +24,27 @@ class Dialect(abc.ABC):
     #: Around names.
     quote: ClassVar[str] = '"'
     #: What begins a transaction that sees one moment.
-    one_moment: ClassVar[Sequence[str]]
+    begin_snapshot: ClassVar[Sequence[str]]
     #: Asks for a table's version as the catalogue's answer had it; without it, all of that answer is asked for again.
     versions: ClassVar[str | None] = None
     #: Whether a transaction keeps the tables that it has read from being altered.
-    locks: ClassVar[bool] = True
+    has_locks: ClassVar[bool] = True
     #: Whether NULLS FIRST and NULLS LAST are known.
-    places_nulls: ClassVar[bool] = True
+    has_nulls_first: ClassVar[bool] = True
     #: Whether a read that is stopped takes the transaction with it, but for a savepoint.
-    aborts: ClassVar[bool] = False
+    needs_savepoint: ClassVar[bool] = False
     #: Whether the rows of a subquery are taken in its own order.
-    keeps_order: ClassVar[bool] = True
+    has_ordered_subqueries: ClassVar[bool] = True
     #: Whether decimals are added and multiplied as the engine does, or with an error.
-    calculates: ClassVar[bool] = False
+    has_exact_decimals: ClassVar[bool] = False
     #: Whether LIKE without a backslash is the engine's, but for what the column's collation finds equal.
-    matches: ClassVar[bool] = False
+    has_plain_like: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
+    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
         """Look a table up, first by its very name, then by its letters; None where there is none.
 
-        Columns of the kinds ``untrusted`` are loaded otherwise than they are stored, so nothing is asked of them.
+        Columns of the kinds ``lossy_kinds`` are loaded otherwise than they are stored, so nothing is asked of them.
         """
 
     def name(self, text: str) -> str:
@@ -76,7 +76,7 @@ class Dialect(abc.ABC):
     def sort(self, sql: str, wanted: Type, *, descending: bool, nulls_first: bool) -> str:
         """Write one key of an ORDER BY."""
         key = self.ordered(sql, wanted) + (" DESC" if descending else "")
-        if self.places_nulls:
+        if self.has_nulls_first:
             return f"{key} NULLS {'FIRST' if nulls_first else 'LAST'}"
         return f"({sql} IS NULL){' DESC' if nulls_first else ''}, {key}"
 
@@ -101,7 +101,7 @@ def _folded(names: Sequence[str]) -> list[str]:
     return [name.lower() for name in names]
 
 
-def moment(value: dt.datetime) -> str:
+def timestamp_text(value: dt.datetime) -> str:
     """Write a moment without its zone, with all of its digits."""
     return value.replace(tzinfo=None).isoformat(sep=" ")
 

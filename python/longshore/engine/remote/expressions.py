@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from sqlglot import exp
 
 from longshore.engine.remote.dialect import Dialect
-from longshore.engine.remote.literals import Params, Spelled, constant, fitting
+from longshore.engine.remote.literals import Params, Quoted, constant, fit
 from longshore.engine.remote.references import Reference
 from longshore.engine.remote.types import Kind, Table, Trust, Type, Unsafe, decimal, same_meaning
 
-__all__ = ["Expressions", "Names", "Relation", "Test", "Value", "Values", "known", "only"]
+__all__ = ["ExpressionWriter", "NameScope", "Relation", "Test", "Value", "ValueWriter", "relation_of", "require_only"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Relation:
     spelled: Sequence[str] = field(default=())
 
 
-class Names:
+class NameScope:
     """The relations of one FROM."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Names:
         parts = column.parts
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise Unsafe
-        only(column, "this", "table", "db", "catalog")
+        require_only(column, "this", "table", "db", "catalog")
         *table, name = (part.name.lower() for part in parts)
         return self.named(name, tuple(table))
 
@@ -76,7 +76,7 @@ class Names:
         return found[0]
 
 
-def known(reference: Reference, table: Table, alias: str) -> Relation:
+def relation_of(reference: Reference, table: Table, alias: str) -> Relation:
     """Give a table of a source, under an alias of the source's SQL."""
     names = {(reference.alias.lower(),), *reference.full_names}
     columns: dict[str, Value | None] = {}
@@ -89,7 +89,7 @@ def known(reference: Reference, table: Table, alias: str) -> Relation:
     return Relation(names, columns, [column.name for column in table.columns])
 
 
-def only(node: exp.Expression, *names: str) -> None:
+def require_only(node: exp.Expression, *names: str) -> None:
     """Raise ``Unsafe`` where a node has more to say than ``names``."""
     if any(value for name, value in node.args.items() if name not in names and name != "_type"):
         raise Unsafe
@@ -101,10 +101,10 @@ Test = tuple[str, Trust]
 _ORDERS: Mapping[type[exp.Expression], str] = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
-class Expressions:
+class ExpressionWriter:
     """Writes expressions in a source's SQL; whatever is not known to be safe raises ``Unsafe``."""
 
-    def __init__(self, dialect: Dialect, names: Names, params: Params) -> None:
+    def __init__(self, dialect: Dialect, names: NameScope, params: Params) -> None:
         """Keep the source's dialect, what columns mean, and the values of parameters."""
         self.dialect = dialect
         self.names = names
@@ -138,12 +138,12 @@ class Expressions:
         return self._both(node, "OR")
 
     def _both(self, node: exp.Expression, word: str) -> Test:
-        only(node, "this", "expression")
+        require_only(node, "this", "expression")
         (left, left_trust), (right, right_trust) = self.test(node.this), self.test(node.expression)
         return f"({left} {word} {right})", min(left_trust, right_trust)
 
     def _not(self, node: exp.Expression) -> Test:
-        only(node, "this")
+        require_only(node, "this")
         if isinstance(node.this, exp.Is):
             return self._is_not_null(node.this)
         return self._negated(self.test(node.this))
@@ -168,7 +168,7 @@ class Expressions:
         return f"({value.sql} IS NOT NULL)", Trust.EXACT if value.type.nulls else Trust.SUPERSET
 
     def _of_null(self, node: exp.Expression) -> Value:
-        only(node, "this", "expression")
+        require_only(node, "this", "expression")
         if not isinstance(node.expression, exp.Null):
             raise Unsafe
         return self.value(node.this)
@@ -191,7 +191,7 @@ class Expressions:
         self, node: exp.Expression, how: Callable[[Type], Trust], *, ordered: bool = False
     ) -> tuple[str, str, Trust]:
         """Write both sides of a comparison, at least one of which is no constant."""
-        only(node, "this", "expression")
+        require_only(node, "this", "expression")
         left, right = self._side(node.this), self._side(node.expression)
         if isinstance(left, Value) and isinstance(right, Value):
             trust = min(how(left.type), how(right.type))
@@ -218,14 +218,14 @@ class Expressions:
 
     def _constant(self, value: Value, literal: Any) -> str:
         """Write a constant that a value is compared with: blanks at its end are nothing to what is padded."""
-        fits = fitting(literal, value.type)
+        fits = fit(literal, value.type)
         return self.dialect.literal(fits.rstrip(" ") if value.type.padded else fits, value.type)
 
     def _literal(self, value: Any, of: Type) -> str:
-        return self.dialect.literal(fitting(value, of), of)
+        return self.dialect.literal(fit(value, of), of)
 
     def _in(self, node: exp.Expression) -> Test:
-        only(node, "this", "expressions")
+        require_only(node, "this", "expressions")
         value = self.value(node.this)
         if not node.expressions or value.type.equal is Trust.NONE:
             raise Unsafe
@@ -233,7 +233,7 @@ class Expressions:
         return f"({value.compared} IN ({', '.join(literals)}))", value.type.equal
 
     def _between(self, node: exp.Expression) -> Test:
-        only(node, "this", "low", "high")
+        require_only(node, "this", "low", "high")
         value = self.value(node.this)
         if value.type.order is Trust.NONE:
             raise Unsafe
@@ -242,12 +242,12 @@ class Expressions:
         return f"({key} >= {low} AND {key} <= {high})", value.type.order
 
     def _like(self, node: exp.Expression) -> Test:
-        only(node, "this", "expression", "negate")
+        require_only(node, "this", "expression", "negate")
         value = self.value(node.this)
         pattern = constant(node.expression, self.params)
-        text = pattern.text if isinstance(pattern, Spelled) else pattern
+        text = pattern.text if isinstance(pattern, Quoted) else pattern
         # A backslash escapes in sources, and is a character in the engine.
-        if not isinstance(text, str) or "\\" in text or not self.dialect.matches:
+        if not isinstance(text, str) or "\\" in text or not self.dialect.has_plain_like:
             raise Unsafe
         if value.type.kind is not Kind.TEXT or value.type.equal is not Trust.EXACT:
             raise Unsafe
@@ -256,7 +256,7 @@ class Expressions:
         test = f"({value.compared} LIKE {self._literal(pattern, value.type)})", Trust.EXACT
         return self._negated(test) if node.args.get("negate") else test
 
-    _TESTS: ClassVar[Mapping[type[exp.Expression], Callable[["Expressions", Any], Test]]] = {
+    _TESTS: ClassVar[Mapping[type[exp.Expression], Callable[["ExpressionWriter", Any], Test]]] = {
         exp.Paren: _paren,
         exp.And: _and,
         exp.Or: _or,
@@ -283,7 +283,7 @@ _MOST_DIGITS_OF_INTEGER = 20
 _SIGNS: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
-class Values(Expressions):
+class ValueWriter(ExpressionWriter):
     """Writes what a SELECT computes."""
 
     def value(self, node: exp.Expression) -> Value:
@@ -301,8 +301,8 @@ class Values(Expressions):
             return self.computed(node.this)
         if type(node) not in _SIGNS:
             return self.value(node)
-        only(node, "this", "expression")
-        if not self.dialect.calculates:
+        require_only(node, "this", "expression")
+        if not self.dialect.has_exact_decimals:
             raise Unsafe
         left, right = self._operand(node.this), self._operand(node.expression)
         # In MySQL, what becomes of unsigned numbers may not be negative; in the engine it may.
@@ -333,7 +333,7 @@ class Values(Expressions):
         raise Unsafe
 
     def _count(self, node: exp.Expression) -> Value:
-        only(node, "this", "big_int")
+        require_only(node, "this", "big_int")
         argument, select = node.this, node.parent_select
         is_alone = select is not None and len(list(select.find_all(exp.Count))) == 1
         if argument is None or isinstance(argument, exp.Star):
@@ -343,7 +343,7 @@ class Values(Expressions):
             if not value.type.nulls:
                 raise Unsafe
             return Value(self.dialect.count(value.sql, is_alone=is_alone), _COUNT)
-        only(argument, "expressions")
+        require_only(argument, "expressions")
         (one, *more) = argument.expressions
         value = self._argument(one)
         if more or not value.type.groups:
@@ -351,7 +351,7 @@ class Values(Expressions):
         return Value(f"count(DISTINCT {value.sql})", _COUNT)
 
     def _sum(self, node: exp.Expression) -> Value:
-        only(node, "this")
+        require_only(node, "this")
         value = self._argument(node.this)
         if not value.type.sums or value.type.kind not in {Kind.INTEGER, Kind.DECIMAL}:
             raise Unsafe
@@ -370,7 +370,7 @@ class Values(Expressions):
         return self._end(node, "max")
 
     def _end(self, node: exp.Expression, name: str) -> Value:
-        only(node, "this")
+        require_only(node, "this")
         value = self._argument(node.this)
         # Of values that are equal and not the same, such as 0 and -0, either may be the least.
         if not (value.type.groups or value.type.sums) or value.type.order is not Trust.EXACT:
@@ -386,7 +386,7 @@ class Values(Expressions):
             raise Unsafe
         return self.computed(node)
 
-    _AGGREGATES: ClassVar[Mapping[type[exp.Expression], Callable[["Values", Any], Value]]] = {
+    _AGGREGATES: ClassVar[Mapping[type[exp.Expression], Callable[["ValueWriter", Any], Value]]] = {
         exp.Count: _count,
         exp.Sum: _sum,
         exp.Min: _least,

@@ -14,7 +14,7 @@ from sqlglot import exp
 from longshore.engine.parameters import Params
 from longshore.engine.remote.types import BASIC_PLANE, Kind, Type, Unsafe
 
-__all__ = ["Params", "Spelled", "constant", "fitting", "whole_number"]
+__all__ = ["Params", "Quoted", "constant", "fit", "whole_number"]
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
@@ -35,7 +35,7 @@ _CASTS = {
 
 
 @dataclass(frozen=True)
-class Spelled:
+class Quoted:
     """A quoted constant: the engine reads it as whatever it is compared with."""
 
     text: str
@@ -46,7 +46,7 @@ def constant(node: exp.Expression, params: Params) -> Any:
     if isinstance(node, exp.Paren):
         return constant(node.this, params)
     if isinstance(node, exp.Literal):
-        return Spelled(node.this) if node.is_string else _number(node.this)
+        return Quoted(node.this) if node.is_string else _number(node.this)
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
         return -_number(node.this.this)
     if isinstance(node, exp.Boolean):
@@ -77,7 +77,7 @@ def _cast(node: exp.Cast) -> Any:
         raise Unsafe
     if any(value for name, value in node.args.items() if name not in {"this", "to", "_type"}):
         raise Unsafe
-    return fitting(Spelled(literal.this), Type(kind))
+    return fit(Quoted(literal.this), Type(kind))
 
 
 def _param(node: exp.Placeholder, params: Params) -> Any:
@@ -102,7 +102,7 @@ def whole_number(node: exp.Expression, params: Params) -> int:
     raise Unsafe
 
 
-def fitting(value: Any, wanted: Type) -> Any:
+def fit(value: Any, wanted: Type) -> Any:
     """Give a constant as a value of the type it is compared with; raises ``Unsafe`` where that could be read twice."""
     reader = _READERS.get(wanted.kind)
     if reader is None:
@@ -151,7 +151,7 @@ def _double(value: Any, _wanted: Type) -> float:
 def _date(value: Any, _wanted: Type) -> dt.date:
     if type(value) is dt.date:
         return value
-    if isinstance(value, Spelled) and _DATE.fullmatch(value.text) and value.text.isascii():
+    if isinstance(value, Quoted) and _DATE.fullmatch(value.text) and value.text.isascii():
         return dt.date.fromisoformat(value.text)
     raise Unsafe
 
@@ -161,7 +161,7 @@ def _timestamp(value: Any, _wanted: Type) -> dt.datetime:
         return value
     if type(value) is dt.date:
         return dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  as naive as the column
-    text = value.text if isinstance(value, Spelled) and value.text.isascii() else ""
+    text = value.text if isinstance(value, Quoted) and value.text.isascii() else ""
     if _DATE.fullmatch(text) or _MOMENT.fullmatch(text):
         return dt.datetime.fromisoformat(text)
     raise Unsafe
@@ -170,9 +170,9 @@ def _timestamp(value: Any, _wanted: Type) -> dt.datetime:
 def _instant(value: Any, _wanted: Type) -> dt.datetime:
     if type(value) is dt.datetime and value.tzinfo is not None:
         return value.astimezone(dt.UTC)
-    text = value.text if isinstance(value, Spelled) and value.text.isascii() else ""
-    moment = _MOMENT.match(text)
-    if moment and _ZONE.fullmatch(text, moment.end()):
+    text = value.text if isinstance(value, Quoted) and value.text.isascii() else ""
+    timestamp_text = _MOMENT.match(text)
+    if timestamp_text and _ZONE.fullmatch(text, timestamp_text.end()):
         return dt.datetime.fromisoformat(text).astimezone(dt.UTC)
     raise Unsafe
 
@@ -180,13 +180,13 @@ def _instant(value: Any, _wanted: Type) -> dt.datetime:
 def _uuid(value: Any, _wanted: Type) -> uuid.UUID:
     if type(value) is uuid.UUID:
         return value
-    if isinstance(value, Spelled) and _UUID.fullmatch(value.text):
+    if isinstance(value, Quoted) and _UUID.fullmatch(value.text):
         return uuid.UUID(value.text)
     raise Unsafe
 
 
 def _text(value: Any, wanted: Type) -> str:
-    text = value.text if isinstance(value, Spelled) else value
+    text = value.text if isinstance(value, Quoted) else value
     if type(text) is not str or "\0" in text:
         raise Unsafe
     # A lone surrogate is no text: the engine says so.

@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from longshore.engine.remote.dialect import Ask, Dialect, chosen, moment, plain
+from longshore.engine.remote.dialect import Ask, Dialect, chosen, plain, timestamp_text
 from longshore.engine.remote.types import BASIC_PLANE, Column, Kind, Table, Trust, Type, decimal, scalar
 
 __all__ = ["MySQL"]
@@ -47,16 +47,16 @@ class MySQL(Dialect):
     """The SQL of MySQL and MariaDB."""
 
     quote: ClassVar[str] = "`"
-    one_moment: ClassVar[Sequence[str]] = (
+    begin_snapshot: ClassVar[Sequence[str]] = (
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
         "START TRANSACTION WITH CONSISTENT SNAPSHOT",
     )
-    places_nulls: ClassVar[bool] = False
-    keeps_order: ClassVar[bool] = False
-    calculates: ClassVar[bool] = True
-    matches: ClassVar[bool] = True
+    has_nulls_first: ClassVar[bool] = False
+    has_ordered_subqueries: ClassVar[bool] = False
+    has_exact_decimals: ClassVar[bool] = True
+    has_plain_like: ClassVar[bool] = True
 
-    def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
+    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a database, in the session's."""
         for how in (_EXACT, _FOLDED):
             schema = how["schema"] if len(parts) > 1 else _HERE
@@ -65,7 +65,7 @@ class MySQL(Dialect):
             ]
             names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
             if names is not None:
-                return self._table(names, [row[2:] for row in rows if row[:2] == names], untrusted)
+                return self._table(names, [row[2:] for row in rows if row[:2] == names], lossy_kinds)
         return None
 
     def count(self, sql: str, *, is_alone: bool) -> str:
@@ -77,7 +77,7 @@ class MySQL(Dialect):
             return super().count(sql, is_alone=is_alone)
         return "count(nullif(1, 2))" if sql == "*" else f"count(nullif({sql}, NULL))"
 
-    def _table(self, names: Sequence[str], rows: Sequence[Any], untrusted: frozenset[Kind]) -> Table:
+    def _table(self, names: Sequence[str], rows: Sequence[Any], lossy_kinds: frozenset[Kind]) -> Table:
         columns = []
         for name, data_type, column_type, precision, scale, collation, extra, charset, privileges in rows:
             if "INVISIBLE" in extra.upper():
@@ -93,7 +93,7 @@ class MySQL(Dialect):
                 # MariaDB's JSON.
                 of = _OTHER
             boolean = column_type.lower().startswith("tinyint(1)")
-            if of.kind in untrusted or (boolean and Kind.BOOLEAN in untrusted):
+            if of.kind in lossy_kinds or (boolean and Kind.BOOLEAN in lossy_kinds):
                 of = _OTHER
             columns.append(
                 Column(
@@ -118,7 +118,7 @@ class MySQL(Dialect):
         return f"DATE '{value.isoformat()}'"
 
     def _timestamp(self, value: dt.datetime) -> str:
-        return f"TIMESTAMP '{moment(value)}'"
+        return f"TIMESTAMP '{timestamp_text(value)}'"
 
 
 def _text(value: Any) -> Any:

@@ -12,17 +12,25 @@ import pyarrow as pa
 from sqlglot import exp
 
 from longshore.engine.remote.dialect import Dialect
-from longshore.engine.remote.expressions import Expressions, Names, Relation, known
+from longshore.engine.remote.expressions import ExpressionWriter, NameScope, Relation, relation_of
 from longshore.engine.remote.literals import Params
-from longshore.engine.remote.queries import Result, checked, stub, write
-from longshore.engine.remote.references import Needs, Reference, Understood, listed, quoted, read_once, understood
+from longshore.engine.remote.queries import ResultColumn, checked, empty_table, write
+from longshore.engine.remote.references import (
+    ParsedQuery,
+    Projection,
+    Reference,
+    listed_source,
+    parse_query,
+    quoted,
+    read_once,
+)
 from longshore.engine.remote.semantics import semantics
 from longshore.engine.remote.text import (
     Edit,
     Tokens,
-    edited,
-    keeps_meanings,
-    mixes_parameters,
+    apply_edits,
+    is_stateless,
+    mixes_parameter_styles,
     parenthesized,
     parsed,
     place,
@@ -37,12 +45,12 @@ __all__ = [
     "Piece",
     "Plan",
     "Read",
-    "conditions",
-    "named_in",
+    "filters",
     "names_all",
+    "params_of",
+    "params_without",
     "pieces",
     "plan",
-    "remaining",
 ]
 
 _JOINS = {"", "INNER", "CROSS", "OUTER"}
@@ -59,7 +67,7 @@ class Filter:
     node: exp.Expression | None = None
 
 
-def conditions(
+def filters(
     reference: Reference,
     table: Table,
     dialect: Dialect,
@@ -89,7 +97,7 @@ def conditions(
     for condition in _conjuncts(select, node):
         try:
             if any(one.name.lower() in collated for one in condition.find_all(exp.Column)):
-                sql, trust = Expressions(dialect, own, params).test(condition)
+                sql, trust = ExpressionWriter(dialect, own, params).test(condition)
                 where = place(condition)
                 if trust is Trust.EXACT and where is not None:
                     found.append(Filter(sql, where, condition))
@@ -97,7 +105,7 @@ def conditions(
         except Unsafe:
             pass
         try:
-            found.append(Filter(Expressions(dialect, names, params).test(condition)[0]))
+            found.append(Filter(ExpressionWriter(dialect, names, params).test(condition)[0]))
         except Unsafe:
             continue
     return found
@@ -105,7 +113,7 @@ def conditions(
 
 def _names(
     reference: Reference, table: Table, others: Sequence[tuple[Reference, Table]], select: exp.Select
-) -> Names | None:
+) -> NameScope | None:
     """Give the columns that are the table's alone, and none of a USING; None for joins of another kind."""
     joins = select.args.get("joins") or []
     if any(join.kind not in _JOINS or join.side not in _SIDES or join.method for join in joins):
@@ -113,13 +121,13 @@ def _names(
     if any(select.args.get(name) for name in ("sample", "laterals", "pivots", "prewhere", "connect", "match")):
         return None
     merged = {name.name.lower() for join in joins for name in join.args.get("using") or []}
-    own = known(reference, table, table.sql)
+    own = relation_of(reference, table, table.sql)
     relations = [Relation(own.names, {name: None if name in merged else value for name, value in own.columns.items()})]
     for other, of in others:
         if other.node is not None and other.node.parent_select is select:
-            named = known(other, of, "")
+            named = relation_of(other, of, "")
             relations.append(Relation(named.names, dict.fromkeys(named.columns)))
-    return Names(relations)
+    return NameScope(relations)
 
 
 def _conjuncts(select: exp.Select, table: exp.Table) -> list[exp.Expression]:
@@ -196,7 +204,7 @@ def pieces(
                 yield Piece(*place, node, inside)
 
 
-def named_in(tree: exp.Expression, params: Params) -> Params:
+def params_of(tree: exp.Expression, params: Params) -> Params:
     """Give the parameters of a query, or of a part of it that has none by place."""
     if not isinstance(params, dict):
         return params if tree.parent is None else None
@@ -211,7 +219,7 @@ def names_all(trees: Sequence[exp.Expression], params: Params) -> bool:
     return params.keys() <= {one.name for tree in trees for one in tree.find_all(exp.Placeholder)}
 
 
-def remaining(
+def params_without(
     trees: Sequence[exp.Expression], gone: Sequence[exp.Expression], params: Mapping[str, object]
 ) -> dict[str, object]:
     """Give the named parameters that the query without its pieces still has."""
@@ -248,7 +256,7 @@ Tables = Sequence[tuple[Reference, Table]]
 class Catalog(Protocol):
     """What planning asks of a source."""
 
-    one_moment: bool
+    in_snapshot: bool
 
     @property
     def dialect(self) -> Dialect:
@@ -283,7 +291,7 @@ class Plan:
     params: Params
     reads: Sequence[Read] = ()
     #: The columns of the result where the one read is all there is to do.
-    whole: Sequence[Result] | None = None
+    whole: Sequence[ResultColumn] | None = None
     #: Columns that the engine compares byte by byte, and their databases do not, with their collations.
     bytewise: Mapping[str, str] = field(default_factory=dict)
 
@@ -297,8 +305,8 @@ def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: D
 
     ``whole`` is whether one source may answer all of it.
     """
-    text = understood(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
-    if (name := listed(text.words, sources)) is not None:
+    text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
+    if (name := listed_source(text.words, sources)) is not None:
         hint = sources[name].dialect.listing.format(quoted(name))
         message = f"SHOW lists the engine's own tables, and none of an attached database\nHint: {hint}"
         raise NotSupportedError(message, hint=hint)
@@ -306,7 +314,7 @@ def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: D
         return Plan(query, params)
     for name, source in sources.items():
         # Set before the first look into a catalogue: names and rows are then of one moment, too.
-        source.one_moment = sum(reference.source == name for reference in text.references) > 1
+        source.in_snapshot = sum(reference.source == name for reference in text.references) > 1
     tables = [sources[one.source].table(one.parts) for one in text.references]
 
     def made() -> Plan:
@@ -324,7 +332,7 @@ class _Planner:
     def __init__(
         self,
         query: str,
-        text: Understood,
+        text: ParsedQuery,
         sources: Mapping[str, Catalog],
         tables: Tables,
         params: Params,
@@ -338,8 +346,10 @@ class _Planner:
         self._params = params
         self._describe = describe
         #: Whether a source may be asked for more than columns.
-        known = text.trees or []
-        self._pushes = not mixes_parameters(text.words) and keeps_meanings(known) and names_all(known, params)
+        relation_of = text.trees or []
+        self._pushes = (
+            not mixes_parameter_styles(text.words) and is_stateless(relation_of) and names_all(relation_of, params)
+        )
         self._reads: dict[tuple[str, str], Read] = {}
         #: Conditions that a source tests alone, each with what takes its place.
         self._tested: list[tuple[exp.Expression, Edit]] = []
@@ -348,7 +358,7 @@ class _Planner:
         """Give the whole query to one source, or None."""
         if not self._pushes or self._trees is None or len(self._trees) != 1:
             return None
-        answered = self._answered(self._trees[0], self._query, self._tables)
+        answered = self._push(self._trees[0], self._query, self._tables)
         if answered is None:
             return None
         read, columns = answered
@@ -360,7 +370,7 @@ class _Planner:
         """Give what one source can answer to it, read the other tables each by itself, and leave the rest."""
         edits, gone = self._pieces()
         inside = {id(one) for piece in gone for one, _ in piece.tables}
-        needs = Needs(self._words, self._trees)
+        needs = Projection(self._words, self._trees)
         for reference, table in self._tables:
             if id(reference) not in inside:
                 edits += reference.replaced(self._read(reference, table, needs))
@@ -369,8 +379,8 @@ class _Planner:
         meaning = semantics(trees, self._tables, answered, self._params)
         params = meaning.params(self._params)
         if isinstance(params, dict) and self._trees is not None:
-            params = remaining(trees, answered, params)
-        sql = edited(self._query, [*edits, *meaning.edits])
+            params = params_without(trees, answered, params)
+        sql = apply_edits(self._query, [*edits, *meaning.edits])
         return Plan(sql, params, list(self._reads.values()), bytewise=meaning.bytewise)
 
     def _pieces(self) -> tuple[list[Edit], list[Piece]]:
@@ -384,7 +394,7 @@ class _Planner:
             if any(one.start <= piece.start <= one.end for one in gone):
                 continue
             text = self._query[piece.start : piece.end + 1]
-            answered = self._answered(piece.node.this, text, piece.tables, offset=piece.start)
+            answered = self._push(piece.node.this, text, piece.tables, offset=piece.start)
             if answered is not None:
                 read, columns = answered
                 once = not isinstance(piece.node, exp.CTE) and read_once(piece.node)
@@ -393,9 +403,9 @@ class _Planner:
                 gone.append(piece)
         return edits, gone
 
-    def _answered(
+    def _push(
         self, tree: exp.Expression, text: str, tables: Tables, offset: int = 0
-    ) -> tuple[Read, list[Result]] | None:
+    ) -> tuple[Read, list[ResultColumn]] | None:
         """Write a query for the one source of its tables; None where it has several, or where in doubt."""
         first, _ = tables[0]
         if not all(one.source == first.source and table.typed for one, table in tables):
@@ -403,21 +413,21 @@ class _Planner:
         dialect = self._sources[first.source].dialect
         try:
             written = write(tree, dialect, tables, self._params)
-            edits = [edit.moved(-offset) for one, table in tables for edit in one.replaced(stub(table))]
-            columns = checked(written, self._describe(edited(text, edits), named_in(tree, self._params)))
+            edits = [edit.moved(-offset) for one, table in tables for edit in one.replaced(empty_table(table))]
+            columns = checked(written, self._describe(apply_edits(text, edits), params_of(tree, self._params)))
         except (Unsafe, RecursionError):
             return None
         asked = {column.read: column.type for column in columns if column.asked}
         sql = written.write([dialect.name(column.read) for column in columns])
         return Read(self._name(), first.source, sql, parts=False, schema=asked), columns
 
-    def _read(self, reference: Reference, table: Table, needs: Needs) -> str:
+    def _read(self, reference: Reference, table: Table, needs: Projection) -> str:
         """Give the name under which the engine finds the rows that the query needs of a table."""
         dialect = self._sources[reference.source].dialect
         columns = needs.columns(reference, table)
         _refuse_twins(reference, columns)
         pushes = self._pushes and table.typed
-        tests = conditions(reference, table, dialect, self._tables, self._params, self._place) if pushes else []
+        tests = filters(reference, table, dialect, self._tables, self._params, self._place) if pushes else []
         for test in tests:
             if test.node is not None and test.place is not None:
                 self._tested.append((test.node, Edit(*test.place, "TRUE")))
@@ -445,7 +455,7 @@ class _Planner:
         return name
 
 
-def _renamed(read: Read, columns: Sequence[Result]) -> str:
+def _renamed(read: Read, columns: Sequence[ResultColumn]) -> str:
     """Give a source's answer the names that the engine would give."""
     return f"SELECT {', '.join(column.sql for column in columns)} FROM {read.name}"
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from longshore.engine.remote.dialect import Ask, Dialect, chosen, moment
+from longshore.engine.remote.dialect import Ask, Dialect, chosen, timestamp_text
 from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
 
 __all__ = ["PostgreSQL"]
@@ -76,13 +76,13 @@ _CHARSETS = {"UTF8": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "WI
 class PostgreSQL(Dialect):
     """PostgreSQL's SQL."""
 
-    one_moment: ClassVar[Sequence[str]] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+    begin_snapshot: ClassVar[Sequence[str]] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
     versions: ClassVar[str | None] = _VERSIONS
-    aborts: ClassVar[bool] = True
-    calculates: ClassVar[bool] = True
-    matches: ClassVar[bool] = True
+    needs_savepoint: ClassVar[bool] = True
+    has_exact_decimals: ClassVar[bool] = True
+    has_plain_like: ClassVar[bool] = True
 
-    def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
+    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a schema, in the search path."""
         for how in (_EXACT, _FOLDED):
             schema = how["schema"] if len(parts) > 1 else _IN_PATH
@@ -90,11 +90,11 @@ class PostgreSQL(Dialect):
             names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
             if names is not None:
                 own = [_Row(*row[2:]) for row in rows if row[:2] == names]
-                columns = [self._column(_based(row, ask), untrusted) for row in own if row.name is not None]
+                columns = [self._column(_based(row, ask), lossy_kinds) for row in own if row.name is not None]
                 return Table(".".join(map(self.name, names)), columns, version=[row.version for row in own])
         return None
 
-    def _column(self, row: "_Row", untrusted: frozenset[Kind]) -> Column:
+    def _column(self, row: "_Row", lossy_kinds: frozenset[Kind]) -> Column:
         of = _type(row.oid, row.modifier, row.collation, deterministic=row.deterministic and row.encoding == "UTF8")
         if of.kind is Kind.TEXT:
             of = dataclasses.replace(of, charset=_CHARSETS.get(row.encoding, "ascii"))
@@ -102,7 +102,7 @@ class PostgreSQL(Dialect):
         if row.category == "e" and row.encoding == "UTF8":
             # An enumeration is a text to the engine, and its order is that of texts.
             of, form = _text(Trust.EXACT, "enum"), "{}::text"
-        if not _known(row.server) or of.kind in untrusted:
+        if not _known(row.server) or of.kind in lossy_kinds:
             of = _OTHER
         of = dataclasses.replace(of, padded=row.oid == _PADDED, varying=_VARYING in (row.oid, row.base))
         return Column(
@@ -133,10 +133,10 @@ class PostgreSQL(Dialect):
         return f"'{value.isoformat()}'::date"
 
     def _timestamp(self, value: dt.datetime) -> str:
-        return f"'{moment(value)}'::timestamp"
+        return f"'{timestamp_text(value)}'::timestamp"
 
     def _instant(self, value: dt.datetime) -> str:
-        return f"'{moment(value)}+00'::timestamptz"
+        return f"'{timestamp_text(value)}+00'::timestamptz"
 
     def _uuid(self, value: uuid.UUID) -> str:
         return f"'{value}'::uuid"

@@ -8,12 +8,22 @@ import pyarrow as pa
 from sqlglot import exp
 
 from longshore.engine.remote.dialect import Dialect
-from longshore.engine.remote.expressions import Names, Relation, Test, Value, Values, known, only
+from longshore.engine.remote.expressions import NameScope, Relation, Test, Value, ValueWriter, relation_of, require_only
 from longshore.engine.remote.literals import Params, constant, whole_number
 from longshore.engine.remote.references import Reference, quoted
 from longshore.engine.remote.types import Kind, Table, Trust, Type, Unsafe, same_meaning
 
-__all__ = ["Output", "Queries", "Result", "Select", "Written", "arrow_type", "checked", "stub", "write"]
+__all__ = [
+    "Output",
+    "QueryWriter",
+    "ResultColumn",
+    "Select",
+    "SourceQuery",
+    "arrow_type",
+    "checked",
+    "empty_table",
+    "write",
+]
 
 
 @dataclass(frozen=True)
@@ -26,7 +36,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Written:
+class SourceQuery:
     """A query in the source's SQL."""
 
     #: Writes it with names for its columns, quoted.
@@ -42,39 +52,39 @@ class Written:
 class Select:
     """One SELECT on its way; whatever is not known to be safe raises ``Unsafe``."""
 
-    def __init__(self, queries: "Queries", node: exp.Select) -> None:
+    def __init__(self, queries: "QueryWriter", node: exp.Select) -> None:
         """Write its FROM and its columns."""
         self._queries = queries
         self._node = node
-        self._dialect = queries.dialect
+        self._dialect_of = queries.dialect
         self._params = queries.params
         #: For each table by its place in the FROM, its columns that a USING made one with another's.
         self._merged: list[set[str]] = [set()]
-        self._from, self._names = self._relations()
-        self._write = Values(self._dialect, self._names, self._params)
+        self._from_sql, self._names = self._relations()
+        self._write = ValueWriter(self._dialect_of, self._names, self._params)
         self._outputs = [output for item in node.expressions for output in self._output(item)]
 
-    def written(self) -> Written:
+    def written(self) -> SourceQuery:
         """Put the parts together."""
         parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
-        rest = " ".join(part for part in [f"FROM {self._from}", *parts] if part)
+        rest = " ".join(part for part in [f"FROM {self._from_sql}", *parts] if part)
         distinct = self._distinct()
 
         def write(names: Sequence[str]) -> str:
             named = zip(self._outputs, names, strict=True)
             return f"SELECT {distinct}{', '.join(f'{output.value.sql} AS {name}' for output, name in named)} {rest}"
 
-        return Written(write, self._outputs)
+        return SourceQuery(write, self._outputs)
 
-    def _relations(self) -> tuple[str, Names]:
+    def _relations(self) -> tuple[str, NameScope]:
         place = self._node.args.get("from_")
         if place is None:
             raise Unsafe
-        only(place, "this")
+        require_only(place, "this")
         sql, first = self._queries.relation(place.this)
-        names = Names([first])
+        names = NameScope([first])
         for join in self._node.args.get("joins") or []:
-            only(join, "this", "on", "using", "side", "kind")
+            require_only(join, "this", "on", "using", "side", "kind")
             if join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
                 raise Unsafe
             right, relation = self._queries.relation(join.this)
@@ -84,11 +94,11 @@ class Select:
             self._merged.append(using)
             tests = [_paired(names.named(name), relation.columns.get(name)) for name in sorted(using)]
             merged = {**names.merged, **{name: names.named(name) for name in using}}
-            names = Names([*names.relations, relation], merged)
+            names = NameScope([*names.relations, relation], merged)
             sql += self._join(join, right, names, tests)
         return sql, names
 
-    def _join(self, join: exp.Join, right: str, names: Names, tests: Sequence[str]) -> str:
+    def _join(self, join: exp.Join, right: str, names: NameScope, tests: Sequence[str]) -> str:
         on = join.args.get("on")
         if tests:
             if on is not None or join.kind == "CROSS":
@@ -100,21 +110,21 @@ class Select:
             return f" CROSS JOIN {right}"
         if join.kind == "CROSS":
             raise Unsafe
-        test, trust = Values(self._dialect, names, self._params).test(on)
+        test, trust = ValueWriter(self._dialect_of, names, self._params).test(on)
         if trust is not Trust.EXACT or on.find(exp.AggFunc):
             raise Unsafe
         return f" {join.side or 'INNER'} JOIN {right} ON {test}"
 
     def _output(self, item: exp.Expression) -> list[Output]:
         if isinstance(item, exp.Star):
-            only(item)
+            require_only(item)
             return self._star(None)
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            only(item.this)
+            require_only(item.this)
             return self._star(tuple(part.name.lower() for part in item.parts[:-1]))
         node, name = item, item.name if isinstance(item, exp.Column) else None
         if isinstance(item, exp.Alias):
-            only(item, "this", "alias")
+            require_only(item, "this", "alias")
             node, name = item.this, item.alias
         return [Output(name, self._write.computed(node), node)]
 
@@ -138,7 +148,7 @@ class Select:
         distinct = self._node.args.get("distinct")
         if distinct is None:
             return ""
-        only(distinct)
+        require_only(distinct)
         if not all(output.value.type.groups for output in self._outputs):
             raise Unsafe
         return "DISTINCT "
@@ -167,7 +177,7 @@ class Select:
         group = self._node.args.get("group")
         if group is None:
             return ""
-        only(group, "expressions", "all")
+        require_only(group, "expressions", "all")
         if group.args.get("all"):
             # Quoted, it would be a column's name.
             if any("all" in relation.columns for relation in self._names.relations):
@@ -192,16 +202,16 @@ class Select:
         order = self._node.args.get("order")
         if order is None:
             return ""
-        only(order, "expressions")
+        require_only(order, "expressions")
         return f"ORDER BY {', '.join(self._ordered(one) for one in order.expressions)}"
 
     def _ordered(self, one: exp.Expression) -> str:
-        only(one, "this", "desc", "nulls_first")
+        require_only(one, "this", "desc", "nulls_first")
         key = self._sort_key(one.this)
         if key.type.order is not Trust.EXACT:
             raise Unsafe
         descending, first = bool(one.args.get("desc")), bool(one.args.get("nulls_first"))
-        sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
+        sql = self._dialect_of.sort(key.sql, key.type, descending=descending, nulls_first=first)
         # Rows that stand for several are ordered by what they have, and by nothing that is made of it.
         if self._node.args.get("distinct") and not any(
             sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self._outputs
@@ -237,10 +247,10 @@ class Select:
         limit, offset = self._node.args.get("limit"), self._node.args.get("offset")
         sql = ""
         if limit is not None:
-            only(limit, "expression")
+            require_only(limit, "expression")
             sql = f"LIMIT {whole_number(limit.expression, self._params)}"
         if offset is not None:
-            only(offset, "expression")
+            require_only(offset, "expression")
             if limit is None:
                 raise Unsafe
             sql += f" OFFSET {whole_number(offset.expression, self._params)}"
@@ -270,7 +280,7 @@ Tables = Callable[[exp.Table, str], tuple[str, Relation]]
 _PARTS = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct")
 
 
-class Queries:
+class QueryWriter:
     """Writes SELECTs; whatever is not known to be safe raises ``Unsafe``."""
 
     def __init__(self, dialect: Dialect, tables: Tables, params: Params) -> None:
@@ -280,14 +290,14 @@ class Queries:
         self.params = params
         self._aliases = 0
 
-    def query(self, node: exp.Expression) -> Written:
+    def query(self, node: exp.Expression) -> SourceQuery:
         """Write a query."""
         if isinstance(node, exp.Subquery):
-            only(node, "this")
+            require_only(node, "this")
             return self.query(node.this)
         if not isinstance(node, exp.Select):
             raise Unsafe
-        only(node, *_PARTS)
+        require_only(node, *_PARTS)
         return Select(self, node).written()
 
     def alias(self) -> str:
@@ -299,18 +309,18 @@ class Queries:
         """Write what stands in a FROM."""
         alias = self.alias()
         if isinstance(node, exp.Subquery):
-            only(node, "this", "alias")
+            require_only(node, "this", "alias")
             _plain_alias(node)
-            if node.this.find(exp.Order) and not self.dialect.keeps_order:
+            if node.this.find(exp.Order) and not self.dialect.has_ordered_subqueries:
                 raise Unsafe
             return self._derived(self.query(node.this), alias, node.alias)
         if not isinstance(node, exp.Table):
             raise Unsafe
-        only(node, "this", "db", "catalog", "alias")
+        require_only(node, "this", "db", "catalog", "alias")
         _plain_alias(node)
         return self._tables(node, alias)
 
-    def _derived(self, written: Written, alias: str, name: str) -> tuple[str, Relation]:
+    def _derived(self, written: SourceQuery, alias: str, name: str) -> tuple[str, Relation]:
         columns: dict[str, Value | None] = {}
         spelled = []
         for at, output in enumerate(written.outputs, 1):
@@ -325,7 +335,7 @@ class Queries:
 def _plain_alias(node: exp.Expression) -> None:
     alias = node.args.get("alias")
     if alias is not None:
-        only(alias, "this")
+        require_only(alias, "this")
 
 
 _ARROW = {
@@ -351,7 +361,7 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
 @dataclass(frozen=True)
-class Result:
+class ResultColumn:
     """A column of the result."""
 
     #: Its name in the source's result, and in the engine's.
@@ -376,7 +386,9 @@ class Result:
         return f"{f'CAST({read} AS HUGEINT)' if self.huge else read} AS {quoted(self.name)}"
 
 
-def write(tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params) -> Written:
+def write(
+    tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params
+) -> SourceQuery:
     """Write a query in its source's SQL; raises ``Unsafe`` where a part of it may mean something else there."""
     by_node = {id(reference.node): (reference, table) for reference, table in tables}
 
@@ -385,12 +397,12 @@ def write(tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Referen
             raise Unsafe
         reference, table = by_node[id(node)]
         table = replace(table, columns=[column.in_source for column in table.columns])
-        return f"{table.sql} AS {alias}", known(reference, table, alias)
+        return f"{table.sql} AS {alias}", relation_of(reference, table, alias)
 
-    return Queries(dialect, relation, params).query(tree)
+    return QueryWriter(dialect, relation, params).query(tree)
 
 
-def stub(table: Table) -> str:
+def empty_table(table: Table) -> str:
     """Give an empty table for the engine, with the names and types of a table."""
     columns = ", ".join(
         f"CAST(NULL AS {column.type.engine or 'VARCHAR'}) AS {quoted(column.name)}" for column in table.columns
@@ -398,12 +410,12 @@ def stub(table: Table) -> str:
     return f"(SELECT {columns} LIMIT 0)"
 
 
-def checked(written: Written, described: Sequence[tuple[str, str]]) -> list[Result]:
+def checked(written: SourceQuery, described: Sequence[tuple[str, str]]) -> list[ResultColumn]:
     """Compare what was written with what the engine would make of the query; raises ``Unsafe`` where they differ."""
     if len(described) != len(written.outputs):
         raise Unsafe
     names = [name for name, _ in described]
-    usable = len({name.lower() for name in names}) == len(names) and all(map(_is_usable, names))
+    usable = len({name.lower() for name in names}) == len(names) and all(map(_is_portable, names))
     reads = names if usable else [f"c{at}" for at in range(1, len(names) + 1)]
     return [
         _result(read, name, engine, output.value.type, plain=output.value.plain)
@@ -417,24 +429,24 @@ def arrow_type(engine: str) -> pa.DataType | None:
     return pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(engine)
 
 
-def _is_usable(name: str) -> bool:
+def _is_portable(name: str) -> bool:
     """Whether every source gives a column this name, uncut."""
     return 0 < len(name.encode()) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
 
 
-def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> Result:
+def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> ResultColumn:
     if of.kind in {Kind.OTHER, Kind.UUID}:
         if not plain:
             raise Unsafe
-        return Result(read, name, None)
+        return ResultColumn(read, name, None)
     number = _DECIMAL.fullmatch(described)
     arrow = arrow_type(described)
-    if arrow is None or not _reckoned(of, described, scale=int(number[2]) if number else None):
+    if arrow is None or not _is_expected(of, described, scale=int(number[2]) if number else None):
         raise Unsafe
-    return Result(read, name, arrow, asked=not plain, huge=described == "HUGEINT")
+    return ResultColumn(read, name, arrow, asked=not plain, huge=described == "HUGEINT")
 
 
-def _reckoned(of: Type, described: str, *, scale: int | None) -> bool:
+def _is_expected(of: Type, described: str, *, scale: int | None) -> bool:
     """Whether the engine's type is the one that was reckoned with."""
     if of.engine is not None:
         return of.engine == described

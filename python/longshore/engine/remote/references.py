@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from longshore.engine.remote.plan import Plan
 
 __all__ = [
-    "Needs",
+    "ParsedQuery",
+    "Projection",
     "Reference",
     "Sources",
-    "Understood",
-    "in_tokens",
-    "in_trees",
+    "find_in_tokens",
+    "find_in_trees",
     "is_table_statement",
-    "listed",
+    "listed_source",
+    "parse_query",
     "quoted",
     "read_once",
-    "understood",
 ]
 
 _WRITES = (
@@ -97,7 +97,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
+def find_in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
     """Find the tables of ``sources``, whose names are in lower case; raises where one would be written."""
     found = []
     for tree in trees:
@@ -152,7 +152,7 @@ def is_table_statement(words: Sequence[Token]) -> bool:
     return bool(words) and words[0].token_type is TokenType.TABLE
 
 
-def listed(words: Sequence[Token], sources: Collection[str]) -> str | None:
+def listed_source(words: Sequence[Token], sources: Collection[str]) -> str | None:
     """Give the source whose tables ``SHOW TABLES FROM`` or ``SHOW ALL TABLES`` would list, if there is one."""
     texts = [word.text.lower() for word in words]
     for at in range(len(texts)):
@@ -163,7 +163,7 @@ def listed(words: Sequence[Token], sources: Collection[str]) -> str | None:
     return None
 
 
-def in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Reference]:
+def find_in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Reference]:
     """Find what stands where a table does, in a text that no parser knows."""
     found = []
     for at, word in enumerate(words):
@@ -194,7 +194,7 @@ def _has_alias(words: Sequence[Token], at: int) -> bool:
     return words[at].token_type in {TokenType.ALIAS, TokenType.VAR, TokenType.IDENTIFIER}
 
 
-class Needs:
+class Projection:
     """What a query's text and tree tell of the columns that it reads.
 
     A column whose name is nowhere in the text can be reached only through a star, or through the row as a whole. So
@@ -271,7 +271,7 @@ _MOST = 64
 _LONGEST = 4096
 
 
-class Understood:
+class ParsedQuery:
     """A query's tokens, trees and references. Nobody changes them: other threads plan by them, too."""
 
     def __init__(self, query: str, sources: Sources) -> None:
@@ -283,7 +283,9 @@ class Understood:
             trees = None
         self.trees: Sequence[exp.Expression] | None = trees
         names = {name for name, _ in sources}
-        self.references: Sequence[Reference] = in_tokens(self.words, names) if trees is None else in_trees(trees, names)
+        self.references: Sequence[Reference] = (
+            find_in_tokens(self.words, names) if trees is None else find_in_trees(trees, names)
+        )
         self._last: tuple[Sequence[Table], bool, Plan] | None = None
 
     def planned(self, tables: Sequence[Table], make: Callable[[], "Plan"], *, whole: bool) -> "Plan":
@@ -296,11 +298,11 @@ class Understood:
         return plan
 
 
-def understood(query: str, sources: Sources) -> Understood:
+def parse_query(query: str, sources: Sources) -> ParsedQuery:
     """Parse a query, or give what was made of the same text before."""
-    return _kept(query, sources) if len(query) <= _LONGEST else Understood(query, sources)
+    return _cached(query, sources) if len(query) <= _LONGEST else ParsedQuery(query, sources)
 
 
 @lru_cache(maxsize=_MOST)
-def _kept(query: str, sources: Sources) -> Understood:
-    return Understood(query, sources)
+def _cached(query: str, sources: Sources) -> ParsedQuery:
+    return ParsedQuery(query, sources)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from longshore.engine.remote.literals import Params, Spelled, constant
+from longshore.engine.remote.literals import Params, Quoted, constant
 from longshore.engine.remote.references import Reference
 from longshore.engine.remote.text import Edit
 from longshore.engine.remote.types import Column, Table, Unsafe
@@ -298,8 +298,8 @@ class _Look:
         if isinstance(node, _CHOICES):
             kinds = {self._kind(one, scope) for one in _branches(node)} - {_Kind.CONSTANT}
             # The greatest of varchar is a text.
-            known = {_Kind.PADDED} if isinstance(node, _ENDS) else {_Kind.PADDED, _Kind.VARYING}
-            return min(kinds, key=lambda kind: kind.value) if kinds and kinds <= known else _Kind.OTHER
+            relation_of = {_Kind.PADDED} if isinstance(node, _ENDS) else {_Kind.PADDED, _Kind.VARYING}
+            return min(kinds, key=lambda kind: kind.value) if kinds and kinds <= relation_of else _Kind.OTHER
         found = self.lineage.find(node, scope)
         if found is not None and found.column.padded is not None:
             return _Kind.PADDED
@@ -377,7 +377,7 @@ def _text(node: Any, params: Params) -> str | None:
         value = constant(node, params)
     except Unsafe:
         return None
-    if isinstance(value, Spelled):
+    if isinstance(value, Quoted):
         return value.text if isinstance(node, exp.Literal) else None
     return value if isinstance(value, str) and isinstance(node, exp.Placeholder) else None
 

@@ -1,87 +1,29 @@
-"""An attached database: how it is asked, and what it is found to have."""
+"""An attached database: its connection, its catalogue, and whether its tables stay as they were."""
 
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from longshore import _core
 from longshore.connection import Connection, connect, is_connection, scheme_of
+from longshore.engine.failures import TableAltered
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.mysql import MySQL
 from longshore.engine.remote.postgresql import PostgreSQL
 from longshore.engine.remote.queries import arrow_type
 from longshore.engine.remote.sqlite import SQLite
 from longshore.engine.remote.types import Column, Kind, Table
-from longshore.engine.scope import TAKEN
-from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
+from longshore.engine.scope import RESERVED_NAMES
+from longshore.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
 from longshore.reading import read
 from longshore.texts import display, name_text
 
-__all__ = ["Changed", "Source", "attached", "changed", "holding", "is_current", "readable", "settled", "untrusted"]
-
-
-def readable(table: Table) -> list[Column]:
-    """Give the columns that this user may read."""
-    return [column for column in table.columns if column.readable]
-
-
-def holding(table: Table) -> str:
-    """Give a query that reads nothing: its lock stays until the transaction ends, and its types are those of now."""
-    columns = ", ".join(column.quoted for column in readable(table)) or "1"
-    return f"SELECT {columns} FROM {table.sql} LIMIT 0"
-
-
-def is_current(table: Table, schema: pa.Schema) -> bool:
-    """Whether the columns have the types of the catalogue, which a transaction may see as of its first moment."""
-    columns = readable(table)
-    return all(_is_of(column, field) for column, field in zip(columns, schema, strict=bool(columns)))
-
-
-def _is_of(column: Column, field: pa.Field) -> bool:
-    of = column.type
-    native = (field.metadata or {}).get(b"native_type", b"")
-    if column.padded is not None:
-        return bool(native == (b"bpchar(%d)" % column.padded if column.padded else b"bpchar"))
-    # Nothing is asked of other kinds, and a form is made of any type that it fits.
-    if of.kind is Kind.OTHER or of.engine is None or column.form != "{}":
-        return True
-    if native.startswith(b"bpchar"):
-        return False
-    return arrow_type(of.engine) in {None, field.type}
-
-
-#: How often a query is planned.
-_TRIES = 3
-
-
-class Changed(OperationalError):  # noqa: N818  callers see an OperationalError
-    """The rows, or some of them, may mean something else than was planned with."""
-
-    #: Whether the query can be run again as if for the first time.
-    again = True
-
-
-def changed(source: str) -> Changed:
-    """Say what to do, as a server does that could not serialize."""
-    hint = "run the query again; within a transaction that has read before, end that first"
-    message = f"a table of the attached database {source} was altered while the query read it [SQLSTATE 40001]"
-    return Changed(f"{message}\nHint: {hint}", sqlstate="40001", hint=hint)
-
-
-def settled(once: Callable[[], Any]) -> Any:
-    """Run a query, and run it again where its tables were altered meanwhile."""
-    for _ in range(_TRIES - 1):
-        try:
-            return once()
-        except Changed as error:
-            if not error.again:
-                raise
-    return once()
+__all__ = ["Source", "lossy_kinds", "open_sources"]
 
 
 _DIALECTS: Mapping[str, type[Dialect]] = {
@@ -100,128 +42,129 @@ class Source:
     """One database of ``attach``, for one query."""
 
     def __init__(self, name: str, conn: Any, options: Options) -> None:
-        """Keep what was attached; nothing is opened before it is needed."""
+        """Take the URL or connection; it is opened when it is needed."""
         self.name = name
-        self.dialect = _dialect(name, conn)
-        self._given = conn
+        self.dialect = _dialect_of(name, conn)
+        self._conn = conn
         self._options = options
-        self._own: Connection | None = None
+        self._opened: Connection | None = None
         self._tables: dict[tuple[str, ...], Table] = {}
-        #: What the catalogue was asked, and its answers.
+        #: The queries of the catalogue, their parameters and answers.
         self._answers: list[tuple[str, Sequence[Any], pa.Table]] = []
-        self._checked = False
-        self._guarded = False
+        self._is_checked = False
+        self._has_savepoint = False
         #: A stream ends on another thread than the one that closes.
         self._lock = threading.Lock()
-        self.one_moment = False
+        #: Whether the query reads several tables, which have to be of one snapshot.
+        self.in_snapshot = False
 
     @property
     def conn(self) -> Any:
-        """What reads are given: the caller's own connection or pool, else one that this query has opened."""
-        if is_connection(self._given):
-            return self._given
-        if self._own is None:
-            self._own = connect(self._given, autocommit=True)
-            for statement in self.dialect.one_moment if self.one_moment else []:
-                self._own.execute(statement)
-        return self._own
+        """The caller's connection or pool, else one that this query opens."""
+        if is_connection(self._conn):
+            return self._conn
+        if self._opened is None:
+            self._opened = connect(self._conn, autocommit=True)
+            for statement in self.dialect.begin_snapshot if self.in_snapshot else []:
+                self._opened.execute(statement)
+        return self._opened
 
     @property
     def identity(self) -> int:
-        """What is the same where two names stand for one connection of the caller's."""
-        return id(self._given if is_connection(self._given) else self)
+        """The same number for two names of one connection."""
+        return id(self._conn if is_connection(self._conn) else self)
 
     @property
-    def opens(self) -> bool:
-        """Whether a read may open further connections: of a URL, where it is alone."""
-        return not is_connection(self._given) and not self.one_moment
+    def opens_connections(self) -> bool:
+        """Whether a read may open further connections: it has a URL, and is alone."""
+        return not is_connection(self._conn) and not self.in_snapshot
 
     @property
-    def stays(self) -> bool:
-        """Whether it answers this thread alone, as Python's own connections to SQLite do."""
-        return isinstance(self._given, sqlite3.Connection)
+    def is_single_threaded(self) -> bool:
+        """Whether it works on this thread only, as connections of Python's sqlite3 do."""
+        return isinstance(self._conn, sqlite3.Connection)
 
     def table(self, parts: tuple[str, ...]) -> Table:
         """Look a table up; raises ``ProgrammingError`` where there is none."""
         if parts not in self._tables:
-            found = self.dialect.find(self._ask, parts, untrusted(self._options))
-            if found is None or not found.columns:
-                what = "has no columns" if found else "is not there, or this user may not see it"
+            table = self.dialect.find(self._ask, parts, lossy_kinds(self._options))
+            if table is None or not table.columns:
+                what = "has no columns" if table else "is not there, or this user may not see it"
                 message = f"the table {'.'.join(parts)} of the attached database {self.name} {what}"
                 raise ProgrammingError(message)
-            self._tables[parts] = found
+            self._tables[parts] = table
         return self._tables[parts]
 
-    def hold(self) -> None:
-        """Within the caller's transaction, see to it that the tables stay what they are; raises ``Changed``.
+    def lock_tables(self) -> None:
+        """Within the caller's transaction, lock the tables until its end; raises ``TableAltered``.
 
-        To look at them after the reads would be too late: a read that is stopped early may end the transaction.
+        A check after the reads would be too late: a read that is stopped early may end the transaction.
         """
-        given = self._given
-        if self._checked or not (self.dialect.locks and isinstance(given, Connection) and given.in_transaction):
+        conn = self._conn
+        if self._is_checked or not (self.dialect.has_locks and isinstance(conn, Connection) and conn.in_transaction):
             return
         for table in self._tables.values():
-            held = read(holding(table), given, _core.Switch(), return_type="arrow")
-            if not is_current(table, held.schema):
-                raise changed(self.name)
+            empty = read(_lock_query(table), conn, _core.Switch(), return_type="arrow")
+            if not _is_current(table, empty.schema):
+                raise TableAltered.of(self.name)
         self._compare()
-        self._checked = True
+        self._is_checked = True
 
-    def guard(self) -> None:
-        """Within the caller's transaction, see to it that the next read may be stopped before its end."""
-        given = self._given
-        if self.dialect.aborts and isinstance(given, Connection) and given.in_transaction:
-            given.execute(f"SAVEPOINT {_GUARD}")
-            self._guarded = True
+    def set_savepoint(self) -> None:
+        """Within the caller's transaction, set a savepoint, so that the next read may be stopped before its end."""
+        conn = self._conn
+        if self.dialect.needs_savepoint and isinstance(conn, Connection) and conn.in_transaction:
+            conn.execute(f"SAVEPOINT {_GUARD}")
+            self._has_savepoint = True
 
-    def relieve(self) -> None:
-        """End what ``guard`` began, after the read."""
+    def release_savepoint(self) -> None:
+        """Roll back to the savepoint, after the read."""
         with self._lock:
-            guarded, self._guarded = self._guarded, False
-        if guarded and isinstance(self._given, Connection):
-            # A connection that is lost tells of it when it is used next.
+            has_savepoint, self._has_savepoint = self._has_savepoint, False
+        if has_savepoint and isinstance(self._conn, Connection):
+            # A lost connection raises when it is used next.
             with contextlib.suppress(Error):
-                self._given.execute(f"ROLLBACK TO SAVEPOINT {_GUARD}")
-                self._given.execute(f"RELEASE SAVEPOINT {_GUARD}")
+                self._conn.execute(f"ROLLBACK TO SAVEPOINT {_GUARD}")
+                self._conn.execute(f"RELEASE SAVEPOINT {_GUARD}")
 
     def check(self) -> None:
-        """Look at the tables once more after the last read; raises ``Changed`` where they are not what they were.
+        """Compare the tables with the catalogue after the last read; raises ``TableAltered``.
 
-        Nothing need hold them meanwhile: what is the same before and after the reads was so during them.
+        No lock is needed: what is the same before and after the reads was the same during them.
         """
         with self._lock:
-            if self._checked:
+            if self._is_checked:
                 return
-            is_open = self._own is not None
-            if self._own is not None and self.one_moment:
-                # Its transaction shows its own moment's catalogue to the last.
-                self._own.rollback()
+            is_open = self._opened is not None
+            if self._opened is not None and self.in_snapshot:
+                # Its snapshot would show the catalogue as it was.
+                self._opened.rollback()
             try:
                 self._compare()
             finally:
                 if not is_open:
                     self._close()
-            self._checked = True
+            self._is_checked = True
 
     def _compare(self) -> None:
-        """Ask the catalogue again; raises ``Changed`` for another answer."""
+        """Ask the catalogue again; raises ``TableAltered`` for another answer."""
         versions = self.dialect.versions
         if versions is None:
-            same = all(self._answer(asked, params).equals(answer) for asked, params, answer in self._answers)
+            same = all(self._answer(query, params).equals(answer) for query, params, answer in self._answers)
         else:
             same = all(self._answer(versions, [one.sql])[0].to_pylist() == one.version for one in self._tables.values())
         if not same:
-            raise changed(self.name)
+            raise TableAltered.of(self.name)
 
     def close(self) -> None:
-        """Close what was opened; a stream that still reads from it goes on to its end."""
+        """Close the opened connection; a stream that reads from it goes on to its end."""
         with self._lock:
             self._close()
 
     def _close(self) -> None:
-        if self._own is not None:
-            self._own.close()
-            self._own = None
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     def _ask(self, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         table = self._answer(statement, params)
@@ -233,8 +176,8 @@ class Source:
 
 
 @contextlib.contextmanager
-def attached(attach: Mapping[str, Any], options: Options) -> Iterator[dict[str, Source]]:
-    """Give the sources by their names in lower case, and close what they opened; raises for names that do not do."""
+def open_sources(attach: Mapping[str, Any], options: Options) -> Iterator[dict[str, Source]]:
+    """Give the sources by their names in lower case, and close them in the end; raises for invalid names."""
     sources: dict[str, Source] = {}
     if not isinstance(attach, Mapping):
         message = f"attach is a dict from name to connection, not {type(attach).__name__}"
@@ -244,7 +187,7 @@ def attached(attach: Mapping[str, Any], options: Options) -> Iterator[dict[str, 
             message = f"attach names its databases by texts, not {display(name)}"
             raise InterfaceError(message)
         name_text(name, "a name in attach")
-        if name.lower() in TAKEN or name.lower() in sources:
+        if name.lower() in RESERVED_NAMES or name.lower() in sources:
             message = f"attach cannot name a database {name!r}: that is another's name already"
             raise InterfaceError(message)
         sources[name.lower()] = Source(name, conn, options)
@@ -255,8 +198,8 @@ def attached(attach: Mapping[str, Any], options: Options) -> Iterator[dict[str, 
             one.close()
 
 
-def untrusted(options: Options) -> frozenset[Kind]:
-    """Give the kinds of which options load another value than the one that is stored."""
+def lossy_kinds(options: Options) -> frozenset[Kind]:
+    """Give the kinds whose values are loaded otherwise than they are stored, by these options."""
     kinds = set()
     if options.numeric_nan == "null":
         kinds.add(Kind.DECIMAL)
@@ -269,9 +212,39 @@ def untrusted(options: Options) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
-def _dialect(name: str, conn: Any) -> Dialect:
+def _dialect_of(name: str, conn: Any) -> Dialect:
     scheme = scheme_of(conn)
     if scheme not in _DIALECTS:
         message = f"attach[{name!r}] is of {scheme}://, whose tables sql does not read; read_sql gives a frame for it"
         raise NotSupportedError(message)
     return _DIALECTS[scheme]()
+
+
+def _readable(table: Table) -> list[Column]:
+    """Give the columns that this user may read."""
+    return [column for column in table.columns if column.readable]
+
+
+def _lock_query(table: Table) -> str:
+    """Give a query without rows: its lock stays until the transaction's end, and its types are the current ones."""
+    columns = ", ".join(column.quoted for column in _readable(table)) or "1"
+    return f"SELECT {columns} FROM {table.sql} LIMIT 0"
+
+
+def _is_current(table: Table, schema: pa.Schema) -> bool:
+    """Whether the columns have the types of the catalogue, which a transaction may see in an older snapshot."""
+    columns = _readable(table)
+    return all(_is_of(column, field) for column, field in zip(columns, schema, strict=bool(columns)))
+
+
+def _is_of(column: Column, field: pa.Field) -> bool:
+    of = column.type
+    native = (field.metadata or {}).get(b"native_type", b"")
+    if column.padded is not None:
+        return bool(native == (b"bpchar(%d)" % column.padded if column.padded else b"bpchar"))
+    # Other kinds are not asked for more than loading, and forms cast.
+    if of.kind is Kind.OTHER or of.engine is None or column.form != "{}":
+        return True
+    if native.startswith(b"bpchar"):
+        return False
+    return arrow_type(of.engine) in {None, field.type}

@@ -35,11 +35,11 @@ class SQLite(Dialect):
     """SQLite's SQL."""
 
     listing: ClassVar[str] = "SELECT name FROM {}.sqlite_schema WHERE type IN ('table', 'view')"
-    one_moment: ClassVar[Sequence[str]] = ("BEGIN",)
+    begin_snapshot: ClassVar[Sequence[str]] = ("BEGIN",)
     #: Nor is there need: what a transaction sees has its catalogue with it.
-    locks: ClassVar[bool] = False
+    has_locks: ClassVar[bool] = False
 
-    def find(self, ask: Ask, parts: Sequence[str], untrusted: frozenset[Kind]) -> Table | None:
+    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue. SQLite's own names differ by more than the case of letters."""
         found = ask(_TABLES, [parts[-1], parts[0] if len(parts) > 1 else None])
         if not found:
@@ -49,7 +49,9 @@ class SQLite(Dialect):
         # Before the columns: it is then of no later moment than they.
         ((version,),) = ask(f"PRAGMA {self.name(schema)}.schema_version", [])
         columns = [
-            Column(name, self.name(name), _type(declared, encoding, typed=typed, untrusted=untrusted), _form(declared))
+            Column(
+                name, self.name(name), _type(declared, encoding, typed=typed, lossy_kinds=lossy_kinds), _form(declared)
+            )
             for name, declared, encoding in ask(_COLUMNS, [table, schema])
         ]
         return Table(f"{self.name(schema)}.{self.name(table)}", columns, typed=typed, version=version)
@@ -63,9 +65,9 @@ def _form(declared: str) -> str:
     return "{} COLLATE BINARY" if declared == "TEXT" else "{}"
 
 
-def _type(declared: str, encoding: str, *, typed: bool, untrusted: frozenset[Any]) -> Type:
+def _type(declared: str, encoding: str, *, typed: bool, lossy_kinds: frozenset[Any]) -> Type:
     of = _STRICT.get(declared, _OTHER) if typed else _OTHER
     # Bytes of UTF-16 have another order.
-    if of.kind in untrusted or (of.kind is Kind.TEXT and encoding != "UTF-8"):
+    if of.kind in lossy_kinds or (of.kind is Kind.TEXT and encoding != "UTF-8"):
         return _OTHER
     return of

@@ -12,9 +12,9 @@ from sqlglot.tokens import Token, TokenType
 __all__ = [
     "Edit",
     "Tokens",
-    "edited",
-    "keeps_meanings",
-    "mixes_parameters",
+    "apply_edits",
+    "is_stateless",
+    "mixes_parameter_styles",
     "parenthesized",
     "parsed",
     "place",
@@ -72,8 +72,8 @@ def parsed(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
         trees = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(_numbered(words), query)
     except (SqlglotError, RecursionError):
         return None
-    known = [tree for tree in trees if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command)]
-    return known if len(known) == sum(tree is not None for tree in trees) else None
+    relation_of = [tree for tree in trees if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command)]
+    return relation_of if len(relation_of) == sum(tree is not None for tree in trees) else None
 
 
 def _tokenized(query: str) -> list[Token]:
@@ -119,10 +119,10 @@ def parenthesized(words: Tokens) -> list[tuple[int, int]]:
 
 def place(query: str, words: Tokens, node: exp.Expression) -> tuple[int, int] | None:
     """Find where the text of an expression begins and ends: what is there has to be read as the same tree."""
-    known = [one.meta for one in node.walk() if "start" in one.meta]
-    if not known:
+    relation_of = [one.meta for one in node.walk() if "start" in one.meta]
+    if not relation_of:
         return None
-    start, end = min(one["start"] for one in known), max(one["end"] for one in known)
+    start, end = min(one["start"] for one in relation_of), max(one["end"] for one in relation_of)
     inner = [word for word in words if start <= word.start and word.end <= end]
     # A parenthesis at its end has no place of its own, nor has a parameter.
     more = [word for word in words if word.start > end][:_MOST_MORE]
@@ -146,20 +146,20 @@ def _numbered(words: Tokens) -> list[Token]:
     return numbered
 
 
-def mixes_parameters(words: Tokens) -> bool:
+def mixes_parameter_styles(words: Tokens) -> bool:
     """Whether parameters without a number stand beside others: the engine counts them on from the highest before."""
     kinds = {word.token_type for word in words}
     return TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds
 
 
-def keeps_meanings(trees: Sequence[exp.Expression]) -> bool:
+def is_stateless(trees: Sequence[exp.Expression]) -> bool:
     """Whether the statements before the last are none that settle what it means, as settings and macros do."""
     return all(
         isinstance(tree, exp.Query) or (isinstance(tree, exp.Create) and tree.kind == "TABLE") for tree in trees[:-1]
     )
 
 
-def edited(query: str, edits: Sequence[Edit]) -> str:
+def apply_edits(query: str, edits: Sequence[Edit]) -> str:
     """Give the text with each piece replaced; of pieces within each other, the outer one.
 
     A piece that ends before it begins is put before what begins there.
