@@ -226,6 +226,17 @@ def test_the_summary_for_machines(shell: Shell, url: str, tmp_path: Path) -> Non
     assert done.failure["rows"] == 1
 
 
+@pytest.mark.parametrize("to", [["--to", "a.csv"], []], ids=["file", "preview"])
+def test_warnings_for_machines(
+    to: list[str], shell: Shell, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    query = "SELECT n FROM generate_series(1, 5) n LIMIT 3"
+    done = shell("read", query, "--from", url, "--partition-on", "n", "--partition-num", "3", *to, "--json")
+    assert done.errors == ""
+    assert "read over one connection" in done.said["warnings"][0]
+
+
 def test_a_preview(shell: Shell, url: str) -> None:
     done = shell("read", "SELECT generate_series(1, 100000000) AS n, 'x' AS t", "--from", url, "--rows", "2")
     lines = [line.split() for line in done.text.splitlines() if line.strip()]

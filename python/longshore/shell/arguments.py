@@ -93,16 +93,16 @@ Types = Annotated[
 ]
 
 
-def partition_count(given: str | None) -> "int | str | None":
-    """Give the number; what is none is left to the verb, which says so."""
-    return int(given) if given is not None and given.isdecimal() else given
+def partition_count(text: str | None) -> Any:
+    """Return the number, or the text, which the verb refuses if it is not ``auto``."""
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 _WORDS = {"true": True, "false": False, "none": None}
 
 
 def named_values(given: Sequence[str] | None, option: str) -> dict[str, str] | None:
-    """Give names with their values; raises ``InterfaceError`` for what has no name, and for one that is there twice.
+    """Return names with their values; raises ``InterfaceError`` for what has no name, and for one that is there twice.
 
     >>> named_values(["price=numeric(6,2)"], "--type")
     {'price': 'numeric(6,2)'}
@@ -123,7 +123,7 @@ def named_values(given: Sequence[str] | None, option: str) -> dict[str, str] | N
 
 
 def parameters(named: Sequence[str] | None, positional: Sequence[str] | None) -> dict[str, Any] | list[Any] | None:
-    """Give the parameters of a query; raises ``InterfaceError`` where some have names and some have not.
+    """Return the parameters of a query; raises ``InterfaceError`` where some have names and some have not.
 
     >>> parameters(["berth=7", "code=007", 'text="7"', "gone=null"], None)
     {'berth': 7, 'code': '007', 'text': '7', 'gone': None}
@@ -138,7 +138,7 @@ def parameters(named: Sequence[str] | None, positional: Sequence[str] | None) ->
 
 
 def options(given: Sequence[str] | None) -> dict[str, Any] | None:
-    """Give the keys of ``options=``, each in its type.
+    """Return the keys of ``options=``, each in its type.
 
     >>> options(["uuid=text", "ordered=true", "threads=2", "memory_limit=none"])
     {'uuid': 'text', 'ordered': True, 'threads': 2, 'memory_limit': None}
@@ -161,13 +161,13 @@ def _value(text: str) -> Any:
 
 
 def _number(text: str) -> float | Decimal:
-    """Give the double, where it stands for just these digits, else the decimal."""
+    """Return the double, where it stands for just these digits, else the decimal."""
     exact = Decimal(text)
     return float(text) if Decimal(repr(float(text))) == exact else exact
 
 
 def database(given: str | None, option: str) -> str:
-    """Give what names a database: a URL, a file, or ``env:NAME`` or ``$NAME`` for a variable of the environment.
+    """Return what names a database: a URL, a file, or ``env:NAME`` or ``$NAME`` for a variable of the environment.
 
     Raises ``InterfaceError`` for what names none, and shows nothing of it: it may hold a password.
     """
@@ -183,7 +183,7 @@ def database(given: str | None, option: str) -> str:
 
 
 def query_text(given: str) -> str:
-    """Give the query's text.
+    """Return the query's text.
 
     Raises ``InterfaceError`` where there is none, and ``OSError`` for a file that is not there.
     """

@@ -71,7 +71,7 @@ def bench(
 
 
 def installed_frames() -> list[str]:
-    """Give the frames whose library is there, without importing it."""
+    """Return the frames whose library is there, without importing it."""
     return [name for name, library in LIBRARIES.items() if importlib.util.find_spec(library) is not None]
 
 
@@ -226,7 +226,7 @@ def _demo_database(given_url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _demo_table(url: str) -> Iterator[str]:
-    """Give a name that no table has, and drop the table that has it at the end."""
+    """Return a name that no table has, and drop the table that has it at the end."""
     name = f"longshore_demo_{uuid.uuid4().hex[:8]}"
     try:
         yield name
@@ -242,4 +242,4 @@ def _show_rows(query: str, url: str) -> None:
 
     stream: Any = longshore.read_sql(f"{query} ORDER BY id LIMIT 5", url, return_type="arrow_stream")
     with stream:
-        show_preview(stream.schema, list(stream), 5, as_json=False)
+        show_preview(stream.schema, list(stream), 5)

@@ -14,7 +14,6 @@ from rich.text import Text
 
 import longshore
 from longshore.connection import scheme_of
-from longshore.engine.waiting import undisturbed
 from longshore.errors import InterfaceError, ProgrammingError
 from longshore.shell import arguments
 from longshore.shell.arguments import database, named_values, options, parameters, query_text
@@ -40,67 +39,64 @@ if TYPE_CHECKING:
 _PREVIEW_ROWS = 20
 
 
-class ResultOutput:
-    """Where the rows of a query go, and what is said of them."""
-
-    def __init__(
-        self,
-        to: str | None,
-        layout: Format | None,
-        delimiter: str | None,
-        rows: int | None,
-        *,
-        as_json: bool,
-        quiet: bool,
-    ) -> None:
-        """Look at the arguments before anything is done."""
-        self._to = to
-        self._layout = _checked_layout(to, layout, delimiter, rows)
-        self._rows = rows or _PREVIEW_ROWS
-        self._as_json = as_json
-        self._is_watched = not (quiet or as_json) and (to != STANDARD or not sys.stdout.isatty())
-        self._began = time.monotonic()
-
-    def deliver(self, run: Callable[[ProgressListener | None, int | None], "Stream"], warnings: list[str]) -> None:
-        """Write or show the rows of what ``run`` runs, which is given who hears of progress and the rows of a batch."""
-        if self._to is None or self._layout is None:
-            self._show(run)
-            return
-        with progress_listener(shown=self._is_watched) as watcher:
-            count, size = _write_file(lambda: run(watcher, None), self._to, self._layout)
-        seconds = time.monotonic() - self._began
-        figures: dict[str, Any] = {
-            "rows": count,
-            "bytes": size,
-            "bytes_read": watcher.bytes,
-            "seconds": seconds,
-            "file": self._to,
-            "format": self._layout.format.value,
-            "warnings": warnings,
-        }
-        if self._to != STANDARD or self._as_json:
-            sentence = f"{row_count(count)}, {size / 1e6:,.1f} MB, into {self._to} in {duration(seconds)}"
-            report(figures, sentence, as_json=self._as_json, aside=self._to == STANDARD)
-
-    def _show(self, run: Callable[[ProgressListener | None, int | None], "Stream"]) -> None:
-        """Show the first rows; the stream is left there, which cancels the query."""
-        from longshore.shell.preview import show_preview
-
-        # One more tells whether there are more, and comes in a batch of its own.
-        with run(None, self._rows + 1) as stream:
-            schema, batches, count = stream.schema, [], 0
-            for batch in stream:
-                batches.append(batch)
-                count += batch.num_rows
-                if count > self._rows:
-                    break
-        show_preview(schema, batches, self._rows, as_json=self._as_json)
+#: Opens the stream of a result; takes the listener to its progress, and the rows of a batch.
+OpenStream = Callable[[ProgressListener | None, int | None], "Stream"]
 
 
-def _checked_layout(
-    to: str | None, layout: Format | None, delimiter: str | None, rows: int | None
-) -> FileLayout | None:
-    """Give the layout of the file, and none for a preview."""
+def _deliver(
+    open_stream: OpenStream, to: str | None, layout: FileLayout | None, rows: int | None, *, as_json: bool, quiet: bool
+) -> None:
+    """Write the rows of a result into a file, or show the first of them."""
+    if to is None or layout is None:
+        _preview(open_stream, rows or _PREVIEW_ROWS, as_json=as_json)
+        return
+    has_bar = not (quiet or as_json) and (to != STANDARD or not sys.stdout.isatty())
+    began = time.monotonic()
+    with collect_warnings(as_json=as_json) as warnings, progress_listener(shown=has_bar) as listener:
+        count, size = _write_file(lambda: open_stream(listener, None), to, layout)
+    seconds = time.monotonic() - began
+    figures: dict[str, Any] = {
+        "rows": count,
+        "bytes": size,
+        "bytes_read": listener.bytes,
+        "seconds": seconds,
+        "file": to,
+        "format": layout.format.value,
+        "warnings": warnings,
+    }
+    if to != STANDARD or as_json:
+        sentence = f"{row_count(count)}, {size / 1e6:,.1f} MB, into {to} in {duration(seconds)}"
+        report(figures, sentence, as_json=as_json, aside=to == STANDARD)
+
+
+def _preview(open_stream: OpenStream, rows: int, *, as_json: bool) -> None:
+    """Show the first rows; the stream is closed there, which cancels the query."""
+    from longshore.shell.preview import show_preview
+
+    # One more tells whether there are more, and comes in a batch of its own.
+    with collect_warnings(as_json=as_json) as warnings, open_stream(None, rows + 1) as stream:
+        schema, batches, count = stream.schema, [], 0
+        for batch in stream:
+            batches.append(batch)
+            count += batch.num_rows
+            if count > rows:
+                break
+    show_preview(schema, batches, rows, warnings=warnings, as_json=as_json)
+
+
+def _write_file(open_stream: Callable[[], "Stream"], to: str, layout: FileLayout) -> tuple[int, int]:
+    """Write a whole stream, and return the numbers of its rows and of the file's bytes."""
+    # A query must not wait for the imports.
+    from longshore.shell.files.batches import write_batches
+    from longshore.shell.files.storage import open_sink
+
+    with open_stream() as stream, open_sink(to, layout.compression) as (file, sink):
+        count = write_batches(stream, layout, file)
+    return count, sink.bytes
+
+
+def _file_layout(to: str | None, layout: Format | None, delimiter: str | None, rows: int | None) -> FileLayout | None:
+    """Return the layout of the file, and none for a preview."""
     if to is None:
         for name, value in {"--format": layout, "--delimiter": delimiter}.items():
             if value is not None:
@@ -120,28 +116,6 @@ def _checked_layout(
     if to != STANDARD and not file_path(to).absolute().parent.is_dir():
         raise FileNotFoundError(2, "there is no such directory", str(file_path(to).absolute().parent))
     return found
-
-
-def _write_file(run: Callable[[], "Stream"], to: str, layout: FileLayout) -> tuple[int, int]:
-    """Write the whole stream that ``run`` gives, and give the numbers of its rows and of the file's bytes."""
-    # No query waits for the imports.
-    from longshore.shell.files.batches import open_writer
-    from longshore.shell.files.storage import open_sink
-
-    count = 0
-    with run() as stream, open_sink(to, layout.compression) as sink:
-        # pyarrow imports pandas with its first array, and what is raised meanwhile may be lost.
-        with undisturbed():
-            out = open_writer(layout, sink, stream.schema)
-        try:
-            for batch in stream:
-                out.write(batch)
-                count += batch.num_rows
-        except BaseException:
-            out.abandon()
-            raise
-        out.close()
-    return count, sink.bytes
 
 
 def read(
@@ -164,27 +138,26 @@ def read(
 ) -> None:
     """Read a query into a parquet, csv, arrow, arrows or json file, or show its first rows."""
     url = database(from_, "--from")
-    result = ResultOutput(to, layout, delimiter, rows, as_json=as_json, quiet=quiet)
+    file_layout = _file_layout(to, layout, delimiter, rows)
     needs_arrow()
-    chosen: dict[str, Any] = {
-        "params": parameters(params, args),
-        "schema": named_values(schema, "--schema"),
-        "partition_on": partition_on,
-        "partition_num": arguments.partition_count(partition_num),
-        "timeout": timeout,
-        "options": options(option),
-    }
-    text = query_text(query)
+    read_stream: Any = partial(
+        longshore.read_sql,
+        query_text(query),
+        url,
+        return_type="arrow_stream",
+        params=parameters(params, args),
+        schema=named_values(schema, "--schema"),
+        partition_on=partition_on,
+        partition_num=arguments.partition_count(partition_num),
+        timeout=timeout,
+        options=options(option),
+    )
 
-    def run(watcher: ProgressListener | None, size: int | None) -> "Stream":
-        progress: Any = watcher if watcher is not None else False
-        stream: Stream = longshore.read_sql(
-            text, url, return_type="arrow_stream", progress=progress, batch_size=size, **chosen
-        )
+    def open_stream(listener: ProgressListener | None, size: int | None) -> "Stream":
+        stream: Stream = read_stream(progress=listener or False, batch_size=size)
         return stream
 
-    with collect_warnings(as_json=as_json) as warnings:
-        result.deliver(run, warnings)
+    _deliver(open_stream, to, file_layout, rows, as_json=as_json, quiet=quiet)
 
 
 _File = Annotated[str, typer.Argument(help="The file, or - for standard input.", show_default=False)]
@@ -267,10 +240,9 @@ def copy(
 ) -> None:
     """Copy a query's result into a table of the same database or of another: all of it, or nothing."""
     source, target = database(from_, "--from"), database(to, "--to")
-    number: Any = arguments.partition_count(partition_num)
     text = query_text(query)
     began = time.monotonic()
-    with collect_warnings(as_json=as_json) as warnings, progress_listener(shown=not (quiet or as_json)) as watcher:
+    with collect_warnings(as_json=as_json) as warnings, progress_listener(shown=not (quiet or as_json)) as listener:
         count = longshore.copy(
             text,
             source,
@@ -282,13 +254,13 @@ def copy(
             params=parameters(params, args),
             schema=named_values(schema, "--schema"),
             partition_on=partition_on,
-            partition_num=number,
+            partition_num=arguments.partition_count(partition_num),
             timeout=timeout,
-            progress=watcher,
+            progress=listener,
             options=options(option),
         )
     seconds = time.monotonic() - began
-    figures = {"rows": count, "bytes": watcher.bytes, "seconds": seconds, "table": table, "warnings": warnings}
+    figures = {"rows": count, "bytes": listener.bytes, "seconds": seconds, "table": table, "warnings": warnings}
     report(figures, f"{row_count(count)} into {table} in {duration(seconds)}", as_json=as_json)
 
 
@@ -323,7 +295,7 @@ def sql(
     databases = {
         name: database(url, f"--attach {name}") for name, url in (named_values(attach, "--attach") or {}).items()
     }
-    result = ResultOutput(to, layout, delimiter, rows, as_json=as_json, quiet=True)
+    file_layout = _file_layout(to, layout, delimiter, rows)
     needs_arrow()
     call = partial(
         longshore.sql,
@@ -334,15 +306,14 @@ def sql(
         return_type="arrow_stream",
     )
 
-    def run(_watcher: ProgressListener | None, _size: int | None) -> "Stream":
+    def open_stream(_listener: ProgressListener | None, _size: int | None) -> "Stream":
         stream: Stream | None = eval(_CALL, {"__builtins__": {}, "__longshore__": call})  # noqa: S307  code of this file
         if stream is None:
             message = "the last statement has no result to write or to show; what it does has been done"
             raise ProgrammingError(message)
         return stream
 
-    with collect_warnings(as_json=as_json) as warnings:
-        result.deliver(run, warnings)
+    _deliver(open_stream, to, file_layout, rows, as_json=as_json, quiet=True)
 
 
 _BACKTICKS = ("mysql", "mariadb")

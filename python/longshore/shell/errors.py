@@ -56,7 +56,7 @@ _CODES: list[tuple[type[BaseException], ExitCode]] = [
 
 
 def exit_code(error: BaseException) -> ExitCode:
-    """Give the exit code of a failure.
+    """Return the exit code of a failure.
 
     >>> exit_code(errors.DataError("too long")).name, exit_code(FileNotFoundError("out.csv")).name
     ('DATABASE', 'FILE')
@@ -75,7 +75,7 @@ def exit_code(error: BaseException) -> ExitCode:
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:
-    """Give a failure's parts.
+    """Return a failure's parts.
 
     >>> error_fields(errors.DataError("too long", column="berth", row=3))["column"]
     'berth'
@@ -85,7 +85,7 @@ def error_fields(error: BaseException) -> dict[str, Any]:
 
 
 def error_text(error: BaseException, *, as_json: bool, hide: Callable[[str], str]) -> str:
-    """Give the text for standard error, without secrets; an empty one where there is nothing to say."""
+    """Return the text for standard error, without secrets; an empty one where there is nothing to say."""
     if isinstance(error, ClosedPipeError | SystemExit):
         return ""
     if as_json:
@@ -99,7 +99,7 @@ def error_text(error: BaseException, *, as_json: bool, hide: Callable[[str], str
 
 
 def _message(error: BaseException) -> str:
-    """Give what happened, without the hint, which is a part of its own."""
+    """Return what happened, without the hint, which is a part of its own."""
     hint = getattr(error, "hint", None)
     return _whole(error).removesuffix(f"\nHint: {hint}") if hint else _whole(error)
 
@@ -143,7 +143,7 @@ class SecretFilter:
         self._secrets = sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True)
 
     def hide(self, text: str) -> str:
-        """Give the text without them."""
+        """Return the text without them."""
         for secret in self._secrets:
             text = text.replace(secret, STARS)
         return masked(text)

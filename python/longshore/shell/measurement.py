@@ -66,7 +66,7 @@ def _row_count(result: Any) -> int:
 
 
 def _peak_bytes() -> int:
-    """Give the most memory that this process has had, in bytes."""
+    """Return the most memory that this process has had, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():
         # On Linux the usage begins with that of the process that started this one.

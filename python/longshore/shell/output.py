@@ -35,12 +35,12 @@ def prepare_streams() -> None:
 
 
 def decode_argument(argument: str) -> str:
-    """Give an argument as UTF-8, where the locale knows ASCII alone; bytes that are not UTF-8 stay surrogates."""
+    """Return an argument as UTF-8, where the locale knows ASCII alone; bytes that are not UTF-8 stay surrogates."""
     return os.fsencode(argument).decode(_ENCODING, "surrogateescape") if _has_surrogates(argument) else argument
 
 
 def file_path(text: str) -> Path:
-    """Give the path that an argument names, in the form that this locale's files are opened by."""
+    """Return the path that an argument names, in the form that this locale's files are opened by."""
     return Path(os.fsdecode(text.encode(_ENCODING, "surrogateescape")))
 
 
@@ -85,7 +85,7 @@ def report(figures: dict[str, Any], sentence: str, *, as_json: bool, aside: bool
 
 @contextlib.contextmanager
 def collect_warnings(*, as_json: bool) -> Iterator[list[str]]:
-    """Give what Longshore warns of in the block, once it has ended; for people it is written to standard error."""
+    """Return what Longshore warns of in the block, once it has ended; for people it is written to standard error."""
     gathered: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", longshore.Warning)
@@ -107,7 +107,7 @@ def discard_output() -> None:
 
 
 def row_count(count: int) -> str:
-    """Give a number of rows for people.
+    """Return a number of rows for people.
 
     >>> row_count(1), row_count(1000)
     ('1 row', '1,000 rows')
@@ -116,7 +116,7 @@ def row_count(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Give a time for people.
+    """Return a time for people.
 
     >>> duration(0.1234), duration(75.6)
     ('0.12 s', '75.60 s')
@@ -153,7 +153,7 @@ def terminal_width() -> int:
 
 
 def printable(text: str) -> str:
-    r"""Give a text in one line, which can do nothing to the terminal.
+    r"""Return a text in one line, which can do nothing to the terminal.
 
     >>> printable("a\x1b[2Jb\n")
     'a\\x1b[2Jb\\n'
@@ -185,7 +185,7 @@ class ProgressListener:
 
 @contextlib.contextmanager
 def progress_listener(*, shown: bool) -> Iterator[ProgressListener]:
-    """Give a watcher for as long as the block runs."""
+    """Return a watcher for as long as the block runs."""
     watcher = ProgressListener(shown=shown)
     try:
         yield watcher

@@ -23,14 +23,23 @@ _GAP = 3
 _UNSCALED = pa.decimal128(38, 20)
 
 
-def show_preview(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, *, as_json: bool) -> None:
+def show_preview(
+    schema: pa.Schema,
+    batches: Sequence[pa.RecordBatch],
+    rows: int,
+    *,
+    warnings: Sequence[str] = (),
+    as_json: bool = False,
+) -> None:
     """Show the first rows of the batches, and whether there are more."""
     whole = pa.Table.from_batches(batches, schema)
     first = whole.slice(0, rows).combine_chunks()
-    columns = [_said(field, _one(column), as_json=as_json) for field, column in zip(schema, first.columns, strict=True)]
+    columns = [
+        _texts(field, _one(column), as_json=as_json) for field, column in zip(schema, first.columns, strict=True)
+    ]
     more = whole.num_rows > rows
     if as_json:
-        write_output(_document(schema, columns, first.num_rows, more=more))
+        write_output(_document(schema, columns, first.num_rows, more=more, warnings=warnings))
         return
     cells = [[_cell(text) for text in column] for column in columns]
     headings = [Text(f"{printable(field.name)}\n{field.type}") for field in schema]
@@ -46,7 +55,7 @@ def show_preview(schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int
 
 
 def _fitting(headings: Sequence[Text], columns: Sequence[Sequence[Text]]) -> int:
-    """Give how many columns, from the left, are readable at the terminal's width."""
+    """Return how many columns, from the left, are readable at the terminal's width."""
     left, fitting = terminal_width(), 0
     for heading, cells in zip(headings, columns, strict=True):
         lines = [*str(heading).split("\n"), *map(str, cells)]
@@ -66,19 +75,19 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
-def _said(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None]:
+def _texts(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None]:
     try:
         is_json = as_json or pa.types.is_nested(plain_values(array).type)
-        said = to_json(field, array) if is_json else to_text(field, array)
+        texts = to_json(field, array) if is_json else to_text(field, array)
         if field.type == _UNSCALED and not as_json:
             # The zeros are the stream's, whose numerics without a scale have twenty decimals.
-            said = pc.replace_substring_regex(said, r"\.?0+$", "")
+            texts = pc.replace_substring_regex(texts, r"\.?0+$", "")
     except (UnrepresentableError, NotSupportedError):
         # What no file could say exactly is only looked at here.
         values = [None if value is None else str(value) for value in array.to_pylist()]
         return [json.dumps(value) for value in values] if as_json else values
-    listed: list[str | None] = said.to_pylist()
-    return listed
+    said: list[str | None] = texts.to_pylist()
+    return said
 
 
 def _cell(text: str | None) -> Text:
@@ -92,8 +101,11 @@ def _caption(count: int, *, more: bool) -> str:
     return f"the first {rows} of more; the rest was not read" if more else f"{rows} in all"
 
 
-def _document(schema: pa.Schema, columns: Sequence[Sequence[str | None]], count: int, *, more: bool) -> str:
-    """Give the preview as one object; rows are lists, for names may be there twice."""
+def _document(
+    schema: pa.Schema, columns: Sequence[Sequence[str | None]], count: int, *, more: bool, warnings: Sequence[str]
+) -> str:
+    """Return the preview as one object; rows are lists, for names may be there twice."""
     names = json.dumps([{"name": field.name, "type": str(field.type)} for field in schema], ensure_ascii=False)
     rows = ",".join(f"[{','.join(str(cell) for cell in cells)}]" for cells in zip(*columns, strict=True))
-    return f'{{"columns": {names}, "rows": [{rows}], "shown": {count}, "more": {json.dumps(more)}}}'
+    rest = f'"shown": {count}, "more": {json.dumps(more)}, "warnings": {json.dumps(warnings, ensure_ascii=False)}'
+    return f'{{"columns": {names}, "rows": [{rows}], {rest}}}'

@@ -62,7 +62,7 @@ class FileLayout(NamedTuple):
 
 
 def layout_of(path: str, given: Format | None, delimiter: str | None = None) -> FileLayout:
-    r"""Give the layout of a file: that of its name, but for what is given; standard input and output are CSV.
+    r"""Return the layout of a file: that of its name, but for what is given; standard input and output are CSV.
 
     >>> layout_of("out.pq", None).format.value, layout_of("-", None).format.value
     ('parquet', 'csv')
@@ -96,7 +96,7 @@ def _named(name: PurePath) -> Format:
 
 
 def _delimiter(given: str) -> str:
-    r"""Give the one character; ``\t`` is a tab, which shells have no easy way to write."""
+    r"""Return the one character; ``\t`` is a tab, which shells have no easy way to write."""
     mark = "\t" if given == "\\t" else given
     if len(mark) == 1 and mark.isascii() and mark not in _TAKEN:
         return mark

@@ -2,17 +2,21 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Protocol, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from longshore.engine.waiting import undisturbed
 from longshore.errors import DataError, InterfaceError, NotSupportedError
 from longshore.shell.files import FileLayout, Format
-from longshore.shell.files.csv import CsvWriter, csv_columns
+from longshore.shell.files.csv import csv_columns, write_csv
 from longshore.shell.files.inference import typed_batches
-from longshore.shell.files.json import JsonWriter, json_columns
-from longshore.shell.files.storage import Output, Source, open_source
+from longshore.shell.files.json import json_columns, write_json
+from longshore.shell.files.storage import Source, open_source
+
+if TYPE_CHECKING:
+    from longshore.stream import Stream
 
 _MAGIC = b"ARROW1"
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -21,32 +25,32 @@ _ROWS = 1 << 16
 
 @contextlib.contextmanager
 def open_batches(
-    path: str, layout: FileLayout, wanted: Mapping[str, str]
+    name: str, layout: FileLayout, schema: Mapping[str, str]
 ) -> Iterator[tuple[Iterator[pa.RecordBatch], int]]:
-    """Give a file's batches, and its size in bytes.
+    """Return a file's batches, and its size in bytes.
 
-    CSV and JSON are read twice: first for the types, which follow from all values. Raises ``InterfaceError`` for a type
-    in ``wanted`` that is none, ``DataError`` for a value that it cannot hold, and ``OSError`` for a file that is not
-    there, or not of its format.
+    CSV and JSON are read twice: first for the types, which follow from all values. Raises ``InterfaceError`` for a
+    name in ``schema`` that is not a type, ``DataError`` for a value that it cannot hold, and ``OSError`` for a file
+    that does not exist, or is not of its format.
     """
-    with open_source(path, layout.compression) as source:
+    with open_source(name, layout.compression) as source:
         with source.reading():
-            rows = _format_batches(source, layout, wanted)
-        yield _locating(rows, source), source.size
+            batches = _format_batches(source, layout, schema)
+        yield _naming_source(batches, source), source.size
 
 
-def _locating(rows: Iterator[pa.RecordBatch], source: Source) -> Iterator[pa.RecordBatch]:
+def _naming_source(batches: Iterator[pa.RecordBatch], source: Source) -> Iterator[pa.RecordBatch]:
     with source.reading():
-        yield from rows
+        yield from batches
 
 
-def _format_batches(source: Source, layout: FileLayout, wanted: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+def _format_batches(source: Source, layout: FileLayout, schema: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     match layout.format:
         case Format.CSV:
-            return typed_batches(csv_columns(source, layout.delimiter), wanted)
+            return typed_batches(csv_columns(source, layout.delimiter), schema)
         case Format.JSON:
-            return typed_batches(json_columns(source), wanted)
-    if wanted:
+            return typed_batches(json_columns(source), schema)
+    if schema:
         message = f"--schema is for csv and json: a file of {layout.format.value} has types of its own"
         raise InterfaceError(message)
     return _parquet_batches(source) if layout.format is Format.PARQUET else _arrow_batches(source)
@@ -60,7 +64,7 @@ def _parquet_batches(source: Source) -> Iterator[pa.RecordBatch]:
 
 def _arrow_batches(source: Source) -> Iterator[pa.RecordBatch]:
     """Read Arrow's format, as a file or as a stream; its first bytes tell."""
-    with source.place.open("rb") as begin:
+    with source.path.open("rb") as begin:
         is_file = begin.read(len(_MAGIC)) == _MAGIC
     with source.bytes() as data:
         if is_file:
@@ -79,7 +83,7 @@ def _arrow_batches(source: Source) -> Iterator[pa.RecordBatch]:
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    """Make a batch of no rows: with it the columns arrive, also where no row does."""
+    """Make a batch of no rows: it brings the columns where there is no other."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
@@ -87,77 +91,64 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 _TORN = b"\xff\xff\xff\xff\x10\x00\x00\x00"
 
 
-class Writer(Protocol):
-    """Takes the batches of one result."""
+def write_batches(stream: "Stream", layout: FileLayout, file: Any) -> int:
+    """Write the batches of a stream in a format, and return the number of their rows.
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch; raises ``DataError`` for a value that the format cannot say."""
+    Raises ``NotSupportedError`` for a type, and ``DataError`` for a value, that the format does not have. After an
+    exception, what has been written is not what a reader takes for a whole file.
+    """
+    count = 0
 
-    def close(self) -> None:
-        """Write what marks the whole as complete."""
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal count
+        for batch in stream:
+            yield batch
+            count += batch.num_rows
 
-    def abandon(self) -> None:
-        """Leave what has been written as what it is: a part."""
-
-
-def open_writer(layout: FileLayout, sink: Output, schema: pa.Schema) -> Writer:
-    """Give what writes a format; raises ``NotSupportedError`` for a type that it does not have."""
+    # pyarrow imports pandas with its first array, and what is raised meanwhile may be lost.
+    with undisturbed():
+        pa.array([""])
     match layout.format:
         case Format.CSV:
-            return CsvWriter(sink, schema, layout.delimiter)
+            write_csv(batches(), stream.schema, file, layout.delimiter)
         case Format.JSON:
-            return JsonWriter(sink, schema)
+            write_json(batches(), stream.schema, file)
         case Format.PARQUET:
-            return _ParquetWriter(sink, schema)
+            _write_parquet(batches(), stream.schema, file)
         case Format.ARROW:
-            return _ArrowWriter(sink, pa.ipc.new_file(sink, schema))
+            _write_arrow(batches(), pa.ipc.new_file(file, stream.schema), file)
         case Format.ARROWS:
-            return _ArrowWriter(sink, pa.ipc.new_stream(sink, schema))
+            _write_arrow(batches(), pa.ipc.new_stream(file, stream.schema), file)
         case _:
             assert_never(layout.format)
+    return count
 
 
-class _ParquetWriter:
-    """A Parquet file with a row group for each batch."""
-
-    def __init__(self, sink: Output, schema: pa.Schema) -> None:
-        self._sink = sink
-        for name in schema.names:
-            if schema.names.count(name) > 1:
-                message = f'two columns are called "{name}", which a parquet file cannot tell apart'
-                raise NotSupportedError(message, column=name)
-        try:
-            self._writer = pq.ParquetWriter(sink, schema, compression="zstd")
-        except pa.ArrowNotImplementedError as error:
-            sink.break_off()
-            message = f"a parquet file cannot hold one of the columns: {error}\nHint: write an arrow file"
-            raise NotSupportedError(message, hint="write an arrow file") from error
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
-
-    def close(self) -> None:
-        self._writer.close()
-
-    def abandon(self) -> None:
-        self._sink.break_off()
+def _write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Any) -> None:
+    """Write a Parquet file with a row group for each batch."""
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            message = f'two columns are called "{name}", which a parquet file cannot tell apart'
+            raise NotSupportedError(message, column=name)
+    try:
+        writer = pq.ParquetWriter(file, schema, compression="zstd")
+    except pa.ArrowNotImplementedError as error:
+        message = f"a parquet file cannot hold one of the columns: {error}\nHint: write an arrow file"
+        raise NotSupportedError(message, hint="write an arrow file") from error
+    # Not in a with statement, which would write the footer after an exception as well.
+    for batch in batches:
+        writer.write_batch(batch)
+    writer.close()
 
 
-class _ArrowWriter:
-    """Arrow's own format, as a file or as a stream."""
-
-    def __init__(self, sink: Output, out: pa.ipc.RecordBatchStreamWriter) -> None:
-        self._sink = sink
-        self._out = out
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._out.write_batch(batch)
-
-    def close(self) -> None:
-        self._out.close()
-
-    def abandon(self) -> None:
-        # A stream that ends between two batches is complete to whoever reads it.
-        self._sink.write(_TORN)
-        self._sink.flush()
-        self._sink.break_off()
+def _write_arrow(batches: Iterator[pa.RecordBatch], writer: pa.ipc.RecordBatchStreamWriter, file: Any) -> None:
+    try:
+        for batch in batches:
+            writer.write_batch(batch)
+    except BaseException:
+        # A stream that ends between two batches is complete to its readers.
+        file.write(_TORN)
+        file.flush()
+        file.break_off()
+        raise
+    writer.close()

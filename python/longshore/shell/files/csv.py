@@ -2,7 +2,8 @@
 
 import contextlib
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ import longshore
 from longshore.errors import DataError, NotSupportedError
 from longshore.shell.files.inference import InferredType, TextColumns
 from longshore.shell.files.json import to_json
-from longshore.shell.files.storage import Output, Source
+from longshore.shell.files.storage import Source
 from longshore.shell.files.texts import locating_value, plain_values, to_text
 from longshore.warning import warn
 
@@ -20,63 +21,52 @@ from longshore.warning import warn
 _QUOTED = r'["\r\n]|^$|^\s|\s$'
 
 
-class CsvWriter:
-    """Writes batches as CSV in UTF-8."""
-
-    def __init__(self, sink: Output, schema: pa.Schema, delimiter: str) -> None:
-        """Write the heading."""
-        self._delimiter = delimiter
-        self._sink = sink
-        self._rows = 0
-        if not schema.names:
-            message = "the result has no columns, and a row of none has no form in CSV"
-            raise NotSupportedError(message)
-        sink.write((delimiter.join(self._fields(pa.array(schema.names, pa.string())).to_pylist()) + "\n").encode())
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
-        columns = [self._column(field, array) for field, array in zip(batch.schema, batch.columns, strict=True)]
+def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any, delimiter: str) -> None:
+    """Write batches as CSV in UTF-8."""
+    if not schema.names:
+        message = "the result has no columns, and a row of none has no form in CSV"
+        raise NotSupportedError(message)
+    file.write((delimiter.join(_quoted(pa.array(schema.names, pa.string()), delimiter).to_pylist()) + "\n").encode())
+    first = 0
+    for batch in batches:
+        columns = [_fields(*column, delimiter, first) for column in zip(batch.schema, batch.columns, strict=True)]
         if batch.num_rows:
-            lines = pc.binary_join_element_wise(*columns, self._delimiter).to_pylist()
-            self._sink.write(("\n".join(lines) + "\n").encode())
-        self._rows += batch.num_rows
-
-    def close(self) -> None:
-        """Do nothing: CSV has no end of its own."""
-
-    def abandon(self) -> None:
-        """Leave it as it is."""
-        self._sink.break_off()
-
-    def _column(self, field: pa.Field, array: pa.Array) -> pa.Array:
-        with locating_value(field.name, self._rows):
-            if not pa.types.is_nested(plain_values(array).type):
-                return pc.fill_null(self._fields(to_text(field, array)), "")
-            # NULL is no text that JSON would have for it.
-            said = pc.if_else(array.is_valid(), to_json(field, array), pa.scalar(None, pa.string()))
-            return pc.fill_null(self._fields(said), "")
-
-    def _fields(self, said: pa.Array) -> pa.Array:
-        needs = pc.or_(pc.match_substring_regex(said, _QUOTED), pc.match_substring(said, self._delimiter))
-        if not pc.any(needs).as_py():
-            return said
-        quoted = pc.binary_join_element_wise('"', pc.replace_substring(said, '"', '""'), '"', "")
-        return pc.if_else(needs, quoted, said)
+            lines = pc.binary_join_element_wise(*columns, delimiter).to_pylist()
+            file.write(("\n".join(lines) + "\n").encode())
+        first += batch.num_rows
 
 
-#: A row must not be longer.
+def _fields(field: pa.Field, array: pa.Array, delimiter: str, first: int) -> pa.Array:
+    with locating_value(field.name, first):
+        if pa.types.is_nested(plain_values(array).type):
+            # NULL is a field without text, and not JSON's null.
+            texts = pc.if_else(array.is_valid(), to_json(field, array), pa.scalar(None, pa.string()))
+        else:
+            texts = to_text(field, array)
+        return pc.fill_null(_quoted(texts, delimiter), "")
+
+
+def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
+    needs = pc.or_(pc.match_substring_regex(texts, _QUOTED), pc.match_substring(texts, delimiter))
+    if not pc.any(needs).as_py():
+        return texts
+    quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
+    return pc.if_else(needs, quoted, texts)
+
+
+#: The bytes of the longest row.
 _BLOCK = 16 << 20
 _DELIMITERS = {";": ";", "\t": r"\t", "|": "|", ",": ","}
 
 
 def csv_columns(source: Source, delimiter: str) -> TextColumns:
-    """Look through a file; raises ``DataError`` for a heading that names no columns."""
+    """Infer the columns' types of a whole file; raises ``DataError`` for a heading that names no columns."""
     names = _heading(source, delimiter)
     _check_quotes(source)
     texts = TextColumns({name: InferredType() for name in names}, lambda: _read(source, delimiter, names))
     for batch in texts.read():
         for name, array in zip(names, batch.columns, strict=True):
-            texts.guesses[name].look(array)
+            texts.types[name].add(array)
     return texts
 
 
@@ -95,11 +85,11 @@ def _heading(source: Source, delimiter: str) -> list[str]:
             message = f'two columns of the csv file are called "{name}"'
             raise DataError(message, column=name)
     if len(names) == 1:
-        _look_for_delimiters(source, names[0], delimiter)
+        _warn_of_other_delimiters(source, names[0], delimiter)
     return names
 
 
-def _look_for_delimiters(source: Source, name: str, delimiter: str) -> None:
+def _warn_of_other_delimiters(source: Source, name: str, delimiter: str) -> None:
     """Warn of a single column whose name holds what others put between two."""
     found = next((written for mark, written in _DELIMITERS.items() if mark != delimiter and mark in name), None)
     if found is not None:
@@ -108,7 +98,7 @@ def _look_for_delimiters(source: Source, name: str, delimiter: str) -> None:
 
 
 def _check_quotes(source: Source) -> None:
-    """Raise ``DataError`` for a file that ends within quotes: pyarrow takes it for whole, and it has been cut."""
+    """Raise ``DataError`` for a file that ends within quotes, which pyarrow takes for whole."""
     count = 0
     with source.bytes() as file:
         while piece := file.read(_BLOCK):
@@ -119,7 +109,7 @@ def _check_quotes(source: Source) -> None:
 
 
 def _read(source: Source, delimiter: str, names: list[str]) -> Iterator[pa.RecordBatch]:
-    with _located(source, delimiter, len(names)), source.bytes() as file:
+    with _naming_line(source, delimiter, len(names)), source.bytes() as file:
         reader = arrow_csv.open_csv(
             file,
             # The heading may have lines within quotes, which skip_rows would take for rows.
@@ -144,7 +134,7 @@ def _read(source: Source, delimiter: str, names: list[str]) -> Iterator[pa.Recor
 
 
 @contextlib.contextmanager
-def _located(source: Source, delimiter: str, width: int) -> Iterator[None]:
+def _naming_line(source: Source, delimiter: str, width: int) -> Iterator[None]:
     """Have an error of pyarrow's, which counts rows of a block at most, name the line."""
     try:
         yield

@@ -18,15 +18,14 @@ from longshore.errors import DataError, InterfaceError
 _DOUBLE_DIGITS = 17
 _WIDEST = 76
 _NARROW = 38
-_MOMENT = r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
+_TIMESTAMP = r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
 
 
 class ValueClass(Enum):
     """What a format tells of a value before its text is looked at."""
 
     NUMBER = "number"
-    WORD = "word"
-    """True or false."""
+    BOOLEAN = "boolean"
     TEXT = "text"
     NESTED = "nested"
 
@@ -42,58 +41,58 @@ class _Candidate(NamedTuple):
 
 #: In the order of preference.
 _CANDIDATES = {
-    "bool": _Candidate(r"^(true|false)$", pa.bool_(), frozenset({ValueClass.WORD})),
+    "bool": _Candidate(r"^(true|false)$", pa.bool_(), frozenset({ValueClass.BOOLEAN})),
     "int": _Candidate(r"^(0|-?[1-9]\d{0,18})$", pa.int64(), frozenset({ValueClass.NUMBER})),
     "decimal": _Candidate(r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d+)$", None, frozenset({ValueClass.NUMBER})),
     "float": _Candidate(
         r"^(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,3})?|nan|-?inf)$", pa.float64(), frozenset({ValueClass.NUMBER})
     ),
     "date": _Candidate(r"^\d{4}-\d{2}-\d{2}$", pa.date32(), frozenset({ValueClass.TEXT})),
-    "timestamp": _Candidate(f"^{_MOMENT}$", pa.timestamp("us"), frozenset({ValueClass.TEXT})),
-    "instant": _Candidate(f"^{_MOMENT}Z$", pa.timestamp("us", "UTC"), frozenset({ValueClass.TEXT})),
+    "timestamp": _Candidate(f"^{_TIMESTAMP}$", pa.timestamp("us"), frozenset({ValueClass.TEXT})),
+    "instant": _Candidate(f"^{_TIMESTAMP}Z$", pa.timestamp("us", "UTC"), frozenset({ValueClass.TEXT})),
 }
 
 
 class InferredType:
-    """What the texts of one column may be, after those that have been looked at."""
+    """The type that all texts of a column have, of those that have been added."""
 
     def __init__(self) -> None:
-        """Have seen nothing yet."""
-        self._left = dict(_CANDIDATES)
-        self._digits = 0
+        """Begin with all candidates."""
+        self._candidates = dict(_CANDIDATES)
+        self._whole_digits = 0
         self._scale = 0
-        self._is_number = False
+        self._has_digits = False
         self._is_empty = True
 
-    def look(self, texts: pa.Array, classes: frozenset[ValueClass] = ALL_CLASSES) -> None:
-        """Take another piece of the column into account; NULL may be anything."""
+    def add(self, texts: pa.Array, classes: frozenset[ValueClass] = ALL_CLASSES) -> None:
+        """Take more texts of the column into account; NULL fits any type."""
         texts = texts.drop_null()
         if not len(texts):
             return
         self._is_empty = False
-        self._is_number = self._is_number or bool(pc.any(pc.match_substring_regex(texts, r"\d")).as_py())
-        for name, kind in list(self._left.items()):
+        self._has_digits = self._has_digits or bool(pc.any(pc.match_substring_regex(texts, r"\d")).as_py())
+        for name, kind in list(self._candidates.items()):
             if not (kind.of & classes and _all(texts, kind.pattern) and self._holds(name, kind, texts)):
-                del self._left[name]
+                del self._candidates[name]
 
     @property
     def type(self) -> pa.DataType:
         """The type for all of them."""
-        if self._is_empty or not self._left:
+        if self._is_empty or not self._candidates:
             return pa.string()
-        name = next(iter(self._left))
+        name = next(iter(self._candidates))
         if name == "decimal":
-            width = pa.decimal128 if self._digits + self._scale <= _NARROW else pa.decimal256
-            return width(self._digits + self._scale, self._scale)
-        if name == "float" and not self._is_number:
+            width = pa.decimal128 if self._whole_digits + self._scale <= _NARROW else pa.decimal256
+            return width(self._whole_digits + self._scale, self._scale)
+        if name == "float" and not self._has_digits:
             return pa.string()
         return _CANDIDATES[name].type
 
     def _holds(self, name: str, kind: _Candidate, texts: pa.Array) -> bool:
         if name == "decimal":
-            self._digits = max(self._digits, _longest(texts, r"^-|\..*$"))
+            self._whole_digits = max(self._whole_digits, _longest(texts, r"^-|\..*$"))
             self._scale = max(self._scale, _longest(texts, r"^[^.]*\.?"))
-            return self._digits + self._scale <= _WIDEST
+            return self._whole_digits + self._scale <= _WIDEST
         try:
             cast = texts.cast(kind.type)
         except pa.ArrowInvalid:
@@ -118,9 +117,9 @@ def _all(texts: pa.Array, pattern: str) -> bool:
     return bool(pc.all(_matches(texts, pattern)).as_py())
 
 
-def _longest(texts: pa.Array, left_out: str) -> int:
-    """Give the length of the longest text without what the pattern matches."""
-    return int(pc.max(pc.utf8_length(pc.replace_substring_regex(texts, left_out, ""))).as_py())
+def _longest(texts: pa.Array, pattern: str) -> int:
+    """Return the length of the longest text without what the pattern matches."""
+    return int(pc.max(pc.utf8_length(pc.replace_substring_regex(texts, pattern, ""))).as_py())
 
 
 _DECIMAL = re.compile(r"decimal(128|256)\((\d+), ?(-?\d+)\)")
@@ -132,24 +131,24 @@ _PLAIN = r"^-?\d+(\.\d+)?$"
 class TextColumns(NamedTuple):
     """A file whose values are texts: what its columns may be, and how to read it."""
 
-    guesses: dict[str, InferredType]
+    types: dict[str, InferredType]
     read: Callable[[], Iterator[pa.RecordBatch]]
-    """Gives batches of the columns of ``guesses``, in their order, all of text."""
+    """Returns batches of the columns of ``types``, in their order, all of text."""
 
 
-def typed_batches(texts: TextColumns, wanted: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Give the batches in their types, an empty one first; raises as ``batches`` does."""
-    for name in wanted:
-        if name not in texts.guesses:
-            message = f"--schema has a column {name!r}, and the file has {', '.join(map(repr, texts.guesses))}"
+def typed_batches(texts: TextColumns, schema: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Return the batches in their types, an empty one first; raises as ``open_batches`` does."""
+    for name in schema:
+        if name not in texts.types:
+            message = f"--schema has a column {name!r}, and the file has {', '.join(map(repr, texts.types))}"
             raise InterfaceError(message)
-    asked = {name: arrow_type(name, kind) for name, kind in wanted.items()}
-    fields = [pa.field(name, asked.get(name) or guess.type) for name, guess in texts.guesses.items()]
+    given_types = {name: arrow_type(name, kind) for name, kind in schema.items()}
+    fields = [pa.field(name, given_types.get(name) or inferred.type) for name, inferred in texts.types.items()]
     return _batches(pa.schema(fields), texts)
 
 
 def arrow_type(column: str, name: str) -> pa.DataType:
-    """Give the type of a name as pyarrow prints it; raises ``InterfaceError`` for what is none."""
+    """Return the type of a name as pyarrow prints it; raises ``InterfaceError`` for a name that is not a type."""
     if match := _DECIMAL.fullmatch(name):
         width, precision, scale = match[1], int(match[2]), int(match[3])
         if 1 <= precision <= _MOST_DIGITS[width] and 0 <= scale <= precision:
@@ -179,7 +178,7 @@ def _column(field: pa.Field, texts: pa.Array, first: int) -> pa.Array:
     try:
         return _cast_texts(texts, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
-        # One by one tells which it was.
+        # One by one, to find which it was.
         for index in range(len(texts)):
             _check(field, texts.slice(index, 1), first + index)
         raise
@@ -190,7 +189,7 @@ def _check(field: pa.Field, one: pa.Array, row: int) -> None:
         _cast_texts(one, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         hint = f'give --schema "{field.name}=string", or a type that holds it'
-        message = f'column "{field.name}", row {row}: {one[0].as_py()!r} is no {field.type}\nHint: {hint}'
+        message = f'column "{field.name}", row {row}: {one[0].as_py()!r} is not a {field.type}\nHint: {hint}'
         raise DataError(message, column=field.name, row=row, hint=hint) from error
 
 
@@ -209,7 +208,7 @@ def _cast_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 def _decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Cast to decimals; Arrow lets those wrap that have more digits than any decimal, so digits are counted first."""
     if pc.any(pc.invert(pc.match_substring_regex(texts, _PLAIN))).as_py():
-        message = "no decimal"
+        message = "not a decimal"
         raise ValueError(message)
     whole = pc.utf8_length(pc.replace_substring_regex(texts, r"^-?0*|\..*$", ""))
     if (pc.max(whole).as_py() or 0) > kind.precision - kind.scale:
@@ -220,8 +219,8 @@ def _decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _bytes(text: str) -> bytes:
-    r"""Give the bytes of ``\x`` and hexadecimal digits, as a file of ours has them."""
+    r"""Return the bytes of ``\x`` and hexadecimal digits, as a file of ours has them."""
     if not text.startswith("\\x"):
-        message = "no bytes: write \\x and two hexadecimal digits for each"
+        message = "not bytes: write \\x and two hexadecimal digits for each"
         raise ValueError(message)
     return bytes.fromhex(text[2:])

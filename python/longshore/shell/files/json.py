@@ -1,7 +1,7 @@
 """JSON lines: an object for each row, a line for each object; numbers keep their digits."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from longshore.errors import DataError, NotSupportedError
 from longshore.shell.files.inference import InferredType, TextColumns, ValueClass
-from longshore.shell.files.storage import Output, Source
+from longshore.shell.files.storage import Source
 from longshore.shell.files.texts import (
     UnrepresentableError,
     extension_name,
@@ -22,34 +22,18 @@ from longshore.shell.files.texts import (
 )
 
 
-class JsonWriter:
-    """Writes batches as JSON lines in UTF-8."""
-
-    def __init__(self, sink: Output, schema: pa.Schema) -> None:
-        """Make the keys."""
-        self._sink = sink
-        self._keys = object_keys(schema.names)
-        self._rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
-        if not batch.num_rows:
-            return
-        columns = [self._column(field, array) for field, array in zip(batch.schema, batch.columns, strict=True)]
-        lines = json_objects(self._keys, columns, batch.num_rows).to_pylist()
-        self._sink.write(("\n".join(lines) + "\n").encode())
-        self._rows += batch.num_rows
-
-    def close(self) -> None:
-        """Do nothing: JSON lines have no end of their own."""
-
-    def abandon(self) -> None:
-        """Leave it as it is."""
-        self._sink.break_off()
-
-    def _column(self, field: pa.Field, array: pa.Array) -> pa.Array:
-        with locating_value(field.name, self._rows):
-            return to_json(field, array)
+def write_json(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any) -> None:
+    """Write batches as JSON lines in UTF-8."""
+    keys = object_keys(schema.names)
+    first = 0
+    for batch in batches:
+        columns = []
+        for field, array in zip(batch.schema, batch.columns, strict=True):
+            with locating_value(field.name, first):
+                columns.append(to_json(field, array))
+        if batch.num_rows:
+            file.write(("\n".join(json_objects(keys, columns, batch.num_rows).to_pylist()) + "\n").encode())
+        first += batch.num_rows
 
 
 _ESCAPED = r'["\\\x00-\x1f\x7f]'
@@ -57,7 +41,7 @@ _NULL = "null"
 
 
 def to_json(field: pa.Field, array: pa.Array) -> pa.Array:
-    """Give each value as JSON, none of them NULL.
+    """Return each value as JSON, none of them NULL.
 
     Raises ``UnrepresentableError`` for a value that JSON cannot say, and ``NotSupportedError`` for a type.
     """
@@ -81,7 +65,7 @@ def to_json(field: pa.Field, array: pa.Array) -> pa.Array:
 
 
 def object_keys(names: list[str]) -> list[str]:
-    """Give the pieces before each value of an object; raises ``NotSupportedError`` for a name that is there twice."""
+    """Return what comes before each value of an object; raises ``NotSupportedError`` for a repeated name."""
     for name in names:
         if names.count(name) > 1:
             hint = "give each column a name of its own: SELECT a AS one, b AS two"
@@ -90,19 +74,19 @@ def object_keys(names: list[str]) -> list[str]:
     return [f"{',' if number else ''}{json.dumps(name, ensure_ascii=False)}:" for number, name in enumerate(names)]
 
 
-def json_objects(begins: list[str], columns: list[pa.Array], length: int) -> pa.Array:
-    """Give the objects of the columns' pieces, one for each row."""
+def json_objects(keys: list[str], columns: list[pa.Array], length: int) -> pa.Array:
+    """Return an object for each row, of the columns' values."""
     if not columns:
         return pa.array(["{}"] * length, pa.string())
-    pieces = [piece for begin, column in zip(begins, columns, strict=True) for piece in (begin, column)]
+    pieces = [piece for key, column in zip(keys, columns, strict=True) for piece in (key, column)]
     return pc.binary_join_element_wise("{", *pieces, "}", "")
 
 
-def _quoted(said: pa.Array) -> pa.Array:
-    if pc.any(pc.match_substring_regex(said, _ESCAPED)).as_py():
+def _quoted(texts: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(texts, _ESCAPED)).as_py():
         encode = json.JSONEncoder(ensure_ascii=False).encode
-        return pa.array([None if text is None else encode(text) for text in said.to_pylist()], pa.string())
-    return pc.binary_join_element_wise('"', said, '"', "")
+        return pa.array([None if text is None else encode(text) for text in texts.to_pylist()], pa.string())
+    return pc.binary_join_element_wise('"', texts, '"', "")
 
 
 def _finite(field: pa.Field, array: pa.Array) -> pa.Array:
@@ -115,13 +99,13 @@ def _finite(field: pa.Field, array: pa.Array) -> pa.Array:
 
 
 def _documents(array: pa.Array) -> pa.Array:
-    """Give JSON as it is: digits, spaces and order; a line's end can only be a space between two tokens."""
-    said = array.to_pylist()
-    for index, text in enumerate(said):
+    """Return JSON as it is, in its digits, spaces and order; a line's end can only be a space between two tokens."""
+    texts = array.to_pylist()
+    for index, text in enumerate(texts):
         if text is not None:
             _check_document(index, text)
     return pa.array(
-        [None if text is None else text.replace("\r", " ").replace("\n", " ") for text in said], pa.string()
+        [None if text is None else text.replace("\r", " ").replace("\n", " ") for text in texts], pa.string()
     )
 
 
@@ -150,11 +134,12 @@ def _list_pieces(array: pa.Array) -> pa.Array:
 
 def _struct_pieces(array: pa.Array) -> pa.Array:
     fields = [array.type.field(number) for number in range(array.type.num_fields)]
-    begins = object_keys([inner.name for inner in fields])
+    keys = object_keys([inner.name for inner in fields])
     columns = [to_json(inner, column) for inner, column in zip(fields, array.flatten(), strict=True)]
-    return pc.if_else(array.is_valid(), json_objects(begins, columns, len(array)), pa.scalar(None, pa.string()))
+    return pc.if_else(array.is_valid(), json_objects(keys, columns, len(array)), pa.scalar(None, pa.string()))
 
 
+#: Rows that are decoded at a time.
 _ROWS = 1 << 14
 
 
@@ -164,23 +149,23 @@ class _Number(str):
     __slots__ = ()
 
 
-_CLASSES = {_Number: ValueClass.NUMBER, str: ValueClass.TEXT, bool: ValueClass.WORD}
+_CLASSES = {_Number: ValueClass.NUMBER, str: ValueClass.TEXT, bool: ValueClass.BOOLEAN}
 
 
 def json_columns(source: Source) -> TextColumns:
-    """Look through a file; raises ``DataError`` for a line that is no object of JSON."""
-    guesses: dict[str, InferredType] = {}
+    """Infer the columns' types of a whole file; raises ``DataError`` for a line that is not a JSON object."""
+    types: dict[str, InferredType] = {}
     classes: dict[str, ValueClass] = {}
     first = 0
     for rows in _chunks(source):
         for name in dict.fromkeys(key for row in rows for key in row):
             values = [row.get(name) for row in rows]
-            _agree(name, values, classes, first)
+            _check_class(name, values, classes, first)
             one = frozenset({classes[name]}) if name in classes else frozenset(ValueClass)
-            guesses.setdefault(name, InferredType()).look(_texts(values), one)
+            types.setdefault(name, InferredType()).add(_texts(values), one)
         first += len(rows)
-    names = list(guesses)
-    return TextColumns(guesses, lambda: _read(source, names))
+    names = list(types)
+    return TextColumns(types, lambda: _read(source, names))
 
 
 def _read(source: Source, names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -223,8 +208,8 @@ def _refuse(word: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_refuse, object_pairs_hook=_object)
 
 
-def _agree(name: str, values: list[Any], classes: dict[str, ValueClass], first: int) -> None:
-    """See that a column's values are of one class; raises ``DataError`` for the first that is of another."""
+def _check_class(name: str, values: list[Any], classes: dict[str, ValueClass], first: int) -> None:
+    """Check that a column's values are of one class; raises ``DataError`` for the first that is of another."""
     present = next((value for value in values if value is not None), None)
     if present is None:
         return
@@ -257,7 +242,7 @@ def _text(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Give JSON with the digits that it came with, which ``json`` would put into quotes."""
+    """Return JSON with the digits that it came with, which ``json`` would put into quotes."""
     match value:
         case None:
             return "null"

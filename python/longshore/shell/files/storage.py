@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
@@ -27,18 +27,18 @@ class Source(NamedTuple):
     """A file's name, where its bytes are, and how they are compressed."""
 
     name: str
-    place: Path
+    path: Path
     compression: str | None
 
     @property
     def size(self) -> int:
         """Bytes of the file."""
-        return self.place.stat().st_size
+        return self.path.stat().st_size
 
     def bytes(self) -> pa.NativeFile:
         """Open it, decompressed."""
         # As bytes, since pyarrow takes every path for UTF-8.
-        file = pa.OSFile(os.fsencode(self.place))
+        file = pa.OSFile(os.fsencode(self.path))
         return file if self.compression is None else pa.CompressedInputStream(file, self.compression)
 
     def text(self, *, newline: str, errors: str = "strict") -> io.TextIOWrapper:
@@ -47,7 +47,7 @@ class Source(NamedTuple):
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Have the errors of the block, which reads the file, name it."""
+        """Name the file in the errors of the block."""
         try:
             yield
         except DataError as error:
@@ -74,15 +74,15 @@ class Source(NamedTuple):
 
 @contextlib.contextmanager
 def open_source(name: str, compression: str | None) -> Iterator[Source]:
-    """Give a file that can be read twice; standard input and pipes become one."""
-    place = file_path(name)
-    if name != STANDARD and (place.is_file() or not place.exists()):
-        # What cannot be opened is told as Python tells it.
-        with place.open("rb"):
-            yield Source(name, place, compression)
+    """Open a file to be read twice; standard input and pipes become a temporary one."""
+    path = file_path(name)
+    if name != STANDARD and (path.is_file() or not path.exists()):
+        # Python's own error tells what cannot be opened.
+        with path.open("rb"):
+            yield Source(name, path, compression)
         return
     with tempfile.NamedTemporaryFile(prefix="longshore-") as spool:
-        reading = contextlib.nullcontext(sys.stdin.buffer) if name == STANDARD else place.open("rb")
+        reading = contextlib.nullcontext(sys.stdin.buffer) if name == STANDARD else path.open("rb")
         with reading as pipe, naming_file(spool.name):
             shutil.copyfileobj(pipe, spool)
             spool.flush()
@@ -90,7 +90,7 @@ def open_source(name: str, compression: str | None) -> Iterator[Source]:
 
 
 def _surrogates(line: str) -> list[int]:
-    r"""Give the bytes of a line that are not UTF-8.
+    r"""Return the bytes of a line that are not UTF-8.
 
     >>> _surrogates("a\udcff")
     [255]
@@ -99,10 +99,10 @@ def _surrogates(line: str) -> list[int]:
 
 
 class Sink(io.RawIOBase):
-    """Counts what it passes on, and passes nothing on once it is broken."""
+    """A file that counts its bytes, and takes no more once it is broken off."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Pass on to ``out``, which stays its owner's."""
+        """Write to ``out``, which is closed elsewhere."""
         self._out = out
         self._is_broken = False
         self.bytes = 0
@@ -112,11 +112,11 @@ class Sink(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Give the number of bytes so far."""
+        """Return the number of bytes so far."""
         return self.bytes
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """Pass bytes on, all of them; raises ``ClosedPipeError`` where nobody reads them any more."""
+        """Write all bytes; raises ``ClosedPipeError`` where their reader has gone."""
         view = memoryview(data).cast("B")
         if not self._is_broken:
             try:
@@ -128,7 +128,7 @@ class Sink(io.RawIOBase):
         return len(view)
 
     def flush(self) -> None:
-        """Have the bytes leave this process."""
+        """Flush the file."""
         if self._is_broken or self.closed:
             return
         try:
@@ -137,55 +137,27 @@ class Sink(io.RawIOBase):
             self._is_broken = True
             raise ClosedPipeError from error
 
-    finish = flush
-
     def break_off(self) -> None:
-        """Pass nothing on any more: the footer of a writer that is collected would make a part look whole."""
+        """Take no more bytes: the footer of a writer that is collected would make a part look whole."""
         self._is_broken = True
 
 
-class Compressed:
-    """Compresses what goes to a sink."""
-
-    def __init__(self, sink: Sink, compression: str) -> None:
-        """Compress as pyarrow calls it."""
-        self._sink = sink
-        self._stream = pa.CompressedOutputStream(sink, compression)
-        self.break_off = sink.break_off
-
-    @property
-    def bytes(self) -> int:
-        """The number of compressed bytes so far."""
-        return self._sink.bytes
-
-    def write(self, data: "ReadableBuffer", /) -> int:
-        """Compress bytes."""
-        return int(self._stream.write(data))
-
-    def flush(self) -> None:
-        """Have what is compressed so far leave this process."""
-        self._stream.flush()
-
-    def finish(self) -> None:
-        """Write what marks the end."""
-        self._stream.close()
-
-
-Output = Sink | Compressed
-
-
 @contextlib.contextmanager
-def open_sink(name: str, compression: str | None = None) -> Iterator[Output]:
-    """Give the sink of a file; the file has its name only once the block has ended without an exception.
+def open_sink(name: str, compression: str | None = None) -> Iterator[tuple[Any, Sink]]:
+    """Open a file, or standard output, to write into; what counts its bytes comes with it.
 
-    An ``OSError`` names the file.
+    The file has its name only once the block has ended without an exception. An ``OSError`` names it.
     """
     with naming_file("standard output" if name == STANDARD else name), _open(name) as out:
         sink = Sink(out)
-        front = sink if compression is None else Compressed(sink, compression)
         try:
-            yield front
-            front.finish()
+            if compression is None:
+                yield sink, sink
+                sink.flush()
+            else:
+                compressed = pa.CompressedOutputStream(sink, compression)
+                yield compressed, sink
+                compressed.close()
         finally:
             sink.break_off()
 
@@ -193,25 +165,25 @@ def open_sink(name: str, compression: str | None = None) -> Iterator[Output]:
 def _open(name: str) -> AbstractContextManager[BinaryIO]:
     if name == STANDARD:
         return contextlib.nullcontext(sys.stdout.buffer)
-    place = file_path(name)
-    if place.exists() and not place.is_file():
+    path = file_path(name)
+    if path.exists() and not path.is_file():
         # A pipe or a device: there is nothing to rename.
-        return place.open("wb")
-    return _replacing(place.resolve())
+        return path.open("wb")
+    return _replacing(path.resolve())
 
 
 @contextlib.contextmanager
-def _replacing(place: Path) -> Iterator[BinaryIO]:
-    """Give a new file in the same directory, which takes the place of the old one at the end."""
-    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file in the same directory, which replaces the old one at the end."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("xb") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        if place.exists():
-            shutil.copymode(place, part)
-        part.replace(place)
+        if path.exists():
+            shutil.copymode(path, part)
+        part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

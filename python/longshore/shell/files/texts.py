@@ -43,7 +43,7 @@ _EXTENSION = b"ARROW:extension:name"
 
 
 def extension_name(field: pa.Field) -> str | None:
-    """Give the name of a field's extension type; pyarrow that does not know it leaves it in the metadata."""
+    """Return the name of a field's extension type; pyarrow that does not know it leaves it in the metadata."""
     if isinstance(field.type, pa.BaseExtensionType):
         return str(field.type.extension_name)
     name = (field.metadata or {}).get(_EXTENSION)
@@ -51,14 +51,14 @@ def extension_name(field: pa.Field) -> str | None:
 
 
 def plain_values(array: pa.Array) -> pa.Array:
-    """Give an array's values without an extension type and without a dictionary."""
+    """Return an array's values without an extension type and without a dictionary."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def to_text(field: pa.Field, array: pa.Array) -> pa.Array:
-    """Give each value of a flat column as text; NULL stays.
+    """Return each value of a flat column as text; NULL stays.
 
     Raises ``NotSupportedError`` for a type that has none.
     """
@@ -99,7 +99,7 @@ def _halves(array: pa.Array) -> pa.Array:
 
 
 def _moments(array: pa.Array) -> pa.Array:
-    """Give dates and timestamps, an instant in UTC with a Z, as ISO 8601 says them."""
+    """Return dates and timestamps, an instant in UTC with a Z, as ISO 8601 says them."""
     if pa.types.is_timestamp(array.type) and array.type.tz not in {None, "UTC"}:
         array = array.cast(pa.timestamp(array.type.unit, "UTC"))
     if pa.types.is_date64(array.type):
@@ -131,7 +131,7 @@ def _durations(array: pa.Array) -> pa.Array:
 
 
 def _clock(count: int, digits: int) -> str:
-    """Give hours, which may be more than a day's, minutes and seconds.
+    """Return hours, which may be more than a day's, minutes and seconds.
 
     >>> _clock(-90_000_500, 6)
     '-00:01:30.000500'
@@ -148,7 +148,7 @@ def _intervals(array: pa.Array) -> pa.Array:
 
 
 def _interval(months: int, days: int, nanoseconds: int) -> str:
-    """Give an interval's three parts as ISO 8601 does, none carried over into another.
+    """Return an interval's three parts as ISO 8601 does, none carried over into another.
 
     >>> _interval(14, -3, -1_500_000_000), _interval(0, 0, 0)
     ('P14M-3DT-1.5S', 'PT0S')
