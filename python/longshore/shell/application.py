@@ -14,8 +14,8 @@ from longshore.shell import bench, commands, signals
 from longshore.shell.errors import ClosedPipeError, ExitCode, SecretFilter, error_text, exit_code
 from longshore.shell.output import discard_output, write_error, write_output
 
-NAME = "longshore"
-#: What typer's own exceptions for wrong arguments have in common, whatever its version calls it.
+_NAME = "longshore"
+#: The base class of typer's exceptions for wrong arguments, whose name depends on its version.
 _MISUSE = typer.BadParameter.__mro__[2]
 _COMPLETION = ("--show-completion", "the shell's name")
 _COMMANDS: dict[str, Callable[..., None]] = {
@@ -31,7 +31,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 
 def _version(asked: bool) -> None:  # noqa: FBT001  typer's way to call it
     if asked:
-        write_output(f"{NAME} {longshore.__version__}")
+        write_output(f"{_NAME} {longshore.__version__}")
         raise typer.Exit
 
 
@@ -46,16 +46,16 @@ def _root(
 
 def application() -> typer.Typer:
     """Make the application of all commands."""
-    made = typer.Typer(
-        name=NAME,
-        # What a frame of the stack holds may be a password.
+    app = typer.Typer(
+        name=_NAME,
+        # A stack frame may hold a password.
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    made.callback()(_root)
+    app.callback()(_root)
     for name, command in _COMMANDS.items():
-        made.command(name)(_guarded(command))
-    return made
+        app.command(name)(_guarded(command))
+    return app
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -64,7 +64,7 @@ def run(arguments: Sequence[str]) -> int:
         return _run(list(arguments) or ["--help"])
     except _EndedError as ended:
         error: BaseException = ended.error
-    except BaseException as wrong:  # noqa: BLE001  Python would show what it holds, which may be a secret
+    except BaseException as wrong:  # noqa: BLE001  Python would show its values, which may be secrets
         error = wrong
     text = error_text(_translated(error), as_json="--json" in arguments, hide=SecretFilter(arguments, os.environ).hide)
     if text:
@@ -75,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 class _EndedError(Exception):
-    """Carries what ended a command past typer, which has ideas of its own about Ctrl-C and closed pipes."""
+    """Carries the exception of a command past typer, which handles Ctrl-C and closed pipes its own way."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -84,9 +84,9 @@ class _EndedError(Exception):
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
-    def work(**given: Any) -> None:
+    def work(**arguments: Any) -> None:
         try:
-            command(**given)
+            command(**arguments)
         except BaseException as error:
             signals.stop_repeating()
             raise _EndedError(error) from error
@@ -100,16 +100,16 @@ def _run(arguments: list[str]) -> int:
     if len(arguments) == len(_COMPLETION) and arguments[0] == _COMPLETION[0]:
         # typer shows the script of the shell that it runs in; its own way to ask for another is the environment.
         os.environ["_LONGSHORE_COMPLETE"] = f"source_{arguments[1]}"
-    done = typer.main.get_command(application()).main(arguments, prog_name=NAME, standalone_mode=False)
-    return done if isinstance(done, int) else ExitCode.DONE
+    code = typer.main.get_command(application()).main(arguments, prog_name=_NAME, standalone_mode=False)
+    return code if isinstance(code, int) else ExitCode.DONE
 
 
 def _translated(error: BaseException) -> BaseException:
-    """Make an ``InterfaceError`` of what typer says of wrong arguments."""
+    """Make an ``InterfaceError`` of typer's error about wrong arguments."""
     if not isinstance(error, _MISUSE):
         return error
     context = getattr(error, "ctx", None)
-    asked = context.command_path if context is not None else NAME
-    hint = f"{asked} --help shows the arguments"
-    said: str = getattr(error, "format_message")()  # noqa: B009  a class that typer does not name
-    return longshore.InterfaceError(f"{said}\nHint: {hint}", hint=hint)
+    command = context.command_path if context is not None else _NAME
+    hint = f"{command} --help shows the arguments"
+    problem: str = getattr(error, "format_message")()  # noqa: B009  a class that typer does not name
+    return longshore.InterfaceError(f"{problem}\nHint: {hint}", hint=hint)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -26,71 +27,57 @@ class Mode(StrEnum):
     UPSERT = "upsert"
 
 
-Query = Annotated[
-    str, typer.Argument(help="The query, @FILE that holds it, or - for standard input.", show_default=False)
-]
-From = Annotated[
-    str | None,
-    typer.Option("--from", envvar="LONGSHORE_FROM", help="The database: URL, file, or env:NAME.", show_default=False),
-]
-Target = Annotated[
-    str | None,
-    typer.Option("--to", envvar="LONGSHORE_TO", help="The database: URL, file, or env:NAME.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Speak JSON: one object for the result, one for an error.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
-Params = Annotated[
+_Argument = partial(typer.Argument, show_default=False)
+_Option = partial(typer.Option, show_default=False)
+_DATABASE = "The database: URL, file, or env:NAME."
+
+# Of databases and queries:
+Query = Annotated[str, _Argument(help="The query, @FILE that holds it, or - for standard input.")]
+From = Annotated[str | None, _Option("--from", envvar="LONGSHORE_FROM", help=_DATABASE)]
+Target = Annotated[str | None, _Option("--to", envvar="LONGSHORE_TO", help=_DATABASE)]
+Url = Annotated[str, _Argument(help=_DATABASE)]
+Attach = Annotated[
     list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="A value for :NAME in the query.", show_default=False),
+    _Option(
+        "--attach",
+        metavar="NAME=URL",
+        help="A database, and its name in the query: NAME.table; a URL, or env:NAME.",
+    ),
 ]
+Params = Annotated[list[str] | None, _Option("--param", metavar="NAME=VALUE", help="A value for :NAME in the query.")]
 Args = Annotated[
-    list[str] | None,
-    typer.Option("--arg", metavar="VALUE", help="A value for the next $1, $2 or ? in the query.", show_default=False),
+    list[str] | None, _Option("--arg", metavar="VALUE", help="A value for the next $1, $2 or ? in the query.")
 ]
-Schema = Annotated[
-    list[str] | None,
-    typer.Option("--schema", metavar="COLUMN=TYPE", help="The Arrow type of a column.", show_default=False),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="KEY=VALUE", help="A key of the library's options.", show_default=False),
-]
-PartitionOn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Read in parts, split by this column.", show_default=False)
-]
-PartitionNum = Annotated[
-    str | None, typer.Option(metavar="N|auto", help="How many connections read a part each.", show_default=False)
-]
-Timeout = Annotated[float | None, typer.Option(metavar="SECONDS", help="The longest wait.", show_default=False)]
-Layout = Annotated[
-    Format | None, typer.Option("--format", help="The file's format; by default that of its name.", show_default=False)
-]
+Schema = Annotated[list[str] | None, _Option("--schema", metavar="COLUMN=TYPE", help="The Arrow type of a column.")]
+Options = Annotated[list[str] | None, _Option("--option", metavar="KEY=VALUE", help="A key of the library's options.")]
+PartitionOn = Annotated[str | None, _Option(metavar="COLUMN", help="Read in parts, split by this column.")]
+PartitionNum = Annotated[str | None, _Option(metavar="N|auto", help="How many connections read a part each.")]
+Timeout = Annotated[float | None, _Option(metavar="SECONDS", help="The longest wait.")]
+
+# Of files and output:
+File = Annotated[str, _Argument(help="The file, or - for standard input.")]
 Out = Annotated[
     str | None,
-    typer.Option(
-        "--to", metavar="FILE", help="The file, or - for standard output; without it, a preview.", show_default=False
-    ),
+    _Option("--to", metavar="FILE", help="The file, or - for standard output; without it, a preview."),
+]
+Layout = Annotated[Format | None, _Option("--format", help="The file's format; by default that of its name.")]
+Delimiter = Annotated[
+    str | None, _Option(metavar="CHARACTER", help=r"What is between two fields of CSV: ';' or '\t'; else ','.")
 ]
 Rows = Annotated[int | None, typer.Option(metavar="N", min=1, help="Rows of a preview.", show_default="20")]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help=r"What is between two fields of CSV: ';' or '\t'; else ','.",
-        show_default=False,
-    ),
-]
+Json = Annotated[bool, typer.Option("--json", help="Speak JSON: one object for the result, one for an error.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+# Of tables that are written:
+Table = Annotated[str, _Option("--table", "-t", help="The table, after its schema and a dot.")]
 IfExists = Annotated[Mode, typer.Option(help="What to do where the table is there, or is not.")]
-Keys = Annotated[
-    list[str] | None,
-    typer.Option("--key", metavar="COLUMN", help="The key of an upsert or of a new table.", show_default=False),
-]
+Keys = Annotated[list[str] | None, _Option("--key", metavar="COLUMN", help="The key of an upsert or of a new table.")]
 Types = Annotated[
     list[str] | None,
-    typer.Option(
-        "--type", metavar="COLUMN=TYPE", help="The database's type of a new table's column.", show_default=False
-    ),
+    _Option("--type", metavar="COLUMN=TYPE", help="The database's type of a new table's column."),
 ]
+
+_WORDS = {"true": True, "false": False, "none": None}
 
 
 def partition_count(text: str | None) -> Any:
@@ -98,28 +85,25 @@ def partition_count(text: str | None) -> Any:
     return int(text) if text is not None and text.isdecimal() else text
 
 
-_WORDS = {"true": True, "false": False, "none": None}
-
-
-def named_values(given: Sequence[str] | None, option: str) -> dict[str, str] | None:
-    """Return names with their values; raises ``InterfaceError`` for what has no name, and for one that is there twice.
+def named_values(texts: Sequence[str] | None, option: str) -> dict[str, str] | None:
+    """Return names with their values; raises ``InterfaceError`` for a text without a name, and for a repeated one.
 
     >>> named_values(["price=numeric(6,2)"], "--type")
     {'price': 'numeric(6,2)'}
     """
-    if not given:
+    if not texts:
         return None
-    taken: dict[str, str] = {}
-    for text in given:
+    values: dict[str, str] = {}
+    for text in texts:
         name, mark, value = text.partition("=")
         if not name or not mark:
             message = f"{option} is name=value, not {text!r}"
             raise InterfaceError(message)
-        if name in taken:
+        if name in values:
             message = f"{option} has {name!r} twice"
             raise InterfaceError(message)
-        taken[name] = value
-    return taken
+        values[name] = value
+    return values
 
 
 def parameters(named: Sequence[str] | None, positional: Sequence[str] | None) -> dict[str, Any] | list[Any] | None:
@@ -133,18 +117,18 @@ def parameters(named: Sequence[str] | None, positional: Sequence[str] | None) ->
         raise InterfaceError(message)
     if positional:
         return [_value(text) for text in positional]
-    taken = named_values(named, "--param")
-    return None if taken is None else {name: _value(text) for name, text in taken.items()}
+    values = named_values(named, "--param")
+    return None if values is None else {name: _value(text) for name, text in values.items()}
 
 
-def options(given: Sequence[str] | None) -> dict[str, Any] | None:
+def options(texts: Sequence[str] | None) -> dict[str, Any] | None:
     """Return the keys of ``options=``, each in its type.
 
     >>> options(["uuid=text", "ordered=true", "threads=2", "memory_limit=none"])
     {'uuid': 'text', 'ordered': True, 'threads': 2, 'memory_limit': None}
     """
-    taken = named_values(given, "--option")
-    return None if taken is None else {name: _option(value) for name, value in taken.items()}
+    values = named_values(texts, "--option")
+    return None if values is None else {name: _option(value) for name, value in values.items()}
 
 
 def _option(value: str) -> Any:
@@ -152,7 +136,7 @@ def _option(value: str) -> Any:
 
 
 def _value(text: str) -> Any:
-    """Take a number, a word or a quoted text of JSON's for what it is, and all else for a text."""
+    """Return a number, a word or a quoted text of JSON's as its value, and all else as text."""
     try:
         value = json.loads(text, parse_float=_number, parse_constant=str)
     except (ValueError, RecursionError):
@@ -161,45 +145,45 @@ def _value(text: str) -> Any:
 
 
 def _number(text: str) -> float | Decimal:
-    """Return the double, where it stands for just these digits, else the decimal."""
+    """Return the double if it has just these digits, else the decimal."""
     exact = Decimal(text)
     return float(text) if Decimal(repr(float(text))) == exact else exact
 
 
-def database(given: str | None, option: str) -> str:
-    """Return what names a database: a URL, a file, or ``env:NAME`` or ``$NAME`` for a variable of the environment.
+def database(text: str | None, option: str) -> str:
+    """Check a database's URL, file, or variable of the environment (``env:NAME`` or ``$NAME``), and return it.
 
-    Raises ``InterfaceError`` for what names none, and shows nothing of it: it may hold a password.
+    Raises ``InterfaceError`` for what is none of them, and shows nothing of it: it may hold a password.
     """
-    if not given:
+    if not text:
         message = f"{option} is missing: give a URL, a file, or env:NAME for what the environment has"
         raise InterfaceError(message)
     try:
-        target(given)
+        target(text)
     except InterfaceError as error:
         message = f"{option}: {error}"
         raise InterfaceError(message, hint=error.hint) from None
-    return given
+    return text
 
 
-def query_text(given: str) -> str:
-    """Return the query's text.
+def query_text(text: str) -> str:
+    """Return the query itself, of its file, or of standard input.
 
-    Raises ``InterfaceError`` where there is none, and ``OSError`` for a file that is not there.
+    Raises ``InterfaceError`` where it is empty, and ``OSError`` for a file that does not exist.
     """
-    if is_address(given):
+    if is_address(text):
         message = "the query is a URL: give the query first, and the URL with --from"
         raise InterfaceError(message)
-    if os.path.isfile(given) and not any(map(str.isspace, given)):  # noqa: PTH113  a query may be too long for a path
-        hint = f"@{given} is the query in the file; longshore sql \"FROM '{given}'\" reads a file of rows"
-        message = f"the query {given!r} is the name of a file\nHint: {hint}"
+    if os.path.isfile(text) and not any(map(str.isspace, text)):  # noqa: PTH113  a query may be too long for a path
+        hint = f"@{text} is the query in the file; longshore sql \"FROM '{text}'\" reads a file of rows"
+        message = f"the query {text!r} is the name of a file\nHint: {hint}"
         raise InterfaceError(message, hint=hint)
-    text = given
-    if given == "-":
-        text = sys.stdin.read()
-    elif given.startswith("@"):
-        text = file_path(given[1:]).read_text(encoding="utf-8")
-    if not text.strip():
+    query = text
+    if text == "-":
+        query = sys.stdin.read()
+    elif text.startswith("@"):
+        query = file_path(text[1:]).read_text(encoding="utf-8")
+    if not query.strip():
         message = "the query is empty"
         raise InterfaceError(message)
-    return text
+    return query

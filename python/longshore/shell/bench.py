@@ -24,10 +24,10 @@ from longshore.shell.arguments import database, named_values, options, query_tex
 from longshore.shell.measurement import LIBRARIES
 from longshore.shell.output import collect_warnings, duration, print_table, row_count, write_error, write_output
 
-MEBIBYTE = 1 << 20
+_MEBIBYTE = 1 << 20
 _Into = Annotated[
     list[str] | None,
-    typer.Option("--into", metavar="FRAME", help=f"Only these: {', '.join(LIBRARIES)}.", show_default=False),
+    typer.Option(metavar="FRAME", help=f"Only these: {', '.join(LIBRARIES)}.", show_default=False),
 ]
 _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Reads into each; the median counts.")]
 
@@ -50,7 +50,7 @@ def bench(
 ) -> None:
     """Time reads of a query into each kind of frame that is installed, each in a process of its own."""
     url = database(from_, "--from")
-    chosen = {
+    read = {
         "query": query_text(query),
         "conn": url,
         "params": params,
@@ -61,7 +61,7 @@ def bench(
         "timeout": timeout,
         "options": options(option),
     }
-    figures = list(measure_frames(_frames(into), repeat, chosen, quiet=quiet))
+    figures = list(measure_frames(_frames(into), repeat, read, quiet=quiet))
     if as_json:
         write_output(json.dumps({"repeat": repeat, "results": figures}, ensure_ascii=False))
         return
@@ -71,12 +71,12 @@ def bench(
 
 
 def installed_frames() -> list[str]:
-    """Return the frames whose library is there, without importing it."""
+    """Return the frames whose library is installed, without importing it."""
     return [name for name, library in LIBRARIES.items() if importlib.util.find_spec(library) is not None]
 
 
 def measure_frames(
-    frames: Sequence[str], repeat: int, chosen: dict[str, Any], *, quiet: bool
+    frames: Sequence[str], repeat: int, read: dict[str, Any], *, quiet: bool
 ) -> Iterator[dict[str, Any]]:
     """Read into each frame so many times, and give the medians; the frames take turns."""
     runs: dict[str, list[dict[str, Any]]] = {frame: [] for frame in frames}
@@ -84,10 +84,10 @@ def measure_frames(
         for frame in frames:
             if not quiet and sys.stderr.isatty():
                 write_error(f"{frame}, {turn + 1} of {repeat}")
-            runs[frame].append(_measure({"return_type": frame, **chosen}))
-    for frame, taken in runs.items():
-        seconds = statistics.median(run["seconds"] for run in taken)
-        rows, size = taken[-1]["rows"], taken[-1]["bytes"]
+            runs[frame].append(_measure({"return_type": frame, **read}))
+    for frame, measured in runs.items():
+        seconds = statistics.median(run["seconds"] for run in measured)
+        rows, size = measured[-1]["rows"], measured[-1]["bytes"]
         yield {
             "into": frame,
             "rows": rows,
@@ -95,8 +95,8 @@ def measure_frames(
             "seconds": seconds,
             "rows_per_second": rows / seconds,
             "megabytes_per_second": size / seconds / 1e6,
-            "peak_bytes": max(run["peak_bytes"] for run in taken),
-            "warnings": taken[-1]["warnings"],
+            "peak_bytes": max(run["peak_bytes"] for run in measured),
+            "warnings": measured[-1]["warnings"],
         }
 
 
@@ -113,7 +113,7 @@ def show_measurements(figures: Sequence[dict[str, Any]]) -> None:
             f"{run['seconds']:.3f}",
             f"{run['rows_per_second']:,.0f}",
             f"{run['megabytes_per_second']:,.1f}",
-            f"{run['peak_bytes'] / MEBIBYTE:,.0f}",
+            f"{run['peak_bytes'] / _MEBIBYTE:,.0f}",
         )
     print_table(table)
 
@@ -126,17 +126,17 @@ def _frames(into: Sequence[str] | None) -> list[str]:
     return list(into) if into else installed_frames()
 
 
-def _measure(asked: dict[str, Any]) -> dict[str, Any]:
+def _measure(read: dict[str, Any]) -> dict[str, Any]:
     command = [sys.executable, "-m", "longshore.shell.measurement"]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child,  # noqa: S603  Longshore itself
         _terminating(child),
     ):
-        said, _ = child.communicate(json.dumps(asked).encode())
-    if not said:
-        message = f"the process that read into {asked['return_type']} ended with {child.returncode}, and said nothing"
+        answer, _ = child.communicate(json.dumps(read).encode())
+    if not answer:
+        message = f"the process that read into {read['return_type']} ended with {child.returncode}, and said nothing"
         raise errors.OperationalError(message)
-    figures: dict[str, Any] = json.loads(said)
+    figures: dict[str, Any] = json.loads(answer)
     if "error" not in figures:
         return figures
     raise _exception(figures["error"])
@@ -144,7 +144,7 @@ def _measure(asked: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _terminating(child: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Have the child end before an exception leaves the block: it cancels its query, as on Ctrl-C."""
+    """End the child before an exception leaves the block: it cancels its query, as on Ctrl-C."""
     try:
         yield
     except BaseException:
@@ -154,15 +154,15 @@ def _terminating(child: "subprocess.Popen[bytes]") -> Iterator[None]:
         raise
 
 
-def _exception(said: dict[str, Any]) -> Exception:
-    """Make the child's exception again."""
-    kind = getattr(errors, said.pop("kind"), errors.InternalError)
-    message = said.pop("message")
-    hint = said.get("hint")
-    return kind(f"{message}\nHint: {hint}" if hint else message, **said)
+def _exception(fields: dict[str, Any]) -> Exception:
+    """Make an exception of its fields, as the child had it."""
+    kind = getattr(errors, fields.pop("kind"), errors.InternalError)
+    message = fields.pop("message")
+    hint = fields.get("hint")
+    return kind(f"{message}\nHint: {hint}" if hint else message, **fields)
 
 
-# SQLite makes the rows, for it is always there; from it they are copied like those of any other database.
+# SQLite generates the rows, since it is always there; they are copied like those of any other database.
 _BOATS = """
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :rows)
     SELECT n AS id, 'boat ' || n AS name, n * 0.125 AS length, printf('%d.%02d', n % 5000, n % 100) AS fee,
@@ -216,9 +216,9 @@ def demo(
 
 
 @contextlib.contextmanager
-def _demo_database(given_url: str | None) -> Iterator[str]:
-    if given_url is not None:
-        yield database(given_url, "--from")
+def _demo_database(url: str | None) -> Iterator[str]:
+    if url is not None:
+        yield database(url, "--from")
         return
     with tempfile.TemporaryDirectory(prefix="longshore-") as directory:
         yield f"sqlite:///{directory}/demo.db?mode=rwc"
@@ -226,7 +226,7 @@ def _demo_database(given_url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _demo_table(url: str) -> Iterator[str]:
-    """Return a name that no table has, and drop the table that has it at the end."""
+    """Return the name of a new table, which is dropped at the end."""
     name = f"longshore_demo_{uuid.uuid4().hex[:8]}"
     try:
         yield name

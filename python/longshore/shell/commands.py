@@ -25,7 +25,6 @@ from longshore.shell.output import (
     file_path,
     print_table,
     printable,
-    progress_listener,
     report,
     row_count,
     write_output,
@@ -52,7 +51,7 @@ def _deliver(
         return
     has_bar = not (quiet or as_json) and (to != STANDARD or not sys.stdout.isatty())
     began = time.monotonic()
-    with collect_warnings(as_json=as_json) as warnings, progress_listener(shown=has_bar) as listener:
+    with collect_warnings(as_json=as_json) as warnings, ProgressListener(shown=has_bar) as listener:
         count, size = _write_file(lambda: open_stream(listener, None), to, layout)
     seconds = time.monotonic() - began
     figures: dict[str, Any] = {
@@ -160,16 +159,10 @@ def read(
     _deliver(open_stream, to, file_layout, rows, as_json=as_json, quiet=quiet)
 
 
-_File = Annotated[str, typer.Argument(help="The file, or - for standard input.", show_default=False)]
-_Table = Annotated[
-    str, typer.Option("--table", "-t", help="The table, after its schema and a dot.", show_default=False)
-]
-
-
 def write(
     *,
-    file: _File,
-    table: _Table,
+    file: arguments.File,
+    table: arguments.Table,
     to: arguments.Target = None,
     layout: arguments.Layout = None,
     delimiter: arguments.Delimiter = None,
@@ -193,7 +186,7 @@ def write(
     with (
         collect_warnings(as_json=as_json) as warnings,
         open_batches(file, form, named_values(schema, "--schema") or {}) as (rows, size),
-        progress_listener(shown=not (quiet or as_json)) as progress,
+        ProgressListener(shown=not (quiet or as_json)) as progress,
     ):
         count = longshore.write_sql(
             rows,
@@ -222,7 +215,7 @@ def write(
 def copy(
     *,
     query: arguments.Query,
-    table: _Table,
+    table: arguments.Table,
     from_: arguments.From = None,
     to: arguments.Target = None,
     if_exists: arguments.IfExists = arguments.Mode.FAIL,
@@ -242,7 +235,7 @@ def copy(
     source, target = database(from_, "--from"), database(to, "--to")
     text = query_text(query)
     began = time.monotonic()
-    with collect_warnings(as_json=as_json) as warnings, progress_listener(shown=not (quiet or as_json)) as listener:
+    with collect_warnings(as_json=as_json) as warnings, ProgressListener(shown=not (quiet or as_json)) as listener:
         count = longshore.copy(
             text,
             source,
@@ -267,21 +260,12 @@ def copy(
 #: Code that has no variables, since those of a command are not tables. Compiled, since Python takes a Ctrl-C within a
 #: text that it evaluates for its own end.
 _CALL = compile("__longshore__()", __name__, "eval")
-_Attach = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--attach",
-        metavar="NAME=URL",
-        help="A database, and its name in the query: NAME.table; a URL, or env:NAME.",
-        show_default=False,
-    ),
-]
 
 
 def sql(
     *,
     query: arguments.Query,
-    attach: _Attach = None,
+    attach: arguments.Attach = None,
     to: arguments.Out = None,
     layout: arguments.Layout = None,
     delimiter: arguments.Delimiter = None,
@@ -317,7 +301,6 @@ def sql(
 
 
 _BACKTICKS = ("mysql", "mariadb")
-_Url = Annotated[str, typer.Argument(help="The database: URL, file, or env:NAME.", show_default=False)]
 _OptionalTable = Annotated[
     str | None, typer.Argument(help="The table, after its schema and a dot.", show_default=False)
 ]
@@ -328,7 +311,7 @@ _SchemaQuery = Annotated[
 
 def schema(
     *,
-    url: _Url,
+    url: arguments.Url,
     table: _OptionalTable = None,
     query: _SchemaQuery = None,
     timeout: arguments.Timeout = None,

@@ -13,14 +13,14 @@ from longshore.shell import signals
 
 
 class ExitCode(IntEnum):
-    """What the shell is told at the end."""
+    """The exit codes, which scripts rely on."""
 
     DONE = 0
     DATABASE = 1
     """The database refused: a statement, a value, a constraint."""
     USAGE = 2
     CONNECTION = 3
-    """The way to the database, or the server, failed."""
+    """The database cannot be reached, or was lost."""
     FILE = 4
     LIBRARY = 5
     """A Python library is not installed."""
@@ -32,15 +32,15 @@ class ExitCode(IntEnum):
     """The terminal was closed."""
     INTERRUPTED = 130
     PIPE = 141
-    """Nobody reads the output any more."""
+    """The reader of the output has gone."""
     TERMINATED = 143
 
 
-_PLACES = ("sqlstate", "detail", "hint", "position", "column", "row", "native_type")
+_FIELDS = ("sqlstate", "detail", "hint", "position", "column", "row", "native_type")
 
 
 class ClosedPipeError(Exception):
-    """Nobody reads standard output any more, as after ``| head``."""
+    """The reader of standard output has gone, as after ``| head``."""
 
 
 #: The first that fits, so the narrower before the wider.
@@ -56,7 +56,7 @@ _CODES: list[tuple[type[BaseException], ExitCode]] = [
 
 
 def exit_code(error: BaseException) -> ExitCode:
-    """Return the exit code of a failure.
+    """Return the exit code of an error.
 
     >>> exit_code(errors.DataError("too long")).name, exit_code(FileNotFoundError("out.csv")).name
     ('DATABASE', 'FILE')
@@ -66,22 +66,22 @@ def exit_code(error: BaseException) -> ExitCode:
     if isinstance(error, KeyboardInterrupt):
         return ExitCode(signals.exit_code())
     if isinstance(error, errors.OperationalError) and str(error).startswith("IO Error: "):
-        # So the engine of sql begins what it says of a file.
+        # The engine's errors about files begin so.
         return ExitCode.FILE
-    for kind, given in _CODES:
+    for kind, code in _CODES:
         if isinstance(error, kind):
-            return given
-    return ExitCode.FILE if _is_of_a_file(error) else ExitCode.INTERNAL
+            return code
+    return ExitCode.FILE if _is_of_file(error) else ExitCode.INTERNAL
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:
-    """Return a failure's parts.
+    """Return an error's fields.
 
     >>> error_fields(errors.DataError("too long", column="berth", row=3))["column"]
     'berth'
     """
-    said = {"kind": type(error).__name__, "message": _message(error)}
-    return {**said, **{name: getattr(error, name, None) for name in _PLACES}}
+    fields = {"kind": type(error).__name__, "message": _message(error)}
+    return fields | {name: getattr(error, name, None) for name in _FIELDS}
 
 
 def error_text(error: BaseException, *, as_json: bool, hide: Callable[[str], str]) -> str:
@@ -89,22 +89,22 @@ def error_text(error: BaseException, *, as_json: bool, hide: Callable[[str], str
     if isinstance(error, ClosedPipeError | SystemExit):
         return ""
     if as_json:
-        # Before JSON has its way with what is to be found.
-        said = {name: hide(part) if isinstance(part, str) else part for name, part in error_fields(error).items()}
-        return json.dumps({**said, "code": int(exit_code(error))}, ensure_ascii=False)
+        # Before JSON escapes what has to be found.
+        fields = {name: hide(part) if isinstance(part, str) else part for name, part in error_fields(error).items()}
+        return json.dumps({**fields, "code": int(exit_code(error))}, ensure_ascii=False)
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     kind = "internal error: " if exit_code(error) is ExitCode.INTERNAL else ""
-    return hide(f"error: {kind}{_whole(error)}")
+    return hide(f"error: {kind}{_text(error)}")
 
 
 def _message(error: BaseException) -> str:
-    """Return what happened, without the hint, which is a part of its own."""
+    """Return the message without the hint, which is a field of its own."""
     hint = getattr(error, "hint", None)
-    return _whole(error).removesuffix(f"\nHint: {hint}") if hint else _whole(error)
+    return _text(error).removesuffix(f"\nHint: {hint}") if hint else _text(error)
 
 
-def _whole(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
@@ -113,37 +113,37 @@ def _whole(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if exit_code(error) is ExitCode.INTERNAL else text
 
 
-def _is_of_a_file(error: BaseException) -> bool:
+def _is_of_file(error: BaseException) -> bool:
     # What comes out of the database is an error of Longshore's; pyarrow handles files alone here.
     return isinstance(error, UnicodeError) or type(error).__module__.partition(".")[0] == "pyarrow"
 
 
-#: An argument that is one URL, whose password should have been encoded all the more.
+#: An argument that is one URL, with a password that should have been percent-encoded.
 _ALONE = re.compile(r"^-*(?:[^\s=:]*=)?[A-Za-z][\w+.-]*://[^:/@]*:(?P<password>.*)@", re.DOTALL)
 _NAMES = re.compile("password|passwd|passphrase|_pwd$|token|secret", re.IGNORECASE)
-#: A shorter one would be found in every other word, and hides nothing.
+#: A shorter one would be found in every other word.
 _SHORTEST = 3
 
 
 class SecretFilter:
     """Hides the secrets of a command's arguments and of its environment.
 
-    >>> curtain = SecretFilter(["postgresql://me:rope%20walk@host/harbour"], {"PGPASSWORD": "anchor"})
-    >>> curtain.hide("no 'rope walk' nor anchor; mysql://you:x@host")
+    >>> secrets = SecretFilter(["postgresql://me:rope%20walk@host/harbour"], {"PGPASSWORD": "anchor"})
+    >>> secrets.hide("no 'rope walk' nor anchor; mysql://you:x@host")
     "no '***' nor ***; mysql://you:***@host"
     """
 
     def __init__(self, arguments: Iterable[str], environment: Mapping[str, str]) -> None:
-        """Look for what is secret."""
+        """Find the secrets."""
         found = {secret for text in (*arguments, *environment.values()) for secret in _secrets(text)}
         found |= {value for name, value in environment.items() if _NAMES.search(name)}
-        # As errors quote it.
+        # As errors quote them.
         found |= {repr(secret)[1:-1] for secret in found}
-        # What holds another secret goes first, or its rest would show.
+        # One that holds another goes first, or its rest would show.
         self._secrets = sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True)
 
     def hide(self, text: str) -> str:
-        """Return the text without them."""
+        """Return the text without the secrets."""
         for secret in self._secrets:
             text = text.replace(secret, STARS)
         return masked(text)

@@ -1,6 +1,6 @@
 """One read in a process of its own, whose memory is the reader's alone; its figures go to standard output as JSON.
 
-What to read comes over standard input: a URL may hold a password, and arguments are everybody's to see.
+What to read comes over standard input: a URL may hold a password, and everybody can see a process's arguments.
 """
 
 import importlib
@@ -18,25 +18,25 @@ from longshore.shell.errors import error_fields
 from longshore.shell.output import collect_warnings
 from longshore.shell.signals import listen, stop_repeating
 
-#: What each return type needs.
+#: The library that each return type needs.
 LIBRARIES = {"pandas": "pandas", "arrow": "pyarrow", "polars": "polars", "numpy": "numpy", "arrow_stream": "pyarrow"}
 
 
 def main() -> None:
     """Read as standard input says."""
     listen()
-    asked = json.load(sys.stdin)
-    importlib.import_module(LIBRARIES[asked["return_type"]])
+    read = json.load(sys.stdin)
+    importlib.import_module(LIBRARIES[read["return_type"]])
     try:
-        params = parameters(asked.pop("params", None), asked.pop("args", None))
+        params = parameters(read.pop("params", None), read.pop("args", None))
         with collect_warnings(as_json=True) as warnings:
-            figures = measure_read(params=params, **asked)
+            figures = measure_read(params=params, **read)
         figures["warnings"] = warnings
-    except Exception as error:  # noqa: BLE001  it is told where the bench is
+    except Exception as error:  # noqa: BLE001  the parent process raises it
         figures = {"error": error_fields(error)}
     except KeyboardInterrupt:
         stop_repeating()
-        # The bench has been interrupted, and says so.
+        # The parent process has been interrupted, and says so.
         return
     sys.stdout.write(json.dumps(figures))
 
@@ -45,13 +45,13 @@ def measure_read(return_type: str, **arguments: Any) -> dict[str, Any]:
     """Read once, and give the figures."""
     size = 0
 
-    def watch(progress: Progress) -> None:
+    def listen_to(progress: Progress) -> None:
         nonlocal size
         size = progress.bytes
 
     before = _peak_bytes()
     began = time.perf_counter()
-    result: Any = longshore.read_sql(return_type=return_type, progress=watch, **arguments)
+    result: Any = longshore.read_sql(return_type=return_type, progress=listen_to, **arguments)
     rows = _row_count(result)
     seconds = time.perf_counter() - began
     return {"rows": rows, "bytes": size, "seconds": seconds, "peak_bytes": _peak_bytes() - before}

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import longshore
 from longshore.progress import Progress, bar
@@ -23,8 +23,8 @@ _ENCODING = "utf-8"
 
 
 def prepare_streams() -> None:
-    """Open what is closed, save standard output, and have text written as UTF-8 where the locale has ASCII alone."""
-    # Their numbers must not go to a file of a database, into which a library would write its messages.
+    """Open closed streams, but for standard output, and encode text as UTF-8 where the locale is ASCII."""
+    # Their descriptors must not be a database file's, into which a library would write its messages.
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding=_ENCODING)  # noqa: PTH123, SIM115  it lives as long as the process
     if sys.stderr is None:
@@ -35,7 +35,7 @@ def prepare_streams() -> None:
 
 
 def decode_argument(argument: str) -> str:
-    """Return an argument as UTF-8, where the locale knows ASCII alone; bytes that are not UTF-8 stay surrogates."""
+    """Return an argument as UTF-8, where the locale is ASCII; bytes that are not UTF-8 stay surrogates."""
     return os.fsencode(argument).decode(_ENCODING, "surrogateescape") if _has_surrogates(argument) else argument
 
 
@@ -46,7 +46,7 @@ def file_path(text: str) -> Path:
 
 @contextlib.contextmanager
 def naming_file(name: str) -> Iterator[None]:
-    """Have an ``OSError`` of the block, which writes a file, name it."""
+    """Name the file in an ``OSError`` of the block that writes it."""
     try:
         yield
     except OSError as error:
@@ -71,43 +71,43 @@ def write_output(text: str) -> None:
 
 
 def write_error(text: str) -> None:
-    """Write a line to standard error, where somebody can read it."""
+    """Write a line to standard error, if it can be written."""
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 
 def report(figures: dict[str, Any], sentence: str, *, as_json: bool, aside: bool = False) -> None:
-    """Tell what was done; ``aside`` where standard output has the data."""
-    speak = write_error if aside else write_output
-    speak(json.dumps(figures, ensure_ascii=False) if as_json else sentence)
+    """Write what was done; ``aside``, to standard error, where standard output has the data."""
+    write = write_error if aside else write_output
+    write(json.dumps(figures, ensure_ascii=False) if as_json else sentence)
 
 
 @contextlib.contextmanager
 def collect_warnings(*, as_json: bool) -> Iterator[list[str]]:
-    """Return what Longshore warns of in the block, once it has ended; for people it is written to standard error."""
-    gathered: list[str] = []
+    """Collect Longshore's warnings in the block, into a list that is filled at its end; for people, write them."""
+    texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", longshore.Warning)
         try:
-            yield gathered
+            yield texts
         finally:
-            # What other libraries warn of is for who writes programs.
-            said = [warning for warning in caught if issubclass(warning.category, longshore.Warning)]
-            gathered += [f"{warning.category.__name__}: {warning.message}" for warning in said]
-            for warning in said if not as_json else []:
+            # Other libraries' warnings are for programmers.
+            ours = [warning for warning in caught if issubclass(warning.category, longshore.Warning)]
+            texts += [f"{warning.category.__name__}: {warning.message}" for warning in ours]
+            for warning in ours if not as_json else []:
                 write_error(f"warning: {warning.message}")
 
 
 def discard_output() -> None:
-    """Have nothing more written to standard output, whose reader has gone: not by Python's own end either."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Redirect standard output, whose reader has gone, so that Python's own exit does not fail on it."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def row_count(count: int) -> str:
-    """Return a number of rows for people.
+    """Return a number of rows as text.
 
     >>> row_count(1), row_count(1000)
     ('1 row', '1,000 rows')
@@ -116,7 +116,7 @@ def row_count(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people.
+    """Return a duration as text.
 
     >>> duration(0.1234), duration(75.6)
     ('0.12 s', '75.60 s')
@@ -124,12 +124,12 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2f} s"
 
 
-#: Where there is no terminal, everything is written.
+#: The width where there is no terminal.
 _UNLIMITED = 1 << 20
 
 
 def _console() -> "Console":
-    # The installation may lack it, which is told before.
+    # ``longshore.shell`` tells where it is missing.
     from rich.console import Console
 
     console = Console(file=sys.stdout, highlight=False)
@@ -164,10 +164,10 @@ def printable(text: str) -> str:
 
 
 class ProgressListener:
-    """What a verb is given as ``progress``."""
+    """The listener to a verb's progress: it draws a bar, and keeps the bytes that were read."""
 
     def __init__(self, *, shown: bool) -> None:
-        """Begin, with a bar if it is to be shown and standard error is a terminal."""
+        """Draw a bar if it is to be shown and standard error is a terminal."""
         self.bytes: int | None = None
         self._bar = bar() if shown else None
 
@@ -177,17 +177,11 @@ class ProgressListener:
         if self._bar is not None:
             self._bar.show(progress)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
         """Leave the bar as it is."""
         if self._bar is not None:
             self._bar.close()
-
-
-@contextlib.contextmanager
-def progress_listener(*, shown: bool) -> Iterator[ProgressListener]:
-    """Return a watcher for as long as the block runs."""
-    watcher = ProgressListener(shown=shown)
-    try:
-        yield watcher
-    finally:
-        watcher.close()
