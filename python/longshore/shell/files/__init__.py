@@ -23,7 +23,7 @@ STANDARD = "-"
 
 
 class Format(StrEnum):
-    """How rows are laid out in a file."""
+    """The format of a file of rows."""
 
     PARQUET = "parquet"
     CSV = "csv"
@@ -33,47 +33,40 @@ class Format(StrEnum):
 
 
 _SUFFIXES = {
-    ".parquet": Format.PARQUET,
-    ".pq": Format.PARQUET,
+    **dict.fromkeys([".parquet", ".pq"], Format.PARQUET),
     ".csv": Format.CSV,
-    ".arrow": Format.ARROW,
-    ".feather": Format.ARROW,
-    ".ipc": Format.ARROW,
+    **dict.fromkeys([".arrow", ".feather", ".ipc"], Format.ARROW),
     ".arrows": Format.ARROWS,
-    ".json": Format.JSON,
-    ".jsonl": Format.JSON,
-    ".ndjson": Format.JSON,
+    **dict.fromkeys([".json", ".jsonl", ".ndjson"], Format.JSON),
 }
-
-
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-#: What CSV itself has a use for.
-_TAKEN = '"\r\n'
+#: The characters that cannot be a delimiter.
+_RESERVED = '"\r\n'
 
 
 class FileLayout(NamedTuple):
-    """How the rows of one file are laid out."""
+    """The format of one file, and its options."""
 
     format: Format
     delimiter: str = ","
     """What is between two fields of CSV."""
     compression: str | None = None
-    """As pyarrow calls it; of CSV and JSON alone."""
+    """Its name in pyarrow; None for formats other than CSV and JSON."""
 
 
-def layout_of(path: str, given: Format | None, delimiter: str | None = None) -> FileLayout:
-    r"""Return the layout of a file: that of its name, but for what is given; standard input and output are CSV.
+def layout_of(path: str, form: Format | None, delimiter: str | None = None) -> FileLayout:
+    r"""Return the layout of a file, by its name where ``form`` is None; standard input and output are CSV.
 
     >>> layout_of("out.pq", None).format.value, layout_of("-", None).format.value
     ('parquet', 'csv')
     >>> layout_of("out.csv.gz", None, r"\t")
     FileLayout(format=<Format.CSV: 'csv'>, delimiter='\t', compression='gzip')
 
-    Raises ``InterfaceError`` for a name that tells no format, and for what does not go together.
+    Raises ``InterfaceError`` for a name without a known ending, and for a combination that does not exist.
     """
     name = PurePath(path)
     compression = _COMPRESSIONS.get(name.suffix.lower())
-    form = given or _named(name.with_suffix("") if compression is not None else name)
+    form = form or _format_of(name.with_suffix("") if compression is not None else name)
     if compression is not None and form not in {Format.CSV, Format.JSON}:
         message = f"{path!r} is {form.value}, which compresses by itself: leave out {name.suffix}"
         raise InterfaceError(message)
@@ -85,7 +78,7 @@ def layout_of(path: str, given: Format | None, delimiter: str | None = None) -> 
     return FileLayout(form, _delimiter(delimiter), compression)
 
 
-def _named(name: PurePath) -> Format:
+def _format_of(name: PurePath) -> Format:
     if str(name) == STANDARD:
         return Format.CSV
     if (suffix := name.suffix.lower()) in _SUFFIXES:
@@ -95,12 +88,10 @@ def _named(name: PurePath) -> Format:
     raise InterfaceError(message)
 
 
-def _delimiter(given: str) -> str:
+def _delimiter(text: str) -> str:
     r"""Return the one character; ``\t`` is a tab, which shells have no easy way to write."""
-    mark = "\t" if given == "\\t" else given
-    if len(mark) == 1 and mark.isascii() and mark not in _TAKEN:
+    mark = "\t" if text == "\\t" else text
+    if len(mark) == 1 and mark.isascii() and mark not in _RESERVED:
         return mark
-    message = (
-        rf"--delimiter is one ASCII character, such as ';' or '\t', and not a quote or a line's end: not {given!r}"
-    )
+    message = rf"--delimiter is one ASCII character, such as ';' or '\t', and not a quote or a line's end: not {text!r}"
     raise InterfaceError(message)

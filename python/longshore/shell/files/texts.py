@@ -14,10 +14,10 @@ from longshore.errors import DataError, NotSupportedError
 
 
 class UnrepresentableError(Exception):
-    """A value that has no form, by its index in the array."""
+    """A value that a format does not have, by its index in the array."""
 
     def __init__(self, index: int, problem: str, hint: str) -> None:
-        """Keep where, what, and what to do."""
+        """Keep the index, the problem and the remedy."""
         super().__init__(problem)
         self.index = index
         self.problem = problem
@@ -26,7 +26,7 @@ class UnrepresentableError(Exception):
 
 @contextlib.contextmanager
 def locating_value(column: str, first: int) -> Iterator[None]:
-    """Make a ``DataError`` of a fault in a batch whose first row has the number ``first``."""
+    """Locate an unrepresentable value of a batch, whose first row has the number ``first``, in a ``DataError``."""
     try:
         yield
     except UnrepresentableError as fault:
@@ -65,22 +65,21 @@ def to_text(field: pa.Field, array: pa.Array) -> pa.Array:
     array = plain_values(array)
     if extension_name(field) == "arrow.uuid":
         return _each(array, lambda value: str(UUID(bytes=value)))
-    kind = array.type
-    for belongs, make in _FORMS:
-        if belongs(kind):
-            return make(array)
+    for matches, convert in _CONVERSIONS:
+        if matches(array.type):
+            return convert(array)
     raise no_text_form(field)
 
 
 def no_text_form(field: pa.Field) -> NotSupportedError:
-    """Make the error for a type that no text says."""
+    """Make the error for a type that has no form as text."""
     hint = f'cast it in the query, give --schema "{field.name}=string", or write a parquet or arrow file'
     message = f'column "{field.name}" is {field.type}, which has no text here\nHint: {hint}'
     return NotSupportedError(message, column=field.name, hint=hint)
 
 
-def _each(array: pa.Array, say: Callable[[Any], str]) -> pa.Array:
-    return pa.array([None if value is None else say(value) for value in array.to_pylist()], pa.string())
+def _each(array: pa.Array, convert: Callable[[Any], str]) -> pa.Array:
+    return pa.array([None if value is None else convert(value) for value in array.to_pylist()], pa.string())
 
 
 def _cast(array: pa.Array) -> pa.Array:
@@ -88,18 +87,18 @@ def _cast(array: pa.Array) -> pa.Array:
 
 
 def _decimals(array: pa.Array) -> pa.Array:
-    said = array.cast(pa.string())
-    if not pc.any(pc.match_substring(said, "E")).as_py():
-        return said
-    return _each(said, lambda text: format(decimal.Decimal(text), "f"))
+    texts = array.cast(pa.string())
+    if not pc.any(pc.match_substring(texts, "E")).as_py():
+        return texts
+    return _each(texts, lambda text: format(decimal.Decimal(text), "f"))
 
 
 def _halves(array: pa.Array) -> pa.Array:
     return array.cast(pa.float32()).cast(pa.string())
 
 
-def _moments(array: pa.Array) -> pa.Array:
-    """Return dates and timestamps, an instant in UTC with a Z, as ISO 8601 says them."""
+def _dates_and_times(array: pa.Array) -> pa.Array:
+    """Return dates and timestamps in the form of ISO 8601, those with a time zone in UTC with a Z."""
     if pa.types.is_timestamp(array.type) and array.type.tz not in {None, "UTC"}:
         array = array.cast(pa.timestamp(array.type.unit, "UTC"))
     if pa.types.is_date64(array.type):
@@ -109,12 +108,12 @@ def _moments(array: pa.Array) -> pa.Array:
     counts = array.cast(pa.int32() if unit == "D" else pa.int64())
     if not _is_beyond(counts, unit):
         return array.cast(pa.string())
-    # Arrow cuts the year to sixteen bits there, and calls it a success.
+    # Arrow truncates such a year to sixteen bits.
     return _each(counts, lambda count: str(np.datetime64(count, unit)).replace("T", " ") + end)
 
 
 def _is_beyond(counts: pa.Array, unit: Any) -> bool:
-    """Whether a year has not four digits; nanoseconds reach no such year."""
+    """Whether a year does not have four digits; those of nanoseconds do."""
     if unit == "ns":
         return False
     lowest, highest = (np.datetime64(day, unit).astype(np.int64).item() for day in _YEARS)
@@ -127,13 +126,13 @@ def _bytes(array: pa.Array) -> pa.Array:
 
 def _durations(array: pa.Array) -> pa.Array:
     digits = _UNITS[array.type.unit]
-    return _each(array.cast(pa.int64()), lambda count: _clock(count, digits))
+    return _each(array.cast(pa.int64()), lambda count: _duration(count, digits))
 
 
-def _clock(count: int, digits: int) -> str:
-    """Return hours, which may be more than a day's, minutes and seconds.
+def _duration(count: int, digits: int) -> str:
+    """Return hours, of any number of digits, minutes and seconds.
 
-    >>> _clock(-90_000_500, 6)
+    >>> _duration(-90_000_500, 6)
     '-00:01:30.000500'
     """
     seconds, fraction = divmod(abs(count), 10**digits)
@@ -148,7 +147,7 @@ def _intervals(array: pa.Array) -> pa.Array:
 
 
 def _interval(months: int, days: int, nanoseconds: int) -> str:
-    """Return an interval's three parts as ISO 8601 does, none carried over into another.
+    """Return an interval's three parts as ISO 8601 does, none carried into another.
 
     >>> _interval(14, -3, -1_500_000_000), _interval(0, 0, 0)
     ('P14M-3DT-1.5S', 'PT0S')
@@ -160,36 +159,18 @@ def _interval(months: int, days: int, nanoseconds: int) -> str:
     return f"P{date}{time}"
 
 
-def _is_cast_exactly(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_null(kind)
-        or types.is_boolean(kind)
-        or types.is_integer(kind)
-        or types.is_float32(kind)
-        or types.is_float64(kind)
-        or types.is_string(kind)
-        or types.is_large_string(kind)
-        or kind == pa.string_view()
-        or types.is_time(kind)
-    )
+def _is_any(*tests: Callable[[pa.DataType], bool]) -> Callable[[pa.DataType], bool]:
+    return lambda kind: any(test(kind) for test in tests)
 
 
-def _is_moment(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
-
-
-_FORMS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]]] = [
-    (_is_cast_exactly, _cast),
-    (pa.types.is_decimal, _decimals),
-    (pa.types.is_float16, _halves),
-    (_is_moment, _moments),
-    (pa.types.is_duration, _durations),
-    (pa.types.is_interval, _intervals),
-    (_is_bytes, _bytes),
+_types = pa.types
+_CONVERSIONS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]]] = [
+    (_is_any(_types.is_null, _types.is_boolean, _types.is_integer, _types.is_float32, _types.is_float64), _cast),
+    (_is_any(_types.is_string, _types.is_large_string, pa.string_view().equals, _types.is_time), _cast),
+    (_types.is_decimal, _decimals),
+    (_types.is_float16, _halves),
+    (_is_any(_types.is_date, _types.is_timestamp), _dates_and_times),
+    (_types.is_duration, _durations),
+    (_types.is_interval, _intervals),
+    (_is_any(_types.is_binary, _types.is_large_binary, _types.is_fixed_size_binary), _bytes),
 ]
