@@ -20,44 +20,25 @@ FRAMES: tuple[FrameName, ...] = ("pandas", "numpy", "polars", "arrow")
 Backend = Literal["pandas", "numpy", "numpy_nullable", "pyarrow", "masked"]
 
 
-class ArrowStream(Protocol):
-    """A result under the Arrow PyCapsule interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the stream over."""
-
-
-class ArrowArray(Protocol):
-    """A record batch under the Arrow PyCapsule interface."""
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Hand the batch over."""
-
-
 @runtime_checkable
 class ColumnsTarget(Protocol):
     """A frame that is built of finished columns."""
 
-    @property
-    def backend(self) -> Backend:
-        """The columns' form."""
-
-    @property
-    def arrow_strings(self) -> bool:
-        """Whether strings stay in Arrow memory."""
+    backend: Backend
+    #: Whether strings stay in Arrow memory.
+    arrow_strings: bool
 
     def build(self, columns: "Sequence[Column]", rows: int) -> Any:
         """Make the frame of a whole result."""
 
 
 class StreamTarget(Protocol):
-    """A frame that is built of an Arrow stream."""
+    """A frame that is built of an object with ``__arrow_c_stream__``."""
 
-    @property
-    def for_polars(self) -> bool:
-        """Whether the stream has the types and names that polars takes."""
+    #: Whether the stream has the types and names that polars takes.
+    for_polars: bool
 
-    def build(self, stream: ArrowStream) -> Any:
+    def build(self, stream: Any) -> Any:
         """Make the frame of a whole result."""
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, ref
 
 from longshore.errors import DataError, InterfaceError
-from longshore.frames import ArrowStream
 from longshore.frames.libraries import missing
 from longshore.options import Options
 from longshore.texts import column_name
@@ -29,7 +28,7 @@ class ArrowTarget:
 
     for_polars = False
 
-    def build(self, stream: ArrowStream) -> Any:
+    def build(self, stream: Any) -> Any:
         """Make a ``pyarrow.Table`` with one chunk for each batch."""
         return pa.RecordBatchReader.from_stream(stream).read_all()
 

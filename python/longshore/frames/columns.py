@@ -182,14 +182,14 @@ def _data_type(values: Any, name: str) -> Any:
     try:
         if getattr(values.dtype, "kind", "") in "biufmM" and isinstance(values.dtype, np.dtype):
             return pa.from_numpy_dtype(values.dtype)
-        found = pa.array(values[:0]).type
+        kind = pa.array(values[:0]).type
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise _no_type(values, name) from error
     # A period would be the number of it, and an interval would lose which of its ends belong to it.
-    inner = found.value_type if pa.types.is_dictionary(found) else found
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if getattr(inner, "extension_name", "").startswith("pandas."):
         raise _no_type(values, name)
-    return found
+    return kind
 
 
 def _no_text(name: str) -> DataError:

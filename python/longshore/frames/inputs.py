@@ -82,7 +82,7 @@ def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[obje
     _refuse_index(data, index=index)
     if is_of(data, "polars", "Series"):
         data = _named_series(data).to_frame()
-    if is_of(data, "polars", "DataFrame") or is_of(data, "polars", "LazyFrame"):
+    if is_of(data, "polars", "DataFrame", "LazyFrame"):
         from longshore.frames import polars
 
         return polars.batches(data)
@@ -98,7 +98,7 @@ def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[obje
         from longshore.frames import arrow
 
         return arrow.batches(data)
-    return [data] if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") else None
+    return [data] if _has_arrow(data) else None
 
 
 def _named_series(series: Any) -> Any:
@@ -119,22 +119,18 @@ _READABLE = (
     "array, a dict of arrays or lists, a list of dicts, or an object with __arrow_c_stream__"
 )
 
-_FRAMES = (
-    ("pandas", "DataFrame"),
-    ("polars", "DataFrame"),
-    ("polars", "LazyFrame"),
-    ("pyarrow", "Table"),
-    ("pyarrow", "RecordBatch"),
-    ("pyarrow", "RecordBatchReader"),
-    ("pyarrow.dataset", "Dataset"),
-    ("pyarrow.dataset", "Scanner"),
-    ("pyarrow.ipc", "RecordBatchFileReader"),
-)
+_FRAMES = {
+    "pandas": ("DataFrame",),
+    "polars": ("DataFrame", "LazyFrame"),
+    "pyarrow": ("Table", "RecordBatch", "RecordBatchReader"),
+    "pyarrow.dataset": ("Dataset", "Scanner"),
+    "pyarrow.ipc": ("RecordBatchFileReader",),
+}
 
 
 def is_frame(value: object) -> bool:
-    """Whether a value is a dataframe of a known library, and no dict or list that may be anything."""
-    return any(is_of(value, module, name) for module, name in _FRAMES)
+    """Whether a value is a dataframe of a known library, not a dict or a list that may be anything."""
+    return any(is_of(value, module, *names) for module, names in _FRAMES.items())
 
 
 def is_table(value: object) -> bool:
@@ -147,11 +143,15 @@ def is_table(value: object) -> bool:
         return bool(value) and all(isinstance(each, list | tuple) or hasattr(each, "dtype") for each in value.values())
     if isinstance(value, list):
         return bool(value) and isinstance(value[0], Mapping)
-    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__") or _is_capsule(value)
+    return _has_arrow(value) or _is_capsule(value)
+
+
+def _has_arrow(value: object) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def _is_capsule(value: object) -> bool:
-    """Whether it is a capsule of Arrow's by itself."""
+    """Whether it is a capsule of an Arrow stream."""
     return type(value).__name__ == "PyCapsule" and '"arrow_array_stream"' in repr(value)
 
 
@@ -174,7 +174,7 @@ def engine_table(
         from longshore.frames import pandas
 
         return pandas.engine_table(data, name, projection, options)
-    if is_of(data, "polars", "DataFrame") or is_of(data, "polars", "LazyFrame"):
+    if is_of(data, "polars", "DataFrame", "LazyFrame"):
         from longshore.frames import polars
 
         return polars.engine_table(data, name, projection)
@@ -201,13 +201,13 @@ def column_names(data: Any) -> list[str]:
 
 
 def is_repeatable(data: object) -> bool:
-    """Whether it makes a stream whenever it is asked for one, and not one alone as a reader does."""
+    """Whether it makes a new stream each time, unlike a reader."""
     is_reader = is_of(data, "pyarrow", "RecordBatchReader") or is_of(data, "longshore.stream", "Stream")
     return hasattr(data, "__arrow_c_stream__") and not (is_reader or is_frame(data) or hasattr(data, "__len__"))
 
 
 class _CapsuleStream:
-    """A capsule by itself, as an object that hands it over."""
+    """A capsule as an object that hands it over."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
@@ -225,20 +225,16 @@ def _arrow_table(
         data = data.read_all()
     elif _is_capsule(data):
         data = _CapsuleStream(data)
-    if not (
-        is_of(data, "pyarrow.dataset", "Dataset")
-        or hasattr(data, "__arrow_c_stream__")
-        or hasattr(data, "__arrow_c_array__")
-    ):
+    if not (is_of(data, "pyarrow.dataset", "Dataset") or _has_arrow(data)):
         message = f"{name!r} is of type {type(data).__name__}, which is not a table: give {_READABLE}"
         raise InterfaceError(message)
     from longshore.frames import scan
 
-    if is_of(data, "pyarrow", "Table") or is_of(data, "pyarrow", "RecordBatch"):
-        return scan.engine_table(data, name, projection)
     if is_of(data, "pyarrow.dataset", "Dataset"):
         return scan.engine_dataset(data, name, projection)
-    # What knows its length lies in memory, and may be read as often as the query asks.
-    if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__") and not (again and is_repeatable(data)):
-        return scan.engine_reader(data, name, on_error)
-    return scan.engine_table(scan.read_all(data, name), name, projection)
+    if not is_of(data, "pyarrow", "Table", "RecordBatch"):
+        # What knows its length lies in memory, and may be read as often as the query asks.
+        if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__") and not (again and is_repeatable(data)):
+            return scan.engine_reader(data, name, on_error)
+        data = scan.read_all(data, name)
+    return scan.engine_table(data, name, projection)

@@ -3,10 +3,10 @@
 import sys
 
 
-def is_of(data: object, module: str, name: str) -> bool:
-    """Whether it is an instance of a class of a library, which is not imported for that."""
+def is_of(data: object, module: str, *names: str) -> bool:
+    """Whether it is an instance of one of a library's classes; the library is not imported for that."""
     loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(data, getattr(loaded, name))
+    return loaded is not None and isinstance(data, tuple(getattr(loaded, name) for name in names))
 
 
 def missing(*, library: str, extra: str, purpose: str, instead: str = "") -> ImportError:

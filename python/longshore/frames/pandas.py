@@ -34,7 +34,7 @@ require_version("pandas", pd.__version__, (2, 2))
 #: Rows that are converted at a time.
 _ROWS = 1 << 17
 
-#: A frame of so many is converted sooner than a query is taken apart.
+#: A frame of at most so many is converted faster than a query is parsed.
 _FEW_CELLS = 1 << 14
 
 #: Bytes of the widest number that Arrow has.
@@ -70,11 +70,11 @@ class PandasTarget:
         index_at = _positions(names, self._index_col)
         levels = [self._level(columns[at]) for at in index_at]
         index = _index(levels, range(first, first + rows))
-        kept = [at for at in range(len(columns)) if at not in index_at]
+        others = [at for at in range(len(columns)) if at not in index_at]
         # Numbers as keys, and names after: a dict of names would lose those that repeat.
-        data = {number: self._series(columns[at], index) for number, at in enumerate(kept)}
+        data = {number: self._series(columns[at], index) for number, at in enumerate(others)}
         frame = pd.DataFrame(data, index=index, copy=False)
-        frame.columns = pd.Index([names[at] for at in kept])
+        frame.columns = pd.Index([names[at] for at in others])
         return frame
 
     def _level(self, column: "Column") -> Any:
@@ -83,7 +83,7 @@ class PandasTarget:
 
     def _series(self, column: "Column", index: Any) -> Any:
         array = self._array(column)
-        # The dtype is given, so that pandas infers none from the values.
+        # With a dtype, pandas infers none from the values.
         return pd.Series(array, index=index, dtype=array.dtype, copy=False)
 
     def _array(self, column: "Column") -> Any:
@@ -162,21 +162,20 @@ def _numbers(column: "Column") -> Any:
 
 
 def _positions(names: Sequence[str], index_col: str | Sequence[str] | None) -> list[int]:
-    """Where the columns of the index are."""
+    """Return the positions of the columns of the index."""
     if index_col is None:
         return []
-    wanted = [index_col] if isinstance(index_col, str) else list(index_col)
-    return [_position(names, name) for name in wanted]
+    return [_position(names, name) for name in ([index_col] if isinstance(index_col, str) else index_col)]
 
 
 def _position(names: Sequence[str], name: str) -> int:
-    found = [at for at, other in enumerate(names) if other == name]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    positions = [at for at, other in enumerate(names) if other == name]
+    if len(positions) == 1:
+        return positions[0]
+    if not positions:
         message = f"index_col names {display(name)}, but the result has only {', '.join(map(repr, names))}"
         raise InterfaceError(message)
-    message = f"index_col names {display(name)}, which the result has {len(found)} times; rename it in the query"
+    message = f"index_col names {display(name)}, which the result has {len(positions)} times; rename it in the query"
     raise InterfaceError(message)
 
 
@@ -188,8 +187,9 @@ def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[A
     schema = pa.schema([column.field for column in columns])
     for start in range(0, max(len(frame), 1), _ROWS):
         arrays = [column.slice(start, start + _ROWS) for column in columns]
-        made = pa.Table.from_arrays(arrays, schema=schema)
-        yield from made.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
+        yield from pa.Table.from_arrays(arrays, schema=schema).to_batches() or [
+            pa.RecordBatch.from_pylist([], schema=schema)
+        ]
 
 
 def engine_table(frame: pd.DataFrame, name: str, projection: Projection, options: Options) -> Any:
@@ -217,8 +217,8 @@ def values(frame: pd.DataFrame, at: int) -> Any:
 def _arrow_memory(column: "pd.Series[Any]") -> Any:
     if not isinstance(column.dtype, pd.ArrowDtype) and not _is_arrow_text(column.dtype):
         return None
-    made = pa.array(column.array)
-    return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+    array = pa.array(column.array)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 def take_rows(frame: pd.DataFrame, positions: Sequence[int], rows: "Rows", options: Options) -> Any:
@@ -227,13 +227,13 @@ def take_rows(frame: pd.DataFrame, positions: Sequence[int], rows: "Rows", optio
 
     labels = names(frame)
     columns = [(labels[at], _dense(frame.iloc[:, at])) for at in positions]
-    made = map_threads(lambda column: _take_column(*column, rows, options), columns, rows.threads)
-    return pa.Table.from_arrays([array for _, array in made], schema=pa.schema([field for field, _ in made]))
+    pairs = map_threads(lambda column: _take_column(*column, rows, options), columns, rows.threads)
+    return pa.Table.from_arrays([array for _, array in pairs], schema=pa.schema([field for field, _ in pairs]))
 
 
 def _take_column(name: str, column: "pd.Series[Any]", rows: "Rows", options: Options) -> tuple[Any, Any]:
-    if (kept := _arrow_memory(column)) is not None:
-        array = rows.of_arrow(kept)
+    if (memory := _arrow_memory(column)) is not None:
+        array = rows.of_arrow(memory)
         return pa.field(name, array.type), array
     if column.dtype == object:
         # Its type depends on all rows.

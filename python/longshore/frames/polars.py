@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longshore.errors import DataError, NotSupportedError, OperationalError
-from longshore.frames import ArrowArray, ArrowStream
 from longshore.frames.libraries import missing, require_version
 from longshore.frames.pushdown import Projection, column_positions
 from longshore.options import Options
@@ -28,17 +27,17 @@ class PolarsTarget:
 
     for_polars = True
 
-    def build(self, stream: ArrowStream) -> Any:
+    def build(self, stream: Any) -> Any:
         """Make a ``polars.DataFrame`` with one chunk for each batch."""
         return _build(lambda: pl.DataFrame(stream))
 
-    def build_batch(self, batch: ArrowArray) -> Any:
+    def build_batch(self, batch: Any) -> Any:
         """Make a ``polars.DataFrame`` of one batch."""
         return _build(lambda: pl.DataFrame(batch))
 
 
 def _build(frame: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    """Make the frame; what an older polars lacks, such as maps, is an error and no panic."""
+    """Make the frame; a type that an older polars lacks, such as maps, is an error instead of a panic."""
     try:
         return frame()
     except pl.exceptions.PanicException as error:
@@ -58,7 +57,7 @@ _HINTS = {
 
 
 #: Types on whose memory predicates are tested.
-_COMPARED = (
+_TESTABLE = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
     *(pl.Float32, pl.Float64, pl.Date, pl.Datetime, pl.String),
 )
@@ -71,15 +70,15 @@ def batches(data: pl.DataFrame | pl.LazyFrame) -> Iterable[object]:
     ``OperationalError`` for a lazy frame that polars cannot compute.
     """
     if isinstance(data, pl.DataFrame):
-        yield _fitted(data)
+        yield _converted(data)
         return
     with _translating_errors("the lazy frame"):
         if hasattr(data, "collect_batches"):
             # A frame without rows gives no batch, and its columns with it.
-            yield _fitted(data.clear().collect())
-            yield from map(_fitted, data.collect_batches(maintain_order=True))
+            yield _converted(data.clear().collect())
+            yield from map(_converted, data.collect_batches(maintain_order=True))
         else:
-            yield _fitted(data.collect())
+            yield _converted(data.collect())
 
 
 def engine_table(data: pl.DataFrame | pl.LazyFrame, name: str, projection: Projection) -> object:
@@ -95,8 +94,8 @@ def engine_table(data: pl.DataFrame | pl.LazyFrame, name: str, projection: Proje
         frame = lazy.collect() if isinstance(lazy, pl.LazyFrame) else lazy
     if not positions:
         return table_of([], [], range(frame.item()), name)
-    made = _fitted(frame).to_arrow()
-    return table_of(list(made.schema), made.columns, frame, name)
+    table = _converted(frame).to_arrow()
+    return table_of(list(table.schema), table.columns, frame, name)
 
 
 def names(data: pl.DataFrame) -> list[str]:
@@ -107,7 +106,7 @@ def names(data: pl.DataFrame) -> list[str]:
 def values(data: pl.DataFrame, at: int) -> object:
     """Return a column of numbers, days, times or texts as it lies in memory; None for all else."""
     column = data.to_series(at)
-    if column.dtype not in _COMPARED:
+    if column.dtype not in _TESTABLE:
         return None
     import pyarrow as pa
 
@@ -117,21 +116,21 @@ def values(data: pl.DataFrame, at: int) -> object:
 def take_rows(data: pl.DataFrame, positions: Sequence[int], rows: "Rows", options: Options) -> pl.DataFrame:
     """Return some rows of some columns."""
     del options
-    made: pl.DataFrame = data.select(pl.nth(positions))[rows.index]
-    return made
+    taken: pl.DataFrame = data.select(pl.nth(positions))[rows.index]
+    return taken
 
 
 @contextlib.contextmanager
-def _translating_errors(what: str) -> Iterator[None]:
+def _translating_errors(subject: str) -> Iterator[None]:
     """Raise ``OperationalError`` where a lazy frame fails, or a file that it reads is not there."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        message = f"polars could not compute {what}: {error}"
+        message = f"polars could not compute {subject}: {error}"
         raise OperationalError(message) from error
 
 
-def _fitted(frame: pl.DataFrame) -> pl.DataFrame:
+def _converted(frame: pl.DataFrame) -> pl.DataFrame:
     casts: dict[str, pl.DataType] = {}
     for name, kind in frame.schema.items():
         # With a zero byte in it, polars would end the process.

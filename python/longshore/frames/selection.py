@@ -1,7 +1,7 @@
 """The rows of a frame that a query's predicates leave, filtered before they enter the SQL engine.
 
 The engine takes every column of a batch before it looks which of its rows it needs, and looks text by text. Here, a
-predicate is tried on its column alone, and the other columns are taken where it holds. Numbers and times are compared
+predicate is tested on its column alone, and the other columns are taken where it holds. Numbers and times are compared
 with bounds that allow for how the engine rounds its constants, and it compares them again; texts are compared exactly.
 """
 
@@ -320,11 +320,11 @@ class _NumberTest:
 
 @dataclass(frozen=True)
 class _TextTest:
-    """Whether texts hold a piece at a place."""
+    """Whether texts hold a piece at a position."""
 
     values: Any
     piece: str
-    place: Literal["whole", "start", "end", "anywhere"]
+    position: Literal["whole", "start", "end", "anywhere"]
     threads: int | None
 
     @property
@@ -339,7 +339,7 @@ class _TextTest:
 
     def _found(self, start: int, stop: int) -> "_Bits":
         part = pa.table({"texts": self.values.slice(start, stop - start)})
-        return _Bits(pa.array(_core.search(part, self.piece, self.place, threads=self.threads)))
+        return _Bits(pa.array(_core.search(part, self.piece, self.position, threads=self.threads)))
 
 
 @dataclass(frozen=True)
@@ -367,8 +367,8 @@ def _test(predicate: Predicate, values: Any, threads: int | None) -> _Test | Non
     if isinstance(predicate.constant, str):
         if not isinstance(values, pa.ChunkedArray) or not _is_text(values.type):
             return None
-        place: Any = "whole" if predicate.operator == "=" else predicate.operator
-        return _TextTest(values, predicate.constant, place, threads)
+        position: Any = "whole" if predicate.operator == "=" else predicate.operator
+        return _TextTest(values, predicate.constant, position, threads)
     kind = _dtype(values)
     bounds = None if kind is None else _bounds(kind, predicate.operator, predicate.constant)
     if bounds is None:

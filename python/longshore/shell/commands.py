@@ -108,13 +108,15 @@ def _file_layout(to: str | None, layout: Format | None, delimiter: str | None, r
     if is_address(to):
         message = "--to of a query is a file; longshore copy writes into a database"
         raise InterfaceError(message)
-    found = layout_of(to, layout, delimiter)
-    if found.format not in {Format.CSV, Format.JSON} and to == STANDARD and sys.stdout.isatty():
-        message = f"{found.format.value} cannot be shown on a terminal: redirect standard output, or give --format csv"
+    file_layout = layout_of(to, layout, delimiter)
+    if file_layout.format not in {Format.CSV, Format.JSON} and to == STANDARD and sys.stdout.isatty():
+        message = (
+            f"{file_layout.format.value} cannot be shown on a terminal: redirect standard output, or give --format csv"
+        )
         raise InterfaceError(message)
     if to != STANDARD and not file_path(to).absolute().parent.is_dir():
         raise FileNotFoundError(2, "there is no such directory", str(file_path(to).absolute().parent))
-    return found
+    return file_layout
 
 
 def read(

@@ -86,8 +86,8 @@ def _texts(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | Non
         # What no file could say exactly is only looked at here.
         values = [None if value is None else str(value) for value in array.to_pylist()]
         return [json.dumps(value) for value in values] if as_json else values
-    said: list[str | None] = texts.to_pylist()
-    return said
+    cells: list[str | None] = texts.to_pylist()
+    return cells
 
 
 def _cell(text: str | None) -> Text:

@@ -193,11 +193,11 @@ def _row(line: str, number: int) -> dict[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    row = dict(pairs)
+    if len(row) < len(pairs):
         message = "an object has a key twice"
         raise ValueError(message)
-    return made
+    return row
 
 
 def _refuse(word: str) -> NoReturn:

@@ -41,9 +41,9 @@ class Source(NamedTuple):
         file = pa.OSFile(os.fsencode(self.path))
         return file if self.compression is None else pa.CompressedInputStream(file, self.compression)
 
-    def text(self, *, newline: str, errors: str = "strict") -> io.TextIOWrapper:
+    def text(self, *, newline: str) -> io.TextIOWrapper:
         """Open it, decompressed and decoded."""
-        return io.TextIOWrapper(io.BufferedReader(self.bytes()), encoding="utf-8-sig", newline=newline, errors=errors)
+        return io.TextIOWrapper(io.BufferedReader(self.bytes()), encoding="utf-8-sig", newline=newline)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -67,9 +67,13 @@ class Source(NamedTuple):
         return OSError(errno.EINVAL, problem, self.name)
 
     def _undecodable(self) -> str:
-        with self.text(newline="\n", errors="surrogateescape") as lines:
-            number, byte = next((number, byte) for number, line in enumerate(lines) for byte in _surrogates(line))
-        return f"line {number + 1} is not UTF-8: it has the byte 0x{byte:02x}"
+        with io.BufferedReader(self.bytes()) as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    return f"line {number} is not UTF-8: it has the byte 0x{line[error.start]:02x}"
+        return "it is not UTF-8"
 
 
 @contextlib.contextmanager
@@ -87,15 +91,6 @@ def open_source(name: str, compression: str | None) -> Iterator[Source]:
             shutil.copyfileobj(pipe, spool)
             spool.flush()
         yield Source("standard input" if name == STANDARD else name, Path(spool.name), compression)
-
-
-def _surrogates(line: str) -> list[int]:
-    r"""Return the bytes of a line that are not UTF-8.
-
-    >>> _surrogates("a\udcff")
-    [255]
-    """
-    return [ord(character) - 0xDC00 for character in line if "\udc80" <= character <= "\udcff"]
 
 
 class Sink(io.RawIOBase):
