@@ -30,26 +30,21 @@ class ValueClass(Enum):
     NESTED = "nested"
 
 
-ALL_CLASSES = frozenset(ValueClass)
-
-
 class _Candidate(NamedTuple):
     pattern: str
     type: pa.DataType | None
-    of: frozenset[ValueClass]
+    of: ValueClass
 
 
 #: In the order of preference.
 _CANDIDATES = {
-    "bool": _Candidate(r"^(true|false)$", pa.bool_(), frozenset({ValueClass.BOOLEAN})),
-    "int": _Candidate(r"^(0|-?[1-9]\d{0,18})$", pa.int64(), frozenset({ValueClass.NUMBER})),
-    "decimal": _Candidate(r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d+)$", None, frozenset({ValueClass.NUMBER})),
-    "float": _Candidate(
-        r"^(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,3})?|nan|-?inf)$", pa.float64(), frozenset({ValueClass.NUMBER})
-    ),
-    "date": _Candidate(r"^\d{4}-\d{2}-\d{2}$", pa.date32(), frozenset({ValueClass.TEXT})),
-    "timestamp": _Candidate(f"^{_TIMESTAMP}$", pa.timestamp("us"), frozenset({ValueClass.TEXT})),
-    "instant": _Candidate(f"^{_TIMESTAMP}Z$", pa.timestamp("us", "UTC"), frozenset({ValueClass.TEXT})),
+    "bool": _Candidate(r"^(true|false)$", pa.bool_(), ValueClass.BOOLEAN),
+    "int": _Candidate(r"^(0|-?[1-9]\d{0,18})$", pa.int64(), ValueClass.NUMBER),
+    "decimal": _Candidate(r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d+)$", None, ValueClass.NUMBER),
+    "float": _Candidate(r"^(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,3})?|nan|-?inf)$", pa.float64(), ValueClass.NUMBER),
+    "date": _Candidate(r"^\d{4}-\d{2}-\d{2}$", pa.date32(), ValueClass.TEXT),
+    "timestamp": _Candidate(f"^{_TIMESTAMP}$", pa.timestamp("us"), ValueClass.TEXT),
+    "instant": _Candidate(f"^{_TIMESTAMP}Z$", pa.timestamp("us", "UTC"), ValueClass.TEXT),
 }
 
 
@@ -64,15 +59,15 @@ class InferredType:
         self._has_digits = False
         self._is_empty = True
 
-    def add(self, texts: pa.Array, classes: frozenset[ValueClass] = ALL_CLASSES) -> None:
-        """Take more texts of the column into account; NULL fits any type."""
+    def add(self, texts: pa.Array, value_class: ValueClass | None = None) -> None:
+        """Take more texts of the column into account, of a class where it is known; NULL fits any type."""
         texts = texts.drop_null()
         if not len(texts):
             return
         self._is_empty = False
         self._has_digits = self._has_digits or bool(pc.any(pc.match_substring_regex(texts, r"\d")).as_py())
         for name, kind in list(self._candidates.items()):
-            if not (kind.of & classes and _all(texts, kind.pattern) and self._holds(name, kind, texts)):
+            if not (value_class in {None, kind.of} and _all(texts, kind.pattern) and self._holds(name, kind, texts)):
                 del self._candidates[name]
 
     @property

@@ -161,8 +161,7 @@ def json_columns(source: Source) -> TextColumns:
         for name in dict.fromkeys(key for row in rows for key in row):
             values = [row.get(name) for row in rows]
             _check_class(name, values, classes, first)
-            one = frozenset({classes[name]}) if name in classes else frozenset(ValueClass)
-            types.setdefault(name, InferredType()).add(_texts(values), one)
+            types.setdefault(name, InferredType()).add(_texts(values), classes.get(name))
         first += len(rows)
     names = list(types)
     return TextColumns(types, lambda: _read(source, names))
