@@ -72,7 +72,7 @@ fuzz: $(VENV)/bin/cargo-fuzz ## fuzz each wire decoder for FUZZ_SECONDS (60)
 
 miri: ## run the tests of memory that Python writes too, or that the engine made, under Miri, which finds undefined behaviour
 	cargo +nightly miri test -p longshore-rows --lib memory
-	cargo +nightly miri test -p longshore-engine --lib apart
+	cargo +nightly miri test -p longshore-engine --lib stream
 
 docs: $(VENV)/.longshore $(VENV)/.group-docs ## build the documentation into site/
 	$(VENV)/bin/mkdocs build --strict

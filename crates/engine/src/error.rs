@@ -1,5 +1,7 @@
-//! The engine's messages as errors: it says first what family a failure is of.
+//! The engine's messages as errors: it says first what family a failure is of. And values that have no exact form in Arrow.
 
+use arrow_schema::ArrowError;
+use longshore_cells::CellFault;
 use longshore_core::{Error, Kind};
 
 /// How a message of the engine begins, and what that means.
@@ -42,6 +44,31 @@ pub fn error_of(message: &str) -> Error {
         ),
         _ => error,
     }
+}
+
+/// What pyarrow puts in front of a message, where batches come by way of it.
+const PYARROW_PREFIX: &str = "IOError: ";
+
+/// The engine's error behind its stream's: Arrow's C interface hands on no more than a text.
+#[must_use]
+pub fn stream_error(error: &ArrowError) -> Error {
+    match error {
+        ArrowError::CDataInterface(text) => error_of(text.strip_prefix(PYARROW_PREFIX).unwrap_or(text)),
+        other => error_of(&other.to_string()),
+    }
+}
+
+/// What is wrong with a value, and what to do.
+pub(crate) type Reason = (&'static str, &'static str);
+
+/// A value without an exact form in the row of the array at hand.
+pub(crate) fn unrepresentable((message, hint): Reason, row: usize) -> CellFault {
+    CellFault { row, what: message.into(), hint: Some(hint.into()), kind: Kind::Data }
+}
+
+/// The engine broke its own rules, or this library did.
+pub(crate) fn internal(message: &(impl ToString + ?Sized)) -> CellFault {
+    CellFault { row: 0, what: message.to_string().into(), hint: None, kind: Kind::Internal }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::Error;
-use longshore_engine::given::{self, Place};
+use longshore_engine::texts::{self, Position};
 use pyo3::prelude::*;
 
 use crate::array::PyArray;
@@ -26,14 +26,14 @@ pub(crate) fn search(
     threads: Option<usize>,
 ) -> PyResult<Option<PyArray>> {
     let place = match place {
-        "whole" => Place::Whole,
-        "start" => Place::Start,
-        "end" => Place::End,
-        "anywhere" => Place::Anywhere,
+        "whole" => Position::Whole,
+        "start" => Position::Start,
+        "end" => Position::End,
+        "anywhere" => Position::Anywhere,
         other => return Err(raise(Error::internal(format!("no place in a text is {other:?}")))),
     };
     let (field, arrays) = column(table)?;
-    let found = py.detach(|| given::search(&arrays, piece.as_bytes(), place, threads));
+    let found = py.detach(|| texts::search(&arrays, piece.as_bytes(), place, threads));
     let field = FieldRef::new(Field::new(field.name(), DataType::Boolean, false));
     Ok(found.map(|found| PyArray::new(field, Arc::new(found))))
 }
@@ -48,7 +48,7 @@ pub(crate) fn codes(
     threads: Option<usize>,
 ) -> PyResult<Option<Vec<PyArray>>> {
     let (field, arrays) = column(table)?;
-    let made = py.detach(|| given::codes(&arrays, most, threads));
+    let made = py.detach(|| texts::dictionaries(&arrays, most, threads));
     Ok(made.map(|made| parts(&field, made)))
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn taken(
     let (_, rows) = column(rows)?;
     let [rows] = rows.as_slice() else { return Ok(None) };
     let Some(rows) = rows.as_primitive_opt::<UInt64Type>() else { return Ok(None) };
-    let made = py.detach(|| given::taken(&arrays, rows.values(), piece, threads));
+    let made = py.detach(|| texts::take(&arrays, rows.values(), piece, threads));
     Ok(made.map(|made| parts(&field, made)))
 }
 

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::{ease, spawn};
 use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Warnings, Watch};
-use longshore_engine::{Apart, Exported, Odds, stopped};
+use longshore_engine::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -61,10 +61,11 @@ pub(crate) fn open_result(
     };
     let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
     let odd = |key: &str| if is(key, "null") { OnOdd::Null } else { OnOdd::Error };
-    let odds = Odds { infinity: odd("infinity"), time_24: odd("time_24"), uuid_text: is("uuid", "text") };
+    let odds =
+        ValueOptions { infinity: odd("infinity"), time_24: odd("time_24"), uuid_text: is("uuid", "text") };
     let warnings = Arc::<Warnings>::default();
     let opened = py.detach(|| {
-        let exported = Exported::new(begun, odds, labels);
+        let exported = EngineBatches::new(begun, odds, labels);
         let schema = exported.schema();
         if is("frame", "polars") {
             polars_refusal(&schema).map_or(Ok(()), Err)?;
@@ -159,7 +160,7 @@ fn done(work: &Mutex<Option<impl FnOnce()>>) {
 
 /// The stream of an engine that has its first rows.
 #[pyclass(frozen, module = "longshore._core")]
-pub(crate) struct Begun(Mutex<Option<Apart>>);
+pub(crate) struct Begun(Mutex<Option<ColumnStream>>);
 
 #[pymethods]
 impl Begun {
@@ -169,13 +170,13 @@ impl Begun {
     fn new(py: Python<'_>, capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
         let stream = incoming::stream(capsule)?;
         // SAFETY: it is the engine's own, or pyarrow's over it; both keep to the interface.
-        let begun = py.detach(|| unsafe { Apart::new(stream) });
-        begun.map(|begun| Self(Mutex::new(Some(begun)))).map_err(|error| raise(stopped(&error)))
+        let begun = py.detach(|| unsafe { ColumnStream::new(stream) });
+        begun.map(|begun| Self(Mutex::new(Some(begun)))).map_err(|error| raise(stream_error(&error)))
     }
 }
 
 impl Begun {
-    fn take(&self) -> Option<Apart> {
+    fn take(&self) -> Option<ColumnStream> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

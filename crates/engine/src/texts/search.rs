@@ -14,7 +14,7 @@ const CHUNK: usize = 1 << 17;
 
 /// Where in a text the piece has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// It is the whole text.
     Whole,
     /// At its beginning.
@@ -31,12 +31,12 @@ pub enum Place {
 pub fn search(
     arrays: &[ArrayRef],
     piece: &[u8],
-    place: Place,
+    position: Position,
     threads: Option<usize>,
 ) -> Option<BooleanArray> {
     let texts: Vec<Texts> = arrays.iter().map(Texts::of).collect::<Option<_>>()?;
     let chunks: Vec<_> = arrays.iter().zip(&texts).flat_map(|(array, texts)| chunks(array, texts)).collect();
-    let wanted = Wanted { finder: Finder::new(piece), place };
+    let wanted = Wanted { finder: Finder::new(piece), position };
     let found = turns(
         chunks.len(),
         threads,
@@ -67,14 +67,14 @@ fn chunks<'a>(
 
 struct Wanted<'a> {
     finder: Finder<'a>,
-    place: Place,
+    position: Position,
 }
 
 impl Wanted<'_> {
     fn rows(&self, texts: &Texts, rows: Range<usize>) -> BooleanBuffer {
-        match (texts, self.place) {
-            (Texts::Short(array), Place::Anywhere) => self.across(array, rows),
-            (Texts::Long(array), Place::Anywhere) => self.across(array, rows),
+        match (texts, self.position) {
+            (Texts::Short(array), Position::Anywhere) => self.across(array, rows),
+            (Texts::Long(array), Position::Anywhere) => self.across(array, rows),
             (Texts::Short(array), _) => self.each(&array, rows),
             (Texts::Long(array), _) => self.each(&array, rows),
             (Texts::Views(array), _) => self.each(&array, rows),
@@ -90,11 +90,11 @@ impl Wanted<'_> {
         let ends = |text: &[u8]| last.is_none_or(|_| text.last() == last) && text.ends_with(piece);
         BooleanBuffer::collect_bool(rows.len(), |row| {
             let text = array.value(rows.start + row);
-            match self.place {
-                Place::Whole => text.len() == piece.len() && ends(text),
-                Place::Start => starts(text),
-                Place::End => ends(text),
-                Place::Anywhere => self.finder.find(text).is_some(),
+            match self.position {
+                Position::Whole => text.len() == piece.len() && ends(text),
+                Position::Start => starts(text),
+                Position::End => ends(text),
+                Position::Anywhere => self.finder.find(text).is_some(),
             }
         })
     }
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    const PLACES: [Place; 4] = [Place::Whole, Place::Start, Place::End, Place::Anywhere];
+    const POSITIONS: [Position; 4] = [Position::Whole, Position::Start, Position::End, Position::Anywhere];
 
     fn forms(texts: &[Option<&str>]) -> [ArrayRef; 3] {
         [
@@ -155,25 +155,25 @@ mod tests {
         ]
     }
 
-    fn has(text: &str, piece: &str, place: Place) -> bool {
-        match place {
-            Place::Whole => text == piece,
-            Place::Start => text.starts_with(piece),
-            Place::End => text.ends_with(piece),
-            Place::Anywhere => text.contains(piece),
+    fn has(text: &str, piece: &str, position: Position) -> bool {
+        match position {
+            Position::Whole => text == piece,
+            Position::Start => text.starts_with(piece),
+            Position::End => text.ends_with(piece),
+            Position::Anywhere => text.contains(piece),
         }
     }
 
     fn check(texts: &[Option<&str>], piece: &str) {
-        for place in PLACES {
+        for place in POSITIONS {
             let wanted: Vec<bool> =
                 texts.iter().map(|text| text.is_some_and(|text| has(text, piece, place))).collect();
             for array in forms(texts) {
-                for cut in [0, 1.min(texts.len()), texts.len() / 2, texts.len()] {
-                    let arrays = [array.slice(0, cut), array.slice(cut, texts.len() - cut)];
+                for split in [0, 1.min(texts.len()), texts.len() / 2, texts.len()] {
+                    let arrays = [array.slice(0, split), array.slice(split, texts.len() - split)];
                     let found = search(&arrays, piece.as_bytes(), place, Some(2)).unwrap();
                     let found: Vec<bool> = found.values().iter().collect();
-                    assert_eq!(found, wanted, "{piece:?} {place:?} {:?} {cut}", array.data_type());
+                    assert_eq!(found, wanted, "{piece:?} {place:?} {:?} {split}", array.data_type());
                 }
             }
         }
@@ -217,7 +217,7 @@ mod tests {
                 let found = search(
                     &[array.slice(start, texts.len() - start)],
                     piece.as_bytes(),
-                    Place::Anywhere,
+                    Position::Anywhere,
                     None,
                 );
                 let found = found.unwrap();
@@ -236,12 +236,12 @@ mod tests {
             arrow_buffer::Buffer::from(b"tugtug"),
             Some(vec![false, true].into()),
         );
-        let found = search(&[Arc::new(hidden)], b"tug", Place::Anywhere, None).unwrap();
+        let found = search(&[Arc::new(hidden)], b"tug", Position::Anywhere, None).unwrap();
         assert_eq!(found, BooleanArray::from(vec![false, true]));
     }
 
     #[test]
-    fn numbers_are_no_texts() {
-        assert!(search(&[Arc::new(Int32Array::from(vec![1]))], b"1", Place::Whole, None).is_none());
+    fn numbers_are_not_texts() {
+        assert!(search(&[Arc::new(Int32Array::from(vec![1]))], b"1", Position::Whole, None).is_none());
     }
 }

@@ -9,17 +9,16 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{Batches, Error, NATIVE_TYPE, OnOdd, Place, Result, Session, misencoded};
 
-use crate::error::error_of;
-use crate::fault::NO_TEXT;
-use crate::plan::Plan;
-use crate::table::plan;
+use crate::error::{Reason, stream_error, unrepresentable};
+use crate::types::{Plan, plan};
 
-/// What pyarrow puts between, where batches come by way of it.
-const RELAYED: &str = "IOError: ";
+/// The engine takes the texts of Arrow data as they are.
+const NOT_UTF8: Reason =
+    ("a text is not UTF-8", "decode the bytes before the query, or read them with encode(\"<column>\")");
 
 /// What becomes of values that Arrow cannot hold, and of UUIDs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Odds {
+pub struct ValueOptions {
     /// Infinite dates and timestamps, and intervals whose hours are beyond Arrow's.
     pub infinity: OnOdd,
     /// The time 24:00.
@@ -29,11 +28,11 @@ pub struct Odds {
 }
 
 /// A result of the engine. An empty one is one empty batch, and ends only after the engine's own end.
-pub struct Exported<R> {
+pub struct EngineBatches<R> {
     reader: R,
     schema: SchemaRef,
     plans: Vec<Plan>,
-    odds: Odds,
+    options: ValueOptions,
     /// The labels of each ENUM, in the order of the types: an Arrow schema does not hold them.
     labels: Vec<Vec<String>>,
     rows: u64,
@@ -48,29 +47,29 @@ enum State {
     Ended,
 }
 
-impl<R: RecordBatchReader + Send> Exported<R> {
+impl<R: RecordBatchReader + Send> EngineBatches<R> {
     /// The rows of `reader`, whose types have ENUMs of these `labels`, from the first column to the last and from outside in.
-    pub fn new(reader: R, odds: Odds, labels: Vec<Vec<String>>) -> Self {
+    pub fn new(reader: R, options: ValueOptions, labels: Vec<Vec<String>>) -> Self {
         let schema = reader.schema();
-        let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, odds)).collect();
+        let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, options)).collect();
         let fields = plans.iter().map(|plan| plan.field.clone());
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { reader, schema, plans, odds, labels, rows: 0, state: State::New }
+        Self { reader, schema, plans, options, labels, rows: 0, state: State::New }
     }
 
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         match self.reader.next() {
-            Some(Ok(batch)) => self.translated(&batch).map(Some),
-            Some(Err(error)) => Err(stopped(&error)),
+            Some(Ok(batch)) => self.translate(&batch).map(Some),
+            Some(Err(error)) => Err(stream_error(&error)),
             None if self.state == State::New => self.empty().map(Some),
             None => Ok(None),
         }
     }
 
-    fn translated(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn translate(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns = batch.columns().iter().zip(&self.plans).map(|(array, plan)| {
-            let misencoded = misencoded(array).map(|row| NO_TEXT.at_row(row));
-            misencoded.map_or_else(|| plan.apply(array, self.odds), Err).map_err(|fault| {
+            let misencoded = misencoded(array).map(|row| unrepresentable(NOT_UTF8, row));
+            misencoded.map_or_else(|| plan.apply(array, self.options), Err).map_err(|fault| {
                 let row = self.rows + fault.row as u64;
                 fault.into_error(place(&plan.field, row))
             })
@@ -92,7 +91,7 @@ impl<R: RecordBatchReader + Send> Exported<R> {
     }
 }
 
-impl<R: RecordBatchReader + Send> Iterator for Exported<R> {
+impl<R: RecordBatchReader + Send> Iterator for EngineBatches<R> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -105,7 +104,7 @@ impl<R: RecordBatchReader + Send> Iterator for Exported<R> {
     }
 }
 
-impl<R: RecordBatchReader + Send> Batches for Exported<R> {
+impl<R: RecordBatchReader + Send> Batches for EngineBatches<R> {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
@@ -144,13 +143,4 @@ fn place(field: &Field, row: u64) -> Place {
 
 fn unlike(error: &ArrowError) -> Error {
     Error::internal(format!("a batch does not fit its schema: {error}"))
-}
-
-/// The engine's error behind its stream's: Arrow's C interface hands on no more than a text.
-#[must_use]
-pub fn stopped(error: &ArrowError) -> Error {
-    match error {
-        ArrowError::CDataInterface(text) => error_of(text.strip_prefix(RELAYED).unwrap_or(text)),
-        other => error_of(&other.to_string()),
-    }
 }

@@ -21,7 +21,7 @@ const STRETCH: usize = 128;
 ///
 /// `None` where an array is not of texts, or has more of them, or one that is not UTF-8. A look at a few thousand rows comes first,
 /// and is content with half as many texts.
-pub fn codes(arrays: &[ArrayRef], most: u16, threads: Option<usize>) -> Option<Vec<ArrayRef>> {
+pub fn dictionaries(arrays: &[ArrayRef], most: u16, threads: Option<usize>) -> Option<Vec<ArrayRef>> {
     let texts: Vec<Texts> = arrays.iter().map(Texts::of).collect::<Option<_>>()?;
     let most = usize::from(most).min(i16::MAX.unsigned_abs().into());
     if !are_few(arrays, &texts, most / 2) {
@@ -29,15 +29,15 @@ pub fn codes(arrays: &[ArrayRef], most: u16, threads: Option<usize>) -> Option<V
     }
     let is_lost = AtomicBool::new(false);
     let goes_on = || !is_lost.load(Ordering::Relaxed);
-    let made = turns(arrays.len(), threads, goes_on, |number| {
-        let made = coded(&arrays[number], &texts[number], most);
-        if made.is_none() {
+    let coded = turns(arrays.len(), threads, goes_on, |number| {
+        let coded = encode(&arrays[number], &texts[number], most);
+        if coded.is_none() {
             is_lost.store(true, Ordering::Relaxed);
         }
-        made
+        coded
     });
-    let made: Vec<_> = made.into_iter().collect::<Option<_>>()?;
-    (made.len() == arrays.len()).then_some(made)
+    let coded: Vec<_> = coded.into_iter().collect::<Option<_>>()?;
+    (coded.len() == arrays.len()).then_some(coded)
 }
 
 /// Whether stretches of rows all over the arrays have `most` texts at most, together.
@@ -55,7 +55,7 @@ fn are_few(arrays: &[ArrayRef], texts: &[Texts], most: usize) -> bool {
     })
 }
 
-fn coded(array: &ArrayRef, texts: &Texts, most: usize) -> Option<ArrayRef> {
+fn encode(array: &ArrayRef, texts: &Texts, most: usize) -> Option<ArrayRef> {
     let mut known = Known::new(most);
     let keys = known.keys(texts, array.nulls(), 0..array.len())?;
     let keys = Int16Array::new(keys.into(), array.nulls().cloned());
@@ -209,8 +209,8 @@ mod tests {
         ];
         for array in forms {
             let arrays = [array.slice(0, 1), array.slice(1, 0), array.slice(1, 4999)];
-            let made = codes(&arrays, 200, Some(2)).unwrap();
-            assert_eq!(made.iter().flat_map(read).collect::<Vec<_>>(), texts, "{:?}", array.data_type());
+            let coded = dictionaries(&arrays, 200, Some(2)).unwrap();
+            assert_eq!(coded.iter().flat_map(read).collect::<Vec<_>>(), texts, "{:?}", array.data_type());
         }
     }
 
@@ -227,35 +227,36 @@ mod tests {
             })
             .collect();
         let twice = texts.iter().chain(&texts).map(String::as_str);
-        let made = codes(&[Arc::new(StringArray::from_iter_values(twice.clone()))], 1000, None).unwrap();
-        assert!(read(&made[0]).iter().map(Option::as_deref).eq(twice.map(Some)));
-        assert_eq!(made[0].as_dictionary::<Int16Type>().values().len(), texts.len());
+        let coded =
+            dictionaries(&[Arc::new(StringArray::from_iter_values(twice.clone()))], 1000, None).unwrap();
+        assert!(read(&coded[0]).iter().map(Option::as_deref).eq(twice.map(Some)));
+        assert_eq!(coded[0].as_dictionary::<Int16Type>().values().len(), texts.len());
     }
 
     #[test]
     fn nothing_but_nulls_has_a_dictionary() {
-        let made = codes(&[Arc::new(StringArray::new_null(9))], 100, None).unwrap();
-        assert_eq!(read(&made[0]), vec![None; 9]);
+        let coded = dictionaries(&[Arc::new(StringArray::new_null(9))], 100, None).unwrap();
+        assert_eq!(read(&coded[0]), vec![None; 9]);
     }
 
     #[test]
     fn many_texts_are_left_as_they_are() {
         let many: ArrayRef = Arc::new(StringArray::from_iter_values((0..200).map(|row| row.to_string())));
-        assert!(codes(std::slice::from_ref(&many), 100, None).is_none());
-        assert_eq!(codes(&[many], 400, None).unwrap()[0].len(), 200);
+        assert!(dictionaries(std::slice::from_ref(&many), 100, None).is_none());
+        assert_eq!(dictionaries(&[many], 400, None).unwrap()[0].len(), 200);
         // The first look misses them.
         let rare = (0..1_000_000).map(|row| if row % 7919 == 7918 { row.to_string() } else { String::new() });
         let rare: ArrayRef = Arc::new(StringArray::from_iter_values(rare));
-        assert!(codes(&[rare], 100, None).is_none());
+        assert!(dictionaries(&[rare], 100, None).is_none());
     }
 
     #[test]
-    fn what_is_no_text_is_left_as_it_is() {
-        assert!(codes(&[Arc::new(Int32Array::from(vec![1]))], 100, None).is_none());
+    fn what_is_not_text_is_left_as_it_is() {
+        assert!(dictionaries(&[Arc::new(Int32Array::from(vec![1]))], 100, None).is_none());
         let broken = arrow_array::BinaryArray::from_vec(vec![b"\xff"]).into_data();
         // SAFETY: it is not, which is what is tried; nothing here takes its bytes for a text.
         #[allow(unsafe_code)]
         let broken = unsafe { broken.into_builder().data_type(DataType::Utf8).build_unchecked() };
-        assert!(codes(&[arrow_array::make_array(broken)], 100, None).is_none());
+        assert!(dictionaries(&[arrow_array::make_array(broken)], 100, None).is_none());
     }
 }

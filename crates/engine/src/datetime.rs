@@ -8,102 +8,108 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
-use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
+use longshore_cells::CellFault;
 use longshore_core::OnOdd;
 
-use crate::fault::{Fate, Fault, What, infinite, time_24};
+use crate::error::{Reason, internal, unrepresentable};
+
+const INFINITE: Reason = (
+    "infinity, for which the engine takes the last date and timestamp that Arrow counts, too, has no Arrow value",
+    "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
+);
+
+const TIME_24: Reason = (
+    "24:00 has no Arrow value; consumers would read it as 00:00",
+    "read it as NULL with options={\"time_24\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
+);
+
+const WRAPPED: Reason = (
+    "the interval's hours are beyond what nanoseconds count in 64 bits",
+    "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
+);
 
 /// The engine multiplies its microseconds by this, and lets the product wrap.
 const NANOS_PER_MICRO: i64 = 1_000;
 
-const WRAPPED: What = What::Data {
-    message: "the interval's hours are beyond what nanoseconds count in 64 bits",
-    hint: "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
-};
-
 /// Dates, the infinite ones as `policy` says.
-pub(crate) fn dates(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, Fault> {
+pub(crate) fn dates(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, CellFault> {
     let is_infinite = |day: i32| day == i32::MAX || day == -i32::MAX;
-    without::<Date32Type>(array, array.data_type(), is_infinite, || infinite(policy))
+    without::<Date32Type>(array, array.data_type(), is_infinite, policy, INFINITE)
 }
 
 /// Times, 24:00 as `policy` says; `day` is its count.
-pub(crate) fn times(array: &ArrayRef, day: i64, policy: OnOdd) -> Result<ArrayRef, Fault> {
+pub(crate) fn times(array: &ArrayRef, day: i64, policy: OnOdd) -> Result<ArrayRef, CellFault> {
     let is_24 = |time: i64| time >= day;
-    let fate = || time_24(policy);
     match array.data_type() {
         DataType::Time64(TimeUnit::Nanosecond) => {
-            without::<Time64NanosecondType>(array, array.data_type(), is_24, fate)
+            without::<Time64NanosecondType>(array, array.data_type(), is_24, policy, TIME_24)
         }
-        _ => without::<Time64MicrosecondType>(array, array.data_type(), is_24, fate),
+        _ => without::<Time64MicrosecondType>(array, array.data_type(), is_24, policy, TIME_24),
     }
 }
 
 /// Timestamps under `data_type`, which may name another zone; the infinite ones as `policy` says.
-pub(crate) fn timestamps(array: &ArrayRef, data_type: &DataType, policy: OnOdd) -> Result<ArrayRef, Fault> {
+pub(crate) fn timestamps(
+    array: &ArrayRef,
+    data_type: &DataType,
+    policy: OnOdd,
+) -> Result<ArrayRef, CellFault> {
     let is_infinite = |count: i64| count == i64::MAX || count == -i64::MAX;
-    let fate = || infinite(policy);
     match data_type {
         DataType::Timestamp(TimeUnit::Second, _) => {
-            without::<TimestampSecondType>(array, data_type, is_infinite, fate)
+            without::<TimestampSecondType>(array, data_type, is_infinite, policy, INFINITE)
         }
         DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            without::<TimestampMillisecondType>(array, data_type, is_infinite, fate)
+            without::<TimestampMillisecondType>(array, data_type, is_infinite, policy, INFINITE)
         }
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            without::<TimestampNanosecondType>(array, data_type, is_infinite, fate)
+            without::<TimestampNanosecondType>(array, data_type, is_infinite, policy, INFINITE)
         }
-        _ => without::<TimestampMicrosecondType>(array, data_type, is_infinite, fate),
+        _ => without::<TimestampMicrosecondType>(array, data_type, is_infinite, policy, INFINITE),
     }
 }
 
 /// Intervals; those whose hours the engine has let wrap are as `policy` says.
-pub(crate) fn intervals(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, Fault> {
-    // The engine has whole microseconds only, and a product that has wrapped is none of theirs: 2 to the 64th is no
+pub(crate) fn intervals(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, CellFault> {
+    // The engine has whole microseconds only, and a product that has wrapped is none of theirs: 2 to the 64th is not a
     // multiple of a thousand.
     let has_wrapped = |interval: <IntervalMonthDayNanoType as ArrowPrimitiveType>::Native| {
         interval.nanoseconds % NANOS_PER_MICRO != 0
     };
-    let fate = || (policy == OnOdd::Error).then_some(WRAPPED);
-    without::<IntervalMonthDayNanoType>(array, array.data_type(), has_wrapped, fate)
+    without::<IntervalMonthDayNanoType>(array, array.data_type(), has_wrapped, policy, WRAPPED)
 }
 
-/// `array` under `data_type`, its odd values an error or NULL as `fate` says.
+/// `array` under `data_type`, with an error or NULL for each value that `is_lossy` finds, as `policy` says.
 fn without<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     data_type: &DataType,
-    is_odd: impl Fn(T::Native) -> bool,
-    fate: impl Fn() -> Fate,
-) -> Result<ArrayRef, Fault> {
+    is_lossy: impl Fn(T::Native) -> bool,
+    policy: OnOdd,
+    reason: Reason,
+) -> Result<ArrayRef, CellFault> {
     let Some(values) = array.as_primitive_opt::<T>() else {
-        return Err(What::internal(&format!("{} that holds something else", array.data_type())).at_row(0));
+        return Err(internal(&format!("{} that holds something else", array.data_type())));
     };
     // No early end: the loop runs over several values at once.
-    let any_odd = values.values().iter().fold(false, |any, value| any | is_odd(*value));
-    if !any_odd && array.data_type() == data_type {
+    let any = values.values().iter().fold(false, |any, value| any | is_lossy(*value));
+    if !any && array.data_type() == data_type {
         return Ok(array.clone());
     }
-    let nulls = if any_odd { remaining(values, is_odd, fate)? } else { values.nulls().cloned() };
+    // What lies under a NULL may be anything.
+    let is_lossy = |row: usize| values.is_valid(row) && is_lossy(values.value(row));
+    let nulls = match (any, policy) {
+        (false, _) => values.nulls().cloned(),
+        (true, OnOdd::Null) => {
+            Some((0..values.len()).map(|row| values.is_valid(row) && !is_lossy(row)).collect())
+        }
+        (true, OnOdd::Error) => match (0..values.len()).find(|row| is_lossy(*row)) {
+            Some(row) => return Err(unrepresentable(reason, row)),
+            None => values.nulls().cloned(),
+        },
+    };
     let values = PrimitiveArray::<T>::new(values.values().clone(), nulls);
     Ok(Arc::new(values.with_data_type(data_type.clone())))
-}
-
-/// Which rows are no NULL once the odd ones are.
-fn remaining<T: ArrowPrimitiveType>(
-    values: &PrimitiveArray<T>,
-    is_odd: impl Fn(T::Native) -> bool,
-    fate: impl Fn() -> Fate,
-) -> Result<Option<NullBuffer>, Fault> {
-    let odd = |row: usize| values.is_valid(row) && is_odd(values.value(row));
-    if let Some(what) = fate() {
-        return match (0..values.len()).find(|row| odd(*row)) {
-            Some(row) => Err(what.at_row(row)),
-            // What lies under a NULL may be anything.
-            None => Ok(values.nulls().cloned()),
-        };
-    }
-    Ok(Some((0..values.len()).map(|row| values.is_valid(row) && !odd(row)).collect()))
 }
 
 #[cfg(test)]
@@ -111,7 +117,7 @@ mod tests {
     use arrow_array::{
         Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray, TimestampMicrosecondArray,
     };
-    use arrow_buffer::IntervalMonthDayNano;
+    use arrow_buffer::{IntervalMonthDayNano, NullBuffer};
 
     use super::*;
 

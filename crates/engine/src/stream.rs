@@ -14,7 +14,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 /// The batches of a stream under the Arrow C stream interface.
-pub struct Apart {
+pub struct ColumnStream {
     stream: FFI_ArrowArrayStream,
     schema: SchemaRef,
 }
@@ -31,7 +31,7 @@ struct Parent {
     children: *mut *mut FFI_ArrowArray,
 }
 
-impl Apart {
+impl ColumnStream {
     /// Takes the stream, and asks it for its schema.
     ///
     /// # Safety
@@ -76,7 +76,7 @@ impl Apart {
     }
 }
 
-impl Iterator for Apart {
+impl Iterator for ColumnStream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -84,7 +84,7 @@ impl Iterator for Apart {
     }
 }
 
-impl RecordBatchReader for Apart {
+impl RecordBatchReader for ColumnStream {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
@@ -141,10 +141,10 @@ mod tests {
     use super::*;
 
     #[allow(unsafe_code)]
-    fn apart(batches: Vec<Result<RecordBatch, ArrowError>>, schema: SchemaRef) -> Apart {
+    fn stream(batches: Vec<Result<RecordBatch, ArrowError>>, schema: SchemaRef) -> ColumnStream {
         let reader = RecordBatchIterator::new(batches, schema);
         // SAFETY: Arrow's own reader.
-        unsafe { Apart::new(FFI_ArrowArrayStream::new(Box::new(reader))) }.unwrap()
+        unsafe { ColumnStream::new(FFI_ArrowArrayStream::new(Box::new(reader))) }.unwrap()
     }
 
     /// Integers whose memory tells by its owner whether it has been freed.
@@ -166,16 +166,16 @@ mod tests {
             vec![Field::new("numbers", DataType::Int32, true), Field::new("texts", DataType::Utf8, true)];
         let schema = Arc::new(Schema::new(fields));
         let batch = RecordBatch::try_new(schema.clone(), vec![numbers, texts.clone()]).unwrap();
-        let mut apart = apart(vec![Ok(batch)], schema);
-        let batch = apart.next().unwrap().unwrap();
+        let mut stream = stream(vec![Ok(batch)], schema);
+        let batch = stream.next().unwrap().unwrap();
         assert_eq!(batch.column(0).as_primitive::<Int32Type>().values(), &[1, 2, 3]);
-        let kept = batch.column(1).clone();
+        let left = batch.column(1).clone();
         assert_eq!(Arc::strong_count(&owner), 2);
         drop(batch);
         assert_eq!(Arc::strong_count(&owner), 1);
-        assert_eq!(kept.as_string::<i32>(), texts.as_string::<i32>());
-        assert!(apart.next().is_none());
-        assert!(apart.next().is_none());
+        assert_eq!(left.as_string::<i32>(), texts.as_string::<i32>());
+        assert!(stream.next().is_none());
+        assert!(stream.next().is_none());
     }
 
     #[test]
@@ -184,9 +184,9 @@ mod tests {
         let rows = RecordBatchOptions::new().with_row_count(Some(7));
         let batch = RecordBatch::try_new_with_options(schema.clone(), vec![], &rows).unwrap();
         let broken = Err(ArrowError::ComputeError("broken".to_owned()));
-        let mut apart = apart(vec![Ok(batch), broken], schema);
-        assert_eq!(apart.next().unwrap().unwrap().num_rows(), 7);
-        let error = apart.next().unwrap().unwrap_err().to_string();
+        let mut stream = stream(vec![Ok(batch), broken], schema);
+        assert_eq!(stream.next().unwrap().unwrap().num_rows(), 7);
+        let error = stream.next().unwrap().unwrap_err().to_string();
         assert!(error.ends_with("broken"), "{error}");
     }
 
@@ -194,6 +194,6 @@ mod tests {
     #[allow(unsafe_code)]
     fn a_released_stream_is_refused() {
         // SAFETY: a stream that has been released promises nothing.
-        assert!(unsafe { Apart::new(FFI_ArrowArrayStream::empty()) }.is_err());
+        assert!(unsafe { ColumnStream::new(FFI_ArrowArrayStream::empty()) }.is_err());
     }
 }
