@@ -1,6 +1,6 @@
 """Fourteen everyday operations on a DataFrame called frame, in pandas and in SQL.
 
-`frame` has the columns id, grp, key, value, amount, name, moment; `other`, to join with, has grp and label.
+`frame` has the columns id, grp, key, value, amount, name, at; `other`, to join with, has grp and label.
 """
 
 from collections.abc import Callable
@@ -74,8 +74,8 @@ OPERATIONS = [
     ),
     Operation(
         "by month",
-        lambda frame, _: frame.groupby(frame["moment"].dt.month)["value"].mean(),
-        "SELECT month(moment) AS month, avg(value) AS value FROM frame GROUP BY 1 ORDER BY 1",
+        lambda frame, _: frame.groupby(frame["at"].dt.month)["value"].mean(),
+        "SELECT month(at) AS month, avg(value) AS value FROM frame GROUP BY 1 ORDER BY 1",
     ),
     Operation(
         "filter, group, sort and head",
@@ -103,7 +103,7 @@ def frames(rows: int) -> dict[str, pd.DataFrame]:
             "value": random.random(rows),
             "amount": random.random(rows) * 1000,
             "name": words.take(random.integers(0, len(words), rows)).reset_index(drop=True),
-            "moment": pd.Timestamp("2025-01-01") + pd.to_timedelta(random.integers(0, 365 * 86_400, rows), unit="s"),
+            "at": pd.Timestamp("2025-01-01") + pd.to_timedelta(random.integers(0, 365 * 86_400, rows), unit="s"),
         }
     )
     other = pd.DataFrame({"grp": np.arange(100), "label": [f"label {number % 10}" for number in range(100)]})

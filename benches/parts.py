@@ -28,7 +28,7 @@ CLIENTS = (
     Client("ConnectorX", "pandas", COUNTS, COLUMN),
 )
 #: The number of parts that the goals are about, which is measured more often.
-SETTLED = 2
+STEADY = 2
 #: What a table shows, its unit and its digits.
 SHOWN = {"wall": ("seconds", 1, 2), "cpu": ("CPU seconds", 1, 2), "peak": ("peak MiB", MEBIBYTE, 0)}
 
@@ -37,7 +37,7 @@ def measure(server: PostgreSQL, effort: Effort) -> dict[str, Any]:
     """Measure every client with every number of parts."""
     url = loaded(effort.scale, server)
     # ConnectorX takes a minute and more for 8 and 16 parts, which no one needs on two cores.
-    rounds = {SETTLED: effort.rounds + 2, 8: 1, 16: 1}
+    rounds = {STEADY: effort.rounds + 2, 8: 1, 16: 1}
     turns = [
         Turn(client, count, QUERY, url, rounds=rounds.get(count))
         for count in COUNTS
@@ -50,9 +50,9 @@ def measure(server: PostgreSQL, effort: Effort) -> dict[str, Any]:
 
 def goals(rows: list[Row]) -> Iterator[Goal]:
     """Compare two parts with the limit, and with ConnectorX at its best."""
-    limit = find(rows, DRAIN, SETTLED)
+    limit = find(rows, DRAIN, STEADY)
     for frame in ("arrow", "pandas"):
-        mine = find(rows, Client("longshore", frame, COUNTS), SETTLED)
+        mine = find(rows, Client("longshore", frame, COUNTS), STEADY)
         yield Goal(f"longshore {frame}, 2 parts, over drain, 2 parts", over(mine, limit), at_most=1.2)
         best = _fastest(row for row in rows if (row["client"], row["frame"]) == ("ConnectorX", frame))
         way = counted(best.get("parts", 1))

@@ -17,7 +17,7 @@ TABLE = "lineitem"
 #: A scan touches the same blocks for two columns as for all.
 QUERY = f"SELECT {COLUMN}, l_quantity FROM {TABLE}"
 CLIENTS = (DRAIN, LONGSHORE, LONGSHORE_ON, CONNECTORX)
-SETTLE_SECONDS = 10
+STEADY_SECONDS = 10
 
 
 def measure(server: PostgreSQL, effort: Effort) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def measure(server: PostgreSQL, effort: Effort) -> dict[str, Any]:
 
 def touched(server: PostgreSQL, database: str) -> int:
     """Return how many of the table's blocks were found or read so far, once every backend has told."""
-    deadline = time.monotonic() + SETTLE_SECONDS
+    deadline = time.monotonic() + STEADY_SECONDS
     # A backend tells when it ends, and leaves the list of activity after that.
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     while server.psql(others, database=database) != "0":

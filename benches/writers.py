@@ -111,10 +111,10 @@ def _copy(binary: Path, url: str) -> None:
 
 
 def _copy_halves(halves: list[Path], url: str) -> None:
-    _psql(url, f"CREATE TABLE beside (LIKE {TABLE})")
+    _psql(url, f"CREATE TABLE staging (LIKE {TABLE})")
     with ThreadPoolExecutor() as threads:
-        list(threads.map(lambda half: _psql(url, f"COPY beside FROM '{half}' (FORMAT binary)"), halves))
-    _psql(url, f"BEGIN; DROP TABLE {TABLE}; ALTER TABLE beside RENAME TO {TABLE}; COMMIT")
+        list(threads.map(lambda half: _psql(url, f"COPY staging FROM '{half}' (FORMAT binary)"), halves))
+    _psql(url, f"BEGIN; DROP TABLE {TABLE}; ALTER TABLE staging RENAME TO {TABLE}; COMMIT")
 
 
 def _adbc_postgresql(data: pa.Table, url: str) -> None:

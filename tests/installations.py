@@ -42,7 +42,7 @@ def unprivileged() -> pwd.struct_passwd | None:
     for name in ("postgres", "nobody"):
         if name in users:
             return users[name]
-    reason = "PostgreSQL does not run as root, and there is neither a user postgres nor nobody"
+    reason = 'PostgreSQL does not run as root, and there is neither a user postgres nor "nobody"'
     raise Missing(reason, "run as another user")
 
 

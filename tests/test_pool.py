@@ -197,7 +197,7 @@ def _overflow(pool: longshore.Pool) -> None:
         read(STREAMING, pool, options={"memory_limit": 1 << 20})
 
 
-def _misread(pool: longshore.Pool) -> None:
+def _mistype(pool: longshore.Pool) -> None:
     with pytest.raises(longshore.DataError):
         read(
             "SELECT CASE WHEN i < 90000 THEN 1 ELSE 'NaN' END::numeric(9,2) AS n FROM generate_series(1, 100000) AS i",
@@ -205,7 +205,7 @@ def _misread(pool: longshore.Pool) -> None:
         )
 
 
-@pytest.mark.parametrize("failure", [_give_up, _drop, _overflow, _misread])
+@pytest.mark.parametrize("failure", [_give_up, _drop, _overflow, _mistype])
 def test_a_session_is_used_again_after(failure: Callable[[longshore.Pool], None], here: str) -> None:
     with longshore.Pool(here, size=1) as pool:
         before = read("SELECT pg_backend_pid() AS pid", pool)

@@ -138,7 +138,7 @@ USUAL: dict[str, Any] = {
     "partition_num": 2,
 }
 #: What an argument needs next to it to be looked at.
-BESIDE: dict[str, dict[str, Any]] = {
+ALONGSIDE: dict[str, dict[str, Any]] = {
     "partition_on": {"partition_num": 2},
     "partition_range": {"partition_on": "a", "partition_num": 2},
     "key": {"if_exists": "upsert"},
@@ -167,7 +167,7 @@ def usual_of(name: str) -> dict[str, Any]:
 def test_in_any_argument(name: str) -> None:
     for parameter in parameters_of(name):
         for form in forms():
-            given = {**usual_of(name), **BESIDE.get(parameter.name, {}), parameter.name: form}
+            given = {**usual_of(name), **ALONGSIDE.get(parameter.name, {}), parameter.name: form}
             check(partial(VERBS[name], **given), (parameter.name, form))
 
 

@@ -248,7 +248,7 @@ def test_cancel_from_another_thread(query: str, postgres: Endpoint) -> None:
         next(stream)
 
 
-def test_cancel_while_nobody_waits(postgres: Endpoint) -> None:
+def test_cancel_while_no_one_waits(postgres: Endpoint) -> None:
     name = "cancel_idle"
     stream = opened(STREAMING, postgres.url(application_name=name))
     next(stream)

@@ -78,7 +78,7 @@ def test_closing_ends_another_threads_wait(url: str) -> None:
         next(stream)
 
 
-def test_a_capsule_that_nobody_takes(make_server: Any) -> None:
+def test_a_capsule_that_no_one_takes(make_server: Any) -> None:
     """Its parts still wait for the interpreter, to ask for the password."""
     server: PostgreSQL = make_server(hba=["host all all all scram-sha-256"])
     server.psql("CREATE ROLE asked LOGIN PASSWORD 'x'")

@@ -33,7 +33,7 @@ class Shared(TypedDict, total=False):
 
 
 class ForPandas(Shared, total=False):
-    """Those of pandas beside."""
+    """Those and pandas' own."""
 
     dtype_backend: Backend | None
     index_col: str | Sequence[str] | None

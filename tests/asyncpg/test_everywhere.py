@@ -194,7 +194,7 @@ def test_a_statement_without_a_cache_is_prepared_each_time(run: Run, url: str) -
     run(fetch())
 
 
-def test_a_table_that_was_altered_is_described_anew(run: Run, url: str) -> None:
+def test_a_table_that_was_altered_is_described_again(run: Run, url: str) -> None:
     async def fetch() -> None:
         connection = await asyncpg.connect(url)
         await connection.execute("CREATE TEMP TABLE piers AS SELECT 1::int4 AS a")

@@ -36,7 +36,7 @@ def test_the_callers_own_deadline_ends_it_all(silent: int) -> None:
     assert time.monotonic() - started < 5
 
 
-def test_nobody_there() -> None:
+def test_no_one_there() -> None:
     port = free_port()
     error = failure(hosts(port, user="trusted", password="hidden"))
     assert f"127.0.0.1:{port}" in str(error)

@@ -41,7 +41,7 @@ def test_roles(bare: PostgreSQL, standby: PostgreSQL, role: str, first: str) -> 
         assert read(url, "SELECT inet_server_port() AS one") == expected
 
 
-def test_roles_that_nobody_has(bare: PostgreSQL, standby: PostgreSQL) -> None:
+def test_roles_that_no_one_has(bare: PostgreSQL, standby: PostgreSQL) -> None:
     for port, role, why in (
         (bare.port, "standby", "is not a standby"),
         (bare.port, "read-only", "is not read-only"),

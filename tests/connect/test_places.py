@@ -42,7 +42,7 @@ def test_keywords(guarded: PostgreSQL) -> None:
     assert read({**keywords, "port": str(guarded.port), "password": PASSWORD, "sslmode": "require"}) == 1
 
 
-def test_an_address_beside_the_name(guarded: PostgreSQL) -> None:
+def test_an_address_next_to_the_name(guarded: PostgreSQL) -> None:
     assert read(guarded.url(user="trusted", host="nowhere.invalid", hostaddr=guarded.host)) == 1
 
 

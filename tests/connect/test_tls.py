@@ -47,7 +47,7 @@ def test_modes_without_tls_on_the_server(bare: PostgreSQL, files: Certificates) 
 
 
 def test_the_servers_own_refusal_is_told(guarded: PostgreSQL) -> None:
-    for user, mode in (("tls_only", "disable"), ("bare_only", "require"), ("nobody", "prefer")):
+    for user, mode in (("tls_only", "disable"), ("bare_only", "require"), ("stranger", "prefer")):
         error = failure(guarded.url(user=user, sslmode=mode))
         assert error.sqlstate == "28000"
         assert "no pg_hba.conf entry" in str(error)

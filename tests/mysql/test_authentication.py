@@ -150,7 +150,7 @@ def test_locked_and_expired(mariadb_with_users: MariaDB, mysql_with_users: MySQL
 
 def test_unknown_users_and_databases(mariadb_with_users: MariaDB, mysql_with_users: MySQL) -> None:
     for server in (mariadb_with_users, mysql_with_users):
-        assert failure(place(server, "nobody", "required")).sqlstate == "28000"
+        assert failure(place(server, "stranger", "required")).sqlstate == "28000"
         error = failure(server.url(database="nowhere"), longshore.ProgrammingError)
         assert error.sqlstate == "42000"
         assert "1049" in str(error)

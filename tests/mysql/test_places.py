@@ -74,7 +74,7 @@ def test_an_option_file(name: str, own: Mysqld, tmp_path: Path) -> None:
     file.write_text(f"""
         # A comment
         [mysqld]
-        user = nobody
+        user = stranger
         [client]
         user = filed
         password = "h id#den\\""
@@ -100,12 +100,12 @@ def test_an_option_file(name: str, own: Mysqld, tmp_path: Path) -> None:
 
 
 def test_nothing_is_read_unasked(own: Mysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".my.cnf").write_text("[client]\nuser = nobody\npassword = hidden\n")
+    (tmp_path / ".my.cnf").write_text("[client]\nuser = stranger\npassword = hidden\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert who(own.url()) == "root"
 
 
-def test_nobody_there() -> None:
+def test_no_one_there() -> None:
     port = free_port()
     error = failure(f"mysql://root:hidden@{LOOPBACK}:{port}/test")
     assert f"{LOOPBACK}:{port}" in str(error)

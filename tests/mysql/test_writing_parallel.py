@@ -54,7 +54,7 @@ def rows(server: MySQLEndpoint, table: str = "several") -> list[Any]:
     return sorted(server.sql(f"SELECT id, word FROM {table}"), key=str)
 
 
-def beside(server: MySQLEndpoint) -> list[str]:
+def staging_tables(server: MySQLEndpoint) -> list[str]:
     """Give the names of the tables that only a write has."""
     found = server.sql("SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'longshore%'")
     return sorted(name for (name,) in found)
@@ -101,7 +101,7 @@ def test_the_rows_are_those_of_a_serial_write(settings: dict[str, Any], mode: st
     assert both[0] == both[1]
     shown = [server.sql(f"SHOW CREATE TABLE {table}")[0][1] for table in ("several", "serial")]
     assert shown[0].replace("several", "serial") == shown[1]
-    assert beside(server) == []
+    assert staging_tables(server) == []
 
 
 def test_the_last_of_equal_keys_wins(server: MySQLEndpoint) -> None:
@@ -120,7 +120,7 @@ def test_a_value_that_does_not_fit_has_its_row(mode: str, server: MySQLEndpoint)
         write(server.url(), mode, data, table=target, **arguments)
     assert (caught.value.column, caught.value.row) == ("word", 2345)
     assert rows(server) == BEFORE
-    assert beside(server) == []
+    assert staging_tables(server) == []
 
 
 def test_null_where_there_must_be_a_value_has_its_row(server: MySQLEndpoint) -> None:
@@ -140,7 +140,7 @@ def test_a_duplicate_key_is_named(mode: str, server: MySQLEndpoint) -> None:
     with pytest.raises(longshore.DatabaseError, match=r"Duplicate entry '[57]'"):
         write(server.url(), mode, data)
     assert rows(server) == BEFORE
-    assert beside(server) == []
+    assert staging_tables(server) == []
 
 
 def test_what_cannot_be_is_refused_before_a_row_is_taken(server: MySQLEndpoint) -> None:
@@ -158,7 +158,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_taken(server: MySQLEndpoint) 
     with longshore.connect(server.url()) as connection, pytest.raises(longshore.InterfaceError, match="one session"):
         write(connection, "append", untouched())
     assert rows(server) == BEFORE
-    assert beside(server) == []
+    assert staging_tables(server) == []
 
 
 def test_a_pool_has_its_sessions_back(server: MySQLEndpoint) -> None:
@@ -180,7 +180,7 @@ def test_names_in_all_their_forms(server: MySQLEndpoint) -> None:
                 assert write(server.url(), mode, data, table=("test", name), parallel=2) == ROWS  # type: ignore[arg-type]
         finally:
             server.sql(f"DROP TABLE IF EXISTS `{name.replace('`', '``')}`")
-    assert beside(server) == []
+    assert staging_tables(server) == []
 
 
 @pytest.mark.parametrize("mode", ["append", "replace"])
@@ -196,7 +196,7 @@ def test_one_connection_is_killed(number: int, mode: str, hand: str, server: MyS
     assert time.monotonic() - started < 15
     assert rows(server) == BEFORE
     wait(lambda: not connections(server))
-    assert beside(server) == []
+    assert staging_tables(server) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -222,7 +222,7 @@ def test_all_cut_anywhere(direction: Any, mode: str, server: MySQLEndpoint, cutt
         assert rows(server) in expected
     fresh(server)
     # What was left goes with the next write.
-    wait(lambda: write(server.url(), "truncate", data) == 40 and not beside(server))
+    wait(lambda: write(server.url(), "truncate", data) == 40 and not staging_tables(server))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -239,7 +239,7 @@ def test_the_deadline_and_an_iterator_that_fails(mode: str, hand: str, server: M
         write(hand, mode, failing())
     wait(lambda: not connections(server))
     assert rows(server) == BEFORE
-    assert beside(server) == []
+    assert staging_tables(server) == []
 
 
 PROGRAM = """
@@ -266,13 +266,13 @@ def test_what_a_crash_has_left_goes_and_what_lives_stays(mode: str, hand: str, s
             process.stdout.readline()
             # Another write comes and goes meanwhile.
             assert write(server.url(), "append", DATA.slice(8)) == ROWS - 8
-            left = beside(server)
+            left = staging_tables(server)
             process.kill()
         assert len(left) == 2
         wait(lambda: not connections(server))
-        assert beside(server) == left
+        assert staging_tables(server) == left
         assert write(server.url(), "truncate") == ROWS
-        assert beside(server) == ["longshore_several_12345678"]
+        assert staging_tables(server) == ["longshore_several_12345678"]
     finally:
         server.sql("DROP TABLE longshore_several_12345678")
 
@@ -294,4 +294,4 @@ def test_ctrl_c(mode: str, hand: str, server: MySQLEndpoint) -> None:
     assert "KeyboardInterrupt" in errors
     wait(lambda: not connections(server))
     assert rows(server) == BEFORE
-    assert beside(server) == []
+    assert staging_tables(server) == []

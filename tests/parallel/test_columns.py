@@ -206,7 +206,7 @@ def _words(server: PostgreSQL) -> str:
     return server.url()
 
 
-def test_statistics_that_nobody_may_see(server: PostgreSQL) -> None:
+def test_statistics_that_no_one_may_see(server: PostgreSQL) -> None:
     server.psql("""
         CREATE USER stranger;
         CREATE TABLE closed AS TABLE t;

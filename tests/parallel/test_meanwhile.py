@@ -80,7 +80,7 @@ def test_a_vacuum_full_that_is_waited_for(server: PostgreSQL) -> None:
     thread.join()
 
 
-def test_nobody_alters_the_tables_while_parts_are_read(server: PostgreSQL) -> None:
+def test_no_one_alters_the_tables_while_parts_are_read(server: PostgreSQL) -> None:
     server.psql("CREATE TABLE held AS SELECT i, repeat('x', 1000) AS t FROM generate_series(1, 50000) AS i")
     stream = longshore.read_sql(
         "SELECT * FROM held", server.url(), return_type="arrow_stream", partition_num=3, batch_size=100

@@ -75,7 +75,7 @@ def test_a_url_that_should_have_been_encoded(name: str, shell: Shell, tmp_path: 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_environment(name: str, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = URLS["nobody there"].format(password=ENCODED, port=free_port())
+    url = URLS["no one there"].format(password=ENCODED, port=free_port())
     monkeypatch.setenv("HARBOUR", url)
     monkeypatch.setenv("LONGSHORE_FROM", url)
     monkeypatch.setenv("LONGSHORE_TO", url)
@@ -84,7 +84,7 @@ def test_the_environment(name: str, shell: Shell, tmp_path: Path, monkeypatch: p
 
 
 def test_a_fault_of_ours(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = URLS["nobody there"].format(password=ENCODED, port=1)
+    url = URLS["no one there"].format(password=ENCODED, port=1)
 
     def fail(*given: object, **_named: object) -> None:
         message = f"{given} {PASSWORD}"
@@ -113,7 +113,7 @@ def test_quotes_in_a_password(*, as_json: bool, shell: Shell, monkeypatch: pytes
 
 
 def test_a_process_of_its_own() -> None:
-    done = alone("read", "SELECT 1", "--from", URLS["nobody there"].format(password=ENCODED, port=free_port()))
+    done = alone("read", "SELECT 1", "--from", URLS["no one there"].format(password=ENCODED, port=free_port()))
     assert done.code == 3
     check(done)
 

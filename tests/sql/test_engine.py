@@ -289,7 +289,7 @@ def test_a_forked_child_asks_an_engine_of_its_own() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.parametrize("options", [None, {"threads": 2}])
-def test_a_fork_beside_queries(options: Any) -> None:
+def test_a_fork_next_to_queries(options: Any) -> None:
     code = f"""if True:
         import os, threading, time, warnings, longshore, pyarrow as pa
         warnings.simplefilter("ignore")

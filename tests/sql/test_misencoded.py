@@ -53,7 +53,7 @@ def test_rows_are_counted_over_the_whole_result() -> None:
     assert caught.value.row == 300_000
 
 
-def test_bytes_of_no_value_are_nobodys_concern() -> None:
+def test_bytes_of_no_value_are_no_ones_concern() -> None:
     hidden = pa.StructArray.from_arrays([texts(b"a", INVALID)], ["s"], mask=pa.array([False, True]))
     unused = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), texts("ä".encode(), INVALID))
     data = pa.table({"h": hidden, "u": unused, "s": texts(INVALID, "ä".encode(), b"b")[1:]})

@@ -118,7 +118,7 @@ def test_streams(case: Case, nulls: str) -> None:
     assert values(column) == expected(case.in_pandas or case.held, nulls)
 
 
-def test_texts_beside_what_else_has_offsets() -> None:
+def test_texts_next_to_what_else_has_offsets() -> None:
     query = """
         SELECT 'a' AS text, ['x', NULL] AS texts, [true, NULL] AS flags, '01'::BIT AS bits, 'x'::BLOB AS bytes,
                MAP {'k': [1]} AS map, {'s': 'y'} AS struct, union_value(t := 'z') AS either, 12::BIGNUM AS number,

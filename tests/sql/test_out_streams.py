@@ -142,7 +142,7 @@ def test_a_stream_holds_a_few_batches(tmp_path: Path) -> None:
     assert grown < 120
 
 
-def test_an_engine_runs_no_query_of_which_nobody_takes_a_frame() -> None:
+def test_an_engine_runs_no_query_of_which_no_one_takes_a_frame() -> None:
     with pytest.raises(Exception, match="unknown dtype_backend"):
         sql(BLOCKED, dtype_backend="arrow")  # type: ignore[call-overload]
 

@@ -36,7 +36,7 @@ def read(url: str, number: int | None) -> pa.Table:
 
 
 @contextlib.contextmanager
-def beside(script: str, *arguments: object) -> Iterator[None]:
+def process(script: str, *arguments: object) -> Iterator[None]:
     """Run a script in another process from the line that it prints on."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
@@ -64,7 +64,7 @@ writer.execute(f"PRAGMA wal_checkpoint({kind})").fetchall()
 @pytest.mark.parametrize("kind", ["TRUNCATE", "RESTART", "FULL"])
 def test_parts_begin_while_a_checkpoint_waits(kind: str, path: Path, make: Make) -> None:
     url = table_of(make)
-    with beside(WAITING, path, kind), warnings.catch_warnings():
+    with process(WAITING, path, kind), warnings.catch_warnings():
         warnings.simplefilter("error")
         start = time.monotonic()
         table = read(url, 3)
@@ -73,10 +73,10 @@ def test_parts_begin_while_a_checkpoint_waits(kind: str, path: Path, make: Make)
         assert set(table["version"].to_pylist()) == {1}
 
 
-def test_parts_that_nobody_asked_for_begin_while_a_checkpoint_waits(path: Path, make: Make) -> None:
+def test_parts_that_no_one_asked_for_begin_while_a_checkpoint_waits(path: Path, make: Make) -> None:
     url = table_of(make, width=3500, rows=11_000)
     assert path.stat().st_size > 32 << 20
-    with beside(WAITING, path, "TRUNCATE"):
+    with process(WAITING, path, "TRUNCATE"):
         start = time.monotonic()
         table = read(url, None)
         assert time.monotonic() - start < LONG
@@ -107,12 +107,12 @@ while True:
 
 
 @pytest.mark.parametrize("how", ["PRAGMA wal_checkpoint(TRUNCATE);SELECT 1", "PRAGMA wal_checkpoint(FULL);VACUUM"])
-def test_parts_beside_writers_that_checkpoint(how: str, path: Path, make: Make) -> None:
+def test_parts_next_to_writers_that_checkpoint(how: str, path: Path, make: Make) -> None:
     url = table_of(make)
     ids = read(url, 1)["id"]
     versions: list[int] = []
     serial = 0
-    with beside(WRITING, path, how), beside(WRITING, path, how):
+    with process(WRITING, path, how), process(WRITING, path, how):
         end = time.monotonic() + SECONDS
         # Most come to one snapshot, at once or again.
         while time.monotonic() < end + (60 if len(set(versions)) < 2 or serial > len(versions) / 2 else 0):

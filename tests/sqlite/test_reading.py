@@ -23,7 +23,7 @@ from tests.sqlite.conftest import Make
 pytestmark = pytest.mark.packages
 
 #: The user that owns nothing, on every Linux.
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 def read(url: Any, query: str | list[str] = "SELECT * FROM t", **arguments: Any) -> pa.Table:
@@ -56,7 +56,7 @@ def ordinary_user() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
-    os.seteuid(NOBODY)
+    os.seteuid(UNPRIVILEGED)
     try:
         yield
     finally:
@@ -240,7 +240,7 @@ LARGE = 12_000
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 @pytest.mark.parametrize("query", ["SELECT * FROM t", "SELECT s, id * 2 AS d FROM t AS x WHERE id % 3 = ? AND s > :b;"])
-def test_a_large_table_is_read_in_parts_that_nobody_asked_for(query: str, mode: str, make: Make) -> None:
+def test_a_large_table_is_read_in_parts_that_no_one_asked_for(query: str, mode: str, make: Make) -> None:
     url = large(make, "UPDATE t SET id = -id WHERE id % 7 = 0")
     if mode == "wal":
         make("PRAGMA journal_mode = wal", "INSERT INTO t VALUES (90000, 'w', 5)")

@@ -336,7 +336,7 @@ def test_truncate_does_not_reach_other_tables(make: Make, path: Path) -> None:
     assert asked(path, "SELECT * FROM t, child") == [(1, 1)]
 
 
-def test_replace_makes_the_table_anew(make: Make, path: Path) -> None:
+def test_replace_makes_the_table_again(make: Make, path: Path) -> None:
     url = make(
         "CREATE TABLE t (a, b)",
         "CREATE INDEX i ON t (a)",

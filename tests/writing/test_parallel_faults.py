@@ -53,7 +53,7 @@ def count(postgres: Endpoint, table: str) -> int:
     return int(postgres.psql(f"SELECT count(*) FROM {table}"))
 
 
-def beside(postgres: Endpoint, harbour: str) -> list[str]:
+def staging_tables(postgres: Endpoint, harbour: str) -> list[str]:
     """Give the names of the tables that only a write has."""
     return postgres.psql(
         f"SELECT relname FROM pg_class WHERE relnamespace = '{harbour}'::regnamespace AND relname LIKE 'longshore%' "
@@ -110,7 +110,7 @@ def test_all_cut_anywhere(  # noqa: PLR0917  what is cut, and where
     until(lambda: not sessions(postgres))
     # What was left goes with the next write.
     assert write(table, way, "truncate") == ROWS
-    assert beside(postgres, harbour) == []
+    assert staging_tables(postgres, harbour) == []
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -126,7 +126,7 @@ def test_one_connection_is_killed(number: int, here: str, table: str, harbour: s
     assert count(postgres, table) == 2
     until(lambda: not sessions(postgres))
     # Whoever is left has removed it, the others' or the one that was to bring the rows home.
-    assert beside(postgres, harbour) == []
+    assert staging_tables(postgres, harbour) == []
 
 
 def test_one_connection_is_silent(way: str, cutter: Cutter, table: str, postgres: Endpoint) -> None:
@@ -145,9 +145,9 @@ def test_the_server_is_killed(make_server: Callable[..., PostgreSQL]) -> None:
         write("t", server.url(), "append", endless(20, server.kill))
     server.start()
     assert server.psql("SELECT count(*) FROM t") == "2"
-    assert beside(server, "public")
+    assert staging_tables(server, "public")
     assert write("t", server.url(), "append", DATA.select(["n"])) == ROWS
-    assert beside(server, "public") == []
+    assert staging_tables(server, "public") == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -166,7 +166,7 @@ def test_the_deadline_and_an_iterator_that_fails(
         write(table, here, mode, failing())
     until(lambda: not sessions(postgres))
     assert count(postgres, table) == 2
-    assert beside(postgres, harbour) == []
+    assert staging_tables(postgres, harbour) == []
 
 
 @pytest.mark.parametrize("mode", ["append", "replace"])
@@ -200,7 +200,7 @@ def test_ctrl_c(mode: str, table: str, harbour: str, here: str, postgres: Endpoi
     assert "KeyboardInterrupt" in errors
     until(lambda: not sessions(postgres))
     assert count(postgres, table) == 2
-    assert beside(postgres, harbour) == []
+    assert staging_tables(postgres, harbour) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -226,13 +226,13 @@ def test_what_a_crash_has_left_goes_and_what_lives_stays(
         process.stdout.readline()
         # Another write comes and goes meanwhile.
         assert write(table, postgres.url(), "append") == ROWS
-        left = beside(postgres, harbour)
+        left = staging_tables(postgres, harbour)
         process.kill()
     assert len(left) == 2
     until(lambda: not sessions(postgres))
-    assert beside(postgres, harbour) == left
+    assert staging_tables(postgres, harbour) == left
     assert write(table, here, "truncate") == ROWS
-    assert beside(postgres, harbour) == ["longshore_t_12345678"]
+    assert staging_tables(postgres, harbour) == ["longshore_t_12345678"]
 
 
 def test_two_writes_of_one_table_at_once(table: str, here: str, harbour: str, postgres: Endpoint) -> None:
@@ -259,7 +259,7 @@ def test_two_writes_of_one_table_at_once(table: str, here: str, harbour: str, po
     assert count(postgres, table) == 2002
     both("upsert")
     assert count(postgres, table) == 2002
-    assert beside(postgres, harbour) == []
+    assert staging_tables(postgres, harbour) == []
 
 
 def test_writes_that_empty_one_table_take_turns(table: str, here: str, postgres: Endpoint) -> None:
@@ -278,7 +278,7 @@ def test_a_locked_table_waits_and_can_be_given_up(table: str, here: str, harbour
             with pytest.raises(longshore.TimeoutError):
                 write(table, here, mode, timeout=0.5)
     assert count(postgres, table) == 2
-    assert beside(postgres, harbour) == []
+    assert staging_tables(postgres, harbour) == []
 
 
 def test_a_pooler_that_is_too_small(postgres: Endpoint, table: str, harbour: str) -> None:
@@ -290,4 +290,4 @@ def test_a_pooler_that_is_too_small(postgres: Endpoint, table: str, harbour: str
     assert count(postgres, table) == 2
     with contextlib.suppress(longshore.DatabaseError):
         write(table, postgres.url(), "append")
-    assert beside(postgres, harbour) == []
+    assert staging_tables(postgres, harbour) == []

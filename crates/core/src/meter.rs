@@ -22,7 +22,7 @@ impl Meter {
     }
 
     /// What has been counted will be read once more.
-    pub(crate) fn begin_anew(&self) {
+    pub(crate) fn begin_again(&self) {
         self.rows.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
     }

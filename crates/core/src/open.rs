@@ -163,7 +163,7 @@ impl Opening<'_> {
             Some(mut session) if may_go_on && self.watch.check().is_ok() => {
                 // The end of its transaction had a deadline of its own.
                 session.attend(self.watch);
-                self.request.options.meter.begin_anew();
+                self.request.options.meter.begin_again();
                 Ok((session, error))
             }
             session => Err(Failed { error, session }),

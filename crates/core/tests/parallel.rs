@@ -108,7 +108,7 @@ fn a_row_is_counted_over_the_parts_before_it() {
 }
 
 #[test]
-fn parts_that_nobody_asked_for() {
+fn parts_that_no_one_asked_for() {
     let (server, direct) = database();
     let mut unasked = request("1 2", 2, Delivery::Ordered);
     unasked.split = Some(Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() });
@@ -133,7 +133,7 @@ fn parts_that_nobody_asked_for() {
 }
 
 #[test]
-fn parts_begin_anew_where_somebody_was_in_the_way() {
+fn parts_begin_again_where_somebody_was_in_the_way() {
     let (server, direct) = database();
     for source in [&direct as &dyn Source, &Arc::new(Pool::new(direct.clone(), 4))] {
         server.busy.store(2, Ordering::SeqCst);

@@ -31,7 +31,7 @@ _VIOLATION = "08P01"
 
 # Classes of SQLSTATEs that say nothing of whether a statement is understood: the transaction has failed or has to be
 # begun again, resources or locks cannot be had, somebody has stopped it.
-_OF_THE_MOMENT = {"25", "40", "53", "55", "57"}
+_PASSING = {"25", "40", "53", "55", "57"}
 
 
 class Exchange:
@@ -135,7 +135,7 @@ class Exchange:
                 await self.prepare(question, [], self._as_text)
                 await self.run(answers, self._bound((), "", 0))
             except asyncpg.PostgresError as error:
-                if (error.sqlstate or "")[:2] in _OF_THE_MOMENT:
+                if (error.sqlstate or "")[:2] in _PASSING:
                     raise
                 inquiry.give_up()
             else:

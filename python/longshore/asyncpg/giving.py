@@ -28,14 +28,14 @@ class ForFrames(TypedDict, total=False):
 
 
 class ForPandas(ForFrames, total=False):
-    """Those of ``fetch_df`` beside."""
+    """Those and ``fetch_df``'s own."""
 
     dtype_backend: Backend | None
     index_col: str | Sequence[str] | None
 
 
 class ForBatches(ForFrames, total=False):
-    """That of ``fetch_batches`` beside."""
+    """Those and ``fetch_batches``' own."""
 
     batch_size: int | None
 

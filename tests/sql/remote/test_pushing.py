@@ -162,7 +162,7 @@ def test_columns_that_nothing_names_are_read_too(held: Harbour, items: str) -> N
     same(held, f"SELECT {items} FROM pg.docks.hostile AS h WHERE num % 3 = 1")
 
 
-def test_conditions_beside_outer_joins(held: Harbour) -> None:
+def test_conditions_next_to_outer_joins(held: Harbour) -> None:
     on = "FROM pg.docks.hostile AS h {} JOIN pg.docks.second AS s ON h.id = s.id AND s.num > 1 AND h.num > 2"
     for side in ("LEFT", "RIGHT", "FULL", ""):
         for where in ("s.num IS NULL", "h.num IS NULL", "s.num = 7", "h.num = 7", "h.num = 7 AND s.num = 7"):
@@ -233,7 +233,7 @@ def test_parameters_by_place_and_by_name(held: Harbour, query: str, params: Any)
         ("SELECT d.n, $1 AS w FROM (SELECT count(*) AS n FROM pg.docks.hostile WHERE id < ?) AS d", [7, 9]),
     ],
 )
-def test_numbered_parameters_beside_others(held: Harbour, query: str, params: Any) -> None:
+def test_numbered_parameters_next_to_others(held: Harbour, query: str, params: Any) -> None:
     plan = asked(held, query, params)
     assert " WHERE " not in plan.partition("-- engine")[0]
 
@@ -325,7 +325,7 @@ def test_values_that_options_change_are_not_asked_for(held: Harbour) -> None:
         "count(big), count(id), max(id)",
     ],
 )
-def test_mysql_counts_values_beside_rows(my8: Harbour, items: str) -> None:
+def test_mysql_counts_values_next_to_rows(my8: Harbour, items: str) -> None:
     # MySQL 8.0.15 by itself gives the number of rows for both.
     for rest in ("", " WHERE id > 1000", " GROUP BY flag", " HAVING count(big) > 1"):
         same(my8, f"SELECT {items} FROM my.hostile{rest}")

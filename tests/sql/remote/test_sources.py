@@ -215,7 +215,7 @@ def test_explain_shows_each_sources_sql(berths: str, lite: Harbour) -> None:
 
 
 def test_attached_and_not_used(berths: str) -> None:
-    assert rows("SELECT 1 AS one", {"pg": "postgresql://nobody@localhost:1/nowhere"}) == [{"one": 1}]
+    assert rows("SELECT 1 AS one", {"pg": "postgresql://stranger@localhost:1/nowhere"}) == [{"one": 1}]
     table = pa.table({"a": [1]})
     assert rows("SELECT a FROM table_", {"pg": berths}, table_=table) == [{"a": 1}]
 

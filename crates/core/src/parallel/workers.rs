@@ -25,7 +25,7 @@ type Opening = Option<Arc<dyn Finaliser>>;
 /// What is done for threads from which nothing comes.
 type WhileWaiting<'a> = &'a mut dyn FnMut() -> Result<()>;
 
-/// Threads from which nothing comes for so long may need relief.
+/// Threads from which nothing comes for so long may be waited for.
 const QUIET: Duration = Duration::from_millis(250);
 
 /// What the threads send once they read.

@@ -1,0 +1,62 @@
+"""Words that the design's table of words replaces: `make lint` refuses them. `python -m tests.words`."""
+
+import re
+import sys
+from pathlib import Path
+
+#: What is refused, and what to say instead.
+WORDS = {
+    r"moments?": "snapshot; date, time, timestamp",
+    r"halts?": "reason, not split",
+    r"newcomers?": "replacement table",
+    r"reliev\w*|relief": "session factory, release",
+    r"patience": "deadline, timeout; low-water mark",
+    r"crews?": "workers",
+    r"knots?": "bound",
+    r"nobody": "no one",
+    r"anew": "again",
+    r"settle[drs]?": "finalise, inferred type",
+    r"misread\w*": "unrepresentable, refused",
+    r"swift\w*": "staging table",
+    r"beside": "staging table; next to",
+    # "there is no server" is plain English; "is no longer", too.
+    r"(?<!there )is no (?!longer\b|more\b)": "is not a ..., cannot be ..., because ...",
+}
+
+#: Lines that may hold one: the file, a part of the line, and why.
+ALLOWED = [
+    ("tests/asyncpg/test_frames.py", "crew", "a table of ships' people"),
+    ("tests/writing/test_postgresql.py", "crew", "a table of ships' people"),
+    ("tests/installations.py", "nobody", "the user of that name"),
+]
+
+FOLDERS = ("benches", "crates", "docs", "fuzz", "python", "tests")
+SUFFIXES = {".rs", ".py", ".pyi", ".md"}
+# Words within identifiers count: `moment_of`, `is_moment`.
+PATTERNS = {re.compile(rf"(?i)(?<![a-z])(?:{word})(?![a-z])"): instead for word, instead in WORDS.items()}
+
+
+def refused(path: str, line: str) -> list[str]:
+    """Return what to say instead of the words of a line that are refused."""
+    if any(path == file and part in line for file, part, _ in ALLOWED):
+        return []
+    return [instead for pattern, instead in PATTERNS.items() if pattern.search(line)]
+
+
+def main() -> int:
+    """Show each line that holds one; 1 if there are any."""
+    root = Path(__file__).parents[1]
+    found = [path for folder in FOLDERS for path in (root / folder).rglob("*") if "target" not in path.parts]
+    paths = [path for path in [*root.glob("*.md"), *found] if path.suffix in SUFFIXES]
+    count = 0
+    for path in sorted(paths):
+        name = path.relative_to(root).as_posix()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            for instead in refused(name, line):
+                sys.stderr.write(f"{name}:{number}: say {instead}: {line.strip()}\n")
+                count += 1
+    return min(count, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
