@@ -14,9 +14,7 @@ from longshore.texts import display
 try:
     import pyarrow as pa
 except ImportError as error:
-    raise missing(
-        library="pyarrow", extra="arrow", purpose="writing NumPy arrays, pandas frames and Python objects"
-    ) from error
+    raise missing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays and Python objects") from error
 
 #: NumPy's NaT, and how wide its times and Arrow's are.
 _NAT = np.iinfo(np.int64).min

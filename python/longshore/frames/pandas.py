@@ -26,7 +26,7 @@ except ImportError as error:
 try:
     import pyarrow as pa
 except ImportError:
-    # Most dtypes do without; writing imports ``longshore.frames.columns`` first, which says that it is missing.
+    # Most dtypes do without it.
     pa = None
 
 require_version("pandas", pd.__version__, (2, 2))
@@ -163,33 +163,29 @@ def _numbers(column: "Column") -> Any:
 
 def _positions(names: Sequence[str], index_col: str | Sequence[str] | None) -> list[int]:
     """Return the positions of the columns of the index."""
-    if index_col is None:
-        return []
-    return [_position(names, name) for name in ([index_col] if isinstance(index_col, str) else index_col)]
-
-
-def _position(names: Sequence[str], name: str) -> int:
-    positions = [at for at, other in enumerate(names) if other == name]
-    if len(positions) == 1:
-        return positions[0]
-    if not positions:
-        message = f"index_col names {display(name)}, but the result has only {', '.join(map(repr, names))}"
-        raise InterfaceError(message)
-    message = f"index_col names {display(name)}, which the result has {len(positions)} times; rename it in the query"
-    raise InterfaceError(message)
+    index_names = [index_col] if isinstance(index_col, str) else index_col or []
+    for name in index_names:
+        if name not in names:
+            message = f"index_col names {display(name)}, but the result has only {', '.join(map(repr, names))}"
+            raise InterfaceError(message)
+        if (times := list(names).count(name)) > 1:
+            message = f"index_col names {display(name)}, which the result has {times} times; rename it in the query"
+            raise InterfaceError(message)
+    return [names.index(name) for name in index_names]
 
 
 def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[Any]:
     """Return the frame as record batches, at least one; raises ``DataError`` for objects of no one type."""
+    if pa is None:
+        raise missing(library="pyarrow", extra="arrow", purpose="writing pandas frames")
     columns = [_arrow_column(column_name(label), frame.iloc[:, at], options) for at, label in enumerate(frame.columns)]
     if index:
         columns = [*_index_columns(frame.index, options), *columns]
     schema = pa.schema([column.field for column in columns])
     for start in range(0, max(len(frame), 1), _ROWS):
         arrays = [column.slice(start, start + _ROWS) for column in columns]
-        yield from pa.Table.from_arrays(arrays, schema=schema).to_batches() or [
-            pa.RecordBatch.from_pylist([], schema=schema)
-        ]
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
 
 
 def engine_table(frame: pd.DataFrame, name: str, projection: Projection, options: Options) -> Any:
@@ -204,7 +200,7 @@ def engine_table(frame: pd.DataFrame, name: str, projection: Projection, options
 
 
 def names(frame: pd.DataFrame) -> list[str]:
-    """Return the columns' names; raises ``InterfaceError`` for one that is none."""
+    """Return the columns' names; raises ``InterfaceError`` for one that Arrow cannot have."""
     return [column_name(label) for label in frame.columns]
 
 
@@ -259,12 +255,12 @@ def _whole_array(name: str, values: "pd.Series[Any]", options: Options) -> tuple
 
 
 def _is_plain(frame: pd.DataFrame) -> bool:
-    """Whether it costs next to nothing to take every column, and no value of them can be at fault."""
+    """Whether converting every column costs next to nothing, and no value of them can be refused."""
     return frame.size <= _FEW_CELLS and all(map(_is_harmless, frame.dtypes))
 
 
 def _is_harmless(kind: Any) -> bool:
-    """Whether Arrow has every value of a dtype: it has no wider floats than C's double, and no text of surrogates."""
+    """Whether Arrow has every value of a dtype: it has no floats wider than C's double, and no lone surrogates."""
     if isinstance(kind, pd.StringDtype):
         return _is_arrow_text(kind)
     inner = kind.subtype if isinstance(kind, pd.SparseDtype) else kind

@@ -99,7 +99,7 @@ def engine_table(data: pl.DataFrame | pl.LazyFrame, name: str, projection: Proje
 
 
 def names(data: pl.DataFrame) -> list[str]:
-    """Return the columns' names; raises ``InterfaceError`` for one that is none."""
+    """Return the columns' names; raises ``InterfaceError`` for one that Arrow cannot have."""
     return [column_name(each) for each in data.columns]
 
 
