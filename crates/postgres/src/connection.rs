@@ -6,13 +6,19 @@ pub(crate) mod message;
 pub(crate) mod pipeline;
 mod startup;
 
+use std::collections::BTreeMap;
+
 use bytes::BytesMut;
 use longshore_core::{Error, Kind, Result, Target, Transaction, Watch};
+use longshore_wire::{Inbox, Socket};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
+use cancel::Canceller;
 use message::{Frame, HEADER, Reader, VIOLATION, broken, frame, server_error, unexpected};
-use startup::Link;
+use startup::open_any;
+
+use crate::settings::{Environment, Settings};
 
 /// The state of a syntax error.
 const SYNTAX: &str = "42601";
@@ -37,7 +43,11 @@ enum Exchange {
 
 /// A connection past its start-up.
 pub(crate) struct Connection {
-    link: Link,
+    socket: Socket,
+    inbox: Inbox,
+    /// What the server has reported about itself (`ParameterStatus`).
+    parameters: BTreeMap<String, String>,
+    canceller: Canceller,
     outbox: BytesMut,
     watch: Watch,
     exchange: Exchange,
@@ -73,45 +83,40 @@ pub(crate) struct Described {
 pub(crate) type TextRow = Vec<Option<String>>;
 
 impl Connection {
+    /// A connection to the first of the target's hosts that accepts one and is what the settings want.
     pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
-        let link = startup::open(target, watch)?;
-        Ok(Self {
-            link,
-            outbox: BytesMut::new(),
-            watch: watch.clone(),
-            exchange: Exchange::Idle,
-            cut: false,
-            transaction: Transaction::None,
-            owner: std::process::id(),
-        })
+        let settings = Settings::resolve(target, &Environment::of_process())?;
+        let mut connection = open_any(&settings, watch)?;
+        connection.attend(watch);
+        Ok(connection)
     }
 
     /// Whether the database keeps texts as bytes of no known encoding.
     pub(crate) fn is_ascii(&self) -> bool {
-        self.link.parameters.get("server_encoding").is_some_and(|value| value == "SQL_ASCII")
+        self.parameters.get("server_encoding").is_some_and(|value| value == "SQL_ASCII")
     }
 
     /// Whether the server's binary forms are PostgreSQL's. H2's temporal ones are not, and it says so.
     pub(crate) fn has_binary_forms(&self) -> bool {
-        self.link.parameters.get("integer_datetimes").is_some_and(|value| value == "on")
+        self.parameters.get("integer_datetimes").is_some_and(|value| value == "on")
     }
 
     /// The bytes received and not yet consumed.
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.link.inbox.bytes()
+        self.inbox.bytes()
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.link.inbox.has_room()
+        self.inbox.has_room()
     }
 
     /// The memory that the next [`Connection::fill`] asks for.
     pub(crate) fn growth(&self) -> usize {
-        self.link.inbox.growth()
+        self.inbox.growth()
     }
 
     pub(crate) fn consume(&mut self, count: usize) {
-        self.link.inbox.consume(count);
+        self.inbox.consume(count);
     }
 
     /// Looks at the deadline and at the caller's signals.
@@ -142,7 +147,7 @@ impl Connection {
     /// Waits for more bytes; returns how many came.
     pub(crate) fn fill(&mut self) -> Result<usize> {
         self.is_ours()?;
-        let filled = self.link.inbox.fill(&mut self.link.socket, &self.watch);
+        let filled = self.inbox.fill(&mut self.socket, &self.watch);
         if let Err(error) = &filled {
             self.cut |= error.kind() == Kind::Operational;
         }
@@ -157,7 +162,7 @@ impl Connection {
             return Err(error);
         }
         self.exchange = exchange;
-        let written = self.link.socket.write_all(&self.outbox, &self.watch);
+        let written = self.socket.write_all(&self.outbox, &self.watch);
         self.outbox.clear();
         // Half a message may be out: whatever the reason, nothing can follow it.
         self.cut |= written.is_err();
@@ -178,9 +183,9 @@ impl Connection {
     /// Takes note of messages that may come at any time: notices, notifications, changed settings.
     pub(crate) fn is_notice(&mut self, got: Frame) -> bool {
         if got.tag == b'S' {
-            let mut reader = Reader::new(&self.link.inbox.bytes()[HEADER..got.length]);
+            let mut reader = Reader::new(&self.inbox.bytes()[HEADER..got.length]);
             if let (Ok(name), Ok(value)) = (reader.text(), reader.text()) {
-                self.link.parameters.insert(name, value);
+                self.parameters.insert(name, value);
             }
         }
         matches!(got.tag, b'S' | b'N' | b'A')
@@ -197,29 +202,44 @@ impl Connection {
         error
     }
 
+    /// The next message that answers a request, if that has not failed.
+    fn next_or_error(&mut self) -> Result<Frame> {
+        let got = self.next()?;
+        if got.tag == b'E' { Err(self.take_error(got)) } else { Ok(got) }
+    }
+
     /// Consumes a message that must be of type `tag`.
     fn expect(&mut self, tag: u8, during: &str) -> Result<()> {
-        let got = self.next()?;
-        match got.tag {
-            b'E' => Err(self.take_error(got)),
-            _ if got.tag == tag => {
-                self.consume(got.length);
-                Ok(())
+        let got = self.next_or_error()?;
+        if got.tag != tag {
+            return Err(unexpected(got.tag, during));
+        }
+        self.consume(got.length);
+        Ok(())
+    }
+
+    /// The rows, in text, of a statement that is bound and executed.
+    fn text_rows(&mut self) -> Result<Vec<TextRow>> {
+        self.expect(b'1', "Parse")?;
+        self.expect(b'2', "Bind")?;
+        let mut rows = Vec::new();
+        loop {
+            let got = self.next_or_error()?;
+            match got.tag {
+                b'D' => rows.push(text_row(self.body(got))?),
+                b'C' | b'I' => {}
+                other => return Err(unexpected(other, "Execute")),
             }
-            other => Err(unexpected(other, during)),
+            self.consume(got.length);
+            if got.tag != b'D' {
+                return Ok(rows);
+            }
         }
     }
 
     /// Reads on to `ReadyForQuery`, after which the connection can be used again.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.finish_with_tag().map(drop)
-    }
-
-    /// The same; returns the last command's tag.
-    fn finish_with_tag(&mut self) -> Result<Option<String>> {
-        let mut last = None;
-        self.finish_with_tags(|tag| last = Some(tag))?;
-        Ok(last)
+        self.finish_with_tags(drop)
     }
 
     /// The same; does `each` with the tag of every command that has ended well.
@@ -287,17 +307,21 @@ impl Connection {
         error
     }
 
+    /// Sends `text` as a simple query.
+    fn query(&mut self, text: &str) -> Result<()> {
+        frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        self.flush(Exchange::Simple)
+    }
+
     /// Runs statements that return nothing of interest.
     pub(crate) fn simple(&mut self, text: &str) -> Result<()> {
-        frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
-        self.flush(Exchange::Simple)?;
+        self.query(text)?;
         self.finish()
     }
 
     /// Runs the statements of a script, which the server tells apart. An error says which one has failed.
     pub(crate) fn script(&mut self, text: &str) -> Result<()> {
-        frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the script"))?;
-        self.flush(Exchange::Simple)?;
+        self.query(text)?;
         let mut done = 0;
         self.finish_with_tags(|_| done += 1).map_err(|error| {
             let line = error.position().map(|position| {
@@ -325,18 +349,16 @@ impl Connection {
 
     fn described(&mut self) -> Result<Prepared> {
         self.expect(b'1', "Parse")?;
-        let got = self.next()?;
+        let got = self.next_or_error()?;
         let parameters = match got.tag {
             b't' => parameter_types(self.body(got))?,
-            b'E' => return Err(self.take_error(got)),
             other => return Err(unexpected(other, "Describe")),
         };
         self.consume(got.length);
-        let got = self.next()?;
+        let got = self.next_or_error()?;
         let columns = match got.tag {
             b'T' => Some(row_description(self.body(got))?),
             b'n' => None,
-            b'E' => return Err(self.take_error(got)),
             other => return Err(unexpected(other, "Describe")),
         };
         self.consume(got.length);
@@ -353,8 +375,9 @@ impl Connection {
     /// Reads what [`Connection::execute`] brings, throws its rows away, and returns the last number of the command's
     /// tag: how many rows it concerned.
     pub(crate) fn discard_rows(&mut self) -> Result<Option<u64>> {
-        let tag = self.finish_with_tag()?;
-        Ok(tag.and_then(|tag| tag.rsplit(' ').next()?.parse().ok()))
+        let mut last = None;
+        self.finish_with_tags(|tag| last = Some(tag))?;
+        Ok(last.and_then(|tag| tag.rsplit(' ').next()?.parse().ok()))
     }
 
     /// Binds and executes the unnamed statement; its rows are next in the inbox.
@@ -368,13 +391,7 @@ impl Connection {
         exact_floats: bool,
     ) -> Result<()> {
         if exact_floats {
-            let buffer = &mut self.outbox;
-            let no_zero = |_| zero_byte("a setting");
-            frontend::parse(LOOKUP, "SET LOCAL extra_float_digits = 3", [], buffer).map_err(no_zero)?;
-            bind(LOOKUP, LOOKUP, &[], &[], buffer)?;
-            frontend::execute(LOOKUP, 0, buffer).map_err(no_zero)?;
-            frontend::close(b'P', LOOKUP, buffer).map_err(no_zero)?;
-            frontend::close(b'S', LOOKUP, buffer).map_err(no_zero)?;
+            self.enqueue_lookup("SET LOCAL extra_float_digits = 3", &[])?;
         }
         bind("", "", parameters, formats, &mut self.outbox)?;
         frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
@@ -384,35 +401,25 @@ impl Connection {
 
     /// Runs a statement of ours between the caller's `Parse` and `Bind`, without ending the exchange.
     pub(crate) fn lookup(&mut self, text: &str, parameter: &str) -> Result<Vec<TextRow>> {
-        let buffer = &mut self.outbox;
-        let no_zero = |_| zero_byte("a lookup");
-        frontend::parse(LOOKUP, text, [], buffer).map_err(no_zero)?;
-        bind(LOOKUP, LOOKUP, &[Some(parameter.as_bytes().to_vec())], &[0], buffer)?;
-        frontend::execute(LOOKUP, 0, buffer).map_err(no_zero)?;
-        frontend::close(b'P', LOOKUP, buffer).map_err(no_zero)?;
-        frontend::close(b'S', LOOKUP, buffer).map_err(no_zero)?;
-        frontend::flush(buffer);
+        self.enqueue_lookup(text, &[Some(parameter.as_bytes().to_vec())])?;
+        frontend::flush(&mut self.outbox);
         self.flush(Exchange::Parsing)?;
         self.looked_up().map_err(|error| self.recover(error))
     }
 
+    /// A statement of ours, which leaves the unnamed one as it is. Its results are in text.
+    fn enqueue_lookup(&mut self, text: &str, parameters: &[Option<Vec<u8>>]) -> Result<()> {
+        let buffer = &mut self.outbox;
+        let no_zero = |_| zero_byte("a lookup");
+        frontend::parse(LOOKUP, text, [], buffer).map_err(no_zero)?;
+        bind(LOOKUP, LOOKUP, parameters, &[], buffer)?;
+        frontend::execute(LOOKUP, 0, buffer).map_err(no_zero)?;
+        frontend::close(b'P', LOOKUP, buffer).map_err(no_zero)?;
+        frontend::close(b'S', LOOKUP, buffer).map_err(no_zero)
+    }
+
     fn looked_up(&mut self) -> Result<Vec<TextRow>> {
-        self.expect(b'1', "Parse")?;
-        self.expect(b'2', "Bind")?;
-        let mut rows = Vec::new();
-        loop {
-            let got = self.next()?;
-            match got.tag {
-                b'D' => rows.push(text_row(self.body(got))?),
-                b'C' => {}
-                b'E' => return Err(self.take_error(got)),
-                other => return Err(unexpected(other, "Execute")),
-            }
-            self.consume(got.length);
-            if got.tag == b'C' {
-                break;
-            }
-        }
+        let rows = self.text_rows()?;
         self.expect(b'3', "Close")?;
         self.expect(b'3', "Close")?;
         Ok(rows)
@@ -420,8 +427,7 @@ impl Connection {
 
     /// Runs a COPY FROM STDIN; the server then waits for its data.
     pub(crate) fn begin_copy(&mut self, statement: &str) -> Result<()> {
-        frontend::query(statement, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
-        self.flush(Exchange::Simple)?;
+        self.query(statement)?;
         let got = self.next()?;
         match got.tag {
             b'G' => {
@@ -437,7 +443,7 @@ impl Connection {
     /// Sends a whole `CopyData` message.
     pub(crate) fn copy_data(&mut self, message: &[u8]) -> Result<()> {
         self.check()?;
-        let written = self.link.socket.write_all(message, &self.watch);
+        let written = self.socket.write_all(message, &self.watch);
         if written.is_err() {
             // Half a message may be out. Where the server has hung up, it may have said why.
             self.cut = true;
@@ -448,19 +454,14 @@ impl Connection {
     /// Tells the server that this was all; returns how many rows it took.
     pub(crate) fn end_copy(&mut self) -> Result<u64> {
         frontend::copy_done(&mut self.outbox);
-        self.counted()
+        self.flush(Exchange::Simple)?;
+        Ok(self.discard_rows()?.unwrap_or_default())
     }
 
     /// Runs one statement; returns how many rows it wrote.
     pub(crate) fn count(&mut self, statement: &str) -> Result<u64> {
-        frontend::query(statement, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
-        self.counted()
-    }
-
-    fn counted(&mut self) -> Result<u64> {
-        self.flush(Exchange::Simple)?;
-        let tag = self.finish_with_tag()?;
-        Ok(tag.and_then(|tag| tag.rsplit(' ').next()?.parse().ok()).unwrap_or_default())
+        self.query(statement)?;
+        Ok(self.discard_rows()?.unwrap_or_default())
     }
 
     /// Tells the server that no more will come, and that nothing is to be kept.

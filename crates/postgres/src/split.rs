@@ -123,8 +123,8 @@ fn advice(session: &mut PostgresSession, calls: &Calls, reason: String) -> NotSp
     if session.connection.transaction() != Transaction::Open {
         return NotSplit::Reason(reason);
     }
-    match session.connection.flight(&[calls.lookup()]) {
-        Ok(answers) => volatile::check(&answers[0]).err().unwrap_or(NotSplit::Reason(reason)),
+    match session.connection.ask(calls.lookup()) {
+        Ok(answer) => volatile::check(&answer).err().unwrap_or(NotSplit::Reason(reason)),
         Err(error) => error.into(),
     }
 }

@@ -98,7 +98,7 @@ impl Connection {
             return;
         }
         for milliseconds in [10, 20, 50, 100, 200, 500, 1000] {
-            if self.link.canceller.cancel().is_err() || self.finishes_within(milliseconds) {
+            if self.canceller.cancel().is_err() || self.finishes_within(milliseconds) {
                 return;
             }
         }
@@ -144,6 +144,6 @@ impl Drop for Connection {
         self.watch = Watch::never().at_most(Duration::from_millis(100));
         self.outbox.clear();
         frontend::terminate(&mut self.outbox);
-        let _ = self.link.socket.write_all(&self.outbox, &self.watch);
+        let _ = self.socket.write_all(&self.outbox, &self.watch);
     }
 }

@@ -1,7 +1,6 @@
 //! Frames of the protocol, version 3 (PostgreSQL documentation, chapter "Message Formats").
 
-use longshore_core::{Error, Kind, Result, Watch};
-use longshore_wire::{Inbox, Socket};
+use longshore_core::{Error, Kind, Result};
 
 /// No message of the server is longer: a value is at most 1 GiB, a row a little more than that.
 const LONGEST: usize = 0x7fff_ffff;
@@ -27,16 +26,6 @@ pub(crate) fn frame(bytes: &[u8]) -> Result<Option<Frame>> {
         return Err(broken(format!("a message of type {:?} claims {length} bytes", char::from(tag))));
     }
     Ok((bytes.len() > length).then_some(Frame { tag, length: length + 1 }))
-}
-
-/// Waits until a whole message lies at the start of the inbox.
-pub(crate) fn receive(inbox: &mut Inbox, socket: &mut Socket, watch: &Watch) -> Result<Frame> {
-    loop {
-        if let Some(frame) = frame(inbox.bytes())? {
-            return Ok(frame);
-        }
-        inbox.fill(socket, watch)?;
-    }
 }
 
 /// The SQLSTATE of a peer that does not keep to the protocol.

@@ -3,8 +3,8 @@
 use longshore_core::{Error, Result};
 use postgres_protocol::message::frontend;
 
-use super::message::{VIOLATION, unexpected};
-use super::{Connection, Exchange, Prepared, TextRow, bind, text_row, zero_byte};
+use super::message::VIOLATION;
+use super::{Connection, Exchange, Prepared, TextRow, bind, zero_byte};
 
 /// What may be under way before the answers are read. While the server waits for us to read, it does not read:
 /// more than the sockets' buffers hold would be for ever on its way.
@@ -81,6 +81,11 @@ impl Connection {
         }
     }
 
+    /// Runs one step.
+    pub(crate) fn ask(&mut self, step: Step) -> Result<Answer> {
+        Ok(self.flight(&[step])?.pop().unwrap_or_default())
+    }
+
     /// Ends a failed flight, and gives `error` back.
     fn land(&mut self, error: Error) -> Error {
         self.outbox.clear();
@@ -129,21 +134,6 @@ impl Connection {
         if step.described {
             return Ok(Answer { rows: Vec::new(), prepared: Some(self.described()?) });
         }
-        self.expect(b'1', "Parse")?;
-        self.expect(b'2', "Bind")?;
-        let mut answer = Answer::default();
-        loop {
-            let got = self.next()?;
-            match got.tag {
-                b'D' => answer.rows.push(text_row(self.body(got))?),
-                b'C' | b'I' => {}
-                b'E' => return Err(self.take_error(got)),
-                other => return Err(unexpected(other, "Execute")),
-            }
-            self.consume(got.length);
-            if got.tag != b'D' {
-                return Ok(answer);
-            }
-        }
+        Ok(Answer { rows: self.text_rows()?, prepared: None })
     }
 }

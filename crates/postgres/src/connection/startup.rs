@@ -2,33 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
-use longshore_core::{Error, Kind, PasswordSource, Result, Target, Watch};
+use bytes::BytesMut;
+use longshore_core::{Error, Kind, PasswordSource, Result, Transaction, Watch};
 use longshore_wire::{Inbox, Socket, Tls};
 
-use super::authentication::{Authentication, Credentials, Step};
+use super::authentication::{self, Authentication, Credentials};
 use super::cancel::Canceller;
-use super::message::{Frame, HEADER, Reader, broken, frame, receive, server_error, unexpected};
-use crate::settings::{Environment, Host, Mode, Place, Role, Settings};
+use super::message::{Frame, HEADER, Reader, broken, frame, server_error, unexpected};
+use super::pipeline::Step;
+use super::{Connection, Exchange};
+use crate::settings::{Host, Mode, Place, Role, Settings};
 
 /// No message before the first `ReadyForQuery` is longer.
 const LONGEST_MESSAGE: usize = 1 << 20;
-
-/// A connection that is ready for its first query.
-pub(crate) struct Link {
-    pub(crate) socket: Socket,
-    pub(crate) inbox: Inbox,
-    /// What the server has reported about itself (`ParameterStatus`).
-    pub(crate) parameters: BTreeMap<String, String>,
-    pub(crate) canceller: Arc<Canceller>,
-}
-
-/// Opens a connection to the first of the target's hosts that will do.
-pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Link> {
-    let settings = Settings::resolve(target, &Environment::of_process())?;
-    open_any(&settings, watch)
-}
 
 /// Why an attempt failed, which decides what is tried next.
 enum Failure {
@@ -79,7 +66,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Connects, with and without TLS as `sslmode` orders.
-    fn run(&self) -> Result<Link, Failure> {
+    fn run(&self) -> Result<Connection, Failure> {
         let is_local = matches!(self.host.place, Place::Unix(_));
         match self.settings.encryption.mode {
             _ if is_local => self.plain(),
@@ -102,18 +89,18 @@ impl Attempt<'_> {
         }
     }
 
-    fn plain(&self) -> Result<Link, Failure> {
+    fn plain(&self) -> Result<Connection, Failure> {
         self.start(self.connect()?)
     }
 
-    fn encrypted(&self) -> Result<Link, Failure> {
+    fn encrypted(&self) -> Result<Connection, Failure> {
         match self.upgrade(self.connect()?)? {
             Upgraded::Encrypted(socket) => self.start(socket),
             Upgraded::Refused(socket) => Err(Failure::Unencrypted(without_tls(socket.peer()))),
         }
     }
 
-    fn preferred(&self) -> Result<Link, Failure> {
+    fn preferred(&self) -> Result<Connection, Failure> {
         match self.upgrade(self.connect()?)? {
             Upgraded::Encrypted(socket) => self.start(socket),
             // Over the same connection, without a second attempt.
@@ -152,7 +139,7 @@ impl Attempt<'_> {
     }
 
     /// Everything from the start-up packet on.
-    fn start(&self, socket: Socket) -> Result<Link, Failure> {
+    fn start(&self, socket: Socket) -> Result<Connection, Failure> {
         let upgrade = socket.is_encrypted().then(|| self.wanted());
         let mut opening = Opening {
             inbox: Inbox::new(),
@@ -162,30 +149,18 @@ impl Attempt<'_> {
             watch: self.watch,
         };
         opening.run(self.settings, self.host)?;
-        self.check_role(&mut opening)?;
-        let canceller = Canceller {
-            peer: opening.socket.peer().to_owned(),
-            address: opening.socket.address().clone(),
-            upgrade,
-            key: opening.key,
-        };
-        Ok(Link {
-            socket: opening.socket,
-            inbox: opening.inbox,
-            parameters: opening.parameters,
-            canceller: Arc::new(canceller),
-        })
-    }
-
-    fn check_role(&self, opening: &mut Opening<'_>) -> Result<(), Failure> {
-        let Opening { socket, inbox, parameters, watch, .. } = opening;
-        let ready = Ready { socket, inbox, parameters, watch };
-        let Some(what) = ready.mismatch(self.role).map_err(Failure::Unreachable)? else { return Ok(()) };
-        // A goodbye, for the server's log. Whether it arrives changes nothing.
-        let _ = opening.socket.write_all(&TERMINATE, self.watch);
-        let error = Error::operational(format!("{} {what}", self.host.peer()))
-            .with_hint("list other hosts, or change target_session_attrs");
-        Err(Failure::Mismatched(error))
+        let mut connection = opening.connection(upgrade);
+        match connection.mismatch(self.role) {
+            Ok(None) => Ok(connection),
+            Ok(Some(mismatch)) => Err(Failure::Mismatched(
+                Error::operational(format!("{} {mismatch}", self.host.peer()))
+                    .with_hint("list other hosts, or change target_session_attrs"),
+            )),
+            Err(error) => {
+                connection.cut = true;
+                Err(Failure::Unreachable(error))
+            }
+        }
     }
 }
 
@@ -199,6 +174,28 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
+    /// The connection, once the server is ready.
+    fn connection(self, upgrade: Option<Upgrade>) -> Connection {
+        let canceller = Canceller {
+            peer: self.socket.peer().to_owned(),
+            address: self.socket.address().clone(),
+            upgrade,
+            key: self.key,
+        };
+        Connection {
+            socket: self.socket,
+            inbox: self.inbox,
+            parameters: self.parameters,
+            canceller,
+            outbox: BytesMut::new(),
+            watch: self.watch.clone(),
+            exchange: Exchange::Idle,
+            cut: false,
+            transaction: Transaction::None,
+            owner: std::process::id(),
+        }
+    }
+
     fn run(&mut self, settings: &Settings, host: &Host) -> Result<(), Failure> {
         let packet = startup_packet(settings).map_err(Failure::Final)?;
         self.socket.write_all(&packet, self.watch).map_err(Failure::Unreachable)?;
@@ -226,15 +223,15 @@ impl Opening<'_> {
                 b'E' if authentication.has_begun() => return Err(Failure::Final(server_error(body))),
                 b'E' => return Err(Failure::Refused(server_error(body))),
                 // A notice; or a list of wishes that the server does not know, and none was made.
-                _ => Step::Wait,
+                _ => authentication::Step::Wait,
             };
             self.inbox.consume(frame.length);
             match step {
-                Step::Send(answer) => {
+                authentication::Step::Send(answer) => {
                     self.socket.write_all(&answer, self.watch).map_err(Failure::Unreachable)?;
                 }
-                Step::Wait => {}
-                Step::Done => return Ok(()),
+                authentication::Step::Wait => {}
+                authentication::Step::Done => return Ok(()),
             }
         }
     }
@@ -287,7 +284,7 @@ fn parameter(body: &[u8]) -> Result<(String, String)> {
 }
 
 /// Tries the hosts in order until one will do.
-pub(super) fn open_any(settings: &Settings, watch: &Watch) -> Result<Link> {
+pub(super) fn open_any(settings: &Settings, watch: &Watch) -> Result<Connection> {
     let mut hosts: Vec<&Host> = settings.hosts.iter().collect();
     if settings.shuffle {
         shuffle(&mut hosts);
@@ -296,7 +293,7 @@ pub(super) fn open_any(settings: &Settings, watch: &Watch) -> Result<Link> {
     let mut others = Vec::new();
     for host in &hosts {
         match round.visit(host, settings.role)? {
-            Visit::Open(link) => return Ok(*link),
+            Visit::Open(connection) => return Ok(*connection),
             Visit::Mismatched => others.push(*host),
             Visit::Failed => {}
         }
@@ -304,8 +301,8 @@ pub(super) fn open_any(settings: &Settings, watch: &Watch) -> Result<Link> {
     if settings.role == Role::PreferStandby {
         // No standby: the next best is any of those that work.
         for host in others {
-            if let Visit::Open(link) = round.visit(host, Role::Any)? {
-                return Ok(*link);
+            if let Visit::Open(connection) = round.visit(host, Role::Any)? {
+                return Ok(*connection);
             }
         }
     }
@@ -313,7 +310,7 @@ pub(super) fn open_any(settings: &Settings, watch: &Watch) -> Result<Link> {
 }
 
 enum Visit {
-    Open(Box<Link>),
+    Open(Box<Connection>),
     Mismatched,
     Failed,
 }
@@ -335,7 +332,7 @@ impl Round<'_> {
             None => self.watch.clone(),
         };
         let failure = match (Attempt { settings, host, role, watch: &watch }).run() {
-            Ok(link) => return Ok(Visit::Open(Box::new(link))),
+            Ok(connection) => return Ok(Visit::Open(Box::new(connection))),
             Err(failure) => failure,
         };
         // The caller's own deadline and wish to stop are more than a reason to try the next host.
@@ -388,9 +385,6 @@ fn shuffle(hosts: &mut [&Host]) {
         hosts.swap(last, usize::try_from(other).unwrap_or(last));
     }
 }
-
-/// Says goodbye.
-pub(super) const TERMINATE: [u8; 5] = [b'X', 0, 0, 0, 4];
 
 /// Version 3.0 of the protocol.
 const VERSION: [u8; 4] = [0, 3, 0, 0];
@@ -448,17 +442,9 @@ pub(super) fn check_encoding(parameters: &BTreeMap<String, String>) -> Result<()
     ))
 }
 
-/// A session that is ready for a query.
-pub(crate) struct Ready<'a> {
-    pub(crate) socket: &'a mut Socket,
-    pub(crate) inbox: &'a mut Inbox,
-    pub(crate) parameters: &'a BTreeMap<String, String>,
-    pub(crate) watch: &'a Watch,
-}
-
-impl Ready<'_> {
+impl Connection {
     /// What the server is instead of what `role` wants; `None` where it is right.
-    pub(crate) fn mismatch(mut self, role: Role) -> Result<Option<&'static str>> {
+    fn mismatch(&mut self, role: Role) -> Result<Option<&'static str>> {
         Ok(match role {
             Role::Any => None,
             Role::ReadWrite => self.is_read_only()?.then_some("is read-only"),
@@ -472,54 +458,20 @@ impl Ready<'_> {
     fn is_read_only(&mut self) -> Result<bool> {
         match (self.reported("default_transaction_read_only"), self.reported("in_hot_standby")) {
             (Some(read_only), Some(standby)) => Ok(read_only || standby),
-            _ => Ok(self.ask("SHOW transaction_read_only")? == "on"),
+            _ => Ok(self.ask(Step::run("SHOW transaction_read_only"))?.cell(0, 0) == "on"),
         }
     }
 
     fn is_standby(&mut self) -> Result<bool> {
         match self.reported("in_hot_standby") {
             Some(standby) => Ok(standby),
-            None => Ok(self.ask("SELECT pg_catalog.pg_is_in_recovery()")? == "t"),
+            None => Ok(self.ask(Step::run("SELECT pg_catalog.pg_is_in_recovery()"))?.cell(0, 0) == "t"),
         }
     }
 
     fn reported(&self, parameter: &str) -> Option<bool> {
         self.parameters.get(parameter).map(|value| value == "on")
     }
-
-    /// The first value of the only row that `statement` returns.
-    fn ask(&mut self, statement: &str) -> Result<String> {
-        let length = u32::try_from(4 + statement.len() + 1).map_err(|_| broken("an endless statement"))?;
-        let query = [b"Q", &length.to_be_bytes()[..], statement.as_bytes(), b"\0"].concat();
-        self.socket.write_all(&query, self.watch)?;
-        let (mut answer, mut failure) = (None, None);
-        loop {
-            let frame = receive(self.inbox, self.socket, self.watch)?;
-            let body = self.inbox.bytes().get(HEADER..frame.length).unwrap_or_default();
-            match frame.tag {
-                b'D' => answer = Some(first_value(body)?),
-                b'E' => failure = Some(server_error(body)),
-                b'T' | b'C' | b'N' | b'S' | b'A' | b'Z' => {}
-                other => return Err(unexpected(other, "a question about the server's role")),
-            }
-            self.inbox.consume(frame.length);
-            if frame.tag == b'Z' {
-                break;
-            }
-        }
-        match failure {
-            Some(error) => Err(error),
-            None => answer.ok_or_else(|| broken("no row in answer to a question that has one")),
-        }
-    }
-}
-
-/// The first cell of a `DataRow`.
-fn first_value(body: &[u8]) -> Result<String> {
-    let mut reader = Reader::new(body);
-    reader.i16()?;
-    let length = usize::try_from(reader.i32()?).map_err(|_| broken("NULL where there is none"))?;
-    Ok(String::from_utf8_lossy(reader.bytes(length)?).into_owned())
 }
 
 /// Asks for TLS: length and code of `SSLRequest`.

@@ -99,8 +99,8 @@ impl Settings {
             return Ok(());
         }
         let names: Vec<&str> = names.into_iter().collect();
-        let answers = session.connection.flight(&[Step::run(NAMED_SETTINGS).bind(&text_array(&names))])?;
-        let found = answers[0].cell(0, 0);
+        let answer = session.connection.ask(Step::run(NAMED_SETTINGS).bind(&text_array(&names)))?;
+        let found = answer.cell(0, 0);
         if !found.is_empty() {
             self.0 = format!("{}, {found}", self.0);
         }
@@ -220,7 +220,7 @@ impl DeadlockLock {
     /// Lets those sessions go first that hold the lock and wait for another.
     pub(super) fn resolve(self, session: &mut PostgresSession) -> Result<()> {
         let is_stuck = Step::run(IS_STUCK).bind(&self.0.to_string());
-        if session.connection.flight(&[is_stuck])?[0].cell(0, 0) != "t" {
+        if session.connection.ask(is_stuck)?.cell(0, 0) != "t" {
             return Ok(());
         }
         let exclusive = format!("SELECT pg_catalog.pg_advisory_xact_lock({})", self.0);

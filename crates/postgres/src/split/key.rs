@@ -140,11 +140,10 @@ fn builtin_operators() -> Operators {
 }
 
 fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(String, Operators), NotSplit> {
-    let answers = session.connection.flight(&[Step::run(ORDER_LOOKUP).bind(&column.oid.to_string())])?;
-    let answer = answers.first().map(|answer| (answer.cell(0, 1).to_owned(), operators(answer)));
-    match answer {
-        Some((name, Some(operators))) => Ok((name, operators)),
-        _ => Err(NotSplit::Failed(without_order(&column.name, answers[0].cell(0, 0)))),
+    let answer = session.connection.ask(Step::run(ORDER_LOOKUP).bind(&column.oid.to_string()))?;
+    match operators(&answer) {
+        Some(operators) => Ok((answer.cell(0, 1).to_owned(), operators)),
+        None => Err(NotSplit::Failed(without_order(&column.name, answer.cell(0, 0)))),
     }
 }
 

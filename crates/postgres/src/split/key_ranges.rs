@@ -108,8 +108,7 @@ impl KeySplit<'_> {
             }
         }
         let sample = sample_step(statement, &self.key, self.query.plan.rows);
-        let answers = session.connection.flight(&[sample])?;
-        let found = read_sample(&answers[0]);
+        let found = read_sample(&session.connection.ask(sample)?);
         Ok(equal_parts(&found.points, found.nulls, number))
     }
 

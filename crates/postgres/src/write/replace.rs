@@ -37,15 +37,17 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     refuse_dependents(session, load, name)?;
     let new = format!("longshore_{}_new", shortened(&load.table.table, LONGEST - "longshore__new".len()));
     // Next to the old one, wherever the search path has found that.
-    let schema = session.connection.flight(&[Step::run(
-        "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+    let schema = session.connection.ask(
+        Step::run(
+            "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
          ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
-    )
-    .bind(name)])?;
-    let schema = schema.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
+        )
+        .bind(name),
+    )?;
+    let schema = schema.cell(0, 0);
     let into = format!("{schema}.{}", quoted_name(&new));
     table::run_alone(session, &table::create_statement(load, &into)?)?;
-    let replacement = Replacement::new(load, &schema, &into, true);
+    let replacement = Replacement::new(load, schema, &into, true);
     Ok((into, Ending::Replace(replacement)))
 }
 
@@ -85,9 +87,9 @@ impl Replacement {
 }
 
 pub(super) fn refuse_dependents(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
-    let answers = session.connection.flight(&[Step::run(DEPENDENTS).bind(name)])?;
-    let rows = answers.into_iter().flat_map(|answer| answer.rows);
-    let dependents: Vec<String> = rows.filter_map(|row| row.into_iter().next().flatten()).collect();
+    let rows = session.connection.ask(Step::run(DEPENDENTS).bind(name))?.rows;
+    let dependents: Vec<String> =
+        rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
     if dependents.is_empty() {
         return Ok(());
     }

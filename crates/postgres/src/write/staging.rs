@@ -88,8 +88,10 @@ fn begin(session: &mut PostgresSession, load: &Load, helper: &mut dyn Session) -
 
 /// What `name`, a quoted one, stands for; `None` for nothing.
 fn target(session: &mut PostgresSession, name: &str) -> Result<Option<Target>> {
-    let answers = session.connection.flight(&[Step::run(TARGET).bind(name)])?;
-    let Some(answer) = answers.first().filter(|answer| !answer.rows.is_empty()) else { return Ok(None) };
+    let answer = session.connection.ask(Step::run(TARGET).bind(name))?;
+    if answer.rows.is_empty() {
+        return Ok(None);
+    }
     let (schema, kind) = (answer.cell(0, 0).to_owned(), answer.cell(0, 1));
     if !["r", "p"].contains(&kind) {
         return Err(Error::new(Kind::NotSupported, format!("{name} is not an ordinary table"))
@@ -129,8 +131,7 @@ fn free_schema(session: &mut PostgresSession, load: &Load) -> Result<String> {
     let schema = if let Some(schema) = &load.table.schema {
         schema.clone()
     } else {
-        let answers = session.connection.flight(&[Step::run("SELECT current_schema()")])?;
-        answers.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default()
+        session.connection.ask(Step::run("SELECT current_schema()"))?.cell(0, 0).to_owned()
     };
     if schema.is_empty() {
         return Err(Error::programming(format!("there is no schema for the table {}", load.table))
@@ -306,8 +307,7 @@ impl StagingTable {
         let quoted = format!("{}.{}", quoted_name(schema), quoted_name(&table));
         let number = lock(&literal(&format!("{schema}.{table}")));
         let claim = format!("SELECT pg_catalog.pg_try_advisory_xact_lock({number})");
-        let answers = session.connection.flight(&[Step::run(claim)])?;
-        if answers.first().is_none_or(|answer| answer.cell(0, 0) != "t") {
+        if session.connection.ask(Step::run(claim))?.cell(0, 0) != "t" {
             return Err(
                 Error::operational("another session has a lock of the same number").with_hint("try again")
             );
@@ -377,8 +377,7 @@ fn column_definitions(
     target: &str,
     is_strict: bool,
 ) -> Result<Vec<String>> {
-    let answers = session.connection.flight(&[Step::run(DEFINITIONS).bind(target)])?;
-    let rows: Vec<_> = answers.into_iter().flat_map(|answer| answer.rows).collect();
+    let rows = session.connection.ask(Step::run(DEFINITIONS).bind(target))?.rows;
     let definition = |name: &String| {
         let row = rows.iter().find(|row| row.first().is_some_and(|cell| cell.as_ref() == Some(name)))?;
         let cell = |at: usize| row.get(at).and_then(Option::as_deref);
@@ -391,7 +390,7 @@ fn column_definitions(
 
 /// The checks of `target`, a quoted name, that look at columns of the load only: so a row that they refuse has its number.
 fn checks(session: &mut PostgresSession, load: &Load, target: &str) -> Result<Vec<String>> {
-    let answers = session.connection.flight(&[Step::run(CHECKS).bind(target)])?;
+    let answer = session.connection.ask(Step::run(CHECKS).bind(target))?;
     let has = |column: &String| load.schema.fields().iter().any(|field| field.name() == column);
     let check = |row: Vec<Option<String>>| {
         let [Some(name), Some(check), Some(columns)] = row.as_slice() else { return None };
@@ -400,7 +399,7 @@ fn checks(session: &mut PostgresSession, load: &Load, target: &str) -> Result<Ve
         let check = check.strip_suffix(" NOT VALID").unwrap_or(check);
         columns.iter().all(has).then(|| format!("CONSTRAINT {name} {check}"))
     };
-    Ok(answers.into_iter().flat_map(|answer| answer.rows).filter_map(check).collect())
+    Ok(answer.rows.into_iter().filter_map(check).collect())
 }
 
 /// A name for the rows' numbers that no column of the load has.

@@ -33,8 +33,7 @@ pub(super) struct TargetColumns {
 impl TargetColumns {
     /// Asks for the columns of `table`, a quoted name.
     pub(super) fn describe(session: &mut PostgresSession, load: &Load, table: &str) -> Result<Self> {
-        let answers = session.connection.flight(&[Step::run(COLUMNS).bind(table)])?;
-        let rows: Vec<_> = answers.into_iter().flat_map(|answer| answer.rows).collect();
+        let rows = session.connection.ask(Step::run(COLUMNS).bind(table))?.rows;
         if rows.is_empty() {
             return Err(missing(load));
         }
@@ -96,7 +95,7 @@ pub(super) fn must_exist(session: &mut PostgresSession, load: &Load, table: &str
 
 /// Fails before anything is made on a server that only speaks the wire: its CREATE TABLE would not be undone.
 pub(super) fn must_be_postgresql(session: &mut PostgresSession) -> Result<()> {
-    let asked = session.connection.flight(&[Step::run("SELECT to_regclass('pg_catalog.pg_class')")]);
+    let asked = session.connection.ask(Step::run("SELECT to_regclass('pg_catalog.pg_class')"));
     match asked {
         Err(error) if error.sqlstate().is_some_and(|state| state == "00000" || state.starts_with("42")) => {
             Err(Error::new(
@@ -111,9 +110,7 @@ pub(super) fn must_be_postgresql(session: &mut PostgresSession) -> Result<()> {
 
 /// Whether there is something of that name.
 pub(super) fn exists(session: &mut PostgresSession, table: &str) -> Result<bool> {
-    let answers =
-        session.connection.flight(&[Step::run("SELECT to_regclass($1) IS NOT NULL").bind(table)])?;
-    Ok(answers.first().is_some_and(|answer| answer.cell(0, 0) == "t"))
+    Ok(session.connection.ask(Step::run("SELECT to_regclass($1) IS NOT NULL").bind(table))?.cell(0, 0) == "t")
 }
 
 #[cold]
@@ -133,7 +130,7 @@ pub(super) fn create(session: &mut PostgresSession, load: &Load, name: &str) -> 
 
 /// Runs a statement in the protocol that takes one at a time.
 pub(super) fn run_alone(session: &mut PostgresSession, statement: &str) -> Result<()> {
-    session.connection.flight(&[Step::run(statement)]).map(drop)
+    session.connection.ask(Step::run(statement)).map(drop)
 }
 
 /// An error of a name that another table has, with what to do.

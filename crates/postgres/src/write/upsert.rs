@@ -56,8 +56,7 @@ fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
 
 /// Whether something of the table's could leave a row out.
 pub(super) fn is_guarded(session: &mut PostgresSession, name: &str) -> Result<bool> {
-    let answers = session.connection.flight(&[Step::run(GUARDS).bind(name)])?;
-    Ok(answers.first().is_some_and(|answer| answer.cell(0, 0) == "t"))
+    Ok(session.connection.ask(Step::run(GUARDS).bind(name))?.cell(0, 0) == "t")
 }
 
 impl Upsert {
@@ -93,20 +92,17 @@ impl Upsert {
     pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
         let taken = session.connection.count(&self.insert)?;
         if let Some(keys) = &self.keys {
-            let answers = session.connection.flight(&[Step::run(keys)])?;
-            let wanted = answers.first().map(|answer| answer.cell(0, 0).to_owned()).unwrap_or_default();
-            refuse_fewer(&wanted, taken)?;
+            refuse_fewer(session.connection.ask(Step::run(keys))?.cell(0, 0), taken)?;
         }
         session.connection.simple(&self.drop)
     }
 }
 
 pub(super) fn must_be_unique(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
-    let answers = session.connection.flight(&[Step::run(UNIQUE).bind(name)])?;
-    let rows = answers.iter().flat_map(|answer| &answer.rows);
+    let rows = session.connection.ask(Step::run(UNIQUE).bind(name))?.rows;
     let mut key = load.key.clone();
     key.sort_unstable();
-    let is_unique = rows.filter_map(|row| row.first()?.as_deref()).any(|columns| {
+    let is_unique = rows.iter().filter_map(|row| row.first()?.as_deref()).any(|columns| {
         let mut columns: Vec<String> = serde_json::from_str(columns).unwrap_or_default();
         columns.sort_unstable();
         columns == key

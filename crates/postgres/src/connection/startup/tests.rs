@@ -2,12 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use longshore_core::{Kind, Never};
+use longshore_core::{Kind, Never, Target};
 
 use super::*;
+use crate::settings::Environment;
 
 /// What a scripted server does with one connection after another: for each message of the client, an answer.
 struct Fake {
@@ -63,14 +65,14 @@ fn ready() -> Vec<u8> {
     message(b'Z', b"I")
 }
 
-fn open_at(ports: &[u16], query: &str, watch: &Watch) -> Result<Link> {
+fn open_at(ports: &[u16], query: &str, watch: &Watch) -> Result<Connection> {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let url = format!("postgresql://me:hidden@{}/db?{query}", hosts.join(","));
     let settings = Settings::resolve(&Target::from_url(&url)?, &environment())?;
     open_any(&settings, watch)
 }
 
-fn open(ports: &[u16], query: &str) -> Result<Link> {
+fn open(ports: &[u16], query: &str) -> Result<Connection> {
     open_at(ports, query, &Watch::new(Arc::new(Never), Some(Duration::from_secs(5))))
 }
 
@@ -96,10 +98,10 @@ fn opens_and_cancels() {
         ready(),
     ];
     let fake = Fake::new(vec![vec![greeting.concat()], vec![Vec::new()]]);
-    let link = open(&[fake.port], "sslmode=disable&options=-c%20a%3Db").unwrap();
-    assert_eq!(link.parameters.get("server_version").map(String::as_str), Some("18.0"));
-    assert!(link.inbox.bytes().is_empty());
-    link.canceller.cancel().unwrap();
+    let connection = open(&[fake.port], "sslmode=disable&options=-c%20a%3Db").unwrap();
+    assert_eq!(connection.parameters.get("server_version").map(String::as_str), Some("18.0"));
+    assert!(connection.inbox.bytes().is_empty());
+    connection.canceller.cancel().unwrap();
     let heard = fake.heard();
     let settings = "user\0me\0database\0db\0application_name\0longshore\0client_encoding\0UTF8\0DateStyle\0ISO\0\
                     options\0-c a=b\0\0";
@@ -111,8 +113,8 @@ fn opens_and_cancels() {
 #[test]
 fn a_server_without_a_key_cannot_be_cancelled() {
     let fake = Fake::new(vec![vec![[ok(), ready()].concat()]]);
-    let link = open(&[fake.port], "sslmode=disable").unwrap();
-    assert!(link.canceller.cancel().unwrap_err().hint().is_some());
+    let connection = open(&[fake.port], "sslmode=disable").unwrap();
+    assert!(connection.canceller.cancel().unwrap_err().hint().is_some());
 }
 
 #[test]
@@ -213,7 +215,8 @@ fn roles_are_asked_for_where_they_are_not_reported() {
     let row = |value: &str| {
         let length = u32::try_from(value.len()).unwrap().to_be_bytes();
         let body = [&[0, 1][..], &length, value.as_bytes()].concat();
-        [message(b'T', b""), message(b'D', &body), message(b'C', b"SHOW\0"), ready()].concat()
+        [message(b'1', b""), message(b'2', b""), message(b'D', &body), message(b'C', b"SHOW\0"), ready()]
+            .concat()
     };
     for (role, answer, works) in [
         ("read-write", "off", true),
