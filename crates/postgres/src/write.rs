@@ -15,7 +15,7 @@ use longshore_core::{
     Error, Failed, IfExists, Load, Place, Result, Session, Sink, TableName, Transaction, Written,
 };
 
-use binary::{ColumnEncoder, suits};
+use binary::{ColumnEncoder, Encode, encode};
 use table::TargetColumns;
 
 use crate::connection::Connection;
@@ -195,8 +195,9 @@ struct CopyColumn {
 /// The rows of a COPY, batch by batch.
 struct CopyRows {
     columns: Vec<CopyColumn>,
-    /// Whether every column has a binary form here. Else all are texts, which the server parses.
-    is_binary: bool,
+    /// What encodes each column in the binary format; `None` where one has no binary form: then all are texts, which the
+    /// server parses.
+    binary: Option<Vec<Encode>>,
     message: Vec<u8>,
     /// Scratch for one cell's text.
     cell: String,
@@ -207,7 +208,8 @@ impl CopyRows {
     /// Rows of the load's columns into those of `target`.
     fn new(load: &Load, target: &TargetColumns) -> Self {
         let pairs = load.schema.fields().iter().zip(&target.columns);
-        let is_binary = pairs.clone().all(|(field, column)| suits(field, &column.native));
+        let binary: Option<Vec<Encode>> =
+            pairs.clone().map(|(field, column)| encode(field, &column.native)).collect();
         let column = |(field, column): (&FieldRef, &table::Column)| CopyColumn {
             field: field.clone(),
             native: column.native.clone(),
@@ -215,15 +217,15 @@ impl CopyRows {
         };
         let mut message = Vec::with_capacity(FLUSH + FLUSH / 4);
         message.extend_from_slice(b"d\0\0\0\0");
-        if is_binary {
+        if binary.is_some() {
             message.extend_from_slice(SIGNATURE);
         }
-        Self { columns: pairs.map(column).collect(), is_binary, message, cell: String::new(), count: 0 }
+        Self { columns: pairs.map(column).collect(), binary, message, cell: String::new(), count: 0 }
     }
 
     /// The statement that begins the COPY into `table`, a quoted name.
     fn statement(&self, table: &str, target: &TargetColumns) -> String {
-        let format = if self.is_binary { "binary" } else { "text" };
+        let format = if self.binary.is_some() { "binary" } else { "text" };
         format!("COPY {table} ({}) FROM STDIN (FORMAT {format})", target.names())
     }
 
@@ -237,14 +239,16 @@ impl CopyRows {
         let columns = self.columns.iter().zip(batch.columns());
         let items =
             columns.map(|(column, array)| Items::new(array, &column.field)).collect::<Result<Vec<_>>>()?;
-        let encoders = self.columns.iter().zip(&items);
-        let encoders: Vec<_> =
-            encoders.map(|(column, items)| ColumnEncoder::new(items, &column.native)).collect();
+        let encoders = self.binary.as_ref().map(|encodes| {
+            let columns = self.columns.iter().zip(&items).zip(encodes);
+            columns
+                .map(|((column, items), encode)| ColumnEncoder::new(items, &column.native, *encode))
+                .collect::<Vec<_>>()
+        });
         for row in 0..batch.num_rows() {
-            if self.is_binary {
-                self.binary_row(&encoders, &items, row)?;
-            } else {
-                self.text_row(&items, row)?;
+            match &encoders {
+                Some(encoders) => self.binary_row(encoders, &items, row)?,
+                None => self.text_row(&items, row)?,
             }
             if self.message.len() >= FLUSH {
                 self.send(connection)?;
@@ -300,7 +304,7 @@ impl CopyRows {
 
     /// Sends what is left, and waits until the server has taken all.
     fn end(&mut self, connection: &mut Connection) -> Result<()> {
-        if self.is_binary {
+        if self.binary.is_some() {
             self.message.extend_from_slice(&TRAILER);
         }
         if self.message.len() > HEADER {

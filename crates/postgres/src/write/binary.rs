@@ -15,147 +15,147 @@ const EPOCH_DAYS: i32 = 10_957;
 const EPOCH: i64 = 10_957 * DAY;
 const DAY: i64 = 86_400_000_000;
 
-/// Whether every value of `field` has a cell here that a column of `native` takes. The others go as texts.
-pub(super) fn suits(field: &Field, native: &Type) -> bool {
+/// What appends the length and the bytes of a cell that is not NULL.
+pub(super) type Encode = fn(&Type, &Item<'_>, &mut Vec<u8>) -> Result<(), Odd>;
+
+/// THE TABLE: what encodes every value of `field` for a column of `native`; `None` where they go as texts.
+pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
+    use DataType as D;
     let is_uuid = field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid");
     let mut data_type = field.data_type();
-    while let Some(values) = inner(data_type) {
-        data_type = values;
+    loop {
+        data_type = match data_type {
+            D::Dictionary(_, values) => values,
+            D::RunEndEncoded(_, values) => values.data_type(),
+            _ => break,
+        }
     }
-    if *data_type == DataType::Null {
-        return true;
-    }
+    let is_integer = data_type.is_integer();
+    let is_text = matches!(data_type, D::Utf8 | D::LargeUtf8 | D::Utf8View);
     let class = match &native.kind {
+        _ if *data_type == D::Null => return Some(|_, _, _| Err(unsuited())),
         Kind::Plain(class) => *class,
-        Kind::Enum(_) => return is_text(data_type),
-        Kind::Array { .. } | Kind::Composite(_) => return false,
+        Kind::Enum(_) if is_text => return Some(label),
+        Kind::Enum(_) | Kind::Array { .. } | Kind::Composite(_) => return None,
     };
-    let is_decimal = matches!(
-        data_type,
-        DataType::Decimal32(..)
-            | DataType::Decimal64(..)
-            | DataType::Decimal128(..)
-            | DataType::Decimal256(..)
-    );
-    match class {
-        Class::Bool => *data_type == DataType::Boolean,
-        Class::Int2 | Class::Int4 | Class::Int8 | Class::Unsigned => data_type.is_integer(),
-        Class::Float4 | Class::Float8 => data_type.is_floating(),
-        Class::Numeric => data_type.is_integer() || data_type.is_floating() || is_decimal,
-        Class::Text | Class::Json | Class::Jsonb => is_text(data_type),
-        Class::Bytes => {
-            matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-                || matches!(data_type, DataType::FixedSizeBinary(_)) && !is_uuid
+    Some(match (class, data_type) {
+        (Class::Bool, D::Boolean) => |_, item, out| match item {
+            Item::Bool(value) => fixed([u8::from(*value)], out),
+            _ => Err(unsuited()),
+        },
+        (Class::Int2, _) if is_integer => |_, item, out| fixed(integer::<i16>(item)?.to_be_bytes(), out),
+        (Class::Int4, _) if is_integer => |_, item, out| fixed(integer::<i32>(item)?.to_be_bytes(), out),
+        (Class::Int8, _) if is_integer => |_, item, out| fixed(integer::<i64>(item)?.to_be_bytes(), out),
+        (Class::Unsigned, _) if is_integer => |_, item, out| fixed(integer::<u32>(item)?.to_be_bytes(), out),
+        (Class::Float4, _) if data_type.is_floating() => |_, item, out| match item {
+            Item::Float(value) => fixed(value.to_be_bytes(), out),
+            Item::Double(value) => fixed(exact::narrow(*value)?.to_be_bytes(), out),
+            _ => Err(unsuited()),
+        },
+        (Class::Float8, _) if data_type.is_floating() => |_, item, out| match item {
+            Item::Float(value) => fixed(f64::from(*value).to_be_bytes(), out),
+            Item::Double(value) => fixed(value.to_be_bytes(), out),
+            _ => Err(unsuited()),
+        },
+        (Class::Numeric, D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..)) => {
+            numeric
         }
-        Class::Date => matches!(data_type, DataType::Date32 | DataType::Timestamp(_, None)),
-        Class::Time => matches!(data_type, DataType::Time32(_) | DataType::Time64(_)),
-        Class::Timestamp => matches!(data_type, DataType::Timestamp(_, None)),
-        Class::Instant => matches!(data_type, DataType::Timestamp(_, Some(_))),
-        Class::Interval => matches!(data_type, DataType::Interval(_) | DataType::Duration(_)),
-        Class::Uuid => is_uuid,
-        Class::Xid8 | Class::TextOnly => false,
-    }
-}
-
-fn inner(data_type: &DataType) -> Option<&DataType> {
-    match data_type {
-        DataType::Dictionary(_, values) => Some(values),
-        DataType::RunEndEncoded(_, values) => Some(values.data_type()),
-        _ => None,
-    }
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
-/// Appends the length and the bytes of one cell.
-#[inline]
-pub(super) fn put(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
-    if matches!(item, Item::Null) {
-        out.extend_from_slice(&(-1_i32).to_be_bytes());
-        return Ok(());
-    }
-    match &native.kind {
-        Kind::Plain(class) => plain(*class, native, item, out),
-        Kind::Enum(labels) => label(labels, item, out),
-        Kind::Array { .. } | Kind::Composite(_) => Err(unsuited()),
-    }
-}
-
-#[inline]
-fn plain(class: Class, native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
-    match (class, item) {
-        (Class::Bool, Item::Bool(value)) => fixed([u8::from(*value)], out),
-        (Class::Int8, Item::Int(value)) => fixed(value.to_be_bytes(), out),
-        (Class::Int8, Item::UInt(value)) => fixed(ranged::<i64, _>(*value)?.to_be_bytes(), out),
-        (Class::Int4, Item::Int(value)) => fixed(ranged::<i32, _>(*value)?.to_be_bytes(), out),
-        (Class::Int4, Item::UInt(value)) => fixed(ranged::<i32, _>(*value)?.to_be_bytes(), out),
-        (Class::Int2, Item::Int(value)) => fixed(ranged::<i16, _>(*value)?.to_be_bytes(), out),
-        (Class::Int2, Item::UInt(value)) => fixed(ranged::<i16, _>(*value)?.to_be_bytes(), out),
-        (Class::Unsigned, Item::Int(value)) => fixed(ranged::<u32, _>(*value)?.to_be_bytes(), out),
-        (Class::Unsigned, Item::UInt(value)) => fixed(ranged::<u32, _>(*value)?.to_be_bytes(), out),
-        (Class::Float8, Item::Double(value)) => fixed(value.to_be_bytes(), out),
-        (Class::Float8, Item::Float(value)) => fixed(f64::from(*value).to_be_bytes(), out),
-        (Class::Float4, Item::Float(value)) => fixed(value.to_be_bytes(), out),
-        (Class::Float4, Item::Double(value)) => fixed(exact::narrow(*value)?.to_be_bytes(), out),
-        (Class::Numeric, Item::Decimal(value, scale)) => return put_numeric(native, *value, *scale, out),
-        (Class::Numeric, Item::Int(value)) => return put_numeric(native, (*value).into(), 0, out),
-        (Class::Numeric, Item::UInt(value)) => return put_numeric(native, (*value).into(), 0, out),
-        (Class::Numeric, Item::WideDecimal(value, scale)) => {
-            return put_digits(native, &value.to_string(), *scale, out);
-        }
-        (Class::Numeric, Item::Double(value)) => return put_double(native, *value, out),
-        (Class::Numeric, Item::Float(value)) => {
-            return put_float(native, (*value).into(), &value.to_string(), out);
-        }
-        (Class::Text, Item::Text(value)) => {
-            exact::length(native, value)?;
-            return bytes(&[], value.as_bytes(), out);
-        }
-        (Class::Json, Item::Text(value)) => return bytes(&[], value.as_bytes(), out),
+        (Class::Numeric, _) if is_integer || data_type.is_floating() => numeric,
+        (Class::Text, _) if is_text => |native, item, out| {
+            exact::length(native, text(item)?)?;
+            bytes(&[], text(item)?.as_bytes(), out)
+        },
+        (Class::Json, _) if is_text => |_, item, out| bytes(&[], text(item)?.as_bytes(), out),
         // jsonb's version.
-        (Class::Jsonb, Item::Text(value)) => return bytes(&[1], value.as_bytes(), out),
-        (Class::Bytes, Item::Bytes(value)) => return bytes(&[], value, out),
-        (Class::Uuid, Item::Uuid(value)) => fixed(**value, out),
-        (Class::Date, Item::Date(days)) => {
-            fixed(self::days(*days).ok_or_else(beyond)?.to_be_bytes(), out);
+        (Class::Jsonb, _) if is_text => |_, item, out| bytes(&[1], text(item)?.as_bytes(), out),
+        (Class::Uuid, D::FixedSizeBinary(_)) if is_uuid => |_, item, out| match item {
+            Item::Uuid(value) => fixed(**value, out),
+            _ => Err(unsuited()),
+        },
+        (Class::Bytes, D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_)) if !is_uuid => {
+            |_, item, out| match item {
+                Item::Bytes(value) => bytes(&[], value, out),
+                _ => Err(unsuited()),
+            }
         }
-        (Class::Date, Item::Timestamp(value, unit)) => {
-            fixed(day(*value, *unit)?.to_be_bytes(), out);
-        }
-        (Class::Time, Item::Time(value, unit)) => {
-            fixed(exact::whole_microseconds(native, *value, *unit)?.to_be_bytes(), out);
-        }
-        (Class::Timestamp, Item::Timestamp(value, unit)) | (Class::Instant, Item::Instant(value, unit)) => {
-            let at = exact::whole_microseconds(native, *value, *unit)?.checked_sub(EPOCH);
-            let at = at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?;
-            fixed(at.to_be_bytes(), out);
-        }
-        (Class::Interval, Item::Duration(value, unit)) => {
-            exact::check(item, native)?;
-            interval(0, 0, exact::whole_microseconds(native, *value, *unit)?, out);
-        }
-        (Class::Interval, Item::Interval(months, days, nanoseconds)) => {
-            exact::check(item, native)?;
-            let span = exact::whole_microseconds(native, *nanoseconds, TimeUnit::Nanosecond)?;
-            interval(*months, *days, span, out);
+        (Class::Date, D::Date32 | D::Timestamp(_, None)) => |_, item, out| match item {
+            Item::Date(value) => fixed(days(*value).ok_or_else(beyond)?.to_be_bytes(), out),
+            Item::Timestamp(value, unit) => fixed(day(*value, *unit)?.to_be_bytes(), out),
+            _ => Err(unsuited()),
+        },
+        (Class::Time, D::Time32(_) | D::Time64(_)) => |native, item, out| match item {
+            Item::Time(value, unit) => {
+                fixed(exact::whole_microseconds(native, *value, *unit)?.to_be_bytes(), out)
+            }
+            _ => Err(unsuited()),
+        },
+        (Class::Timestamp, D::Timestamp(_, None)) | (Class::Instant, D::Timestamp(_, Some(_))) => timestamp,
+        (Class::Interval, D::Interval(_) | D::Duration(_)) => interval,
+        _ => return None,
+    })
+}
+
+fn integer<To: TryFrom<i64> + TryFrom<u64>>(item: &Item<'_>) -> Result<To, Odd> {
+    let value = match item {
+        Item::Int(value) => To::try_from(*value).ok(),
+        Item::UInt(value) => To::try_from(*value).ok(),
+        _ => return Err(unsuited()),
+    };
+    value.ok_or_else(|| Odd::with_hint("the column is too narrow for it", "widen the column"))
+}
+
+fn numeric(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+    match item {
+        Item::Decimal(value, scale) => put_numeric(native, *value, *scale, out),
+        Item::Int(value) => put_numeric(native, (*value).into(), 0, out),
+        Item::UInt(value) => put_numeric(native, (*value).into(), 0, out),
+        Item::WideDecimal(value, scale) => put_digits(native, &value.to_string(), *scale, out),
+        Item::Double(value) => put_double(native, *value, out),
+        Item::Float(value) => put_float(native, (*value).into(), &value.to_string(), out),
+        _ => Err(unsuited()),
+    }
+}
+
+fn text<'a>(item: &Item<'a>) -> Result<&'a str, Odd> {
+    match item {
+        Item::Text(value) => Ok(value),
+        _ => Err(unsuited()),
+    }
+}
+
+fn timestamp(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+    let (Item::Timestamp(value, unit) | Item::Instant(value, unit)) = item else { return Err(unsuited()) };
+    let at = exact::whole_microseconds(native, *value, *unit)?.checked_sub(EPOCH);
+    fixed(at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?.to_be_bytes(), out)
+}
+
+fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+    exact::check(item, native)?;
+    let (months, days, microseconds) = match item {
+        Item::Duration(value, unit) => (0, 0, exact::whole_microseconds(native, *value, *unit)?),
+        Item::Interval(months, days, nanoseconds) => {
+            (*months, *days, exact::whole_microseconds(native, *nanoseconds, TimeUnit::Nanosecond)?)
         }
         _ => return Err(unsuited()),
-    }
+    };
+    out.extend_from_slice(&16_i32.to_be_bytes());
+    out.extend_from_slice(&microseconds.to_be_bytes());
+    out.extend_from_slice(&days.to_be_bytes());
+    out.extend_from_slice(&months.to_be_bytes());
     Ok(())
 }
 
 #[inline]
-pub(super) fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) {
+fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) -> Result<(), Odd> {
     const { assert!(N < 256) };
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // below 256
     out.extend_from_slice(&(N as i32).to_be_bytes());
     out.extend_from_slice(&value);
+    Ok(())
 }
 
 #[inline]
-pub(super) fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
+fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
     let length = i32::try_from(prefix.len() + value.len())
         .map_err(|_| Odd::fault("PostgreSQL's values have 1 GiB at most"))?;
     out.extend_from_slice(&length.to_be_bytes());
@@ -166,7 +166,7 @@ pub(super) fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<()
 
 /// The day of a timestamp at midnight, as the server counts it.
 #[inline]
-pub(super) fn day(value: i64, unit: TimeUnit) -> Result<i32, Odd> {
+fn day(value: i64, unit: TimeUnit) -> Result<i32, Odd> {
     let Some(whole) = whole_day(value, unit) else {
         return Err(Odd::with_hint(
             "the column would drop the time of day",
@@ -178,31 +178,18 @@ pub(super) fn day(value: i64, unit: TimeUnit) -> Result<i32, Odd> {
 
 /// Days as the server counts them. The least number stands for -infinity there.
 #[inline]
-pub(super) fn days(days: i32) -> Option<i32> {
+fn days(days: i32) -> Option<i32> {
     days.checked_sub(EPOCH_DAYS).filter(|days| *days != i32::MIN)
 }
 
-fn interval(months: i32, days: i32, microseconds: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(&16_i32.to_be_bytes());
-    out.extend_from_slice(&microseconds.to_be_bytes());
-    out.extend_from_slice(&days.to_be_bytes());
-    out.extend_from_slice(&months.to_be_bytes());
-}
-
-fn label(labels: &[String], item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
-    let Item::Text(value) = item else { return Err(unsuited()) };
+fn label(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+    let Kind::Enum(labels) = &native.kind else { return Err(unsuited()) };
+    let value = text(item)?;
     if labels.iter().any(|label| label == value) {
         return bytes(&[], value.as_bytes(), out);
     }
     let known: Vec<&str> = labels.iter().take(20).map(String::as_str).collect();
     Err(Odd::with_hint("it is not a label of the enum", format!("its labels are {}", known.join(", "))))
-}
-
-fn ranged<To, From>(value: From) -> Result<To, Odd>
-where
-    To: TryFrom<From>,
-{
-    To::try_from(value).map_err(|_| Odd::with_hint("the column is too narrow for it", "widen the column"))
 }
 
 #[cold]
@@ -226,13 +213,13 @@ pub(super) enum ColumnEncoder<'a> {
     Text(&'a StringArray),
     LargeText(&'a LargeStringArray),
     /// Values that are looked at one by one.
-    Each(&'a Items<'a>),
+    Each(&'a Items<'a>, Encode),
 }
 
 impl<'a> ColumnEncoder<'a> {
     /// The encoder of `items` for a column of `native`.
-    pub(super) fn new(items: &'a Items<'a>, native: &Type) -> Self {
-        Self::uniform(items, native).unwrap_or(Self::Each(items))
+    pub(super) fn new(items: &'a Items<'a>, native: &Type, encode: Encode) -> Self {
+        Self::uniform(items, native).unwrap_or(Self::Each(items, encode))
     }
 
     /// The encoder of values that the column takes all; a numeric's are still checked one by one.
@@ -262,12 +249,17 @@ impl<'a> ColumnEncoder<'a> {
             Self::Int8(values) => fixed(values[row].to_be_bytes(), out),
             Self::Float8(values) => fixed(values[row].to_be_bytes(), out),
             Self::Date(values) => fixed(days(values[row]).unwrap_or_default().to_be_bytes(), out),
-            Self::Numeric(values, scale) => return put_numeric(native, values[row], *scale, out),
-            Self::Text(array) => return bytes(&[], array.value(row).as_bytes(), out),
-            Self::LargeText(array) => return bytes(&[], array.value(row).as_bytes(), out),
-            Self::Each(items) => return put(native, &items.get(row), out),
+            Self::Numeric(values, scale) => put_numeric(native, values[row], *scale, out),
+            Self::Text(array) => bytes(&[], array.value(row).as_bytes(), out),
+            Self::LargeText(array) => bytes(&[], array.value(row).as_bytes(), out),
+            Self::Each(items, encode) => match items.get(row) {
+                Item::Null => {
+                    out.extend_from_slice(&(-1_i32).to_be_bytes());
+                    Ok(())
+                }
+                item => encode(native, &item, out),
+            },
         }
-        Ok(())
     }
 }
 
@@ -292,9 +284,10 @@ const NEGATIVE_INFINITY: u16 = 0xF000;
 const GROUP: usize = 4;
 const BASE: u64 = 10_000;
 
-/// Appends a numeric (`numeric_recv`: groups of four decimal digits, and where the point is): `value` divided by ten to the power of `scale`.
+/// Appends a numeric (`numeric_recv`: groups of four decimal digits, and where the point is): `value` divided by ten to
+/// the power of `scale`.
 #[inline]
-pub(super) fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
     let places = usize::try_from(scale).unwrap_or_default();
     // The last group is filled up with zeros.
     let padding = (GROUP - places % GROUP) % GROUP;
@@ -322,13 +315,13 @@ pub(super) fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u
 }
 
 /// The same for an integer of any length, in text.
-pub(super) fn put_digits(native: &Type, digits: &str, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_digits(native: &Type, digits: &str, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
     put_plain(native, &exact::plain(digits, scale), out)
 }
 
 /// Appends length and value of a double, by the digits that tell it from all others.
 #[inline]
-pub(super) fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Odd> {
     // Where the column has a scale, the server gives every value the column's own.
     let scale = exact::scale(native).and_then(|scale| u8::try_from(scale).ok());
     match scale.and_then(|scale| short_mantissa(value, scale).zip(i8::try_from(scale).ok())) {
@@ -338,7 +331,7 @@ pub(super) fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result
 }
 
 /// Appends length and value of a float, by the digits that tell it from all others.
-pub(super) fn put_float(native: &Type, value: f64, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_float(native: &Type, value: f64, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
     let special = match value {
         _ if value.is_nan() => NAN,
         f64::INFINITY => INFINITY,
@@ -354,7 +347,7 @@ pub(super) fn put_float(native: &Type, value: f64, plain: &str, out: &mut Vec<u8
 }
 
 /// Appends length and value of `[-]digits[.digits]`.
-pub(super) fn put_plain(native: &Type, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_plain(native: &Type, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
     exact::decimal(native, plain)?;
     let (is_negative, plain) = plain.strip_prefix('-').map_or((false, plain), |rest| (true, rest));
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
