@@ -107,9 +107,9 @@ pub(crate) struct Catalogue {
     columns: HashMap<(u32, i16), ColumnFacts>,
     /// The tables whose columns are known.
     tables: HashSet<u32>,
-    /// Tables that had nothing to tell in an earlier read. A NOT NULL that one has got since is no loss: its column is
+    /// Tables without NOT NULL and arrays in an earlier read. A NOT NULL that one has got since may be missed: its column is
     /// nullable, as for any query that is not plain.
-    silent: HashSet<u32>,
+    plain_tables: HashSet<u32>,
     /// A server that only speaks the wire has no catalogue: its types are the builtin ones or text.
     absent: bool,
 }
@@ -123,7 +123,7 @@ impl Catalogue {
                 self.tables.remove(table);
             }
         }
-        self.silent.extend(self.tables.drain());
+        self.plain_tables.extend(self.tables.drain());
         self.columns.clear();
     }
 
@@ -196,9 +196,9 @@ impl Catalogue {
     }
 
     fn must_ask(&self, column: &Described) -> bool {
-        // An array has its dimensions to tell.
-        let is_silent = self.silent.contains(&column.table) && class(column.oid).is_some();
-        column.table != 0 && !self.tables.contains(&column.table) && !is_silent
+        // An array may have dimensions.
+        let is_plain = self.plain_tables.contains(&column.table) && class(column.oid).is_some();
+        column.table != 0 && !self.tables.contains(&column.table) && !is_plain
     }
 
     /// Files the rows of a lookup; returns the types that they refer to.

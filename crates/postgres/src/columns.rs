@@ -12,18 +12,18 @@ use longshore_core::{
 
 use crate::catalogue::Catalogue;
 use crate::connection::Described;
-use crate::decode::decoder;
+use crate::decode::{decoder, unreadable};
 use crate::dialect::is_plain;
-use crate::types::{Class, Format, Kind, Type};
+use crate::types::{Class, Format, Kind, Type, no_interval};
 
 /// A column of a result, as it will be read.
-pub(crate) struct Planned {
+pub(crate) struct ResultColumn {
     pub(crate) native: Type,
     pub(crate) field: Field,
     pub(crate) format: Format,
 }
 
-impl Planned {
+impl ResultColumn {
     /// What reads its cells.
     pub(crate) fn reader(&self, options: &ReadOptions) -> Result<ReadColumn> {
         let (name, data_type) = (self.field.name(), self.field.data_type());
@@ -37,13 +37,13 @@ impl Planned {
     }
 }
 
-/// The columns of `statement`, of which the catalogue has told what it knows.
-pub(crate) fn plan(
+/// The columns of `statement`, once the catalogue knows their types.
+pub(crate) fn result_columns(
     catalogue: &Catalogue,
     columns: &[Described],
     statement: &str,
     options: &ReadOptions,
-) -> Result<Vec<Planned>> {
+) -> Result<Vec<ResultColumn>> {
     for (name, _) in &options.schema {
         if !columns.iter().any(|column| column.name == *name) {
             let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
@@ -51,61 +51,61 @@ pub(crate) fn plan(
                 .with_hint(format!("it returns {}", known.join(", "))));
         }
     }
-    let promised = columns.iter().any(|column| catalogue.facts(column).not_null);
-    let plain = promised && is_plain(statement);
-    columns.iter().map(|column| planned(catalogue, column, plain, options)).collect()
+    let has_not_null = columns.iter().any(|column| catalogue.facts(column).not_null);
+    let is_plain = has_not_null && is_plain(statement);
+    columns.iter().map(|column| result_column(catalogue, column, is_plain, options)).collect()
 }
 
-fn planned(catalogue: &Catalogue, column: &Described, plain: bool, options: &ReadOptions) -> Result<Planned> {
+fn result_column(
+    catalogue: &Catalogue,
+    column: &Described,
+    is_plain: bool,
+    options: &ReadOptions,
+) -> Result<ResultColumn> {
     let facts = catalogue.facts(column);
     let native = catalogue.type_of(column.oid, column.modifier).with_dimensions(facts.dimensions);
-    let wanted =
-        options.wanted(&column.name).map(|wanted| requested_type(&column.name, &native, wanted, options));
-    let wanted = wanted.transpose()?;
-    let wanted = wanted.as_ref();
-    let nullable = !(plain && facts.not_null) || native.turns_null(wanted, options);
+    let requested = options.wanted(&column.name);
+    let requested = requested.map(|data_type| requested_type(&column.name, &native, data_type, options));
+    let requested = requested.transpose()?;
+    let nullable = !(is_plain && facts.not_null) || native.turns_null(requested.as_ref(), options);
     let default = native.field(&column.name, nullable, options);
-    let (field, format) = match wanted {
-        // A deferred field's type is only how its cells wait: nobody can want that.
-        Some(wanted)
-            if default.as_ref().is_ok_and(|field| field.data_type() == wanted && !has_deferred(field)) =>
-        {
-            (default?, native.format(options.protocol))
+    if let Some(requested) = requested {
+        // A deferred field's type is only how its cells are kept: no caller can ask for it.
+        let is_default = |field: &Field| *field.data_type() == requested && !has_deferred(field);
+        if !default.as_ref().is_ok_and(is_default) {
+            let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), native.label())]);
+            let format = requested_format(&native, &requested, options);
+            let field = Field::new(&column.name, requested, nullable).with_metadata(metadata);
+            return Ok(ResultColumn { native, field, format });
         }
-        Some(wanted) => (overridden(column, &native, nullable, wanted), format_for(&native, wanted, options)),
-        None => (default?, native.format(options.protocol)),
-    };
-    Ok(Planned { native, field, format })
-}
-
-fn overridden(column: &Described, native: &Type, nullable: bool, wanted: &DataType) -> Field {
-    let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), native.label())]);
-    Field::new(&column.name, wanted.clone(), nullable).with_metadata(metadata)
+    }
+    let format = native.format(options.protocol);
+    Ok(ResultColumn { field: default?, native, format })
 }
 
 /// Overrides are read from text, but for numerics, whose binary form reads as any decimal and as a double.
-fn format_for(native: &Type, wanted: &DataType, options: &ReadOptions) -> Format {
+fn requested_format(native: &Type, requested: &DataType, options: &ReadOptions) -> Format {
     let numeric = matches!(native.kind, Kind::Plain(Class::Numeric));
-    let number = matches!(wanted, DataType::Decimal128(..) | DataType::Decimal256(..) | DataType::Float64);
+    let number = matches!(requested, DataType::Decimal128(..) | DataType::Decimal256(..) | DataType::Float64);
     if numeric && number && options.protocol == Protocol::Binary { Format::Binary } else { Format::Text }
 }
 
-/// `wanted` of the column `name`, as it can be decoded into: all that it nests is nullable, as every part of
+/// `requested` of the column `name`, as it can be decoded into: all that it nests is nullable, as every part of
 /// PostgreSQL's values is. An error where the frame or the decoders have no such type.
 pub(crate) fn requested_type(
     name: &str,
     native: &Type,
-    wanted: &DataType,
+    requested: &DataType,
     options: &ReadOptions,
 ) -> Result<DataType> {
-    part(native, wanted, options).map_err(|error| {
+    part(native, requested, options).map_err(|error| {
         error.at(Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) })
     })
 }
 
 /// The same for a part of a column; an error says nothing of its place.
-fn part(native: &Type, wanted: &DataType, options: &ReadOptions) -> Result<DataType> {
-    match (&native.kind, wanted) {
+fn part(native: &Type, requested: &DataType, options: &ReadOptions) -> Result<DataType> {
+    match (&native.kind, requested) {
         (Kind::Array { element, .. }, DataType::List(item)) => {
             Ok(DataType::List(nullable(element, item, options)?))
         }
@@ -116,7 +116,7 @@ fn part(native: &Type, wanted: &DataType, options: &ReadOptions) -> Result<DataT
             let parts = parts.map(|(attribute, field)| nullable(&attribute.native, field, options));
             Ok(DataType::Struct(parts.collect::<Result<Fields>>()?))
         }
-        _ => leaf(native, wanted, options).map(|()| wanted.clone()),
+        _ => leaf(native, requested, options).map(|()| requested.clone()),
     }
 }
 
@@ -130,14 +130,14 @@ fn nullable(native: &Type, field: &FieldRef, options: &ReadOptions) -> Result<Fi
 
 /// Refuses what `native` cannot be read as without a list or struct around it. What no text reads as, the
 /// decoders refuse.
-fn leaf(native: &Type, wanted: &DataType, options: &ReadOptions) -> Result<()> {
-    match wanted {
+fn leaf(native: &Type, requested: &DataType, options: &ReadOptions) -> Result<()> {
+    match requested {
         DataType::Decimal256(..) if options.decimal_digits < 76 => Err(too_wide(options.decimal_digits)),
         DataType::Interval(_) if !options.intervals => Err(no_interval()),
-        DataType::Dictionary(keys, values) if !is_labels(native, keys, values) => Err(unreadable(wanted)),
+        DataType::Dictionary(keys, values) if !is_labels(native, keys, values) => Err(unreadable(requested)),
         // Deferred numerics wait in a binary column, which the decoders therefore know.
         DataType::Binary | DataType::LargeBinary if !matches!(native.kind, Kind::Plain(Class::Bytes)) => {
-            Err(unreadable(wanted))
+            Err(unreadable(requested))
         }
         _ => Ok(()),
     }
@@ -148,19 +148,9 @@ fn is_labels(native: &Type, keys: &DataType, values: &DataType) -> bool {
     matches!(native.kind, Kind::Enum(_)) && *keys == DataType::Int32 && *values == DataType::Utf8
 }
 
-fn unreadable(wanted: &DataType) -> Error {
-    Error::new(ErrorKind::NotSupported, format!("cannot be read as {wanted}"))
-        .with_hint("leave it out of schema=, or ask for \"string\"")
-}
-
 fn too_wide(digits: u8) -> Error {
     Error::new(ErrorKind::NotSupported, format!("this frame's decimals have {digits} digits at most"))
         .with_hint("ask for schema={\"<column>\": \"decimal128(38, <scale>)\"} or \"string\"")
-}
-
-fn no_interval() -> Error {
-    Error::new(ErrorKind::NotSupported, "this frame has no type for months, days and microseconds")
-        .with_hint("ask for text with schema={\"<column>\": \"string\"}, or use another return_type")
 }
 
 #[cfg(test)]

@@ -51,8 +51,8 @@ pub(crate) struct Connection {
     outbox: BytesMut,
     watch: Watch,
     exchange: Exchange,
-    /// The socket is of no more use.
-    cut: bool,
+    /// Nothing more can be sent or received.
+    is_lost: bool,
     /// What the server's last `ReadyForQuery` said.
     transaction: Transaction,
     /// The process that opened the socket: a forked child shares it and must not speak on it.
@@ -149,7 +149,7 @@ impl Connection {
         self.is_ours()?;
         let filled = self.inbox.fill(&mut self.socket, &self.watch);
         if let Err(error) = &filled {
-            self.cut |= error.kind() == Kind::Operational;
+            self.is_lost |= error.kind() == Kind::Operational;
         }
         filled
     }
@@ -165,7 +165,7 @@ impl Connection {
         let written = self.socket.write_all(&self.outbox, &self.watch);
         self.outbox.clear();
         // Half a message may be out: whatever the reason, nothing can follow it.
-        self.cut |= written.is_err();
+        self.is_lost |= written.is_err();
         written
     }
 
@@ -273,7 +273,7 @@ impl Connection {
         }
     }
 
-    /// COPY FROM STDIN waits for data that nobody sends: the server is told, and answers with an error.
+    /// COPY FROM STDIN waits for data that never comes: the server is told, and answers with an error.
     fn refuse_copy(&mut self) -> Result<()> {
         frontend::copy_fail("COPY FROM STDIN has no data here", &mut self.outbox)
             .map_err(|_| zero_byte("a message"))?;
@@ -297,9 +297,9 @@ impl Connection {
 
     /// Ends a failed exchange, in which no `Sync` was sent yet, and gives `error` back.
     fn recover(&mut self, error: Error) -> Error {
-        // After bytes that are no protocol, waiting for its end could be for ever.
+        // After bytes that are not the protocol's, waiting for its end could be for ever.
         let is_servers = error.sqlstate().is_some_and(|state| state != VIOLATION);
-        if self.cut || !is_servers {
+        if self.is_lost || !is_servers {
             return error;
         }
         // Whatever fails here, the first error is the one that tells.
@@ -446,7 +446,7 @@ impl Connection {
         let written = self.socket.write_all(message, &self.watch);
         if written.is_err() {
             // Half a message may be out. Where the server has hung up, it may have said why.
-            self.cut = true;
+            self.is_lost = true;
         }
         written
     }
@@ -472,7 +472,7 @@ impl Connection {
 
     /// Whether the server waits for the next statement.
     pub(crate) fn is_usable(&self) -> bool {
-        !self.cut && self.exchange == Exchange::Idle
+        !self.is_lost && self.exchange == Exchange::Idle
     }
 }
 

@@ -21,6 +21,12 @@ use crate::types::{Format, Type};
 
 pub(crate) use numeric::finalise;
 
+/// The error of a type of `schema=` that has no decoder here.
+pub(crate) fn unreadable(requested: &DataType) -> Error {
+    Error::new(Kind::NotSupported, format!("cannot be read as {requested}"))
+        .with_hint("leave it out of schema=, or ask for \"string\"")
+}
+
 /// The decoder of a column named `name`, whose cells arrive in `format`, into Arrow's `data_type`.
 pub(crate) fn decoder(
     name: &str,
@@ -34,9 +40,7 @@ pub(crate) fn decoder(
         Format::Binary => Ok(binary::decoder(native, data_type, odds, &losses)),
         Format::Text => text::decoder(native, data_type, odds, &losses).ok_or_else(|| {
             let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) };
-            Error::new(Kind::NotSupported, format!("cannot be read as {data_type}"))
-                .with_hint("leave it out of schema=, or ask for \"string\"")
-                .at(place)
+            unreadable(data_type).at(place)
         }),
     }
 }

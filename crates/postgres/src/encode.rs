@@ -89,7 +89,7 @@ fn refuse_loss(value: &Value, native: &Type) -> Result<()> {
         (Value::Int(value), Class::Float4) if value.unsigned_abs() > 1 << 24 && float_differs_32(*value) => {
             Err(lossy("float4", "it has no exact float"))
         }
-        (Value::Timestamp(_), Class::Instant) => Err(lossy(
+        (Value::Timestamp(_), Class::Timestamptz) => Err(lossy(
             "timestamptz",
             "a timestamp without a time zone is not a point in time; give it one: value.replace(tzinfo=timezone.utc)",
         )),
@@ -103,7 +103,7 @@ fn refuse_loss(value: &Value, native: &Type) -> Result<()> {
         (Value::Instant(_), Class::Date | Class::Time) | (Value::Timestamp(_), Class::Time) => {
             Err(lossy("date or time", "the server would drop part of it; give value.date() or value.time()"))
         }
-        (Value::Date(_), Class::Instant) => Err(lossy(
+        (Value::Date(_), Class::Timestamptz) => Err(lossy(
             "timestamptz",
             "which midnight it means depends on a time zone; give a datetime with tzinfo",
         )),

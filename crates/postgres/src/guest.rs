@@ -1,23 +1,21 @@
-//! Results over a connection of somebody else's, who sends what is asked for here and hands back what comes.
+//! Results over another client's connection, such as asyncpg's: it sends what is asked for here, and hands over what comes.
 //!
 //! A statement's description comes first, then the answers to an [`Inquiry`], and then the rows of an [`Arrival`]; the
 //! table of types, the catalogue and the decoders are those of a session.
 
-mod arrival;
-mod description;
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_schema::Schema;
-use longshore_core::{Error, Kind, ReadOptions, Result};
-
-pub use arrival::{Answers, Arrival};
-pub use description::substitute;
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use longshore_cells::{Assembly, ReadColumn};
+use longshore_core::memory::make_room;
+use longshore_core::{Batches, Error, Finaliser, Kind, ReadOptions, Result, Session};
 
 use crate::catalogue::{Catalogue, Needs, Question};
-use crate::columns::{Planned, plan};
+use crate::columns::{ResultColumn, result_columns};
 use crate::connection::message::{HEADER, Reader};
-use crate::connection::{Described, TextRow, row_description};
+use crate::connection::{Described, TextRow, row_description, text_row};
+use crate::rows::{batch_options, check_count, finaliser, index_row};
 use crate::session::no_result;
 use crate::types::Format;
 
@@ -26,7 +24,7 @@ const EXACT_FLOATS: &str = "\
 SELECT pg_catalog.current_setting('extra_float_digits')::int4 >= \
 CASE WHEN pg_catalog.current_setting('server_version_num')::int4 >= 120000 THEN 1 ELSE 3 END";
 
-/// What a connection has been told of the catalogue, for all its statements.
+/// The catalogue as far as a connection has asked for it, for all its statements.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge(Arc<Mutex<Catalogue>>);
 
@@ -35,13 +33,13 @@ impl Knowledge {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets it: it may be so no more.
+    /// Forgets it: it may have changed.
     pub fn forget(&self) {
         self.catalogue().forget_all();
     }
 }
 
-/// What has to be known before a statement's rows can be read.
+/// A statement, and what has to be known of the catalogue before its rows can be read.
 #[derive(Debug)]
 pub struct Inquiry {
     statement: String,
@@ -99,7 +97,7 @@ impl Inquiry {
             return Ok(Some(text));
         }
         let is_present = self.knowledge.catalogue().is_present();
-        if !is_present || !self.plan()?.iter().any(Planned::prints_floats) {
+        if !is_present || !self.plan()?.iter().any(ResultColumn::prints_floats) {
             return Ok(None);
         }
         match self.floats {
@@ -148,12 +146,249 @@ impl Inquiry {
         Ok(Arrival::new(Arc::new(schema), readers, formats, &self.options))
     }
 
-    fn plan(&self) -> Result<Vec<Planned>> {
-        plan(&self.knowledge.catalogue(), &self.columns, &self.statement, &self.options)
+    fn plan(&self) -> Result<Vec<ResultColumn>> {
+        result_columns(&self.knowledge.catalogue(), &self.columns, &self.statement, &self.options)
     }
 }
 
 fn rounded() -> Error {
     Error::new(Kind::NotSupported, "the session's extra_float_digits rounds the floats in a column's text")
         .with_hint("SET extra_float_digits TO 3")
+}
+
+/// Bytes of rows that are decoded at once: they stay in the processor's second cache.
+const CHUNK: usize = 128 << 10;
+
+/// Rows of a page before it is known how wide they are.
+const FIRST_PAGE: usize = 1024;
+
+/// Bytes of a page, about.
+const PAGE: usize = 8 << 20;
+
+/// The rows of one result; the first failure is its end.
+#[derive(Debug)]
+pub struct Arrival {
+    assembly: Assembly,
+    formats: Vec<Format>,
+    options: ReadOptions,
+    /// Whole messages of rows that are not decoded.
+    held: Vec<u8>,
+    batches: Vec<RecordBatch>,
+    /// The bytes of the batches.
+    size: usize,
+    /// Bytes of rows.
+    received: usize,
+    /// Rows of the pages before this one.
+    paged: u64,
+    failure: Option<Error>,
+}
+
+impl Arrival {
+    fn new(schema: SchemaRef, columns: Vec<ReadColumn>, formats: Vec<Format>, options: &ReadOptions) -> Self {
+        let options = batch_options(&schema, options);
+        let assembly = Assembly::new(schema, columns, &options);
+        Self {
+            assembly,
+            formats,
+            options,
+            held: Vec::new(),
+            batches: Vec::new(),
+            size: 0,
+            received: 0,
+            paged: 0,
+            failure: None,
+        }
+    }
+
+    /// Takes the row of a whole message.
+    pub fn push(&mut self, message: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        if let Err(failure) = self.add(message) {
+            self.failure = Some(failure);
+            // They are not asked for.
+            (self.held, self.batches) = (Vec::new(), Vec::new());
+        }
+    }
+
+    fn add(&mut self, message: &[u8]) -> Result<()> {
+        let start = self.held.len();
+        self.received += message.len();
+        self.options.budget.ask(message.len())?;
+        make_room(&mut self.held, message.len())?;
+        self.held.extend_from_slice(message);
+        let most = self.assembly.chunk_rows();
+        let spans = self.assembly.spans();
+        index_row(&self.held, start + HEADER, spans)?;
+        if spans.rows() < most && self.held.len() < CHUNK {
+            return Ok(());
+        }
+        self.decode()
+    }
+
+    fn decode(&mut self) -> Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        self.assembly.decode(&self.held)?;
+        self.held.clear();
+        // A long row is over.
+        self.held.shrink_to(2 * CHUNK);
+        if self.assembly.is_full() {
+            let batch = self.assembly.batch()?;
+            self.keep(batch)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, batch: RecordBatch) -> Result<()> {
+        self.size = self.size.saturating_add(batch.get_array_memory_size());
+        self.options.budget.hold(self.size)?;
+        self.batches.push(batch);
+        Ok(())
+    }
+
+    /// How many rows the next page should have: no more than the next batch takes, nor than memory should hold at once.
+    #[must_use]
+    pub fn page_rows(&self) -> usize {
+        let rows = usize::try_from(self.assembly.decoded()).unwrap_or(usize::MAX);
+        let page = self.received.checked_div(rows).map_or(FIRST_PAGE, |width| PAGE / width.max(1));
+        page.clamp(1, self.assembly.room())
+    }
+
+    /// The batches that are full, after a page of `asked` rows; and with the last page's `tag` what is left.
+    pub fn page(&mut self, asked: usize, tag: Option<&str>) -> Result<Vec<RecordBatch>> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        self.decode()?;
+        let rows = self.assembly.decoded() - self.paged;
+        self.paged += rows;
+        match tag {
+            Some(tag) => check_count(tag, rows)?,
+            None => check_count(&format!("FETCH {asked}"), rows)?,
+        }
+        if tag.is_some()
+            && let Some(batch) = self.assembly.last()?
+        {
+            self.batches.push(batch);
+        }
+        self.size = 0;
+        Ok(std::mem::take(&mut self.batches))
+    }
+
+    /// The batches, once the server has told the command's `tag`.
+    pub fn finish(mut self, tag: &str) -> Result<Box<dyn Batches>> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        self.decode()?;
+        check_count(tag, self.assembly.decoded())?;
+        if let Some(batch) = self.assembly.last()? {
+            self.keep(batch)?;
+        }
+        let schema = self.assembly.schema().clone();
+        let finaliser = finaliser(&schema, &self.formats, &self.options);
+        Ok(Box::new(WholeResult { schema, finaliser, batches: self.batches.into_iter() }))
+    }
+}
+
+/// A whole result.
+struct WholeResult {
+    schema: SchemaRef,
+    finaliser: Option<Arc<dyn Finaliser>>,
+    batches: std::vec::IntoIter<RecordBatch>,
+}
+
+impl Iterator for WholeResult {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batches.next().map(Ok)
+    }
+}
+
+impl Batches for WholeResult {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.finaliser.clone()
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        None
+    }
+}
+
+/// The rows of one lookup, in text.
+#[derive(Debug, Default)]
+pub struct Answers(Vec<Vec<u8>>);
+
+impl Answers {
+    /// Takes the row of a whole message.
+    pub fn push(&mut self, message: &[u8]) {
+        self.0.push(message.get(HEADER..).unwrap_or_default().to_vec());
+    }
+
+    fn rows(self) -> Result<Vec<TextRow>> {
+        self.0.iter().map(|body| text_row(Reader::new(body))).collect()
+    }
+}
+
+/// The `RowDescription` in `message` with other types: that of `columns` in their order, and `otherwise` beyond them.
+///
+/// Who sends `Bind` picks each column's format by its type; with the type, the format is chosen.
+pub fn substitute(message: &[u8], columns: &[u32], otherwise: u32) -> Result<Vec<u8>> {
+    let body = message.get(HEADER..).unwrap_or_default();
+    let mut reader = Reader::new(body);
+    let mut substituted = message.to_vec();
+    let count = usize::from(reader.i16()?.cast_unsigned());
+    for index in 0..count {
+        reader.name()?;
+        let (_table, _attribute) = (reader.u32()?, reader.i16()?);
+        let at = message.len() - reader.left();
+        let oid = columns.get(index).copied().unwrap_or(otherwise);
+        let (_oid, _size, _modifier, _format) = (reader.u32()?, reader.i16()?, reader.i32()?, reader.i16()?);
+        substituted[at..at + 4].copy_from_slice(&oid.to_be_bytes());
+    }
+    Ok(substituted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::row_description;
+
+    fn message(names: &[&str]) -> Vec<u8> {
+        let mut body = u16::try_from(names.len()).unwrap().to_be_bytes().to_vec();
+        for name in names {
+            body.extend_from_slice(name.as_bytes());
+            body.extend_from_slice(b"\0\0\0\0\x07\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0");
+        }
+        let length = u32::try_from(body.len() + 4).unwrap();
+        [b"T".as_slice(), &length.to_be_bytes(), &body].concat()
+    }
+
+    #[test]
+    fn types_alone_are_others() {
+        let original = message(&["a", "", "a longer name"]);
+        let substituted = substitute(&original, &[790, 17], 25).unwrap();
+        assert_eq!(substituted.len(), original.len());
+        let columns = row_description(Reader::new(&substituted[HEADER..])).unwrap();
+        let seen: Vec<_> = columns.iter().map(|column| (column.name.as_str(), column.oid)).collect();
+        assert_eq!(seen, [("a", 790), ("", 17), ("a longer name", 25)]);
+        assert!(columns.iter().all(|column| (column.table, column.attribute, column.modifier) == (7, 1, -1)));
+        assert_eq!(substitute(&original, &[23, 23, 23], 0).unwrap(), original);
+    }
+
+    #[test]
+    fn what_is_cut_is_an_error() {
+        let original = message(&["a", "b"]);
+        for end in 0..original.len() {
+            assert!(substitute(&original[..end], &[], 17).is_err());
+        }
+    }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Rows {
     /// Bytes of the inbox whose rows are in the chunk.
     indexed: usize,
     /// `CommandComplete` has come.
-    told: bool,
+    has_completed: bool,
     state: State,
 }
 
@@ -50,7 +50,7 @@ enum Stop {
     Full,
     /// The next message is not complete yet.
     Starved,
-    /// The next message is no row.
+    /// The next message is not a row.
     Message(Frame),
 }
 
@@ -64,7 +64,15 @@ impl Rows {
     ) -> Self {
         let options = batch_options(&schema, options);
         let assembly = Assembly::new(schema, columns, &options);
-        Self { session, assembly, formats, options, indexed: 0, told: false, state: State::Streaming }
+        Self {
+            session,
+            assembly,
+            formats,
+            options,
+            indexed: 0,
+            has_completed: false,
+            state: State::Streaming,
+        }
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
@@ -152,7 +160,7 @@ impl Rows {
                 let is_text = connection.is_ascii() && error.sqlstate() == Some(UNREADABLE);
                 Err(if is_text { self.unreadable(error) } else { error })
             }
-            b'Z' if self.told => {
+            b'Z' if self.has_completed => {
                 connection.ready(got);
                 self.state = State::Complete;
                 Ok(())
@@ -162,13 +170,13 @@ impl Rows {
                 let tag = Reader::new(&connection.bytes()[HEADER..got.length]).text()?;
                 check_count(&tag, self.assembly.decoded())?;
                 connection.consume(got.length);
-                self.told = true;
+                self.has_completed = true;
                 Ok(())
             }
             // ParseComplete, BindComplete, CloseComplete: what was complete before was a setting of ours.
             b'1' | b'2' | b'3' => {
                 connection.consume(got.length);
-                self.told = false;
+                self.has_completed = false;
                 Ok(())
             }
             _ if connection.is_notice(got) => {
@@ -192,9 +200,9 @@ fn has_text(data_type: &DataType) -> bool {
 
 /// Compares the number of rows in a command's tag, where it tells one, with those that came.
 pub(crate) fn check_count(tag: &str, came: u64) -> Result<()> {
-    let told = tag.strip_prefix("SELECT ").or_else(|| tag.strip_prefix("FETCH "));
-    match told.and_then(|count| count.parse::<u64>().ok()) {
-        Some(told) if told != came => Err(broken(format!("{came} rows of a result of {told}"))),
+    let counted = tag.strip_prefix("SELECT ").or_else(|| tag.strip_prefix("FETCH "));
+    match counted.and_then(|count| count.parse::<u64>().ok()) {
+        Some(counted) if counted != came => Err(broken(format!("{came} rows of a result of {counted}"))),
         _ => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use longshore_core::{
 use longshore_source::sql::positional;
 
 use crate::catalogue::Catalogue;
-use crate::columns::{Planned, plan};
+use crate::columns::{ResultColumn, result_columns};
 use crate::connection::{Connection, Described, Prepared};
 use crate::dialect::{DIALECT, settings};
 use crate::encode;
@@ -59,14 +59,14 @@ impl PostgresSession {
         }
     }
 
-    fn plan(&mut self, statement: &str, options: &ReadOptions) -> Result<(Prepared, Vec<Planned>)> {
+    fn plan(&mut self, statement: &str, options: &ReadOptions) -> Result<(Prepared, Vec<ResultColumn>)> {
         let mut options = options.clone();
         if !self.connection.has_binary_forms() {
             options.protocol = Protocol::Text;
         }
         let prepared = self.prepare(statement).map_err(several)?;
         let planned = match &prepared.columns {
-            Some(columns) => plan(&self.catalogue, columns, statement, &options),
+            Some(columns) => result_columns(&self.catalogue, columns, statement, &options),
             None => Err(no_result()),
         };
         match planned {
@@ -88,7 +88,7 @@ impl PostgresSession {
         let bound = encode::parameters(&statement.values, &types)?;
         let columns = planned.iter().map(|planned| planned.reader(options)).collect::<Result<Vec<_>>>()?;
         let formats: Vec<Format> = planned.iter().map(|planned| planned.format).collect();
-        let prints_floats = planned.iter().any(Planned::prints_floats);
+        let prints_floats = planned.iter().any(ResultColumn::prints_floats);
         let codes: Vec<i16> = formats.iter().map(|format| *format as i16).collect();
         self.used = true;
         self.connection.execute(&bound, &codes, prints_floats && self.catalogue.is_present())?;
@@ -96,16 +96,16 @@ impl PostgresSession {
         Ok(Started { schema: Arc::new(schema), columns, formats })
     }
 
-    /// Runs a statement of our own.
-    fn tell(&mut self, statement: &str) -> Result<()> {
-        let told = self.connection.simple(statement);
-        self.or_stop(told)
+    /// Runs a statement of Longshore's own.
+    fn run_own(&mut self, statement: &str) -> Result<()> {
+        let outcome = self.connection.simple(statement);
+        self.or_stop(outcome)
     }
 
     /// Runs a statement after which the catalogue may be another.
     fn change(&mut self, statement: &str) -> Result<()> {
         self.catalogue.forget_all();
-        self.tell(statement)
+        self.run_own(statement)
     }
 
     /// After a failure, has the server wait for the next statement, if that can still be had.
@@ -144,7 +144,7 @@ struct Started {
     formats: Vec<Format>,
 }
 
-/// The server's refusal of several statements, with what to do. Only its words tell it from another syntax error.
+/// The server's refusal of several statements, with what to do. Only its words distinguish it from another syntax error.
 fn several(error: Error) -> Error {
     if error.message().contains("multiple commands") { error.with_hint(SEVERAL) } else { error }
 }
@@ -167,7 +167,8 @@ impl Session for PostgresSession {
             Ok(planned)
         });
         let planned = self.or_stop(planned).map_err(|error| statement.restore_position(error))?;
-        let column = |planned: Planned| Column { native_type: planned.native.label(), field: planned.field };
+        let column =
+            |planned: ResultColumn| Column { native_type: planned.native.label(), field: planned.field };
         Ok(planned.into_iter().map(column).collect())
     }
 
@@ -199,7 +200,7 @@ impl Session for PostgresSession {
 
     fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
         // The split has written down all that is to be done.
-        self.tell(snapshot)
+        self.run_own(snapshot)
     }
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
@@ -238,7 +239,7 @@ impl Session for PostgresSession {
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.tell("BEGIN")
+        self.run_own("BEGIN")
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -249,7 +250,7 @@ impl Session for PostgresSession {
                     let ended = coordinator.end(self);
                     self.or_stop(ended)
                 }
-                None => self.tell("COMMIT"),
+                None => self.run_own("COMMIT"),
             },
             // The server would answer COMMIT without a word of what it undoes.
             Transaction::Failed => {

@@ -18,9 +18,9 @@ use environment::{Login, Passfile, service_settings};
 pub(crate) use hosts::{Host, Place};
 use values::{Values, parse_url};
 
-/// How much something is wanted.
+/// How the authentication is tied to the TLS connection (`channel_binding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum BindingMode {
     Disable,
     Prefer,
     Require,
@@ -79,7 +79,7 @@ pub(crate) struct Settings {
     pub(crate) time_zone: Option<String>,
     pub(crate) keepalive: Keepalive,
     pub(crate) encryption: Encryption,
-    pub(crate) channel_binding: Wish,
+    pub(crate) channel_binding: BindingMode,
     pub(crate) methods: Methods,
     pub(crate) role: Role,
     /// Whether the hosts are tried in a random order.
@@ -209,9 +209,13 @@ fn keepalive(values: &Values) -> Result<Keepalive> {
     })
 }
 
-fn channel_binding(values: &Values) -> Result<Wish> {
-    let choices = [("disable", Wish::Disable), ("prefer", Wish::Prefer), ("require", Wish::Require)];
-    Ok(values.choice("channel_binding", &choices)?.unwrap_or(Wish::Prefer))
+fn channel_binding(values: &Values) -> Result<BindingMode> {
+    let choices = [
+        ("disable", BindingMode::Disable),
+        ("prefer", BindingMode::Prefer),
+        ("require", BindingMode::Require),
+    ];
+    Ok(values.choice("channel_binding", &choices)?.unwrap_or(BindingMode::Prefer))
 }
 
 fn role(values: &Values) -> Result<Role> {

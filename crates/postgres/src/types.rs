@@ -32,8 +32,7 @@ pub(crate) enum Class {
     Date,
     Time,
     Timestamp,
-    /// timestamptz: a moment, whatever the session's time zone.
-    Instant,
+    Timestamptz,
     Interval,
     Uuid,
     /// A type that is asked for as text: ranges, geometry, addresses, and every type unknown here.
@@ -93,7 +92,7 @@ static BUILTINS: &[Builtin] = &[
     row( 1082,  1182, "date",           Class::Date),
     row( 1083,  1183, "time",           Class::Time),
     row( 1114,  1115, "timestamp",      Class::Timestamp),
-    row( 1184,  1185, "timestamptz",    Class::Instant),
+    row( 1184,  1185, "timestamptz",    Class::Timestamptz),
     row( 1186,  1187, "interval",       Class::Interval),
     row( 1266,  1270, "timetz",         Class::TextOnly),
     row( 1560,  1561, "bit",            Class::TextOnly),
@@ -363,7 +362,7 @@ impl Type {
         }
         match self.kind {
             Kind::Plain(Class::Numeric) => is_null(options.numeric_nan),
-            Kind::Plain(Class::Date | Class::Timestamp | Class::Instant | Class::Interval) => {
+            Kind::Plain(Class::Date | Class::Timestamp | Class::Timestamptz | Class::Interval) => {
                 is_null(options.infinity)
             }
             Kind::Plain(Class::Time) => is_null(options.time_24),
@@ -390,7 +389,7 @@ impl Type {
                 Class::Date => DataType::Date32,
                 Class::Time => DataType::Time64(TimeUnit::Microsecond),
                 Class::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-                Class::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+                Class::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
                 Class::Interval if options.intervals => DataType::Interval(IntervalUnit::MonthDayNano),
                 Class::Interval => return Err(no_interval()),
             },
@@ -428,7 +427,7 @@ impl Type {
 /// The scale of an undeclared numeric in a stream.
 pub(crate) const STREAM_SCALE: i8 = 20;
 
-fn no_interval() -> Error {
+pub(crate) fn no_interval() -> Error {
     Error::new(ErrorKind::NotSupported, "this frame has no type for months, days and microseconds")
         .with_hint("ask for text with schema={\"<column>\": \"string\"}, or use another return_type")
 }

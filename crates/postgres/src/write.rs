@@ -326,7 +326,7 @@ fn refuse_fewer(wanted: &str, taken: u64) -> Result<()> {
 }
 
 impl CopyColumn {
-    /// Equal keys could not be told apart.
+    /// Rows with NULL keys could not be told apart.
     fn refuse_null(&self, item: &Item<'_>) -> Result<(), Odd> {
         if self.is_key && matches!(item, Item::Null) {
             return Err(Odd::with_hint("a key cannot be NULL", "drop such rows, or choose another key"));

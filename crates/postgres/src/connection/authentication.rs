@@ -7,7 +7,7 @@ use postgres_protocol::authentication::sasl::{
 };
 
 use super::message::{Reader, broken};
-use crate::settings::{Methods, Wish};
+use crate::settings::{BindingMode, Methods};
 
 /// What the client knows before the server asks.
 pub(crate) struct Credentials<'a> {
@@ -16,7 +16,7 @@ pub(crate) struct Credentials<'a> {
     /// Why a password file that is there does not count.
     pub(crate) complaint: Option<&'a str>,
     pub(crate) methods: &'a Methods,
-    pub(crate) binding: Wish,
+    pub(crate) binding: BindingMode,
     pub(crate) encrypted: bool,
     /// The digest of the server's certificate.
     pub(crate) end_point: Option<Vec<u8>>,
@@ -109,7 +109,7 @@ impl<'a> Authentication<'a> {
             }
             State::Answered | State::Proven => {}
         }
-        if self.credentials.binding == Wish::Require && !self.bound {
+        if self.credentials.binding == BindingMode::Require && !self.bound {
             return Err(unbound("the server did not use it"));
         }
         Ok(Step::Done)
@@ -129,7 +129,7 @@ impl<'a> Authentication<'a> {
     fn permit_unbound(&self, method: &str) -> Result<()> {
         self.permit(method)?;
         match self.credentials.binding {
-            Wish::Require => Err(unbound(&format!("the server asks for {method}"))),
+            BindingMode::Require => Err(unbound(&format!("the server asks for {method}"))),
             _ => Ok(()),
         }
     }
@@ -212,21 +212,21 @@ impl<'a> Authentication<'a> {
     fn binding(&mut self, offered: bool) -> Result<ChannelBinding> {
         let Credentials { binding, encrypted, .. } = self.credentials;
         if offered && !encrypted {
-            // A server offers it under TLS alone: somebody has taken the encryption away on the way.
+            // A server offers it under TLS alone: the encryption was taken away on the way.
             return Err(broken("SCRAM-SHA-256-PLUS on a connection that is not encrypted"));
         }
-        if binding == Wish::Require && !offered {
+        if binding == BindingMode::Require && !offered {
             return Err(unbound(if encrypted { "the server does not offer it" } else { "it needs TLS" }));
         }
         match self.credentials.end_point.take() {
-            _ if binding == Wish::Disable => Ok(ChannelBinding::unsupported()),
+            _ if binding == BindingMode::Disable => Ok(ChannelBinding::unsupported()),
             Some(digest) if offered => {
                 self.bound = true;
                 Ok(ChannelBinding::tls_server_end_point(digest))
             }
             // Tells the server that it could have been had, so that it notices an offer that was taken away.
             Some(_) => Ok(ChannelBinding::unrequested()),
-            None if binding == Wish::Require => {
+            None if binding == BindingMode::Require => {
                 Err(unbound("the server's certificate has no digest to bind to"))
             }
             None => Ok(ChannelBinding::unsupported()),

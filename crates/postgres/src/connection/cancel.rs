@@ -63,14 +63,14 @@ impl Connection {
     /// [`Connection::stop`] after `error`. A server that has broken the protocol is not trusted with another
     /// statement.
     pub(crate) fn stop_after(&mut self, error: &Error) -> bool {
-        self.cut |= error.sqlstate() == Some(VIOLATION);
+        self.is_lost |= error.sqlstate() == Some(VIOLATION);
         self.stop()
     }
 
     /// Stops what runs on the server, if anything does; tells whether the server waits for the next statement.
     pub(crate) fn stop(&mut self) -> bool {
         self.outbox.clear();
-        if self.cut || self.is_ours().is_err() {
+        if self.is_lost || self.is_ours().is_err() {
             return false;
         }
         if self.exchange != Exchange::Idle {
@@ -79,7 +79,7 @@ impl Connection {
             self.interrupt();
             self.watch = watch;
             // What could not be stopped now will not be stopped by another attempt.
-            self.cut |= self.exchange != Exchange::Idle;
+            self.is_lost |= self.exchange != Exchange::Idle;
         }
         self.is_usable()
     }
@@ -104,7 +104,7 @@ impl Connection {
         }
     }
 
-    /// Waits for the exchange's end, whatever it is: a socket that is cut is one, too.
+    /// Waits for the exchange's end, whatever it is: a lost socket is one, too.
     fn finishes_within(&mut self, milliseconds: u64) -> bool {
         self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
         // An error of the server's comes before the end, and is told in the place of whatever kept the end away.
@@ -121,7 +121,7 @@ impl Connection {
         if !self.stop() || self.transaction == Transaction::None {
             return;
         }
-        // What fails there cuts the connection.
+        // Where that fails, the connection is lost.
         let _ = self.undo("ROLLBACK");
     }
 
@@ -130,7 +130,7 @@ impl Connection {
         let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
         let undone = self.simple(statement);
         self.watch = watch;
-        self.cut |= undone.is_err();
+        self.is_lost |= undone.is_err();
         undone
     }
 }
@@ -140,7 +140,7 @@ impl Drop for Connection {
         if !self.stop() {
             return;
         }
-        // Nobody is left to hear of a failure: the server notices the closed socket in any case.
+        // A failure has no caller to be told to: the server notices the closed socket in any case.
         self.watch = Watch::never().at_most(Duration::from_millis(100));
         self.outbox.clear();
         frontend::terminate(&mut self.outbox);

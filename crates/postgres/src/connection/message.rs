@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A text that ends at a zero byte; what is no UTF-8 is replaced, as in messages of a server that has not
+    /// A text that ends at a zero byte; what is not UTF-8 is replaced, as in messages of a server that has not
     /// yet been told the client's encoding.
     pub(crate) fn text(&mut self) -> Result<String> {
         self.name().map(|name| String::from_utf8_lossy(name).into_owned())

@@ -157,7 +157,7 @@ impl Attempt<'_> {
                     .with_hint("list other hosts, or change target_session_attrs"),
             )),
             Err(error) => {
-                connection.cut = true;
+                connection.is_lost = true;
                 Err(Failure::Unreachable(error))
             }
         }
@@ -190,7 +190,7 @@ impl Opening<'_> {
             outbox: BytesMut::new(),
             watch: self.watch.clone(),
             exchange: Exchange::Idle,
-            cut: false,
+            is_lost: false,
             transaction: Transaction::None,
             owner: std::process::id(),
         }
@@ -222,7 +222,7 @@ impl Opening<'_> {
                 b'R' => authentication.answer(body).map_err(Failure::Final)?,
                 b'E' if authentication.has_begun() => return Err(Failure::Final(server_error(body))),
                 b'E' => return Err(Failure::Refused(server_error(body))),
-                // A notice; or a list of wishes that the server does not know, and none was made.
+                // A notice; or a list of options that the server does not know, and none was sent.
                 _ => authentication::Step::Wait,
             };
             self.inbox.consume(frame.length);
@@ -394,7 +394,7 @@ const LONGEST_PACKET: usize = 10_000;
 
 /// The start-up packet: nothing beyond what every server and pooler knows, unless the caller asks for it.
 fn startup_packet(settings: &Settings) -> Result<Vec<u8>> {
-    let wishes = [
+    let options = [
         ("user", Some(settings.user.as_str())),
         ("database", Some(&settings.database)),
         ("application_name", Some(&settings.application_name)),
@@ -405,7 +405,7 @@ fn startup_packet(settings: &Settings) -> Result<Vec<u8>> {
     ];
     let mut packet = vec![0; 4];
     packet.extend(VERSION);
-    for (name, value) in wishes {
+    for (name, value) in options {
         let Some(value) = value else { continue };
         for text in [name, value] {
             packet.extend(text.as_bytes());
@@ -487,7 +487,7 @@ pub(crate) struct Upgrade {
     pub(crate) direct: bool,
 }
 
-/// What became of the wish for TLS.
+/// What became of the request for TLS.
 pub(crate) enum Upgraded {
     Encrypted(Socket),
     /// The server has none; the socket is as before.

@@ -83,7 +83,7 @@ fn plain(class: Class, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn
         Class::Time => {
             Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| time(cell, odds.time_24))
         }
-        Class::Timestamp | Class::Instant => {
+        Class::Timestamp | Class::Timestamptz => {
             Primitive::<TimestampMicrosecondType, _>::boxed(as_is, move |cell| timestamp(cell, odds.infinity))
         }
         Class::Interval => {

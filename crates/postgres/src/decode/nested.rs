@@ -326,7 +326,7 @@ impl SplitArray for BinaryArray {
     fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
         let mut rest = cell;
         let dimensions = Self::header(&mut rest).ok_or_else(|| damaged("array"))??;
-        // An empty array has no dimensions, but int2vector and oidvector keep their one. Beside a dimension without
+        // An empty array has no dimensions, but int2vector and oidvector keep their one. Next to a dimension without
         // length, another could be any number of lists.
         let dimensions = if dimensions.lengths() == [0] { Dimensions::default() } else { dimensions };
         if dimensions.lengths().contains(&0) {

@@ -144,8 +144,8 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Optio
             })
         }
         DataType::Timestamp(unit, ref zone) => {
-            let is_instant = zone.is_some();
-            timestamps(as_is, unit, odds.infinity, move |cell| timestamp(cell, is_instant, odds))
+            let has_zone = zone.is_some();
+            timestamps(as_is, unit, odds.infinity, move |cell| timestamp(cell, has_zone, odds))
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| interval(cell, odds))
@@ -227,8 +227,8 @@ pub(super) fn time(cell: &[u8], odds: Odds) -> Result<i64, Odd> {
     }
 }
 
-/// A timestamp's microseconds since 1970-01-01; an instant needs an offset, a naive one must have none.
-pub(super) fn timestamp(cell: &[u8], is_instant: bool, odds: Odds) -> Result<i64, Odd> {
+/// A timestamp's microseconds since 1970-01-01; one `has_zone` needs an offset, a naive one must have none.
+pub(super) fn timestamp(cell: &[u8], has_zone: bool, odds: Odds) -> Result<i64, Odd> {
     let text = utf8(cell)?;
     if is_infinite(text) {
         return Err(infinite(odds.infinity));
@@ -237,20 +237,20 @@ pub(super) fn timestamp(cell: &[u8], is_instant: bool, odds: Odds) -> Result<i64
     let (date, clock) = civil.split_once(' ').unwrap_or((civil, "00:00:00"));
     let (clock, offset) =
         clock.find(['+', '-']).map_or((clock, None), |at| (&clock[..at], Some(&clock[at..])));
-    if offset.is_some() != is_instant {
-        return Err(wrong_zone(text, is_instant));
+    if offset.is_some() != has_zone {
+        return Err(wrong_zone(text, has_zone));
     }
     let parsed = parse_date(date, before_christ).zip(parse_time(clock));
     let (days, time) = parsed.ok_or_else(|| not("a timestamp", text))?;
     let offset = offset.map_or(Some(0), parse_offset).ok_or_else(|| not("a timestamp", text))?;
-    // Wide, for the clock on the wall may be beyond what its moment is not.
-    let moment = i128::from(days) * i128::from(DAY) + i128::from(time) - i128::from(offset);
-    i64::try_from(moment).map_err(|_| out_of_range(odds.infinity))
+    // Wide: the local time may be beyond what its instant is not.
+    let microseconds = i128::from(days) * i128::from(DAY) + i128::from(time) - i128::from(offset);
+    i64::try_from(microseconds).map_err(|_| out_of_range(odds.infinity))
 }
 
 #[cold]
-fn wrong_zone(text: &str, is_instant: bool) -> Odd {
-    if is_instant {
+fn wrong_zone(text: &str, has_zone: bool) -> Odd {
+    if has_zone {
         return Odd::with_hint(
             format!("{text:?} has no time zone, so it is not a point in time"),
             "ask for \"timestamp[us]\", or convert in the query: column AT TIME ZONE 'UTC'",

@@ -51,7 +51,7 @@ pub(crate) fn encryption(values: &Values, environment: &Environment) -> Result<E
     let ssl_mode = values.choice("sslmode", &modes)?.unwrap_or(fallback);
     if system && ssl_mode != SslMode::On(Verification::Full) {
         return Err(Error::interface(
-            "sslrootcert=system with a weak sslmode proves nothing: anybody can get a certificate",
+            "sslrootcert=system with a weak sslmode proves nothing: anyone can get a certificate",
         )
         .with_hint("use sslmode=verify-full with it"));
     }
@@ -92,8 +92,7 @@ fn root_file(values: &Values, environment: &Environment) -> Option<PathBuf> {
 
 /// The file that a setting names, or the one at libpq's own place if it is there.
 fn file(values: &Values, environment: &Environment, name: &str, usual: &str) -> Option<PathBuf> {
-    let given = values.text(name).map(PathBuf::from);
-    given.or_else(|| {
+    values.text(name).map(PathBuf::from).or_else(|| {
         environment.at_home(".postgresql").map(|home| home.join(usual)).filter(|path| path.exists())
     })
 }

@@ -169,7 +169,7 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// The settings of the service called `name`: from `file` if given, else from the user's file, then the
+/// The settings of the service called `name`: from `file` if that is named, else from the user's file, then the
 /// system's.
 pub(super) fn service_settings(
     name: &str,
@@ -198,11 +198,11 @@ pub(super) fn service_settings(
     )))
 }
 
-fn service_files(given: Option<&str>, environment: &Environment) -> Vec<PathBuf> {
-    let own = given.map(PathBuf::from).or_else(|| environment.at_home(".pg_service.conf"));
+fn service_files(named: Option<&str>, environment: &Environment) -> Vec<PathBuf> {
+    let users = named.map(PathBuf::from).or_else(|| environment.at_home(".pg_service.conf"));
     // Debian's libpq looks there; others have no place of their own but this variable.
     let system = environment.get("PGSYSCONFDIR").unwrap_or("/etc/postgresql-common");
-    own.into_iter().chain([Path::new(system).join("pg_service.conf")]).collect()
+    users.into_iter().chain([Path::new(system).join("pg_service.conf")]).collect()
 }
 
 /// The settings in the section `[name]`, if `text` has it.

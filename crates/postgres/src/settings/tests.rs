@@ -41,7 +41,7 @@ fn defaults_are_libpqs() {
     assert_eq!(peers(&settings), ["localhost:5432"]);
     assert_eq!(settings.application_name, "longshore");
     assert_eq!(settings.encryption.mode, Mode::Prefer);
-    assert_eq!((settings.channel_binding, settings.role), (Wish::Prefer, Role::Any));
+    assert_eq!((settings.channel_binding, settings.role), (BindingMode::Prefer, Role::Any));
     assert_eq!(settings.keepalive, Keepalive::default());
     assert_eq!(settings.connect_timeout, None);
 }
@@ -121,7 +121,10 @@ fn timings_and_switches() {
     assert_eq!(settings.keepalive, keepalive);
     assert_eq!((settings.application_name.as_str(), settings.options.as_deref()), ("mine", Some("-c a=b")));
     assert_eq!((settings.role, settings.shuffle), (Role::PreferStandby, true));
-    assert_eq!((settings.channel_binding, settings.time_zone.as_deref()), (Wish::Require, Some("UTC")));
+    assert_eq!(
+        (settings.channel_binding, settings.time_zone.as_deref()),
+        (BindingMode::Require, Some("UTC"))
+    );
     let off = resolve("postgresql://h?keepalives=0&connect_timeout=0", &[], &[]).unwrap();
     assert_eq!((off.keepalive.enabled, off.connect_timeout), (false, None));
     let named = resolve("postgresql://h?fallback_application_name=fall", &[], &[]).unwrap();

@@ -1,4 +1,4 @@
-//! Settings by name, before they have been given a meaning: libpq's names (PostgreSQL documentation, sections "Parameter
+//! Settings by name, before they are interpreted: libpq's names (PostgreSQL documentation, sections "Parameter
 //! Key Words" and "Environment Variables"), and libpq's URL: `user:password@host:port,host:port/dbname?key=value`.
 
 use std::collections::BTreeMap;

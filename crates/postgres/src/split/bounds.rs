@@ -206,8 +206,8 @@ fn equal_bounds(others: &[HistogramPoint], rows: f64, share: f64) -> Vec<String>
     let mut remaining = parts;
     while remaining > 1.0 {
         // What is left, by the parts that are left: a large value before has taken more than its share.
-        let taken = at_points.last().map_or(0.0, |last| below[*last]);
-        let target = taken + (rows - taken) / remaining;
+        let used = at_points.last().map_or(0.0, |last| below[*last]);
+        let target = used + (rows - used) / remaining;
         let after = below.partition_point(|below| *below < target);
         let at = match after.checked_sub(1) {
             Some(before) if below.get(after).is_none_or(|above| target - below[before] < above - target) => {
@@ -341,7 +341,7 @@ impl Scalar {
     }
 }
 
-/// A given value on the scale of a type; `None` where it is of another kind.
+/// A caller's value on the scale of a type; `None` where it is of another kind.
 fn scalar(class: Class, value: &Value) -> Option<Scalar> {
     let limits = match class {
         Class::Int2 => (i128::from(i16::MIN), i128::from(i16::MAX)),
@@ -355,7 +355,7 @@ fn scalar(class: Class, value: &Value) -> Option<Scalar> {
         Class::Float8 | Class::Numeric => return real(value).map(Scalar::Real),
         Class::Date => return days(value).map(Scalar::Steps),
         Class::Timestamp => return microseconds(value).map(Scalar::Steps),
-        Class::Instant => {
+        Class::Timestamptz => {
             return match value {
                 Value::Instant(at) => Some(Scalar::Steps(i128::from(*at))),
                 _ => None,
@@ -406,7 +406,7 @@ fn scalar_text(key: &Key, class: Class, point: &Scalar) -> Result<String> {
     let value = match (*point, class) {
         (Scalar::Steps(days), Class::Date) => i32::try_from(days).ok().map(Value::Date),
         (Scalar::Steps(at), Class::Timestamp) => i64::try_from(at).ok().map(Value::Timestamp),
-        (Scalar::Steps(at), Class::Instant) => i64::try_from(at).ok().map(Value::Instant),
+        (Scalar::Steps(at), Class::Timestamptz) => i64::try_from(at).ok().map(Value::Instant),
         (Scalar::Steps(number), _) => Some(Value::Int(number)),
         (Scalar::Real(number), _) => Some(Value::Float(number)),
     };
@@ -546,7 +546,7 @@ mod tests {
         (Class::Numeric, "numeric"),
         (Class::Date, "date"),
         (Class::Timestamp, "timestamp"),
-        (Class::Instant, "timestamptz"),
+        (Class::Timestamptz, "timestamptz"),
     ];
 
     /// Spans of the type `class`: of one value, of neighbours, and wide ones.
@@ -554,7 +554,7 @@ mod tests {
         let values: Vec<Value> = match class {
             Class::Date => [-1, 0, 1, 20_000, i32::MAX].map(Value::Date).into(),
             Class::Timestamp => [-1, 0, 1, DAY, i64::MAX].map(Value::Timestamp).into(),
-            Class::Instant => [-1, 0, 1, DAY, i64::MAX].map(Value::Instant).into(),
+            Class::Timestamptz => [-1, 0, 1, DAY, i64::MAX].map(Value::Instant).into(),
             _ => [0.1, 0.3, 0.7, 1.1, 19.99, -0.05, 99.95, 1e-300, -1e300, 0.0, -0.0, 1e300, f64::MAX]
                 .into_iter()
                 .flat_map(|value| [value, f64::next_up(value)])

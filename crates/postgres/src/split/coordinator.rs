@@ -119,7 +119,7 @@ impl Settings {
     }
 }
 
-/// The settings that an expression asks for; `None` where a name is no plain text.
+/// The settings that an expression asks for; `None` where a name is not a plain text.
 fn asked_for(text: &str) -> Option<Vec<String>> {
     let found = tokens(text);
     let calls = found.windows(3).filter(|call| call[0].is_word("current_setting") && call[1].is_mark("("));

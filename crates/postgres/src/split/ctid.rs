@@ -238,7 +238,7 @@ pub(super) fn check_part_plan(
 
 /// A partition's columns must be the table's in their order, for whole rows have one; a virtual column of a partition may be
 /// computed otherwise than the table's. The arrays among the result's columns must be as deep: what is made as a
-/// partition is told of no dimensions, and an array without them has one.
+/// partition declares no dimensions, and an array without them has one.
 const PARTITION_LOOKUP: &str = "\
 SELECT c.relkind = 'r', c.relrowsecurity, pg_catalog.has_table_privilege(c.oid, 'SELECT'), \
        (SELECT array_agg((attname, atttypid, atttypmod, attcollation)::text ORDER BY attnum) \

@@ -89,7 +89,9 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
             }
             _ => Err(unsuited()),
         },
-        (Class::Timestamp, D::Timestamp(_, None)) | (Class::Instant, D::Timestamp(_, Some(_))) => timestamp,
+        (Class::Timestamp, D::Timestamp(_, None)) | (Class::Timestamptz, D::Timestamp(_, Some(_))) => {
+            timestamp
+        }
         (Class::Interval, D::Interval(_) | D::Duration(_)) => interval,
         _ => return None,
     })
@@ -147,11 +149,7 @@ fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd
 
 #[inline]
 fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) -> Result<(), Odd> {
-    const { assert!(N < 256) };
-    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // below 256
-    out.extend_from_slice(&(N as i32).to_be_bytes());
-    out.extend_from_slice(&value);
-    Ok(())
+    bytes(&[], &value, out)
 }
 
 #[inline]

@@ -12,7 +12,7 @@ pub(super) fn check(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
     match (item, class) {
         (Item::Text(value), Class::Text) => length(native, value),
         (Item::Text(value), Class::Numeric) => number_text(native, value),
-        (Item::Text(value), Class::Date | Class::Time | Class::Timestamp | Class::Instant) => {
+        (Item::Text(value), Class::Date | Class::Time | Class::Timestamp | Class::Timestamptz) => {
             temporal_text(native, class, value)
         }
         (Item::Double(value), Class::Float4) => narrow(*value).map(drop),
@@ -192,7 +192,7 @@ pub(super) fn whole_microseconds(native: &Type, value: i64, unit: TimeUnit) -> R
         ));
     };
     let digits = match native.kind {
-        Kind::Plain(Class::Time | Class::Timestamp | Class::Instant) => native.modifier,
+        Kind::Plain(Class::Time | Class::Timestamp | Class::Timestamptz) => native.modifier,
         // An interval's modifier has its fields above.
         Kind::Plain(Class::Interval) if native.modifier >= 0 && native.modifier & 0xffff != 0xffff => {
             native.modifier & 0xffff
@@ -216,12 +216,12 @@ fn temporal_text(native: &Type, class: Class, value: &str) -> Result<(), Odd> {
     let (date, time) = match (class, value.split_once(['T', ' '])) {
         (Class::Date, None) => (Some(value), None),
         (Class::Time, None) => (None, Some(value)),
-        (Class::Timestamp | Class::Instant, Some((date, time))) => (Some(date), Some(time)),
+        (Class::Timestamp | Class::Timestamptz, Some((date, time))) => (Some(date), Some(time)),
         _ => return Err(not_iso(class)),
     };
     let zone = time.and_then(|time| time.find(['Z', 'z', '+', '-']));
     let clock = time.map(|time| zone.map_or(time, |at| &time[..at]));
-    let has_zone_right = zone.is_some() == (class == Class::Instant);
+    let has_zone_right = zone.is_some() == (class == Class::Timestamptz);
     if !has_zone_right
         || date.is_some_and(|date| !is_date(date))
         || clock.is_some_and(|clock| !is_clock(clock, native))
@@ -275,14 +275,14 @@ fn check_kept(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
         Kind::Enum(_) => return Ok(()),
     };
     match class {
-        Class::Date | Class::Time | Class::Timestamp | Class::Instant => refuse_numbers(item),
+        Class::Date | Class::Time | Class::Timestamp | Class::Timestamptz => refuse_numbers(item),
         Class::Interval => refuse_numbers(item).and_then(|()| interval(item, native)),
         Class::TextOnly => named(item, &native.name),
         _ => Ok(()),
     }
 }
 
-/// A number is no date: the server would read 20260131 as one, and 5 as seconds.
+/// A number is not a date: the server would read 20260131 as one, and 5 as seconds.
 fn refuse_numbers(item: &Item<'_>) -> Result<(), Odd> {
     let is_number = matches!(
         item,
@@ -337,7 +337,7 @@ fn interval_text(text: &str, native: &Type, fields: i32) -> Result<(), Odd> {
     if fields == ALL && places(text) <= most {
         return Ok(());
     }
-    Err(Odd::with_hint("the column might drop a part of it", "give spans of time, no texts"))
+    Err(Odd::with_hint("the column might drop a part of it", "give spans of time, not texts"))
 }
 
 /// Types that have no class of their own, and lose something of what they read.
@@ -394,7 +394,7 @@ fn is_zoned_clock(text: &str) -> bool {
         && clock.bytes().all(|byte| byte.is_ascii_digit() || b":.".contains(&byte))
 }
 
-/// The text of a whole array or row, whose parts nobody here looks at.
+/// The text of a whole array or row, whose parts are not looked at here.
 fn literal(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
     if !matches!(item, Item::Text(_)) || !loses(native) {
         return Ok(());
@@ -402,7 +402,7 @@ fn literal(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
     let form = if matches!(native.kind, Kind::Composite(_)) { "structs" } else { "lists" };
     Err(Odd::with_hint(
         "the server might drop a part of what the text holds",
-        format!("give {form}, no texts"),
+        format!("give {form}, not texts"),
     ))
 }
 
@@ -412,7 +412,9 @@ fn loses(native: &Type) -> bool {
         Kind::Array { element, .. } => loses(element),
         Kind::Composite(attributes) => attributes.iter().any(|attribute| loses(&attribute.native)),
         Kind::Enum(_) => false,
-        Kind::Plain(Class::Date | Class::Time | Class::Timestamp | Class::Instant | Class::Interval) => true,
+        Kind::Plain(Class::Date | Class::Time | Class::Timestamp | Class::Timestamptz | Class::Interval) => {
+            true
+        }
         Kind::Plain(Class::Numeric | Class::Text) => native.modifier >= 4,
         Kind::Plain(_) => {
             let name = native.name.as_str();

@@ -134,7 +134,7 @@ fn free_schema(session: &mut PostgresSession, load: &Load) -> Result<String> {
         session.connection.ask(Step::run("SELECT current_schema()"))?.cell(0, 0).to_owned()
     };
     if schema.is_empty() {
-        return Err(Error::programming(format!("there is no schema for the table {}", load.table))
+        return Err(Error::programming(format!("the new table {} has no schema to go into", load.table))
             .with_sqlstate("3F000")
             .with_hint("name it: \"schema.table\""));
     }
@@ -162,7 +162,7 @@ fn inserted(
     }
     let name = &target.name;
     let before = (load.if_exists == IfExists::Truncate).then(|| format!("TRUNCATE {name}"));
-    // Its columns are to stay as they are until the rows are there. Who empties it lets nobody else begin to.
+    // Its columns are to stay as they are until the rows are there. A session that empties it lets no other begin to.
     let mode = if before.is_some() { "SHARE UPDATE EXCLUSIVE" } else { "ROW EXCLUSIVE" };
     session.connection.simple(&format!("LOCK TABLE {name} IN {mode} MODE"))?;
     let columns = TargetColumns::describe(session, load, name)?;

@@ -4,7 +4,11 @@ use super::*;
 
 const NO_METHODS: &Methods = &Methods::ANY;
 
-fn credentials<'a>(password: Option<&'a Secret>, methods: &'a Methods, binding: Wish) -> Credentials<'a> {
+fn credentials<'a>(
+    password: Option<&'a Secret>,
+    methods: &'a Methods,
+    binding: BindingMode,
+) -> Credentials<'a> {
     Credentials {
         user: "md5_user",
         password: password.map(|secret| secret as &dyn PasswordSource),
@@ -42,24 +46,24 @@ const OFFER_BOTH: &[u8] = b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
 
 #[test]
 fn trust_needs_nothing() {
-    let mut exchange = Authentication::new(credentials(None, NO_METHODS, Wish::Prefer));
+    let mut exchange = Authentication::new(credentials(None, NO_METHODS, BindingMode::Prefer));
     assert!(matches!(exchange.answer(&request(request::OK, b"")), Ok(Step::Done)));
 }
 
 #[test]
 fn passwords_in_clear_and_hashed() {
     let secret = Secret::new("password");
-    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, Wish::Prefer));
+    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
     assert_eq!(sent(exchange.answer(&request(request::CLEARTEXT, b""))), b"password\0");
     assert!(matches!(exchange.answer(&request(request::OK, b"")), Ok(Step::Done)));
-    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, Wish::Prefer));
+    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
     let salt = [0x2a, 0x3d, 0x8f, 0xe0];
     assert_eq!(
         sent(exchange.answer(&request(request::MD5, &salt))),
         b"md562af4dd09bbb41884907a838a3233294\0"
     );
     assert!(
-        Authentication::new(credentials(Some(&secret), NO_METHODS, Wish::Prefer))
+        Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer))
             .answer(&request(request::MD5, b"abc"))
             .is_err()
     );
@@ -70,7 +74,7 @@ fn a_missing_password_is_told_with_its_remedy() {
     for secret in [None, Some(Secret::new(""))] {
         for (code, rest) in [(request::CLEARTEXT, &b""[..]), (request::MD5, b"salt"), (request::SASL, OFFER)]
         {
-            let mut given = credentials(secret.as_ref(), NO_METHODS, Wish::Prefer);
+            let mut given = credentials(secret.as_ref(), NO_METHODS, BindingMode::Prefer);
             given.complaint = Some("the password file is ignored");
             let error = failed(Authentication::new(given).answer(&request(code, rest)));
             assert!(error.hint().unwrap().contains("PGPASSWORD"), "{error}");
@@ -82,7 +86,7 @@ fn a_missing_password_is_told_with_its_remedy() {
 #[test]
 fn a_password_with_a_zero_byte_is_not_cut() {
     let secret = Secret::new("hid\0den");
-    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, Wish::Prefer));
+    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
     assert_eq!(failed(exchange.answer(&request(request::CLEARTEXT, b""))).kind(), Kind::Interface);
 }
 
@@ -95,7 +99,8 @@ fn foreign_methods_are_named() {
         (2, b"", "number 2"),
     ] {
         let error = failed(
-            Authentication::new(credentials(None, NO_METHODS, Wish::Prefer)).answer(&request(code, rest)),
+            Authentication::new(credentials(None, NO_METHODS, BindingMode::Prefer))
+                .answer(&request(code, rest)),
         );
         assert!(error.kind() == Kind::NotSupported && error.to_string().contains(name), "{error}");
     }
@@ -108,7 +113,7 @@ fn methods_that_are_not_allowed_get_no_answer() {
     for (code, rest) in
         [(request::OK, &b""[..]), (request::CLEARTEXT, b""), (request::MD5, b"salt"), (request::GSS, b"")]
     {
-        let given = credentials(Some(&secret), &scram_only, Wish::Prefer);
+        let given = credentials(Some(&secret), &scram_only, BindingMode::Prefer);
         let error = failed(Authentication::new(given).answer(&request(code, rest)));
         assert!(error.to_string().contains("require_auth"), "{error}");
     }
@@ -118,15 +123,15 @@ fn methods_that_are_not_allowed_get_no_answer() {
 fn requests_out_of_turn_break_the_protocol() {
     let secret = Secret::new("hidden");
     for second in [request::CLEARTEXT, request::SASL_CONTINUE, request::SASL_FINAL] {
-        let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, Wish::Prefer));
+        let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
         sent(exchange.answer(&request(request::CLEARTEXT, b"")));
         failed(exchange.answer(&request(second, b"")));
     }
-    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, Wish::Prefer));
+    let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
     assert!(exchange.answer(b"abc").is_err());
 }
 
-fn begin<'a>(secret: &'a Secret, binding: Wish, end_point: Option<&[u8]>) -> Authentication<'a> {
+fn begin<'a>(secret: &'a Secret, binding: BindingMode, end_point: Option<&[u8]>) -> Authentication<'a> {
     let mut given = credentials(Some(secret), NO_METHODS, binding);
     given.encrypted = end_point.is_some();
     given.end_point = end_point.map(<[u8]>::to_vec);
@@ -138,15 +143,15 @@ fn channel_binding_is_as_wished() {
     let secret = Secret::new("hidden");
     let digest = Some(&[7; 32][..]);
     for (binding, end_point, offer, expected) in [
-        (Wish::Prefer, None, OFFER, Some("SCRAM-SHA-256\0n,,")),
-        (Wish::Prefer, digest, OFFER, Some("SCRAM-SHA-256\0y,,")),
-        (Wish::Prefer, digest, OFFER_BOTH, Some("SCRAM-SHA-256-PLUS\0p=tls-server-end-point,,")),
-        (Wish::Disable, digest, OFFER_BOTH, Some("SCRAM-SHA-256\0n,,")),
-        (Wish::Require, digest, OFFER_BOTH, Some("SCRAM-SHA-256-PLUS\0p=tls-server-end-point,,")),
-        (Wish::Require, digest, OFFER, None),
-        (Wish::Require, None, OFFER, None),
+        (BindingMode::Prefer, None, OFFER, Some("SCRAM-SHA-256\0n,,")),
+        (BindingMode::Prefer, digest, OFFER, Some("SCRAM-SHA-256\0y,,")),
+        (BindingMode::Prefer, digest, OFFER_BOTH, Some("SCRAM-SHA-256-PLUS\0p=tls-server-end-point,,")),
+        (BindingMode::Disable, digest, OFFER_BOTH, Some("SCRAM-SHA-256\0n,,")),
+        (BindingMode::Require, digest, OFFER_BOTH, Some("SCRAM-SHA-256-PLUS\0p=tls-server-end-point,,")),
+        (BindingMode::Require, digest, OFFER, None),
+        (BindingMode::Require, None, OFFER, None),
         // Somebody has taken TLS away in between.
-        (Wish::Prefer, None, OFFER_BOTH, None),
+        (BindingMode::Prefer, None, OFFER_BOTH, None),
     ] {
         let step = begin(&secret, binding, end_point).answer(&request(request::SASL, offer));
         match expected {
@@ -164,7 +169,7 @@ fn channel_binding_is_as_wished() {
 #[test]
 fn a_certificate_without_a_digest_binds_nothing() {
     let secret = Secret::new("hidden");
-    for (binding, works) in [(Wish::Prefer, true), (Wish::Require, false)] {
+    for (binding, works) in [(BindingMode::Prefer, true), (BindingMode::Require, false)] {
         let mut exchange = begin(&secret, binding, Some(&[]));
         exchange.credentials.end_point = None;
         assert_eq!(exchange.answer(&request(request::SASL, OFFER_BOTH)).is_ok(), works);
@@ -175,7 +180,7 @@ fn a_certificate_without_a_digest_binds_nothing() {
 fn methods_without_binding_are_refused_where_it_is_required() {
     let secret = Secret::new("hidden");
     for (code, rest) in [(request::OK, &b""[..]), (request::CLEARTEXT, b""), (request::MD5, b"salt")] {
-        let error = failed(begin(&secret, Wish::Require, Some(&[7; 32])).answer(&request(code, rest)));
+        let error = failed(begin(&secret, BindingMode::Require, Some(&[7; 32])).answer(&request(code, rest)));
         assert!(error.to_string().contains("channel_binding"), "{error}");
     }
 }
@@ -189,16 +194,16 @@ fn the_server_must_prove_itself() {
         request(request::SASL_CONTINUE, format!("r={nonce}more,s=c2FsdA==,i=4096").as_bytes())
     };
     // Content too early: after the offer, and after the challenge.
-    let mut exchange = begin(&secret, Wish::Prefer, None);
+    let mut exchange = begin(&secret, BindingMode::Prefer, None);
     sent(exchange.answer(&request(request::SASL, OFFER)));
     assert!(failed(exchange.answer(&request(request::OK, b""))).to_string().contains("proof"));
-    let mut exchange = begin(&secret, Wish::Prefer, None);
+    let mut exchange = begin(&secret, BindingMode::Prefer, None);
     let first = sent(exchange.answer(&request(request::SASL, OFFER)));
     assert!(sent(exchange.answer(&challenge(&first))).starts_with(b"c=biws,r="));
     assert!(failed(exchange.answer(&request(request::OK, b""))).to_string().contains("proof"));
     // A proof that proves nothing, and an error in its place.
     for proof in ["v=AAAA", "v=", "e=other-error", ""] {
-        let mut exchange = begin(&secret, Wish::Prefer, None);
+        let mut exchange = begin(&secret, BindingMode::Prefer, None);
         let first = sent(exchange.answer(&request(request::SASL, OFFER)));
         sent(exchange.answer(&challenge(&first)));
         let error = failed(exchange.answer(&request(request::SASL_FINAL, proof.as_bytes())));
@@ -206,7 +211,7 @@ fn the_server_must_prove_itself() {
     }
     // Challenges of no use.
     for challenge in ["", "r=other,s=c2FsdA==,i=4096", "r=,s=,i=", "m=x", "\u{fffd}"] {
-        let mut exchange = begin(&secret, Wish::Prefer, None);
+        let mut exchange = begin(&secret, BindingMode::Prefer, None);
         sent(exchange.answer(&request(request::SASL, OFFER)));
         failed(exchange.answer(&request(request::SASL_CONTINUE, challenge.as_bytes())));
     }
