@@ -84,7 +84,6 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// The statement; `$1` are the OIDs.
     pub(crate) fn text(&self) -> &'static str {
         match self {
             Self::Types(_) => TYPES,

@@ -62,7 +62,6 @@ pub(crate) struct Connection {
 /// A statement that the server has parsed.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// The types of the parameters.
     pub(crate) parameters: Vec<u32>,
     /// The columns of the result; `None` where the statement returns none.
     pub(crate) columns: Option<Vec<Described>>,
@@ -139,7 +138,6 @@ impl Connection {
         self.watch = watch.clone();
     }
 
-    /// Where the session's transaction stands.
     pub(crate) fn transaction(&self) -> Transaction {
         self.transaction
     }
@@ -307,7 +305,6 @@ impl Connection {
         error
     }
 
-    /// Sends `text` as a simple query.
     fn query(&mut self, text: &str) -> Result<()> {
         frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         self.flush(Exchange::Simple)

@@ -1,11 +1,10 @@
 //! PostgreSQL's SQL (documentation, chapter "Lexical Structure").
 
-use longshore_source::sql::{Comments, Dialect, Markers, Names, OneTable, Token};
+use longshore_source::sql::{Comments, Dialect, Markers, Names, OneTable};
 use sqlparser::ast::{ObjectNamePart, Set, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-/// How the server reads a statement.
 pub(crate) const DIALECT: Dialect = Dialect {
     name_quotes: &[(b'"', b'"')],
     text_quotes: b"'",
@@ -17,16 +16,6 @@ pub(crate) const DIALECT: Dialect = Dialect {
     operators: b"+-*/<>=~!@#%^&|`?",
     names: Names::Folded,
 };
-
-/// All tokens but blanks and comments.
-pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
-    DIALECT.tokens(text)
-}
-
-/// A name in double quotes.
-pub(crate) fn quoted_name(name: &str) -> String {
-    DIALECT.quoted_name(name)
-}
 
 /// A text as a literal, whatever the server takes backslashes for.
 pub(crate) fn literal(text: &str) -> String {

@@ -5,10 +5,11 @@
 
 use std::fmt::Write;
 
+use longshore_cells::calendar::civil_from_days;
 use longshore_core::{Error, Result, Value};
+use serde_json::Value as Json;
 
 use crate::types::{Attribute, Class, Kind, Type};
-use longshore_cells::calendar::civil_from_days;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -69,7 +70,6 @@ pub(crate) fn text(value: &Value, native: &Type) -> Result<Option<String>> {
     }))
 }
 
-/// The literal of a list or tuple.
 fn nested(value: &Value, items: &[Value], native: &Type) -> Result<String> {
     match (&native.kind, value) {
         (Kind::Array { element, delimiter, .. }, _) => array(items, element, char::from(*delimiter)),
@@ -267,7 +267,6 @@ fn quote(literal: &mut String, text: &str, quote: &str, backslash: &str) {
     literal.push('"');
 }
 
-/// A value inside a JSON document.
 fn json(value: &Value) -> Result<String> {
     Ok(match value {
         Value::Null => "null".to_owned(),
@@ -286,27 +285,8 @@ fn json(value: &Value) -> Result<String> {
             format!("[{}]", items.join(","))
         }
         Value::Bytes(_) => return Err(lossy("json", "JSON has no bytes; encode them as text")),
-        other => json_text(&text(other, &Type::text_only("json"))?.unwrap_or_default()),
+        other => Json::from(text(other, &Type::text_only("json"))?.unwrap_or_default()).to_string(),
     })
-}
-
-/// A JSON string (RFC 8259, section 7).
-fn json_text(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            c if c < ' ' => {
-                // Writing to a String cannot fail.
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]
@@ -342,7 +322,7 @@ mod tests {
         assert_eq!(plain(&Value::Row(vec![text("a\"b\\"), Value::Null])), r#"("a""b\\",)"#);
         assert_eq!(
             json(&Value::List(vec![text("a\n\""), Value::Json("{}".into())])).unwrap(),
-            r#"["a\u000a\"",{}]"#
+            r#"["a\n\"",{}]"#
         );
     }
 

@@ -174,9 +174,7 @@ pub struct Arrival {
     /// Whole messages of rows that are not decoded.
     held: Vec<u8>,
     batches: Vec<RecordBatch>,
-    /// The bytes of the batches.
     size: usize,
-    /// Bytes of rows.
     received: usize,
     /// Rows of the pages before this one.
     paged: u64,
@@ -294,7 +292,6 @@ impl Arrival {
     }
 }
 
-/// A whole result.
 struct WholeResult {
     schema: SchemaRef,
     finaliser: Option<Arc<dyn Finaliser>>,

@@ -20,11 +20,9 @@ const UNREADABLE: &str = "22021";
 /// Rows of a batch whose decimals are finalised later: its cells and its decimals are there at once.
 const DEFERRED_ROWS: usize = 1 << 16;
 
-/// A result on its way.
 pub(crate) struct Rows {
     session: PostgresSession,
     assembly: Assembly,
-    /// How each column's cells arrive.
     formats: Vec<Format>,
     options: ReadOptions,
     /// Bytes of the inbox whose rows are in the chunk.
@@ -44,7 +42,6 @@ enum State {
     Broken,
 }
 
-/// Why the first pass stopped.
 enum Stop {
     /// The chunk is full.
     Full,
@@ -188,7 +185,6 @@ impl Rows {
     }
 }
 
-/// Whether some value of the type is a text.
 fn has_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Dictionary(..) => true,
@@ -276,7 +272,6 @@ impl Batches for Rows {
     }
 }
 
-/// The options of batches of `schema`.
 pub(crate) fn batch_options(schema: &Schema, options: &ReadOptions) -> ReadOptions {
     let mut options = options.clone();
     if schema.fields().iter().any(|field| has_deferred(field)) {

@@ -56,7 +56,6 @@ impl Methods {
         Self { named: named.iter().map(|name| (*name).to_owned()).collect(), forbidden: false }
     }
 
-    /// Whether a server may ask for `method`.
     pub(crate) fn allow(&self, method: &str) -> bool {
         self.named.is_empty() || self.named.iter().any(|name| name == method) != self.forbidden
     }

@@ -178,7 +178,6 @@ pub(crate) enum Format {
     Binary = 1,
 }
 
-/// The class of a builtin type.
 pub(crate) fn class(oid: u32) -> Option<Class> {
     lookup(oid).map(|builtin| builtin.class)
 }
@@ -238,7 +237,6 @@ impl Type {
         })
     }
 
-    /// The array type over `element`.
     pub(crate) fn array_of(element: Self, delimiter: u8) -> Self {
         let name = format!("{}[]", element.name);
         Self {

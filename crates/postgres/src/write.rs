@@ -19,7 +19,7 @@ use binary::{ColumnEncoder, Encode, encode};
 use table::TargetColumns;
 
 use crate::connection::Connection;
-use crate::dialect::quoted_name;
+use crate::dialect::DIALECT;
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -31,7 +31,6 @@ const SAVEPOINT: &str = "longshore_write";
 /// The longest name, in bytes (`NAMEDATALEN` less its end).
 const LONGEST: usize = 63;
 
-/// A write on its way.
 pub(crate) struct CopySink {
     session: PostgresSession,
     rows: CopyRows,
@@ -49,7 +48,6 @@ enum Ending {
     Upsert(upsert::Upsert),
 }
 
-/// Begins to write.
 pub(crate) fn open(mut session: PostgresSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
     let is_own = session.transaction() == Transaction::None;
     if let Err(error) = names_fit(load).and_then(|()| start(&mut session, is_own)) {
@@ -128,16 +126,15 @@ fn shortened(name: &str, most: usize) -> &str {
     &name[..end]
 }
 
-/// The name for a statement.
 fn quoted(table: &TableName) -> String {
     match &table.schema {
-        Some(schema) => format!("{}.{}", quoted_name(schema), quoted_name(&table.table)),
-        None => quoted_name(&table.table),
+        Some(schema) => format!("{}.{}", DIALECT.quoted_name(schema), DIALECT.quoted_name(&table.table)),
+        None => DIALECT.quoted_name(&table.table),
     }
 }
 
 fn quoted_list(names: &[String]) -> String {
-    names.iter().map(|name| quoted_name(name)).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| DIALECT.quoted_name(name)).collect::<Vec<_>>().join(", ")
 }
 
 impl CopySink {
@@ -199,13 +196,11 @@ struct CopyRows {
     /// server parses.
     binary: Option<Vec<Encode>>,
     message: Vec<u8>,
-    /// Scratch for one cell's text.
     cell: String,
     count: u64,
 }
 
 impl CopyRows {
-    /// Rows of the load's columns into those of `target`.
     fn new(load: &Load, target: &TargetColumns) -> Self {
         let pairs = load.schema.fields().iter().zip(&target.columns);
         let binary: Option<Vec<Encode>> =
@@ -229,12 +224,10 @@ impl CopyRows {
         format!("COPY {table} ({}) FROM STDIN (FORMAT {format})", target.names())
     }
 
-    /// Rows so far.
     fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sends the rows of `batch`.
     fn push(&mut self, batch: &RecordBatch, connection: &mut Connection) -> Result<()> {
         let columns = self.columns.iter().zip(batch.columns());
         let items =

@@ -36,7 +36,6 @@ enum State {
     Proven,
 }
 
-/// What to do about a message of the server.
 pub(crate) enum Step {
     /// Send this message and wait for the next one.
     Send(Vec<u8>),
@@ -46,7 +45,6 @@ pub(crate) enum Step {
     Done,
 }
 
-/// One authentication.
 pub(crate) struct Authentication<'a> {
     credentials: Credentials<'a>,
     state: State,

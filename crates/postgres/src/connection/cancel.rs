@@ -14,7 +14,6 @@ use super::{Connection, Exchange};
 /// How long it may take to tell the server that a statement, or the connection, is given up.
 const STOPPING: Duration = Duration::from_secs(2);
 
-/// The code of `CancelRequest`.
 const CODE: [u8; 4] = [0x04, 0xd2, 0x16, 0x2e];
 
 /// The way to the server process of one session, and the key that it gave.

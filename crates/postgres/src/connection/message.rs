@@ -8,7 +8,6 @@ const LONGEST: usize = 0x7fff_ffff;
 /// A message that lies complete at the start of the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// The message's type.
     pub(crate) tag: u8,
     /// Its length in all: tag, length word and body.
     pub(crate) length: usize,
@@ -31,7 +30,6 @@ pub(crate) fn frame(bytes: &[u8]) -> Result<Option<Frame>> {
 /// The SQLSTATE of a peer that does not keep to the protocol.
 pub(crate) const VIOLATION: &str = "08P01";
 
-/// The peer does not keep to the protocol.
 pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
     Error::operational(format!("the server's answer breaks the PostgreSQL protocol: {what}"))
         .with_sqlstate(VIOLATION)
@@ -40,7 +38,6 @@ pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
         )
 }
 
-/// A message of an unexpected type.
 pub(crate) fn unexpected(tag: u8, during: &str) -> Error {
     broken(format!("message type {:?} during {during}", char::from(tag)))
 }
@@ -99,7 +96,6 @@ impl<'a> Reader<'a> {
         Ok(name)
     }
 
-    /// How many bytes have not been read.
     pub(crate) fn left(&self) -> usize {
         self.0.len()
     }

@@ -22,12 +22,10 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Runs `text`.
     pub(crate) fn run(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Describes `text`, and does not run it.
     pub(crate) fn describe(text: impl Into<String>) -> Self {
         Self { text: text.into(), described: true, ..Self::default() }
     }
@@ -55,7 +53,6 @@ impl Step {
 /// What a step brought.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// Its rows, in text.
     pub(crate) rows: Vec<TextRow>,
     /// What a described step is.
     pub(crate) prepared: Option<Prepared>,
@@ -81,7 +78,6 @@ impl Connection {
         }
     }
 
-    /// Runs one step.
     pub(crate) fn ask(&mut self, step: Step) -> Result<Answer> {
         Ok(self.flight(&[step])?.pop().unwrap_or_default())
     }

@@ -174,7 +174,6 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// The connection, once the server is ready.
     fn connection(self, upgrade: Option<Upgrade>) -> Connection {
         let canceller = Canceller {
             peer: self.socket.peer().to_owned(),
@@ -386,7 +385,6 @@ fn shuffle(hosts: &mut [&Host]) {
     }
 }
 
-/// Version 3.0 of the protocol.
 const VERSION: [u8; 4] = [0, 3, 0, 0];
 
 /// The longest packet that servers accept (`MAX_STARTUP_PACKET_LENGTH`).
@@ -483,7 +481,6 @@ pub(crate) struct Upgrade {
     pub(crate) tls: Tls,
     /// The name that the server's certificate has to be for.
     pub(crate) host: String,
-    /// Without asking first.
     pub(crate) direct: bool,
 }
 

@@ -21,10 +21,8 @@ use crate::types::{Class, Kind, Type};
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
 const EPOCH_DAYS: i32 = 10_957;
 
-/// The same in microseconds.
 const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 
-/// The decoder of `native`'s binary form into `arrow`.
 pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn Decoder> {
     match (&native.kind, arrow) {
         (Kind::Plain(class), _) => plain(*class, arrow, odds, losses),

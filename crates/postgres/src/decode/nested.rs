@@ -222,7 +222,6 @@ pub(crate) trait SplitRecord: Send {
     fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Odd>;
 }
 
-/// A column of composites.
 pub(crate) struct Records {
     fields: Fields,
     children: Vec<Box<dyn Decoder>>,

@@ -11,9 +11,7 @@ use super::values::find_key;
 /// The process's environment as far as it describes a connection. Tests make their own.
 #[derive(Clone)]
 pub(crate) struct Environment {
-    /// Variables by name.
     pub(crate) variables: BTreeMap<String, String>,
-    /// The home directory.
     pub(crate) home: Option<PathBuf>,
     /// Asks for the operating system's name of the user, which can mean asking a directory server.
     pub(crate) user: fn() -> Option<String>,
@@ -22,7 +20,6 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process.
     pub(crate) fn of_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -38,7 +35,6 @@ impl Environment {
         }
     }
 
-    /// A variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -60,12 +56,10 @@ fn system_user() -> Option<String> {
     std::env::var("USERNAME").ok()
 }
 
-/// Debian's choice, then everybody else's.
 fn socket_directories() -> Vec<PathBuf> {
     if cfg!(unix) { ["/var/run/postgresql", "/tmp"].map(PathBuf::from).to_vec() } else { Vec::new() }
 }
 
-/// What a line of the file is compared with.
 pub(crate) struct Login<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
@@ -106,7 +100,6 @@ impl Passfile {
         }
     }
 
-    /// The password of the first line that fits.
     pub(crate) fn find(&self, login: &Login<'_>) -> Option<Secret> {
         let Self::Read(text) = self else { return None };
         text.lines().find_map(|line| password(line, login))

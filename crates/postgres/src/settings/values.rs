@@ -53,7 +53,6 @@ impl Values {
         Ok(())
     }
 
-    /// The text of a setting.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -83,7 +82,6 @@ impl Values {
         Ok(number.filter(|number| *number > 0))
     }
 
-    /// One of a few words.
     pub(crate) fn choice<T: Copy>(&self, name: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let found = choices.iter().find(|(word, _)| *word == text);

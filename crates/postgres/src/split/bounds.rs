@@ -86,7 +86,6 @@ pub(super) fn read_statistics(answer: &Answer) -> Option<Distribution> {
     (!found.points.is_empty()).then_some(found)
 }
 
-/// Reads the answer to [`sample_step`].
 pub(super) fn read_sample(answer: &Answer) -> Distribution {
     let mut found = Distribution::default();
     for row in 0..answer.rows.len() {

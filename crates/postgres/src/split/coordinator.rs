@@ -10,7 +10,7 @@ use longshore_source::sql::Kind;
 use super::plan::{SAVEPOINT, undo_savepoint};
 use super::snapshot::Explained;
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::{literal, text_array, tokens};
+use crate::dialect::{DIALECT, literal, text_array};
 use crate::session::PostgresSession;
 
 /// What the session that exports a snapshot has to do until the parts in it have ended, and then.
@@ -74,12 +74,10 @@ FROM unnest($1::text[]) AS name WHERE name LIKE '%.%'";
 pub(super) struct Settings(String);
 
 impl Settings {
-    /// Asks what is set.
     pub(super) fn lookup() -> Step {
         Step::run(SETTINGS).bind(COPIED)
     }
 
-    /// Reads the answer to [`Settings::lookup`].
     pub(super) fn read(answer: &Answer) -> Self {
         Self(answer.cell(0, 0).to_owned())
     }
@@ -121,7 +119,7 @@ impl Settings {
 
 /// The settings that an expression asks for; `None` where a name is not a plain text.
 fn asked_for(text: &str) -> Option<Vec<String>> {
-    let found = tokens(text);
+    let found = DIALECT.tokens(text);
     let calls = found.windows(3).filter(|call| call[0].is_word("current_setting") && call[1].is_mark("("));
     calls
         .map(|call| {
@@ -153,7 +151,6 @@ pub(super) struct Inheritance {
 }
 
 impl Inheritance {
-    /// Asks what is attached.
     pub(super) fn lookup() -> Step {
         Step::run(INHERITANCE)
     }
@@ -203,7 +200,6 @@ FROM pg_catalog.pg_settings WHERE name = 'deadlock_timeout'";
 pub(super) struct DeadlockLock(i64);
 
 impl DeadlockLock {
-    /// The lock of all that join `snapshot`.
     pub(super) fn of(snapshot: &str) -> Self {
         // FNV-1a, 64 bits: any hash that all sessions agree on.
         let hash = snapshot.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

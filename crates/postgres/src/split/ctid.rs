@@ -10,7 +10,7 @@ use super::snapshot::{Explained, Snapshot, Table};
 use super::volatile::{self, Calls};
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::{DIALECT, one_table, quoted_name, text_array};
+use crate::dialect::{DIALECT, one_table, text_array};
 use crate::session::PostgresSession;
 
 /// A table whose rows a query returns, by itself or as a partition.
@@ -150,7 +150,6 @@ impl CtidSplit<'_> {
         Ok(())
     }
 
-    /// The scan that is the whole plan.
     fn only_scan(&self) -> Result<&Node, NotSplit> {
         let root = &self.query.bare.root;
         let is_its = root.relation.as_ref() == Some(&self.table.relation);
@@ -332,7 +331,7 @@ pub(super) fn names_row_or_table(query: &OneTable<'_>) -> bool {
         let has_column = outside.get(index + 1).is_some_and(|next| next.is_mark("."));
         let is_all = has_column && outside.get(index + 2).is_some_and(|next| next.is_mark("*"));
         let name = DIALECT.name(token).unwrap_or_default();
-        let is_whole = quoted_name(&name) == query.alias && (!has_column || is_all && depth > 0);
+        let is_whole = DIALECT.quoted_name(&name) == query.alias && (!has_column || is_all && depth > 0);
         if name == "tableoid" || is_whole {
             return true;
         }

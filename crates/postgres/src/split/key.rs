@@ -10,7 +10,7 @@ use super::bounds::{KeyPart, KeyRange, RangeStart};
 use super::plan::{Node, Plan, without_table};
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::{DIALECT, literal, quoted_name, text_array, tokens};
+use crate::dialect::{DIALECT, literal, text_array};
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -52,13 +52,11 @@ pub(super) struct Key {
     /// The table and attribute that it comes from unchanged; 0 for an expression.
     pub(super) table: u32,
     pub(super) attribute: i16,
-    /// Its type's OID.
     pub(super) oid: u32,
     /// What it is called in a wrapped query.
     pub(super) column: String,
     /// Its type, by a name without modifiers whatever the search path.
     pub(super) type_name: String,
-    /// Its type as it is read.
     pub(super) native: Type,
     operators: Operators,
 }
@@ -85,7 +83,7 @@ impl Key {
         let native = session.types_of(&[column.oid]).remove(0);
         let (type_name, operators) = match Type::builtin(column.oid) {
             Some(builtin) if ORDERED.contains(&column.oid) => {
-                (format!("pg_catalog.{}", quoted_name(&builtin.name)), builtin_operators())
+                (format!("pg_catalog.{}", DIALECT.quoted_name(&builtin.name)), builtin_operators())
             }
             Some(builtin) => return Err(NotSplit::Failed(without_order(name, &builtin.label()))),
             None => looked_up(session, column)?,
@@ -95,14 +93,13 @@ impl Key {
             table: column.table,
             attribute: column.attribute,
             oid: column.oid,
-            column: format!("{PART}.{}", quoted_name(name)),
+            column: format!("{PART}.{}", DIALECT.quoted_name(name)),
             type_name,
             native,
             operators,
         })
     }
 
-    /// A value of the key.
     fn value(&self, text: &str) -> String {
         format!("{}::{}", literal(text), self.type_name)
     }
@@ -220,7 +217,6 @@ pub(super) struct GroupFacts {
 }
 
 impl<'a> Groups<'a> {
-    /// Those of `plan`.
     pub(super) fn of(plan: &'a Plan) -> Self {
         Self { plan, nodes: plan.nodes().into_iter().filter(|node| node.groups.is_some()).collect() }
     }
@@ -265,7 +261,7 @@ impl<'a> Groups<'a> {
     }
 
     fn column(&self, key: &str) -> Option<GroupColumn<'a>> {
-        let found = tokens(key);
+        let found = DIALECT.tokens(key);
         let [alias, point, name] = found.as_slice() else { return None };
         let alias = DIALECT.name(alias).filter(|_| point.is_mark("."))?;
         let node = self.plan.nodes().into_iter().find(|node| node.alias == alias)?;
@@ -296,7 +292,7 @@ impl<'a> Groups<'a> {
         let nodes = self.plan.nodes();
         let mut aliases = nodes.iter().map(|node| node.alias.as_str()).filter(|alias| !alias.is_empty());
         let only = aliases.next().filter(|first| aliases.all(|alias| alias == *first));
-        let found = tokens(text);
+        let found = DIALECT.tokens(text);
         let kept = without_table(&found, only.unwrap_or_default());
         let text = kept.iter().map(|token| token.text).collect::<Vec<_>>().join(" ");
         without_parentheses(&text).to_owned()
@@ -304,7 +300,6 @@ impl<'a> Groups<'a> {
 }
 
 impl GroupFacts {
-    /// Reads the answer to [`Groups::lookup`].
     pub(super) fn read(answer: &Answer) -> Self {
         Self {
             is_tables: answer.cell(0, 0) == "f",

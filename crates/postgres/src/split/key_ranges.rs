@@ -192,7 +192,6 @@ impl KeySplit<'_> {
         Ok(largest <= share * UNEVEN)
     }
 
-    /// The query's rows of one part.
     fn wrapped(&self, part: &KeyPart) -> String {
         let condition = self.key.condition(&self.key.column, part);
         format!("SELECT * FROM ({}\n) AS {PART} WHERE {condition}", self.query.statement.text)

@@ -9,11 +9,10 @@ use serde_json::{Map, Value as Json};
 
 use super::volatile::{has_relative_date, is_relative_date};
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::{DIALECT, quoted_name, tokens};
+use crate::dialect::DIALECT;
 use crate::encode;
 use crate::session::PostgresSession;
 
-/// What makes the server tell its plan.
 pub(super) const EXPLAIN: &str = "EXPLAIN (VERBOSE, FORMAT JSON) ";
 
 /// Properties that name things; all others may hold expressions.
@@ -38,9 +37,7 @@ const NAMES: &[&str] = &[
 /// A query's plan.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// How many rows the planner expects.
     pub(super) rows: f64,
-    /// How many bytes a row has.
     pub(super) width: f64,
     pub(super) root: Node,
 }
@@ -49,7 +46,6 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) kind: String,
-    /// The table that it reads.
     pub(super) relation: Option<Relation>,
     pub(super) alias: String,
     /// Its columns, as expressions.
@@ -57,7 +53,6 @@ pub(super) struct Node {
     pub(super) filter: Option<String>,
     /// What it takes rows together by, if it does.
     pub(super) groups: Option<Vec<String>>,
-    /// Every expression.
     texts: Vec<String>,
     pub(super) children: Vec<Node>,
 }
@@ -72,7 +67,7 @@ pub(super) struct Relation {
 impl Relation {
     /// The name that means this table whatever the session's search path.
     pub(super) fn qualified(&self) -> String {
-        format!("{}.{}", quoted_name(&self.schema), quoted_name(&self.name))
+        format!("{}.{}", DIALECT.quoted_name(&self.schema), DIALECT.quoted_name(&self.name))
     }
 }
 
@@ -85,12 +80,10 @@ impl Plan {
         Some(Self { rows: number("Plan Rows")?, width: number("Plan Width")?, root: node(plan)? })
     }
 
-    /// The plan that an explanation has brought.
     pub(super) fn read(answer: &Answer) -> Result<Self, NotSplit> {
         Self::parse(answer.cell(0, 0)).ok_or_else(|| NotSplit::because("the server's plan cannot be read"))
     }
 
-    /// All nodes, the root first.
     pub(super) fn nodes(&self) -> Vec<&Node> {
         let mut found = vec![&self.root];
         let mut at = 0;
@@ -101,12 +94,10 @@ impl Plan {
         found
     }
 
-    /// Every table that it reads.
     pub(super) fn relations(&self) -> BTreeSet<&Relation> {
         self.nodes().into_iter().filter_map(|node| node.relation.as_ref()).collect()
     }
 
-    /// Every expression in it.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.nodes().into_iter().flat_map(|node| &node.texts).map(String::as_str)
     }
@@ -160,7 +151,7 @@ fn strings(value: &Json) -> Vec<String> {
 
 /// An expression without its table's name, which the server leaves out where there is one table.
 fn anonymous(text: &str, alias: &str) -> String {
-    let kept = without_table(&tokens(text), alias);
+    let kept = without_table(&DIALECT.tokens(text), alias);
     kept.iter().map(|token| token.text).collect::<Vec<_>>().join(" ")
 }
 
@@ -209,7 +200,7 @@ impl Statement {
     /// The statement of a query that can be explained.
     pub(super) fn parse(query: &Query) -> Result<Self, NotSplit> {
         let statement = positional(&DIALECT, &query.text, &query.params)?;
-        let found = tokens(&statement.text);
+        let found = DIALECT.tokens(&statement.text);
         let first = found.iter().find(|token| !token.is_mark("("));
         if !first.is_some_and(|first| QUERIES.iter().any(|word| first.is_word(word))) {
             return Err(NotSplit::because("it is not a SELECT"));
@@ -259,7 +250,6 @@ impl Statement {
         Step::describe(text).with(&self.types, &[])
     }
 
-    /// A query of `text` with this statement's parameters.
     pub(super) fn query(&self, text: String) -> Query {
         Query { text, params: Params::Positional(self.values.clone()) }
     }

@@ -192,7 +192,6 @@ fn measuring(statements: &[Statement], export: bool) -> Vec<Step> {
     steps
 }
 
-/// The only statement as a query over one table.
 fn only_table(statements: &[Statement]) -> Option<OneTable<'_>> {
     let [statement] = statements else { return None };
     one_table(&statement.text)

@@ -8,7 +8,7 @@ use longshore_source::sql::{Kind, Token};
 
 use super::snapshot::Explained;
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::{DIALECT, text_array, tokens};
+use crate::dialect::{DIALECT, text_array};
 
 /// Stable functions whose value belongs to one transaction, one session or one snapshot. (`clock_timestamp`, `random`,
 /// `nextval` and the like are volatile, and need no list.)
@@ -64,7 +64,7 @@ pub(super) struct Calls {
 impl Calls {
     /// Adds those of an expression or a whole statement.
     pub(super) fn add(&mut self, text: &str) {
-        let tokens = tokens(text);
+        let tokens = DIALECT.tokens(text);
         for (index, token) in tokens.iter().enumerate() {
             let after = tokens.get(index + 1);
             let before = index.checked_sub(1).and_then(|index| tokens.get(index));
@@ -97,12 +97,10 @@ impl Calls {
         self.functions.insert((schema.unwrap_or_default(), name));
     }
 
-    /// Whether the function `name` is among them.
     pub(super) fn has(&self, name: &str) -> bool {
         self.functions.iter().any(|(_, function)| function == name)
     }
 
-    /// The functions' names.
     pub(super) fn names(&self) -> Vec<&str> {
         self.functions.iter().map(|(_, name)| name.as_str()).collect()
     }
@@ -155,7 +153,7 @@ fn arguments(tokens: &[Token<'_>]) -> usize {
 /// Whether a text in `statement` stands for such a date, as `'today'`: texts that only a new line parts are one.
 pub(super) fn has_relative_date(statement: &str) -> bool {
     let mut joined = String::new();
-    for token in tokens(statement) {
+    for token in DIALECT.tokens(statement) {
         if token.kind == Kind::Literal {
             joined.push_str(body(token.text));
             continue;
@@ -240,7 +238,7 @@ fn calls(query: &Explained) -> Result<Calls, NotSplit> {
     query.bare.texts().for_each(|text| calls.add(text));
     if query.bare.nodes().iter().any(|node| node.kind == "Values Scan") {
         let text = &query.statement.text;
-        if !tokens(text).iter().any(|token| token.is_word("values")) {
+        if !DIALECT.tokens(text).iter().any(|token| token.is_word("values")) {
             return Err(NotSplit::because("a list of values in a view"));
         }
         calls.add(text);

@@ -215,7 +215,6 @@ pub(super) enum ColumnEncoder<'a> {
 }
 
 impl<'a> ColumnEncoder<'a> {
-    /// The encoder of `items` for a column of `native`.
     pub(super) fn new(items: &'a Items<'a>, native: &Type, encode: Encode) -> Self {
         Self::uniform(items, native).unwrap_or(Self::Each(items, encode))
     }
@@ -278,7 +277,6 @@ const NAN: u16 = 0xC000;
 const INFINITY: u16 = 0xD000;
 const NEGATIVE_INFINITY: u16 = 0xF000;
 
-/// Digits that a group has.
 const GROUP: usize = 4;
 const BASE: u64 = 10_000;
 
@@ -374,7 +372,6 @@ struct Header {
     is_negative: bool,
     /// The power of 10,000 that the first group counts.
     weight: i32,
-    /// Digits after the point.
     scale: usize,
 }
 

@@ -150,7 +150,6 @@ fn number_text(native: &Type, value: &str) -> Result<(), Odd> {
     Err(Odd::with_hint("the text is not a plain number", "write digits with a point, such as -12.50"))
 }
 
-/// `value` as a float of 32 bits.
 pub(super) fn narrow(value: f64) -> Result<f32, Odd> {
     #[allow(clippy::cast_possible_truncation)] // the loss is what is looked for
     let narrow = value as f32;

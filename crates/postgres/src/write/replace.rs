@@ -2,9 +2,9 @@
 
 use longshore_core::{Error, Load, Result};
 
-use super::{Ending, LONGEST, quoted_name, shortened, table};
+use super::{Ending, LONGEST, shortened, table};
 use crate::connection::pipeline::Step;
-use crate::dialect::literal;
+use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
 
 /// What depends on a table but what goes with it: views, foreign keys, and the table of which it is a partition.
@@ -45,7 +45,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
         .bind(name),
     )?;
     let schema = schema.cell(0, 0);
-    let into = format!("{schema}.{}", quoted_name(&new));
+    let into = format!("{schema}.{}", DIALECT.quoted_name(&new));
     table::run_alone(session, &table::create_statement(load, &into)?)?;
     let replacement = Replacement::new(load, schema, &into, true);
     Ok((into, Ending::Replace(replacement)))
@@ -54,7 +54,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
 impl Replacement {
     /// What makes `new`, which is in the quoted `schema`, the load's table, in the place of one that is there or not.
     pub(super) fn new(load: &Load, schema: &str, new: &str, takes_place: bool) -> Self {
-        let name = quoted_name(&load.table.table);
+        let name = DIALECT.quoted_name(&load.table.table);
         let table = format!("{schema}.{name}");
         let mut swap: Vec<String> = table::primary_key(load, new).into_iter().collect();
         if takes_place {

@@ -13,7 +13,7 @@ use super::table::{self, TargetColumns};
 use super::upsert::{self, Upsert};
 use super::{LONGEST, names_fit, quoted, refuse_fewer, shortened, undo, undone};
 use crate::connection::pipeline::Step;
-use crate::dialect::{literal, quoted_name};
+use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
 
 /// The transaction sees what the others have committed, and may be idle while they copy.
@@ -25,7 +25,6 @@ SELECT n.nspname, c.relkind, \
 EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_type = '3') \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)";
 
-/// A write of several sessions on its way.
 struct CopyStage {
     session: PostgresSession,
     plan: Plan,
@@ -54,7 +53,6 @@ enum Finish {
 /// What stands under the target's name.
 struct Target {
     schema: String,
-    /// The name for a statement, with the schema.
     name: String,
     has_rules: bool,
 }
@@ -118,7 +116,7 @@ fn new_table(
     let staging = StagingTable::claim(session, &schema, &load.table.table)?;
     staging.drop_abandoned(&load.table.table, helper)?;
     staging.create_replacement(load, helper)?;
-    let replacement = Replacement::new(load, &quoted_name(&schema), &staging.quoted, takes_place);
+    let replacement = Replacement::new(load, &DIALECT.quoted_name(&schema), &staging.quoted, takes_place);
     Ok(Plan {
         load: others(load, load.schema.clone(), &staging),
         staging,
@@ -197,7 +195,7 @@ fn upserted(
     let columns = TargetColumns::describe(session, load, name)?;
     upsert::must_be_unique(session, load, name)?;
     let row = Field::new(row_column(load), DataType::Int64, false);
-    let order = quoted_name(row.name());
+    let order = DIALECT.quoted_name(row.name());
     let mut lines = column_definitions(session, load, name, false)?;
     lines.push(format!("{order} bigint NOT NULL"));
     let staging = StagingTable::claim(session, &target.schema, &load.table.table)?;
@@ -210,7 +208,6 @@ fn upserted(
     Ok(Plan { load, staging, finish: Finish::Upsert(upsert) })
 }
 
-/// What each of the other sessions writes.
 fn others(load: &Load, schema: Arc<Schema>, staging: &StagingTable) -> Load {
     let table = TableName { schema: Some(staging.schema.clone()), table: staging.table.clone() };
     Load { table, schema, if_exists: IfExists::Append, ..load.clone() }
@@ -295,7 +292,6 @@ WHERE c.conrelid = to_regclass($1) AND c.contype = 'c' AND NOT 0 = ANY (c.conkey
 pub(super) struct StagingTable {
     pub(super) schema: String,
     pub(super) table: String,
-    /// The name for statements.
     pub(super) quoted: String,
     mark: String,
 }
@@ -304,7 +300,7 @@ impl StagingTable {
     /// A name that no other table has, in `schema`. The session's open transaction is from here on the table's owner.
     pub(super) fn claim(session: &mut PostgresSession, schema: &str, target: &str) -> Result<Self> {
         let table = format!("{}{:08x}", prefix(target), RandomState::new().build_hasher().finish() >> 32);
-        let quoted = format!("{}.{}", quoted_name(schema), quoted_name(&table));
+        let quoted = format!("{}.{}", DIALECT.quoted_name(schema), DIALECT.quoted_name(&table));
         let number = lock(&literal(&format!("{schema}.{table}")));
         let claim = format!("SELECT pg_catalog.pg_try_advisory_xact_lock({number})");
         if session.connection.ask(Step::run(claim))?.cell(0, 0) != "t" {
@@ -383,7 +379,7 @@ fn column_definitions(
         let cell = |at: usize| row.get(at).and_then(Option::as_deref);
         let collation = cell(3).map_or(String::new(), |collation| format!(" COLLATE {collation}"));
         let not_null = if is_strict && cell(2) == Some("t") { " NOT NULL" } else { "" };
-        Some(format!("{} {}{collation}{not_null}", quoted_name(name), cell(1)?))
+        Some(format!("{} {}{collation}{not_null}", DIALECT.quoted_name(name), cell(1)?))
     };
     Ok(load.schema.fields().iter().filter_map(|field| definition(field.name())).collect())
 }
@@ -417,7 +413,11 @@ fn lock(name: &str) -> String {
 }
 
 fn mark(schema: &str, target: &str) -> String {
-    format!("longshore: rows on their way into {}.{}", quoted_name(schema), quoted_name(target))
+    format!(
+        "longshore: rows on their way into {}.{}",
+        DIALECT.quoted_name(schema),
+        DIALECT.quoted_name(target)
+    )
 }
 
 /// What the names of all staging tables for `target` begin with.

@@ -4,9 +4,10 @@
 use arrow_schema::{DataType, Field};
 use longshore_core::{EXTENSION, Error, Kind, Load, Place, Quotes, Result, check_type, type_name};
 
-use super::{Ending, quoted_list, quoted_name};
+use super::{Ending, quoted_list};
 use crate::connection::Described;
 use crate::connection::pipeline::Step;
+use crate::dialect::DIALECT;
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -31,7 +32,6 @@ pub(super) struct TargetColumns {
 }
 
 impl TargetColumns {
-    /// Asks for the columns of `table`, a quoted name.
     pub(super) fn describe(session: &mut PostgresSession, load: &Load, table: &str) -> Result<Self> {
         let rows = session.connection.ask(Step::run(COLUMNS).bind(table))?.rows;
         if rows.is_empty() {
@@ -72,9 +72,8 @@ impl TargetColumns {
         })
     }
 
-    /// The columns' names, quoted, with commas.
     pub(super) fn names(&self) -> String {
-        self.columns.iter().map(|column| quoted_name(&column.name)).collect::<Vec<_>>().join(", ")
+        self.columns.iter().map(|column| DIALECT.quoted_name(&column.name)).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -108,7 +107,6 @@ pub(super) fn must_be_postgresql(session: &mut PostgresSession) -> Result<()> {
     }
 }
 
-/// Whether there is something of that name.
 pub(super) fn exists(session: &mut PostgresSession, table: &str) -> Result<bool> {
     Ok(session.connection.ask(Step::run("SELECT to_regclass($1) IS NOT NULL").bind(table))?.cell(0, 0) == "t")
 }
@@ -155,7 +153,7 @@ pub(super) fn create_statement(load: &Load, name: &str) -> Result<String> {
             None => type_of(field)?,
         };
         let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
-        Ok(format!("{} {native}{not_null}", quoted_name(field.name())))
+        Ok(format!("{} {native}{not_null}", DIALECT.quoted_name(field.name())))
     });
     let columns: Vec<String> = columns.collect::<Result<_>>()?;
     Ok(format!("CREATE TABLE {name} ({})", columns.join(", ")))

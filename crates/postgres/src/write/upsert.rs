@@ -2,11 +2,11 @@
 
 use longshore_core::{Error, Load, Result};
 
-use super::{Ending, quoted_list, quoted_name, refuse_fewer, table::TargetColumns};
+use super::{Ending, quoted_list, refuse_fewer, table::TargetColumns};
 use crate::connection::pipeline::Step;
+use crate::dialect::DIALECT;
 use crate::session::PostgresSession;
 
-/// Where the rows wait.
 const STAGE: &str = "pg_temp.longshore_stage";
 
 /// The columns of each unique index that can tell all rows apart, and at once.
@@ -51,7 +51,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
 }
 
 fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
-    columns.into_iter().map(|column| format!("{0} = EXCLUDED.{0}", quoted_name(column))).collect()
+    columns.into_iter().map(|column| format!("{0} = EXCLUDED.{0}", DIALECT.quoted_name(column))).collect()
 }
 
 /// Whether something of the table's could leave a row out.
