@@ -13,14 +13,15 @@ use crate::packet::{self, FULL, HEADER, Reader, Sequence, broken};
 use crate::settings::Settings;
 use crate::startup::{self, Link};
 use crate::temporal::Zone;
-use cancel::Canceller;
 pub(crate) use statements::FILE;
 
-pub(crate) mod cancel;
+mod cancel;
 pub(crate) mod statements;
 
-/// How long a dropped connection may take to tell the server.
-const STOPPING: Duration = Duration::from_secs(2);
+/// The time for what has to be done although the caller's own deadline may be over.
+pub(crate) fn cleanup() -> Watch {
+    Watch::never().at_most(Duration::from_secs(2))
+}
 
 /// A command so long may be too long for the server, which then hangs up.
 const LARGE: usize = 1 << 20;
@@ -61,16 +62,16 @@ pub(crate) struct Connection {
     watch: Watch,
     pub(crate) sequence: Sequence,
     exchange: Exchange,
-    /// The socket is of no more use.
-    cut: bool,
-    /// The server's last word on where it stands.
+    /// Nothing can be sent or received any more.
+    is_dead: bool,
+    /// The server's status flags, as of its last answer.
     status: u16,
     /// How many warnings the last statement has left behind.
     warnings: u16,
-    /// An error has no such word.
-    uncertain: bool,
-    /// An error has ended the transaction, and nobody knows yet.
-    lost: bool,
+    /// The last answer was an error, which has no status flags.
+    is_status_unknown: bool,
+    /// An error has ended the transaction, and the caller has not been told.
+    is_transaction_lost: bool,
     zone: Zone,
     /// The database that the session is in.
     database: Option<String>,
@@ -108,16 +109,16 @@ impl Connection {
             watch: watch.clone(),
             sequence: Sequence::Next(0),
             exchange: Exchange::Idle,
-            cut: false,
-            uncertain: false,
-            lost: false,
+            is_dead: false,
+            is_status_unknown: false,
+            is_transaction_lost: false,
             zone: Zone::Other,
             database: settings.database.clone(),
             closing: Vec::new(),
             owner: std::process::id(),
         };
-        let started = std::mem::take(&mut connection.link.done);
-        connection.note(&started)?;
+        let done = std::mem::take(&mut connection.link.done);
+        connection.note(&done)?;
         Ok(connection)
     }
 
@@ -129,11 +130,6 @@ impl Connection {
             self.run(&command).map_err(|error| error.within("the init-command"))?;
         }
         Ok(())
-    }
-
-    /// A handle that stops what runs here.
-    pub(crate) fn canceller(&self) -> Canceller {
-        Canceller { settings: self.settings.clone(), thread: self.link.greeting.thread }
     }
 
     /// The database that a further session would begin with.
@@ -180,12 +176,12 @@ impl Connection {
 
     /// Looks at the deadline and at the caller's signals.
     pub(crate) fn check(&self) -> Result<()> {
-        self.is_ours()?;
+        self.check_owner()?;
         self.watch.check()
     }
 
     /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
-    fn is_ours(&self) -> Result<()> {
+    fn check_owner(&self) -> Result<()> {
         if self.owner == std::process::id() {
             return Ok(());
         }
@@ -193,24 +189,19 @@ impl Connection {
             .with_hint("open a connection of its own in each process"))
     }
 
-    /// From here on, every wait looks at `watch`.
-    pub(crate) fn attend(&mut self, watch: &Watch) {
-        self.watch = watch.clone();
-    }
-
-    /// The same, for a while; gives the watch before.
-    pub(crate) fn attend_for(&mut self, watch: Watch) -> Watch {
+    /// From here on, every wait looks at `watch`; gives the one before.
+    pub(crate) fn replace_watch(&mut self, watch: Watch) -> Watch {
         std::mem::replace(&mut self.watch, watch)
     }
 
-    /// The session is of no more use, whatever its socket is.
+    /// Has the session be of no more use, whatever its socket is.
     pub(crate) fn give_up(&mut self) {
-        self.cut = true;
+        self.is_dead = true;
     }
 
-    /// Where the session's transaction stands.
+    /// The state of the session's transaction.
     pub(crate) fn transaction(&self) -> Transaction {
-        if self.lost {
+        if self.is_transaction_lost {
             Transaction::Failed
         } else if self.is_in_transaction() {
             Transaction::Open
@@ -228,17 +219,17 @@ impl Connection {
         self.status & status::COMMITS_EACH != 0
     }
 
-    /// The loss of a transaction has been heard.
+    /// The caller knows of the transaction's loss.
     pub(crate) fn forget_loss(&mut self) {
-        self.lost = false;
+        self.is_transaction_lost = false;
     }
 
     /// Waits for more bytes; returns how many came.
     pub(crate) fn fill(&mut self) -> Result<usize> {
-        self.is_ours()?;
+        self.check_owner()?;
         let filled = self.link.inbox.fill(&mut self.link.channel, &self.watch);
         if let Err(error) = &filled {
-            self.cut |= error.kind() == Kind::Operational;
+            self.is_dead |= error.kind() == Kind::Operational;
         }
         filled
     }
@@ -263,7 +254,7 @@ impl Connection {
         };
         let written = self.link.channel.send(&commands, &self.watch);
         // Half a message may be out: whatever the reason, nothing can follow it.
-        self.cut |= written.is_err();
+        self.is_dead |= written.is_err();
         written.map_err(|error| match error.kind() {
             Kind::Operational if body.len() > LARGE => error.with_hint(
                 "the statement and its parameters may be longer than the server's max_allowed_packet: raise that, or send \
@@ -273,14 +264,17 @@ impl Connection {
         })
     }
 
-    /// Waits for a message; gives the length of its payload, which lies behind a header in the inbox.
+    /// Waits for a message, which may be the server's error; gives the length of its payload, which lies behind a header
+    /// in the inbox.
     fn receive(&mut self) -> Result<usize> {
         loop {
-            let got = self.message_at(0)?;
-            if let Some(length) = got {
-                return Ok(length);
+            match self.message_at(0)? {
+                Some(length) if self.payload(length).first() == Some(&0xff) => {
+                    return Err(self.take_error(length));
+                }
+                Some(length) => return Ok(length),
+                None => drop(self.fill()?),
             }
-            self.fill()?;
         }
     }
 
@@ -298,7 +292,7 @@ impl Connection {
     fn note(&mut self, done: &Done) -> Result<()> {
         self.status = done.status;
         self.warnings = done.warnings;
-        self.uncertain = false;
+        self.is_status_unknown = false;
         if let Some(database) = &done.database {
             self.database = Some(database.clone()).filter(|name| !name.is_empty());
         }
@@ -308,7 +302,7 @@ impl Connection {
                 "character_set_results" | "character_set_client" | "character_set_connection"
                     if !value.eq_ignore_ascii_case("utf8mb4") =>
                 {
-                    self.cut = true;
+                    self.is_dead = true;
                     return Err(Error::interface(format!("the session's {name} was set to {value:?}"))
                         .with_hint(
                             "leave it at utf8mb4: texts would arrive changed. The connection is given up",
@@ -325,16 +319,13 @@ impl Connection {
         let error = server_error(self.payload(length));
         self.consume(HEADER + length);
         self.exchange = Exchange::Idle;
-        self.uncertain = true;
+        self.is_status_unknown = true;
         error
     }
 
     /// The first packet of an answer.
     fn answer(&mut self) -> Result<Answer> {
         let length = self.receive()?;
-        if self.payload(length).first() == Some(&0xff) {
-            return Err(self.take_error(length));
-        }
         let answer = answer(self.payload(length), self.link.capabilities)?;
         self.consume(HEADER + length);
         match &answer {
@@ -356,9 +347,6 @@ impl Connection {
         let mut columns = Vec::with_capacity(count);
         for _ in 0..count {
             let length = self.receive()?;
-            if self.payload(length).first() == Some(&0xff) {
-                return Err(self.take_error(length));
-            }
             columns.push(definition(self.payload(length), self.link.capabilities)?);
             self.consume(HEADER + length);
         }
@@ -397,9 +385,6 @@ impl Connection {
 
     fn prepared(&mut self) -> Result<Prepared> {
         let length = self.receive()?;
-        if self.payload(length).first() == Some(&0xff) {
-            return Err(self.take_error(length));
-        }
         let mut reader = Reader::new(self.payload(length));
         if reader.u8()? != 0 {
             return Err(broken("an unknown answer to a statement that was to be prepared"));
@@ -455,6 +440,11 @@ impl Connection {
     /// Runs a statement of ours that is too long to be copied into a text, and gives its end.
     pub(crate) fn insert(&mut self, statement: &[u8]) -> Result<Done> {
         self.send(command::QUERY, statement, Exchange::Answer)?;
+        self.done()
+    }
+
+    /// The end of a statement that has no rows.
+    fn done(&mut self) -> Result<Done> {
         match self.answer()? {
             Answer::Done(done) => Ok(done),
             _ => Err(broken("an unknown answer to rows")),
@@ -473,7 +463,7 @@ impl Connection {
                     Answer::File(_) => return Err(self.refuse_file()),
                 },
                 Exchange::File => self.end_of_file()?,
-                Exchange::Rows => count = count.max(self.discard_rows()?),
+                Exchange::Rows => count = count.max(self.each_row(|_| Ok(()))?),
                 Exchange::Parsing => {
                     let prepared = self.prepared()?;
                     self.close(prepared.id);
@@ -484,11 +474,13 @@ impl Connection {
         }
     }
 
-    fn discard_rows(&mut self) -> Result<u64> {
+    /// Hands over the payload of each row of a result; gives how many there were.
+    fn each_row(&mut self, mut row: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
         let mut rows = 0;
         while self.exchange == Exchange::Rows {
             let length = self.receive()?;
             if is_row(self.payload(length)) {
+                row(self.payload(length))?;
                 self.consume(HEADER + length);
                 rows += 1;
             } else {
@@ -504,38 +496,38 @@ impl Connection {
         self.closing.clear();
         self.send(command::RESET, &[], Exchange::Answer)?;
         self.finish()?;
-        self.lost = false;
-        self.return_home()?;
+        self.is_transaction_lost = false;
+        self.return_to_database()?;
         self.set_up()
     }
 
     /// Goes back to the database that the session began in, which the server's own reset leaves as it is.
-    fn return_home(&mut self) -> Result<()> {
+    fn return_to_database(&mut self) -> Result<()> {
         if self.database == self.settings.database {
             return Ok(());
         }
         if let Some(database) = self.settings.database.clone() {
             return self.run(&format!("USE {}", quoted_name(&database)));
         }
-        // There is no way out of a database.
-        self.cut = true;
-        Err(Error::operational("the session has gone over to a database, and cannot leave it"))
+        // No statement leaves a database.
+        self.is_dead = true;
+        Err(Error::operational("the session is in another database than it began with, and cannot leave it"))
     }
 
     /// Whether the server waits for the next command.
     pub(crate) fn is_usable(&self) -> bool {
-        !self.cut && self.exchange == Exchange::Idle
+        !self.is_dead && self.exchange == Exchange::Idle
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // A connection that is idle needs no question about where it stands.
-        self.uncertain = false;
+        // The status of an idle connection does not matter any more.
+        self.is_status_unknown = false;
         if !self.stop() {
             return;
         }
-        // Nobody is left to hear of a failure: the server notices the closed socket in any case.
+        // A failure changes nothing: the server notices the closed socket in any case.
         let watch = Watch::never().at_most(Duration::from_millis(100));
         let _ = self.link.channel.send(&[vec![command::QUIT]], &watch);
     }

@@ -441,7 +441,7 @@ impl Session for MySqlSession {
     }
 
     fn attend(&mut self, watch: &Watch) {
-        self.connection.attend(watch);
+        self.connection.replace_watch(watch.clone());
     }
 }
 

@@ -2,14 +2,10 @@
 //!
 //! See `docs/design/mysql.md`.
 
-use std::time::Duration;
-
 use arrow_array::RecordBatch;
-use longshore_core::{
-    Error, Failed, IfExists, Kind, Load, Result, Session, Sink, Transaction, Watch, Written,
-};
+use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Sink, Transaction, Written};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, cleanup};
 use crate::session::MySqlSession;
 use create::NewTable;
 use load::Loader;
@@ -24,9 +20,6 @@ mod number;
 mod stage;
 mod table;
 mod temporal;
-
-/// How long a write that was interrupted may take to undo what it has done; the server goes on with it alone.
-const UNDOING: Duration = Duration::from_secs(2);
 
 /// Begins to write.
 pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
@@ -183,12 +176,12 @@ impl Undo {
     /// Leaves all as it was; tells whether the session is ready for the next statement.
     fn all(&mut self, connection: &mut Connection) -> bool {
         let is_hurried = self.is_hurried || connection.check().is_err();
-        let watch = is_hurried.then(|| connection.attend_for(Watch::never().at_most(UNDOING)));
+        let watch = is_hurried.then(|| connection.replace_watch(cleanup()));
         let is_good =
             connection.stop() && self.rows(connection).and_then(|()| self.tables(connection)).is_ok();
         let is_good = self.settings(connection, is_good);
         if let Some(watch) = watch {
-            connection.attend(&watch);
+            connection.replace_watch(watch);
         }
         is_good
     }

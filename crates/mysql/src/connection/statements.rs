@@ -1,10 +1,8 @@
 //! Statements of the library's own: lookups, scripts, and the file of `LOAD DATA LOCAL INFILE`.
 
-use std::time::Duration;
+use longshore_core::{Error, Kind, Result};
 
-use longshore_core::{Error, Kind, Result, Watch};
-
-use super::{Connection, Exchange, command, is_row};
+use super::{Connection, Exchange, cleanup, command};
 use crate::message::{Answer, Done, capability};
 use crate::packet::{self, HEADER, Reader, Sequence, broken};
 
@@ -26,21 +24,11 @@ impl Connection {
     /// The names of its columns, and the rows.
     pub(crate) fn table(&mut self, text: &str) -> Result<(Vec<String>, Vec<TextRow>)> {
         self.query(text)?;
-        let (mut names, mut rows) = (Vec::new(), Vec::new());
-        if let Some(columns) = self.columns()? {
-            names = columns.iter().map(|column| column.name.clone()).collect();
-            while self.exchange == Exchange::Rows {
-                let length = self.receive()?;
-                if is_row(self.payload(length)) {
-                    rows.push(text_row(self.payload(length), columns.len())?);
-                    self.consume(HEADER + length);
-                } else {
-                    self.end_rows(length)?;
-                }
-            }
-        }
+        let columns = self.columns()?.unwrap_or_default();
+        let mut rows = Vec::new();
+        self.each_row(|row| text_row(row, columns.len()).map(|row| rows.push(row)))?;
         self.finish()?;
-        Ok((names, rows))
+        Ok((columns.into_iter().map(|column| column.name).collect(), rows))
     }
 
     /// The texts of the only column of a statement of ours, which has parameters.
@@ -50,17 +38,8 @@ impl Connection {
         self.close(prepared.id);
         sent?;
         let mut texts = Vec::new();
-        if self.columns()?.is_some() {
-            while self.exchange == Exchange::Rows {
-                let length = self.receive()?;
-                if is_row(self.payload(length)) {
-                    texts.push(only_text(self.payload(length))?);
-                    self.consume(HEADER + length);
-                } else {
-                    self.end_rows(length)?;
-                }
-            }
-        }
+        self.columns()?;
+        self.each_row(|row| only_text(row).map(|text| texts.push(text)))?;
         self.finish()?;
         Ok(texts)
     }
@@ -82,9 +61,6 @@ pub(crate) fn text_row(payload: &[u8], columns: usize) -> Result<TextRow> {
     (0..columns).map(|_| cell()).collect()
 }
 
-/// How long the server may take to set its option back, whatever the caller's own deadline is.
-const SETTING: Duration = Duration::from_secs(2);
-
 impl Connection {
     /// Runs the statements of a script. An error says which one has failed; a CALL counts as many as it has results.
     pub(crate) fn script(&mut self, text: &str) -> Result<()> {
@@ -94,12 +70,9 @@ impl Connection {
         let ran = ran.map_err(|error| error.within(format!("statement {}", done + 1)));
         // For every other text the server takes one statement, as before.
         if ran.is_ok() || self.stop() {
-            let watch = self.attend_for(Watch::never().at_most(SETTING));
-            let set = self.take_several(false);
-            self.attend(&watch);
-            if set.is_err() {
-                self.give_up();
-            }
+            let watch = self.replace_watch(cleanup());
+            self.is_dead |= self.take_several(false).is_err();
+            self.watch = watch;
         }
         ran
     }
@@ -111,7 +84,7 @@ impl Connection {
                 Answer::Done(_) => {}
                 Answer::Columns(columns) => {
                     self.definitions(columns)?;
-                    self.discard_rows()?;
+                    self.each_row(|_| Ok(()))?;
                 }
                 Answer::File(_) => return Err(self.refuse_file()),
             }
@@ -125,7 +98,6 @@ impl Connection {
         self.send(command::SET_OPTION, &u16::from(!several).to_le_bytes(), Exchange::Answer)?;
         let length = self.receive()?;
         match self.payload(length).first() {
-            Some(0xff) => Err(self.take_error(length)),
             // The mark of an end without rows, or of a statement's.
             Some(0xfe | 0) => {
                 self.consume(HEADER + length);
@@ -144,7 +116,7 @@ pub(crate) const FILE: &str = "longshore";
 const PACKET: usize = 256 << 10;
 
 impl Connection {
-    /// Whether rows can go as a file. Compressed frames have no room for what goes on from an answer.
+    /// Whether rows can go as a file, whose packets go on from an answer: compressed frames have no such thing.
     pub(crate) fn offers_files(&self) -> bool {
         self.capabilities() & capability::LOCAL_FILES != 0 && !self.link.channel.is_compressed()
     }
@@ -155,28 +127,28 @@ impl Connection {
         match self.answer()? {
             Answer::File(name) if name == FILE => Ok(()),
             Answer::File(_) => Err(self.refuse_file()),
-            Answer::Done(_) | Answer::Columns(_) => Err(broken("no wish for the rows that are to come")),
+            Answer::Done(_) | Answer::Columns(_) => Err(broken("no request for the rows that are to come")),
         }
     }
 
-    /// Sends some of the file's bytes, in `room`, which is used again.
-    pub(crate) fn send_file(&mut self, bytes: &[u8], most: usize, room: &mut Vec<u8>) -> Result<()> {
+    /// Sends some of the file's bytes, in `buffer`, which is used again.
+    pub(crate) fn send_file(&mut self, bytes: &[u8], most: usize, buffer: &mut Vec<u8>) -> Result<()> {
         for piece in bytes.chunks(most.clamp(1, PACKET)) {
             self.check()?;
-            self.send_piece(piece, room)?;
+            self.send_piece(piece, buffer)?;
         }
         Ok(())
     }
 
-    fn send_piece(&mut self, piece: &[u8], room: &mut Vec<u8>) -> Result<()> {
+    fn send_piece(&mut self, piece: &[u8], buffer: &mut Vec<u8>) -> Result<()> {
         let Sequence::Next(number) = self.sequence else { return Err(broken("a file without a number")) };
-        room.clear();
-        packet::append(piece, number, room);
-        debug_assert_eq!(room.len(), piece.len() + HEADER);
+        buffer.clear();
+        packet::append(piece, number, buffer);
+        debug_assert_eq!(buffer.len(), piece.len() + HEADER);
         self.sequence = Sequence::Next(number.wrapping_add(1));
-        let sent = self.link.channel.send_packets(room, &self.watch);
+        let sent = self.link.channel.send_packets(buffer, &self.watch);
         // Half a packet may be out: nothing can follow it.
-        self.cut |= sent.is_err();
+        self.is_dead |= sent.is_err();
         sent
     }
 
@@ -186,27 +158,24 @@ impl Connection {
             self.exchange = Exchange::Answer;
             return self.send_piece(&[], &mut Vec::new());
         }
-        self.cut = true;
-        Err(broken("a wish for a local file, which was never offered"))
+        self.is_dead = true;
+        Err(broken("a request for a local file, which was never offered"))
     }
 
     /// Ends the file, and gives what the server says of it.
     pub(crate) fn end_file(&mut self) -> Result<Done> {
         self.end_of_file()?;
-        match self.answer()? {
-            Answer::Done(done) => Ok(done),
-            _ => Err(broken("an unknown answer to a file")),
-        }
+        self.done()
     }
 
     /// Gives the server an empty file, and the error that says so: it asks for one that is none of ours.
     pub(super) fn refuse_file(&mut self) -> Error {
         let answered = self.end_of_file().and_then(|()| self.answer());
-        self.uncertain = true;
+        self.is_status_unknown = true;
         // A server that goes on asking is not listened to any longer.
-        self.cut |= !matches!(answered, Ok(Answer::Done(_)) | Err(_));
+        self.is_dead |= !matches!(answered, Ok(Answer::Done(_)) | Err(_));
         match answered {
-            Err(error) if self.cut => error,
+            Err(error) if self.is_dead => error,
             _ => Error::new(Kind::NotSupported, "the server asks for a local file, which is refused")
                 .with_hint("local files are never read: write_sql loads data that is in memory"),
         }
