@@ -1,18 +1,19 @@
 //! Cells -> Arrow columns: the decoder of each column, chosen once.
 
+use std::fmt::{Debug, Display};
 use std::io::Write;
+use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use longshore_cells::calendar::SECOND;
 use longshore_cells::{Booleans, CellFault, Cells, Decoder, Odd, Primitive, Span, fault};
-use longshore_core::{Kind, ReadOptions, Result};
+use longshore_core::{ReadOptions, Result, Warnings};
 
-use crate::temporal::{Civil, Zone, binary_span, counted};
+use crate::temporal::{Civil, Zone, binary_time, write_time};
 use crate::types::{Class, Type, unreadable};
 
 mod text;
@@ -24,11 +25,11 @@ pub(crate) enum Format {
     Binary,
 }
 
-/// What decoders need to know beside the types.
+/// A read's options and time zone, for decoders.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) options: ReadOptions,
-    /// Microseconds that the session's clock is before UTC's.
+    /// Microseconds that the session's time zone is east of UTC.
     pub(crate) offset: i64,
 }
 
@@ -80,14 +81,14 @@ fn binary(name: &str, native: &Type, arrow: &DataType, context: &Context) -> Opt
         Class::Double => number::<Float64Type, 8>(f64::from_le_bytes),
         Class::Date => {
             let read = move |cell: &[u8]| Civil::binary(cell)?.date(zero_date);
-            counted(name, context, Primitive::<Date32Type, _>::boxed(as_is, read))
+            zero_dates(name, context, Primitive::<Date32Type, _>::boxed(as_is, read))
         }
-        Class::DateTime | Class::Instant => {
-            let offset = if native.class == Class::Instant { offset } else { 0 };
+        Class::DateTime | Class::Timestamp => {
+            let offset = if native.class == Class::Timestamp { offset } else { 0 };
             let read = move |cell: &[u8]| Civil::binary(cell)?.microseconds(zero_date, offset);
-            counted(name, context, Primitive::<TimestampMicrosecondType, _>::boxed(as_is, read))
+            zero_dates(name, context, Primitive::<TimestampMicrosecondType, _>::boxed(as_is, read))
         }
-        Class::Time => Primitive::<DurationMicrosecondType, _>::boxed(as_is, binary_span),
+        Class::Time => Primitive::<DurationMicrosecondType, _>::boxed(as_is, binary_time),
         Class::Decimal(..) | Class::Bit | Class::Text | Class::Json | Class::Uuid | Class::Bytes => {
             return text::decoder(name, native, arrow, context);
         }
@@ -95,24 +96,57 @@ fn binary(name: &str, native: &Type, arrow: &DataType, context: &Context) -> Opt
 }
 
 fn number<T: ArrowPrimitiveType, const N: usize>(read: fn([u8; N]) -> T::Native) -> Box<dyn Decoder> {
-    Primitive::<T, _>::boxed(T::DATA_TYPE, move |cell| {
-        cell.try_into().map(read).map_err(|_| Odd::fault("the server sent a damaged number"))
-    })
+    Primitive::<T, _>::boxed(T::DATA_TYPE, move |cell| array(cell).map(read))
 }
 
 fn boolean(cell: &[u8]) -> Result<bool, Odd> {
     match cell {
         [0] => Ok(false),
         [1] => Ok(true),
-        [other] => Err(text::no_boolean(&other.cast_signed().to_string())),
+        [other] => Err(text::not_a_boolean(&other.cast_signed().to_string())),
         _ => Err(Odd::fault("the server sent a damaged number")),
+    }
+}
+
+/// A column of dates, whose zero dates are counted where they become NULL.
+struct ZeroDates {
+    inner: Box<dyn Decoder>,
+    /// NULLs that came as such since the last batch.
+    nulls: usize,
+    warnings: Arc<Warnings>,
+    warning: String,
+}
+
+/// The column `name`, which `inner` reads, with a warning where zero dates become NULL.
+fn zero_dates(name: &str, context: &Context, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
+    let warning = format!("zero dates of column {name:?} were read as NULL");
+    Box::new(ZeroDates { inner, nulls: 0, warnings: context.options.warnings.clone(), warning })
+}
+
+impl Decoder for ZeroDates {
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        if cells.any_null() {
+            self.nulls += cells.iter().filter(Option::is_none).count();
+        }
+        self.inner.decode(cells)
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let array = self.inner.finish();
+        let zeros = array.null_count() - std::mem::take(&mut self.nulls);
+        self.warnings.add(&self.warning, zeros as u64);
+        array
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
     }
 }
 
 /// Appends a cell's text.
 type Render = fn(&[u8], &mut Vec<u8>) -> Result<(), Odd>;
 
-/// `inner`, which reads text, over cells of `native`'s binary form.
+/// `inner`, which reads text, over the text that the server would have sent for cells of `native`'s binary form.
 fn rendered(native: &Type, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
     let render: Render = match native.class {
         Class::Tiny1 | Class::Int8 => |cell, into| display(i8::from_le_bytes, cell, into),
@@ -123,12 +157,13 @@ fn rendered(native: &Type, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
         Class::UInt16 => |cell, into| display(u16::from_le_bytes, cell, into),
         Class::UInt32 => |cell, into| display(u32::from_le_bytes, cell, into),
         Class::UInt64 => |cell, into| display(u64::from_le_bytes, cell, into),
-        Class::Year => year,
+        // Years have four digits: 0000 is one of them.
+        Class::Year => |cell, into| display(|year| format!("{:04}", u16::from_le_bytes(year)), cell, into),
         Class::Float => |cell, into| shortest(f32::from_le_bytes(array(cell)?), into),
         Class::Double => |cell, into| shortest(f64::from_le_bytes(array(cell)?), into),
-        Class::Date => date,
-        Class::DateTime | Class::Instant => moment,
-        Class::Time => span,
+        Class::Date => |cell, into| Civil::binary(cell).map(|date| date.write(false, into)),
+        Class::DateTime | Class::Timestamp => |cell, into| Civil::binary(cell).map(|at| at.write(true, into)),
+        Class::Time => |cell, into| binary_time(cell).map(|time| write_time(time, into)),
         // These are text, or bytes, in both forms.
         Class::Decimal(..) | Class::Bit | Class::Text | Class::Json | Class::Uuid | Class::Bytes => {
             return inner;
@@ -154,13 +189,9 @@ impl Decoder for Rendered {
                 continue;
             };
             let start = self.text.len();
-            if let Err(odd) = (self.render)(cell, &mut self.text) {
-                return Err(fault(row, odd).unwrap_or(CellFault {
-                    row,
-                    what: "no value".into(),
-                    hint: None,
-                    kind: Kind::Data,
-                }));
+            let rendered = (self.render)(cell, &mut self.text);
+            if let Some(fault) = rendered.err().and_then(|odd| fault(row, odd)) {
+                return Err(fault);
             }
             // A chunk has a thousand cells of a few bytes.
             let [start, end] = [start, self.text.len()].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
@@ -179,97 +210,55 @@ impl Decoder for Rendered {
 }
 
 fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
-    cell.try_into().map_err(|_| damaged())
+    cell.try_into().map_err(|_| Odd::fault("the server sent a damaged number"))
 }
 
-#[cold]
-fn damaged() -> Odd {
-    Odd::fault("the server sent a damaged value")
-}
-
-fn display<T: std::fmt::Display, const N: usize>(
+fn display<T: Display, const N: usize>(
     read: fn([u8; N]) -> T,
     cell: &[u8],
     into: &mut Vec<u8>,
 ) -> Result<(), Odd> {
-    write!(into, "{}", read(array(cell)?)).map_err(|_| damaged())
-}
-
-/// Years have four digits: 0000 is one of them.
-fn year(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
-    write!(into, "{:04}", u16::from_le_bytes(array(cell)?)).map_err(|_| damaged())
+    // A Vec takes all that is written.
+    let _ = write!(into, "{}", read(array(cell)?));
+    Ok(())
 }
 
 /// The shortest text that gives the same number back.
-fn shortest(value: impl std::fmt::Debug, into: &mut Vec<u8>) -> Result<(), Odd> {
-    write!(into, "{value:?}").map_err(|_| damaged())?;
+fn shortest(value: impl Debug, into: &mut Vec<u8>) -> Result<(), Odd> {
+    let _ = write!(into, "{value:?}");
     if into.ends_with(b".0") {
         into.truncate(into.len() - 2);
     }
     Ok(())
 }
 
-fn date(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
-    let [a, b, month, day] = if cell.is_empty() { [0; 4] } else { array(cell)? };
-    write!(into, "{:04}-{month:02}-{day:02}", u16::from_le_bytes([a, b])).map_err(|_| damaged())
-}
-
-fn moment(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
-    let mut bytes = [0; 11];
-    if !matches!(cell.len(), 0 | 4 | 7 | 11) {
-        return Err(damaged());
-    }
-    bytes[..cell.len()].copy_from_slice(cell);
-    let [_, _, _, _, hour, minute, second, micros @ ..] = bytes;
-    date(&bytes[..4], into)?;
-    write!(into, " {hour:02}:{minute:02}:{second:02}").map_err(|_| damaged())?;
-    fraction(i64::from(u32::from_le_bytes(micros)), into)
-}
-
-fn span(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
-    let time = binary_span(cell)?;
-    if time < 0 {
-        into.push(b'-');
-    }
-    let (seconds, micros) = (time.abs() / SECOND, time.abs() % SECOND);
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    write!(into, "{hours:02}:{minutes:02}:{seconds:02}").map_err(|_| damaged())?;
-    fraction(micros, into)
-}
-
-/// Six digits, where there is a fraction at all.
-fn fraction(micros: i64, into: &mut Vec<u8>) -> Result<(), Odd> {
-    if micros == 0 { Ok(()) } else { write!(into, ".{micros:06}").map_err(|_| damaged()) }
-}
-
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
+
     use super::*;
 
-    fn text(render: Render, cell: &[u8]) -> String {
-        let mut into = Vec::new();
-        render(cell, &mut into).unwrap();
-        String::from_utf8(into).unwrap()
+    fn text(class: Class, cell: &[u8]) -> String {
+        let native = Type { class, label: "made".into(), not_null: false };
+        let mut decoder = rendered(&native, longshore_cells::text());
+        let span = Span::new(0, u32::try_from(cell.len()).unwrap());
+        decoder.decode(Cells::new(cell, &[span], false)).unwrap();
+        decoder.finish().as_string::<i32>().value(0).to_owned()
     }
 
     #[test]
     fn values_read_as_the_server_writes_them() {
-        assert_eq!(text(date, &[]), "0000-00-00");
-        assert_eq!(text(date, &[0xe9, 7, 0, 3]), "2025-00-03");
-        assert_eq!(text(moment, &[0xe9, 7, 3, 4, 5, 6, 7, 0x89, 0x38, 1, 0]), "2025-03-04 05:06:07.080009");
-        assert_eq!(text(span, &[1, 34, 0, 0, 0, 22, 59, 59]), "-838:59:59");
-        assert_eq!(text(year, &[0, 0]), "0000");
+        assert_eq!(text(Class::Date, &[]), "0000-00-00");
+        assert_eq!(text(Class::Date, &[0xe9, 7, 0, 3]), "2025-00-03");
         assert_eq!(
-            text(|cell, into| shortest(f64::from_le_bytes(array(cell)?), into), &1e300_f64.to_le_bytes()),
-            "1e300"
+            text(Class::DateTime, &[0xe9, 7, 3, 4, 5, 6, 7, 0x89, 0x38, 1, 0]),
+            "2025-03-04 05:06:07.080009"
         );
-        assert_eq!(
-            text(|cell, into| shortest(f32::from_le_bytes(array(cell)?), into), &0.1_f32.to_le_bytes()),
-            "0.1"
-        );
-        assert_eq!(
-            text(|cell, into| shortest(f32::from_le_bytes(array(cell)?), into), &3_f32.to_le_bytes()),
-            "3"
-        );
+        assert_eq!(text(Class::DateTime, &[]), "0000-00-00 00:00:00");
+        assert_eq!(text(Class::Time, &[1, 34, 0, 0, 0, 22, 59, 59]), "-838:59:59");
+        assert_eq!(text(Class::Year, &[0, 0]), "0000");
+        assert_eq!(text(Class::Double, &1e300_f64.to_le_bytes()), "1e300");
+        assert_eq!(text(Class::Float, &0.1_f32.to_le_bytes()), "0.1");
+        assert_eq!(text(Class::Float, &3_f32.to_le_bytes()), "3");
     }
 }

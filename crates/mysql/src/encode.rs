@@ -2,10 +2,11 @@
 
 use longshore_cells::calendar::{DAY, SECOND, civil_from_days};
 use longshore_cells::decimal::Text;
+use longshore_cells::uuid;
 use longshore_core::{Error, Result, Value};
 
 use crate::packet::put_counted;
-use crate::temporal::Zone;
+use crate::temporal::{MAX_TIME, Zone, unknown_zone};
 
 /// Types of parameters: the code and the sign.
 mod kind {
@@ -21,9 +22,6 @@ mod kind {
     pub(super) const BLOB: [u8; 2] = [252, 0];
     pub(super) const TEXT: [u8; 2] = [253, 0];
 }
-
-/// The longest TIME, in microseconds: 838:59:59.
-const LONGEST_TIME: i64 = (838 * 3600 + 59 * 60 + 59) * SECOND;
 
 /// The bytes that bind `values`, as the session in `zone` takes them; nothing where there are none.
 pub(crate) fn parameters(values: &[&Value], zone: Zone) -> Result<Vec<u8>> {
@@ -58,10 +56,10 @@ fn put(value: &Value, zone: Zone, into: &mut Vec<u8>) -> Result<[u8; 2]> {
             into.extend(value.to_le_bytes());
             kind::DOUBLE
         }
-        Value::Float(value) => return Err(no_number(&value.to_string())),
+        Value::Float(value) => return Err(not_a_number(&value.to_string())),
         Value::Decimal(text) => {
-            let (decimals, digits) = Text::parse(text).ok_or_else(|| no_number(text))?.extent();
-            // The server would cut or replace what it has no room for, without a word.
+            let (decimals, digits) = Text::parse(text).ok_or_else(|| not_a_number(text))?.extent();
+            // The server would cut or replace what does not fit, without a word.
             if decimals > 30 || decimals + digits > 65 {
                 return Err(Error::data(
                     "the decimal has more than 65 digits, or more than 30 behind the point",
@@ -93,16 +91,16 @@ fn put(value: &Value, zone: Zone, into: &mut Vec<u8>) -> Result<[u8; 2]> {
                 .with_hint("pass a time without tzinfo"));
         }
         Value::Timestamp(at) => {
-            put_moment(*at, into)?;
+            put_datetime(*at, into)?;
             kind::DATETIME
         }
         Value::Instant(at) => {
             let offset = zone.offset().ok_or_else(unknown_zone)?;
-            put_moment(at.checked_add(offset).ok_or_else(out_of_range)?, into)?;
+            put_datetime(at.checked_add(offset).ok_or_else(out_of_range)?, into)?;
             kind::DATETIME
         }
         Value::Interval(months, days, micros) => {
-            put_time(span(*months, *days, *micros)?, into);
+            put_time(duration(*months, *days, *micros)?, into);
             kind::TIME
         }
         Value::Uuid(bytes) => {
@@ -129,22 +127,13 @@ fn integer(value: i128, into: &mut Vec<u8>) -> [u8; 2] {
     kind::DECIMAL
 }
 
-fn no_number(shown: &str) -> Error {
+fn not_a_number(shown: &str) -> Error {
     Error::data(format!("{shown} is not a number that MySQL has")).with_hint("pass None for NULL instead")
 }
 
 #[cold]
 fn out_of_range() -> Error {
     Error::data("the date is outside of the years 0 to 9999").with_hint("MySQL has no such date")
-}
-
-pub(crate) fn unknown_zone() -> Error {
-    Error::interface(
-        "the session's time_zone is not a fixed offset from UTC, so timestamps cannot be converted",
-    )
-    .with_hint(
-        "set one: SET time_zone = '+00:00', or time-zone in the URL; or use values without a time zone",
-    )
 }
 
 /// Year, month and day of a day.
@@ -157,17 +146,17 @@ fn date(days: i64) -> Result<[u8; 4]> {
 }
 
 /// Hours, minutes, seconds and microseconds of a time within a day.
-fn clock(time: i64) -> [u8; 7] {
+fn time_of_day(time: i64) -> [u8; 7] {
     let seconds = time / SECOND;
     let byte = |number: i64| u8::try_from(number).unwrap_or_default();
     let [a, b, c, d] = u32::try_from(time % SECOND).unwrap_or_default().to_le_bytes();
     [byte(seconds / 3600), byte(seconds / 60 % 60), byte(seconds % 60), a, b, c, d]
 }
 
-fn put_moment(at: i64, into: &mut Vec<u8>) -> Result<()> {
+fn put_datetime(at: i64, into: &mut Vec<u8>) -> Result<()> {
     into.push(11);
     into.extend(date(at.div_euclid(DAY))?);
-    into.extend(clock(at.rem_euclid(DAY)));
+    into.extend(time_of_day(at.rem_euclid(DAY)));
     Ok(())
 }
 
@@ -175,21 +164,15 @@ fn put_time(time: i64, into: &mut Vec<u8>) {
     let days = u32::try_from(time.abs() / DAY).unwrap_or_default();
     into.extend([12, u8::from(time < 0)]);
     into.extend(days.to_le_bytes());
-    into.extend(clock(time.abs() % DAY));
+    into.extend(time_of_day(time.abs() % DAY));
 }
 
-fn span(months: i32, days: i32, micros: i64) -> Result<i64> {
+fn duration(months: i32, days: i32, micros: i64) -> Result<i64> {
     let time = (i64::from(days) * DAY).checked_add(micros);
-    time.filter(|time| months == 0 && time.abs() <= LONGEST_TIME).ok_or_else(|| {
+    time.filter(|time| months == 0 && time.abs() <= MAX_TIME).ok_or_else(|| {
         Error::data("the span does not fit MySQL's TIME, which ends at 838:59:59 and has no months")
             .with_hint("pass it as a number of seconds")
     })
-}
-
-fn uuid(bytes: &[u8; 16]) -> String {
-    let number = u128::from_be_bytes(*bytes);
-    let digits = format!("{number:032x}");
-    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 #[cfg(test)]
@@ -212,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_told_in_the_sessions_zone() {
+    fn timestamps_are_in_the_sessions_time_zone() {
         let (kind, bytes) = bound(&Value::Instant(0)).unwrap();
         assert_eq!((kind, bytes), (kind::DATETIME, vec![11, 0xb2, 7, 1, 1, 1, 0, 0, 0, 0, 0, 0]));
         assert_eq!(
@@ -225,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mysql_has_not_is_an_error() {
+    fn what_mysql_cannot_hold_is_an_error() {
         for value in [
             Value::Float(f64::NAN),
             Value::Decimal("NaN".into()),

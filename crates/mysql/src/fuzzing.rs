@@ -43,7 +43,7 @@ pub fn rows(bytes: &[u8]) {
     let Some((shape, rest)) = bytes.split_first() else { return };
     let width = |at: u8| match (shape >> at) & 3 {
         0 => Width::Fixed(8),
-        1 => Width::Moment,
+        1 => Width::Byte,
         _ => Width::Counted,
     };
     let widths = vec![width(0), width(2), width(4)];

@@ -238,7 +238,7 @@ impl Layout {
             }
             let length = match width {
                 Width::Fixed(length) => usize::from(*length),
-                Width::Moment => {
+                Width::Byte => {
                     let length = bytes.get(at).copied().ok_or_else(damaged)?;
                     at += 1;
                     usize::from(length)
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn binary_rows_fall_into_their_cells() {
         let layout =
-            Layout::new(Format::Binary, vec![Width::Fixed(2), Width::Counted, Width::Moment, Width::Counted]);
+            Layout::new(Format::Binary, vec![Width::Fixed(2), Width::Counted, Width::Byte, Width::Counted]);
         let row = [0, 0b10_0000, 1, 2, 2, b'a', b'b', 0];
         assert_eq!(
             spans_of(&layout, &[&row[..6], &[b'b', 0]].concat()).unwrap(),

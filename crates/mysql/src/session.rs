@@ -17,6 +17,7 @@ use crate::dialect::{dialect, is_plain, is_setting, tokens};
 use crate::message::{self, Definition, capability};
 use crate::rows::{Layout, Rows};
 use crate::settings::Settings;
+use crate::temporal::unknown_zone;
 use crate::types::{Class, Type, check_readable};
 use crate::{encode, split, write};
 
@@ -131,7 +132,7 @@ impl MySqlSession {
         let planned = self.plan(&columns, text, format, options)?;
         let context = Context::new(options, self.connection.zone());
         let read = planned.iter().map(|planned| planned.read(format, &context)).collect::<Result<_>>()?;
-        let widths = planned.iter().map(|planned| planned.native.width).collect();
+        let widths = planned.iter().map(|planned| planned.native.class.width()).collect();
         let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
         Ok(Started { schema: Arc::new(schema), columns: read, layout: Layout::new(format, widths) })
     }
@@ -175,10 +176,10 @@ impl MySqlSession {
         // A column that comes from a table unchanged: an expression's promise may be wrong.
         let promised = plain && native.not_null && !column.original.is_empty();
         let nullable = !promised || native.turns_null(options);
-        if native.class == Class::Instant && self.connection.zone().offset().is_none() {
+        if native.class == Class::Timestamp && self.connection.zone().offset().is_none() {
             let is_text = wanted.is_some_and(arrow_schema::DataType::is_string);
             if !is_text {
-                return Err(encode::unknown_zone().at(native.place(name)));
+                return Err(unknown_zone().at(native.place(name)));
             }
         }
         let default = native.field(name, nullable, options);

@@ -22,9 +22,9 @@ const SOCKETS: [&str; 4] = [
     "/var/lib/mysql/mysql.sock",
 ];
 
-/// Where the server is.
+/// The server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Address {
     Tcp(String, u16),
     Unix(PathBuf),
 }
@@ -52,7 +52,7 @@ pub(crate) enum PublicKey {
 /// Everything about a connection. `Debug` shows no secret.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) place: Place,
+    pub(crate) address: Address,
     pub(crate) user: String,
     pub(crate) password: Option<Arc<dyn PasswordSource>>,
     pub(crate) database: Option<String>,
@@ -89,7 +89,7 @@ impl Settings {
         };
         let (mode, tls) = values.encryption()?;
         Ok(Self {
-            place: values.place()?,
+            address: values.address()?,
             user: values.user()?,
             password,
             database: values.text("database").map(str::to_owned),
@@ -112,18 +112,18 @@ impl Settings {
 
     /// The server as errors name it.
     pub(crate) fn peer(&self) -> String {
-        match &self.place {
-            Place::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-            Place::Tcp(host, port) => format!("{host}:{port}"),
-            Place::Unix(path) => path.display().to_string(),
+        match &self.address {
+            Address::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+            Address::Tcp(host, port) => format!("{host}:{port}"),
+            Address::Unix(path) => path.display().to_string(),
         }
     }
 
     /// The host's name that a certificate has to be for.
     pub(crate) fn host(&self) -> &str {
-        match &self.place {
-            Place::Tcp(host, _) => host,
-            Place::Unix(_) => "localhost",
+        match &self.address {
+            Address::Tcp(host, _) => host,
+            Address::Unix(_) => "localhost",
         }
     }
 }
@@ -204,9 +204,9 @@ impl Values {
         Ok(self.number(name)?.filter(|seconds| *seconds > 0).map(Duration::from_secs))
     }
 
-    fn place(&self) -> Result<Place> {
+    fn address(&self) -> Result<Address> {
         if let Some(path) = self.path("socket") {
-            return Ok(Place::Unix(path));
+            return Ok(Address::Unix(path));
         }
         let port = self.text("port").map(|port| {
             port.trim().parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(|| {
@@ -216,14 +216,14 @@ impl Values {
         });
         let port = port.transpose()?;
         let host = self.text("host").unwrap_or("localhost");
-        // As MySQL's own clients do; but a port that somebody has given means TCP.
+        // As MySQL's own clients do; but a port in the settings means TCP.
         if cfg!(unix) && host == "localhost" && port.is_none() {
             let found = SOCKETS.iter().map(PathBuf::from).find(|path| path.exists());
             if let Some(path) = found {
-                return Ok(Place::Unix(path));
+                return Ok(Address::Unix(path));
             }
         }
-        Ok(Place::Tcp(host.to_owned(), port.unwrap_or(3306)))
+        Ok(Address::Tcp(host.to_owned(), port.unwrap_or(3306)))
     }
 
     fn user(&self) -> Result<String> {
@@ -275,8 +275,10 @@ impl Values {
             (true, true) => Ok(Versions::All),
             (true, false) => Ok(Versions::Only12),
             (false, true) => Ok(Versions::Only13),
-            (false, false) => Err(Error::new(Kind::NotSupported, "tls-version names no version to be had")
-                .with_hint("name TLSv1.2, TLSv1.3 or both, with a comma")),
+            (false, false) => {
+                Err(Error::new(Kind::NotSupported, "tls-version names no version that is supported")
+                    .with_hint("name TLSv1.2, TLSv1.3 or both, with a comma"))
+            }
         }
     }
 
@@ -310,94 +312,50 @@ impl Values {
     }
 }
 
-/// Every setting that has an effect.
-const KEYS: [&str; 24] = [
-    "host",
-    "port",
-    "user",
-    "password",
-    "database",
-    "socket",
-    "ssl-mode",
-    "ssl-ca",
-    "ssl-cert",
-    "ssl-key",
-    "tls-version",
-    "compression",
-    "charset",
-    "connect-timeout",
-    "init-command",
-    "time-zone",
-    "defaults-file",
-    "defaults-group",
-    "get-server-public-key",
-    "server-public-key-path",
-    "enable-cleartext-plugin",
-    "program-name",
-    "keepalives",
-    "keepalives-idle",
-];
-
-/// Other clients' words for the same.
-const ALIASES: [(&str, &str); 26] = [
-    ("dbname", "database"),
-    ("db", "database"),
-    ("schema", "database"),
-    ("username", "user"),
-    ("passwd", "password"),
-    ("pwd", "password"),
-    ("hostname", "host"),
-    ("server", "host"),
-    ("unix-socket", "socket"),
-    ("sslmode", "ssl-mode"),
-    ("sslca", "ssl-ca"),
-    ("sslrootcert", "ssl-ca"),
-    ("ssl-root-cert", "ssl-ca"),
-    ("sslcert", "ssl-cert"),
-    ("sslkey", "ssl-key"),
-    ("compress", "compression"),
-    ("compression-algorithms", "compression"),
-    ("default-character-set", "charset"),
-    ("character-set", "charset"),
-    ("timeout", "connect-timeout"),
-    ("timezone", "time-zone"),
-    ("read-default-file", "defaults-file"),
-    ("read-default-group", "defaults-group"),
-    ("default-group", "defaults-group"),
-    ("application-name", "program-name"),
-    ("database-name", "database"),
+/// Every setting that has an effect, and other clients' names of it.
+const KEYS: [(&str, &str); 24] = [
+    ("host", "hostname server"),
+    ("port", ""),
+    ("user", "username"),
+    ("password", "passwd pwd"),
+    ("database", "dbname db schema database-name"),
+    ("socket", "unix-socket"),
+    ("ssl-mode", "sslmode"),
+    ("ssl-ca", "sslca sslrootcert ssl-root-cert"),
+    ("ssl-cert", "sslcert"),
+    ("ssl-key", "sslkey"),
+    ("tls-version", ""),
+    ("compression", "compress compression-algorithms"),
+    ("charset", "default-character-set character-set"),
+    ("connect-timeout", "timeout"),
+    ("init-command", ""),
+    ("time-zone", "timezone"),
+    ("defaults-file", "read-default-file"),
+    ("defaults-group", "read-default-group default-group"),
+    ("get-server-public-key", ""),
+    ("server-public-key-path", ""),
+    ("enable-cleartext-plugin", ""),
+    ("program-name", "application-name"),
+    ("keepalives", ""),
+    ("keepalives-idle", ""),
 ];
 
 /// Settings that would have to have an effect that they do not have.
-const REFUSED: [&str; 12] = [
-    "ssl-crl",
-    "ssl-crlpath",
-    "ssl-capath",
-    "ssl-cipher",
-    "ssl-fips-mode",
-    "tls-ciphersuites",
-    "default-auth",
-    "plugin-dir",
-    "protocol",
-    "local-infile",
-    "multi-statements",
-    "login-path",
-];
+const REFUSED: &str = "ssl-crl ssl-crlpath ssl-capath ssl-cipher ssl-fips-mode tls-ciphersuites default-auth plugin-dir \
+                       protocol local-infile multi-statements login-path";
 
 /// The setting called `name`; an error that names the closest one, or that says that it is not supported.
 fn find_key(name: &str) -> Result<&'static str> {
     let wanted = name.to_ascii_lowercase().replace('_', "-");
-    if let Some(key) = KEYS.iter().find(|key| **key == wanted) {
+    let is_in = |list: &str| list.split(' ').any(|known| known == wanted);
+    if let Some((key, _)) = KEYS.iter().find(|(key, aliases)| *key == wanted || is_in(aliases)) {
         return Ok(key);
     }
-    if let Some((_, key)) = ALIASES.iter().find(|(alias, _)| *alias == wanted) {
-        return Ok(key);
-    }
-    if REFUSED.contains(&wanted.as_str()) {
+    if is_in(REFUSED) {
         return Err(not_supported(name));
     }
     let hint = "the settings are those of the mysql client: host, port, user, password, ssl-mode, ...";
-    Err(unknown(name, KEYS, None, hint))
+    Err(unknown(name, KEYS.map(|(key, _)| key), None, hint))
 }
 
 /// The settings in what follows `scheme://`, in order.
@@ -431,10 +389,10 @@ mod tests {
     }
 
     #[test]
-    fn every_part_finds_its_place() {
+    fn every_part_of_a_url_is_a_setting() {
         let settings =
             resolve("me:pw@db.example:3307/sales?ssl-mode=VERIFY_IDENTITY&compression=zstd").unwrap();
-        assert_eq!(settings.place, Place::Tcp("db.example".into(), 3307));
+        assert_eq!(settings.address, Address::Tcp("db.example".into(), 3307));
         assert_eq!((settings.user.as_str(), settings.database.as_deref()), ("me", Some("sales")));
         assert_eq!((settings.mode, settings.tls.verification), (Mode::Required, Verification::Full));
         assert_eq!(settings.compression, Some(Compression::Zstd));

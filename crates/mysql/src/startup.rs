@@ -8,7 +8,7 @@ use crate::authentication::{Authentication, Step};
 use crate::channel::{Channel, Compressed, Compression};
 use crate::message::{Done, capability, done, server_error};
 use crate::packet::{self, HEADER, Reader, Sequence, broken, header, put_counted};
-use crate::settings::{Mode, Place, Settings};
+use crate::settings::{Address, Mode, Settings};
 
 /// No message of a start-up is longer.
 const MAX_STARTUP_MESSAGE: usize = 1 << 20;
@@ -66,7 +66,7 @@ fn try_all(settings: &Settings, watch: &Watch) -> Result<Link> {
 
 fn start(settings: &Settings, mode: Mode, watch: &Watch) -> Result<Link, Failure> {
     let socket = connect(settings, watch)?;
-    let is_local = matches!(settings.place, Place::Unix(_));
+    let is_local = matches!(settings.address, Address::Unix(_));
     let mut opening = Opening { socket, inbox: Inbox::new(), sequence: Sequence::Next(0), settings, watch };
     let length = opening.receive()?;
     let greeting = Greeting::parse(opening.payload(length)).map_err(|error| opening.named(error))?;
@@ -93,12 +93,12 @@ fn start(settings: &Settings, mode: Mode, watch: &Watch) -> Result<Link, Failure
 }
 
 fn connect(settings: &Settings, watch: &Watch) -> Result<Socket> {
-    match &settings.place {
-        Place::Tcp(host, port) => Socket::connect_tcp(host, *port, &settings.keepalive, watch),
+    match &settings.address {
+        Address::Tcp(host, port) => Socket::connect_tcp(host, *port, &settings.keepalive, watch),
         #[cfg(unix)]
-        Place::Unix(path) => Socket::connect_unix(path, watch),
+        Address::Unix(path) => Socket::connect_unix(path, watch),
         #[cfg(not(unix))]
-        Place::Unix(_) => Err(Error::interface("this system has no Unix sockets")),
+        Address::Unix(_) => Err(Error::interface("this system has no Unix sockets")),
     }
 }
 

@@ -1,21 +1,31 @@
 //! Dates, times and time zones, as the server writes them in both protocols.
 
-use std::sync::Arc;
+use std::io::Write;
 
-use arrow_array::{Array, ArrayRef};
+use longshore_cells::Odd;
 use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
-use longshore_cells::{CellFault, Cells, Decoder, Odd};
-use longshore_core::{OnOdd, Warnings};
+use longshore_core::{Error, OnOdd};
 
-use crate::decode::Context;
+/// The longest TIME, in microseconds: 838:59:59.
+pub(crate) const MAX_TIME: i64 = (838 * 3600 + 59 * 60 + 59) * SECOND;
 
 /// A session's time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zone {
     /// Always so many minutes east of UTC.
     Fixed(i16),
-    /// The server's own, or one with rules: its hours say no moment.
+    /// The server's own, or one with rules: its hours do not tell a time in UTC.
     Other,
+}
+
+/// The error of a timestamp with time zone in a session whose zone is not fixed.
+pub(crate) fn unknown_zone() -> Error {
+    Error::interface(
+        "the session's time_zone is not a fixed offset from UTC, so timestamps cannot be converted",
+    )
+    .with_hint(
+        "set one: SET time_zone = '+00:00', or time-zone in the URL; or use values without a time zone",
+    )
 }
 
 impl Zone {
@@ -60,7 +70,7 @@ impl Zone {
     }
 }
 
-/// A date and a time of day, as the server writes them; not every one is a moment.
+/// A date and a time of day, as the server writes them; not every one is in the calendar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Civil {
     year: u16,
@@ -83,7 +93,7 @@ impl Civil {
         }
         let [low, high, month, day, hour, minute, second, fraction @ ..] = bytes;
         let micros = u32::from_le_bytes(fraction);
-        let time = clock(hour.into(), minute.into(), second.into(), micros.into())?;
+        let time = time_of(hour.into(), minute.into(), second.into(), micros.into())?;
         if hour > 23 {
             return Err(damaged());
         }
@@ -97,11 +107,13 @@ impl Civil {
             None => (cell, None),
         };
         if !matches!(date, [_, _, _, _, b'-', _, _, b'-', _, _]) {
-            return Err(no_moment(cell));
+            return Err(not_temporal(cell));
         }
-        let number = |digits: &[u8]| number(digits).ok_or_else(|| no_moment(cell));
+        let number = |digits: &[u8]| number(digits).ok_or_else(|| not_temporal(cell));
         let time = match time {
-            Some(time) => span(time).filter(|time| (0..DAY).contains(time)).ok_or_else(|| no_moment(cell))?,
+            Some(time) => {
+                parse_time(time).filter(|time| (0..DAY).contains(time)).ok_or_else(|| not_temporal(cell))?
+            }
             None => 0,
         };
         Ok(Self {
@@ -121,11 +133,11 @@ impl Civil {
         {
             return Ok(days);
         }
-        Err(self.odd(zero_date))
+        Err(self.unrepresentable(zero_date))
     }
 
     #[cold]
-    fn odd(self, zero_date: OnOdd) -> Odd {
+    fn unrepresentable(self, zero_date: OnOdd) -> Odd {
         let Self { year, month, day, .. } = self;
         if self == Self::default() {
             return match zero_date {
@@ -138,6 +150,17 @@ impl Civil {
         }
         let what = if month == 0 || day == 0 { "a date with a part that is zero" } else { "in no calendar" };
         Odd::with_hint(format!("{year:04}-{month:02}-{day:02} is {what}"), REMEDY)
+    }
+
+    /// Appends the text that the server would send; a date without a time where `with_time` is not set.
+    pub(super) fn write(self, with_time: bool, into: &mut Vec<u8>) {
+        let Self { year, month, day, time } = self;
+        // A Vec takes all that is written.
+        let _ = write!(into, "{year:04}-{month:02}-{day:02}");
+        if with_time || time != 0 {
+            into.push(b' ');
+            write_time(time, into);
+        }
     }
 
     /// A date alone.
@@ -157,45 +180,50 @@ impl Civil {
     }
 }
 
-/// What seven digits can say: more than any server's TIME, and far from an overflow.
-const MOST_HOURS: i64 = 9_999_999;
+/// The most hours of seven digits: more than any server's TIME, and far from an overflow.
+const MAX_HOURS: i64 = 9_999_999;
 
 #[inline]
-fn clock(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, Odd> {
-    if hours > MOST_HOURS || minutes > 59 || seconds > 59 || micros > 999_999 {
+fn time_of(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, Odd> {
+    if hours > MAX_HOURS || minutes > 59 || seconds > 59 || micros > 999_999 {
         return Err(damaged());
     }
     Ok(((hours * 60 + minutes) * 60 + seconds) * SECOND + micros)
 }
 
 /// A TIME cell of a binary row, in microseconds: 0, 8 or 12 bytes.
-pub(super) fn binary_span(cell: &[u8]) -> Result<i64, Odd> {
+pub(super) fn binary_time(cell: &[u8]) -> Result<i64, Odd> {
     let mut bytes = [0; 12];
     match cell.len() {
         0 | 8 | 12 => bytes[..cell.len()].copy_from_slice(cell),
         _ => return Err(damaged()),
     }
-    let (start, clocked) = bytes.split_at(5);
-    let [negative, whole @ ..] = start else {
-        return Err(damaged());
-    };
-    let days = whole.iter().rev().fold(0, |days, byte| days << 8 | i64::from(*byte));
-    let [hours, minutes, seconds, fraction @ ..] = clocked else { return Err(damaged()) };
-    let micros = fraction.iter().rev().fold(0, |micros, byte| micros << 8 | i64::from(*byte));
-    if *hours > 23 {
+    let [is_negative, a, b, c, d, hours, minutes, seconds, fraction @ ..] = bytes;
+    let (days, micros) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes(fraction));
+    if hours > 23 {
         return Err(damaged());
     }
-    let time = clock(days * 24 + i64::from(*hours), (*minutes).into(), (*seconds).into(), micros)?;
-    Ok(if *negative == 0 { time } else { -time })
+    let hours = i64::from(days) * 24 + i64::from(hours);
+    let time = time_of(hours, minutes.into(), seconds.into(), micros.into())?;
+    Ok(if is_negative == 0 { time } else { -time })
 }
 
 /// A TIME cell of a text row, in microseconds.
-pub(super) fn text_span(cell: &[u8]) -> Result<i64, Odd> {
-    span(cell).ok_or_else(|| no_moment(cell))
+pub(super) fn text_time(cell: &[u8]) -> Result<i64, Odd> {
+    parse_time(cell).ok_or_else(|| not_temporal(cell))
+}
+
+/// Appends the text that the server would send for a TIME: with six digits of a fraction, where there is one.
+pub(super) fn write_time(time: i64, into: &mut Vec<u8>) {
+    let (sign, seconds, micros) = (if time < 0 { "-" } else { "" }, time.abs() / SECOND, time.abs() % SECOND);
+    let _ = write!(into, "{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if micros != 0 {
+        let _ = write!(into, ".{micros:06}");
+    }
 }
 
 /// `[-]H..HH:MM:SS[.f..ffffff]` in microseconds.
-fn span(cell: &[u8]) -> Option<i64> {
+fn parse_time(cell: &[u8]) -> Option<i64> {
     let (negative, digits) = cell.strip_prefix(b"-").map_or((false, cell), |rest| (true, rest));
     let mut parts = digits.splitn(3, |byte| *byte == b':');
     let (hours, minutes, rest) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);
@@ -209,7 +237,7 @@ fn span(cell: &[u8]) -> Option<i64> {
         }
         Some(_) => return None,
     };
-    let time = clock(hours, minutes, seconds, micros).ok()?;
+    let time = time_of(hours, minutes, seconds, micros).ok()?;
     Some(if negative { -time } else { time })
 }
 
@@ -225,44 +253,8 @@ fn damaged() -> Odd {
 }
 
 #[cold]
-fn no_moment(cell: &[u8]) -> Odd {
+fn not_temporal(cell: &[u8]) -> Odd {
     Odd::with_hint(format!("{:?} is not a date or time", String::from_utf8_lossy(cell)), REMEDY)
-}
-
-/// A column of moments, whose zero dates are counted where they become NULL.
-struct Counted {
-    moments: Box<dyn Decoder>,
-    /// NULLs that came as such since the last batch.
-    nulls: usize,
-    warnings: Arc<Warnings>,
-    /// What the caller is told of zero dates.
-    warning: String,
-}
-
-/// The column `name`, which `moments` reads.
-pub(super) fn counted(name: &str, context: &Context, moments: Box<dyn Decoder>) -> Box<dyn Decoder> {
-    let warning = format!("zero dates of column {name:?} were read as NULL");
-    Box::new(Counted { moments, nulls: 0, warnings: context.options.warnings.clone(), warning })
-}
-
-impl Decoder for Counted {
-    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        if cells.any_null() {
-            self.nulls += cells.iter().filter(Option::is_none).count();
-        }
-        self.moments.decode(cells)
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        let array = self.moments.finish();
-        let zeros = array.null_count() - std::mem::take(&mut self.nulls);
-        self.warnings.add(&self.warning, zeros as u64);
-        array
-    }
-
-    fn size(&self) -> usize {
-        self.moments.size()
-    }
 }
 
 #[cfg(test)]
@@ -289,7 +281,7 @@ mod tests {
         assert_eq!(date("9999-12-31"), Ok(2_932_896));
         assert_eq!(date("2024-02-29"), Ok(19_782));
         assert_eq!(date("0000-00-00"), Err(Odd::Null));
-        for odd in [
+        for text in [
             "2025-00-10",
             "2025-01-00",
             "2025-02-29",
@@ -299,7 +291,7 @@ mod tests {
             "",
             "2025-01-01 00:00:01",
         ] {
-            assert!(matches!(date(odd), Err(Odd::Fault(_))), "{odd}");
+            assert!(matches!(date(text), Err(Odd::Fault(_))), "{text}");
         }
     }
 
@@ -316,14 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn spans_reach_beyond_a_day() {
-        assert_eq!(text_span(b"-838:59:59.000001"), Ok(-3_020_399_000_001));
-        assert_eq!(text_span(b"00:00:00.5"), Ok(500_000));
-        assert_eq!(binary_span(&[]), Ok(0));
-        assert_eq!(binary_span(&[1, 34, 0, 0, 0, 22, 59, 59]), Ok(-3_020_399_000_000));
-        assert!(matches!(binary_span(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]), Err(Odd::Fault(_))));
+    fn times_reach_beyond_a_day() {
+        assert_eq!(text_time(b"-838:59:59.000001"), Ok(-3_020_399_000_001));
+        assert_eq!(text_time(b"00:00:00.5"), Ok(500_000));
+        assert_eq!(binary_time(&[]), Ok(0));
+        assert_eq!(binary_time(&[1, 34, 0, 0, 0, 22, 59, 59]), Ok(-3_020_399_000_000));
+        assert!(matches!(binary_time(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]), Err(Odd::Fault(_))));
         for bad in ["", "1:2", "1:60:00", "x:00:00", "1:00:00.0000001", "--1:00:00"] {
-            assert!(text_span(bad.as_bytes()).is_err(), "{bad}");
+            assert!(text_time(bad.as_bytes()).is_err(), "{bad}");
         }
     }
 }

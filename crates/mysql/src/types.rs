@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::{
-    Decimals, EXTENSION, Error, Kind, Kind as ErrorKind, NATIVE_TYPE, OnOdd, Place, Protocol, ReadOptions,
-    Result, TinyInt1, Uuids,
+    Decimals, EXTENSION, Error, Kind, NATIVE_TYPE, OnOdd, Place, Protocol, ReadOptions, Result, TinyInt1,
+    Uuids,
 };
 
 use crate::message::Definition;
@@ -34,9 +34,9 @@ pub(crate) enum Class {
     Year,
     Date,
     DateTime,
-    /// TIMESTAMP: a moment, written in the session's time zone.
-    Instant,
-    /// A span of time, negative ones and those beyond a day included.
+    /// A timestamp with time zone: TIMESTAMP, which the server writes in the session's time zone.
+    Timestamp,
+    /// A duration, negative ones and those beyond a day included.
     Time,
     Text,
     Json,
@@ -44,21 +44,36 @@ pub(crate) enum Class {
     Bytes,
 }
 
-/// How a cell lies in a binary row.
+/// The length of a cell in a binary row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     Fixed(u8),
-    /// Behind a byte of length.
-    Moment,
-    /// Behind a length of one to nine bytes.
+    /// In the byte before the cell.
+    Byte,
+    /// In one to nine bytes before the cell.
     Counted,
+}
+
+impl Class {
+    /// The length of a cell in a binary row (MySQL Internals, "Binary Protocol Value").
+    pub(crate) fn width(self) -> Width {
+        match self {
+            Self::Tiny1 | Self::Int8 | Self::UInt8 => Width::Fixed(1),
+            Self::Int16 | Self::UInt16 | Self::Year => Width::Fixed(2),
+            Self::Int32 | Self::UInt32 | Self::Float => Width::Fixed(4),
+            Self::Int64 | Self::UInt64 | Self::Double => Width::Fixed(8),
+            Self::Date | Self::DateTime | Self::Timestamp | Self::Time => Width::Byte,
+            Self::Decimal(..) | Self::Bit | Self::Text | Self::Json | Self::Uuid | Self::Bytes => {
+                Width::Counted
+            }
+        }
+    }
 }
 
 /// A type as one query's column has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Type {
     pub(crate) class: Class,
-    pub(crate) width: Width,
     /// MySQL's own name, with its modifiers.
     pub(crate) label: String,
     pub(crate) not_null: bool,
@@ -87,7 +102,6 @@ mod code {
     pub(super) const NEWDECIMAL: u8 = 246;
     pub(super) const ENUM: u8 = 247;
     pub(super) const SET: u8 = 248;
-    pub(super) const BLOBS: std::ops::RangeInclusive<u8> = 249..=252;
     pub(super) const STRING: u8 = 254;
     pub(super) const GEOMETRY: u8 = 255;
 }
@@ -100,7 +114,7 @@ mod flag {
     pub(super) const SET: u16 = 2048;
 }
 
-/// The character set of bytes that are no text.
+/// The character set of bytes that are not text.
 const BINARY: u16 = 63;
 
 /// The most bytes of a character: lengths of texts are told in bytes of utf8mb4.
@@ -110,12 +124,7 @@ impl Type {
     /// The type of a column.
     pub(crate) fn of(column: &Definition) -> Self {
         let (class, name) = class_of(column);
-        Self {
-            class,
-            width: width_of(column.code),
-            label: label(column, class, name),
-            not_null: column.flags & flag::NOT_NULL != 0,
-        }
+        Self { class, label: label(column, class, name), not_null: column.flags & flag::NOT_NULL != 0 }
     }
 
     /// The Arrow field of a column of this type.
@@ -133,14 +142,14 @@ impl Type {
         Ok(Field::new(name, data_type, nullable).with_metadata(metadata))
     }
 
-    /// The place of the column `name` in errors.
+    /// The column `name` as errors name it.
     pub(crate) fn place(&self, name: &str) -> Place {
         Place { column: Some(name.to_owned()), row: None, native_type: Some(self.label.clone()) }
     }
 
     /// Whether the caller's options turn some of the type's values into NULL.
     pub(crate) fn turns_null(&self, options: &ReadOptions) -> bool {
-        matches!(self.class, Class::Date | Class::DateTime | Class::Instant)
+        matches!(self.class, Class::Date | Class::DateTime | Class::Timestamp)
             && options.zero_date == OnOdd::Null
     }
 
@@ -163,7 +172,7 @@ impl Type {
             Class::Decimal(precision, scale) => decimal(precision, scale, options),
             Class::Date => DataType::Date32,
             Class::DateTime => DataType::Timestamp(TimeUnit::Microsecond, None),
-            Class::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Class::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Class::Time => DataType::Duration(TimeUnit::Microsecond),
             Class::Uuid if options.uuid == Uuids::Arrow => DataType::FixedSizeBinary(16),
             Class::Text | Class::Json | Class::Uuid => DataType::Utf8,
@@ -174,19 +183,19 @@ impl Type {
 
 /// The server prints a FLOAT with six digits, of which another float may come back.
 pub(crate) fn rounded_float() -> Error {
-    Error::new(ErrorKind::NotSupported, "the server rounds FLOAT to six digits in its text protocol").with_hint(
+    Error::new(Kind::NotSupported, "the server rounds FLOAT to six digits in its text protocol").with_hint(
         "read it with options={\"protocol\": \"binary\"}, select it as CAST(\"<column>\" AS DOUBLE), or take the \
          rounded text with schema={\"<column>\": \"string\"}",
     )
 }
 
 fn decimal(precision: u8, scale: u8, options: &ReadOptions) -> DataType {
-    let places = i8::try_from(scale).unwrap_or(i8::MAX);
-    // A frame of 38 digits has room for most values of a wider type, such as a sum; the others are errors.
+    let arrow_scale = i8::try_from(scale).unwrap_or(i8::MAX);
+    // A frame of 38 digits holds most values of a wider type, such as a sum; the others are errors.
     if precision <= 38 || (options.decimal_digits < precision && scale <= 38) {
-        DataType::Decimal128(precision.min(38), places)
+        DataType::Decimal128(precision.min(38), arrow_scale)
     } else {
-        DataType::Decimal256(precision, places)
+        DataType::Decimal256(precision, arrow_scale)
     }
 }
 
@@ -208,7 +217,7 @@ fn class_of(column: &Definition) -> (Class, &'static str) {
         code::YEAR => (Class::Year, "year"),
         code::DATE | code::NEWDATE => (Class::Date, "date"),
         code::DATETIME => (Class::DateTime, "datetime"),
-        code::TIMESTAMP => (Class::Instant, "timestamp"),
+        code::TIMESTAMP => (Class::Timestamp, "timestamp"),
         code::TIME => (Class::Time, "time"),
         code::JSON => (Class::Json, "json"),
         code::NULL => (Class::Text, "null"),
@@ -226,58 +235,32 @@ fn text_or_bytes(column: &Definition) -> (Class, &'static str) {
         ("", "json") => return (Class::Json, "json"),
         _ => {}
     }
-    let binary = column.charset == BINARY;
-    let class = if binary { Class::Bytes } else { Class::Text };
-    let name = match column.code {
-        code::ENUM => "enum",
-        code::SET => "set",
+    let is_binary = column.charset == BINARY;
+    let name = match (column.code, is_binary) {
+        (code::ENUM, _) => "enum",
+        (code::SET, _) => "set",
         _ if column.flags & flag::ENUM != 0 => "enum",
         _ if column.flags & flag::SET != 0 => "set",
-        code if code::BLOBS.contains(&code) => {
-            if binary {
-                "blob"
-            } else {
-                "text"
-            }
-        }
-        code::STRING => {
-            if binary {
-                "binary"
-            } else {
-                "char"
-            }
-        }
-        _ => {
-            if binary {
-                "varbinary"
-            } else {
-                "varchar"
-            }
-        }
+        // TINYBLOB, MEDIUMBLOB, LONGBLOB and BLOB.
+        (249..=252, true) => "blob",
+        (249..=252, false) => "text",
+        (code::STRING, true) => "binary",
+        (code::STRING, false) => "char",
+        (_, true) => "varbinary",
+        (_, false) => "varchar",
     };
-    (class, name)
+    (if is_binary { Class::Bytes } else { Class::Text }, name)
 }
 
-/// A decimal's digits: its declared length has room for a sign and for the point.
+/// A decimal's digits: its declared length includes a sign and the point.
 fn declared_decimal(column: &Definition, unsigned: bool) -> Class {
     let scale = column.decimals.min(38);
-    let room = u32::from(scale > 0) + u32::from(!unsigned);
-    let precision = u8::try_from(column.length.saturating_sub(room)).unwrap_or(u8::MAX);
+    let extra = u32::from(scale > 0) + u32::from(!unsigned);
+    let precision = u8::try_from(column.length.saturating_sub(extra)).unwrap_or(u8::MAX);
     // 65 digits are the most that a table's column has; an expression of so many may have more, and says 65.
     let most = if column.original.is_empty() && precision >= 65 { 76 } else { 65 };
     let precision = if most == 76 { most } else { precision };
     Class::Decimal(precision.clamp(scale.max(1), most), scale)
-}
-
-fn width_of(code: u8) -> Width {
-    match code {
-        code::TINY => Width::Fixed(1),
-        code::SHORT | code::YEAR => Width::Fixed(2),
-        code::INT24 | code::LONG | code::FLOAT => Width::Fixed(4),
-        code::LONGLONG | code::DOUBLE => Width::Fixed(8),
-        code::DATE | code::NEWDATE | code::DATETIME | code::TIMESTAMP | code::TIME => Width::Moment,
-        _ => Width::Counted,
-    }
 }
 
 fn label(column: &Definition, class: Class, name: &str) -> String {
@@ -287,7 +270,7 @@ fn label(column: &Definition, class: Class, name: &str) -> String {
     match class {
         Class::Decimal(precision, scale) => format!("{name}({precision},{scale}){sign}"),
         Class::Bit => format!("{name}({})", column.length),
-        Class::DateTime | Class::Instant | Class::Time => format!("{name}{fraction}"),
+        Class::DateTime | Class::Timestamp | Class::Time => format!("{name}{fraction}"),
         Class::Text if matches!(name, "char" | "varchar") => {
             format!("{name}({})", column.length / PER_CHARACTER)
         }
@@ -323,7 +306,7 @@ pub(crate) fn check_readable(
 pub(crate) fn unreadable(native: &Type, wanted: &DataType) -> Error {
     let error = Error::new(Kind::NotSupported, format!("cannot be read as {wanted}"));
     error.with_hint(match (native.class, wanted) {
-        (Class::Instant, DataType::Timestamp(_, None)) => {
+        (Class::Timestamp, DataType::Timestamp(_, None)) => {
             "it has a time zone: ask for \"timestamp[us, tz=UTC]\", or convert it in the query"
         }
         (Class::DateTime, DataType::Timestamp(..)) => {

@@ -18,8 +18,8 @@ use longshore_cells::{
 };
 use longshore_core::OnOdd;
 
-use super::Context;
-use crate::temporal::{Civil, counted, text_span};
+use super::{Context, zero_dates};
+use crate::temporal::{Civil, text_time};
 use crate::types::{Class, Type};
 
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
@@ -31,8 +31,8 @@ pub(super) fn decoder(
 ) -> Option<Box<dyn Decoder>> {
     match native.class {
         Class::Bit => bits(arrow),
-        Class::Date | Class::DateTime | Class::Instant => moments(name, native.class, arrow, context),
-        Class::Time => spans(arrow),
+        Class::Date | Class::DateTime | Class::Timestamp => temporal(name, native.class, arrow, context),
+        Class::Time => times(arrow),
         _ => scalar(name, native.class, arrow, context),
     }
 }
@@ -91,7 +91,7 @@ fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Opti
             let to = DecimalType { precision, scale, numeric_nan: OnOdd::Error };
             Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
         }
-        _ if is_text => return text_as_moment(arrow).or_else(|| string(arrow)),
+        _ if is_text => return temporal(name, class, arrow, context),
         _ => return string(arrow),
     })
 }
@@ -100,12 +100,12 @@ fn boolean(cell: &[u8]) -> Result<bool, Odd> {
     match cell {
         b"0" => Ok(false),
         b"1" => Ok(true),
-        _ => Err(no_boolean(utf8(cell)?)),
+        _ => Err(not_a_boolean(utf8(cell)?)),
     }
 }
 
 #[cold]
-pub(super) fn no_boolean(text: &str) -> Odd {
+pub(super) fn not_a_boolean(text: &str) -> Odd {
     Odd::with_hint(
         format!("{text} is neither 0 nor 1"),
         "read the column as a number: options={\"tinyint1\": \"int8\"}, or schema={\"<column>\": \"int64\"}",
@@ -123,7 +123,7 @@ fn bits(arrow: &DataType) -> Option<Box<dyn Decoder>> {
         DataType::Boolean => Booleans::boxed(|cell| match bit_number(cell)? {
             0 => Ok(false),
             1 => Ok(true),
-            other => Err(no_boolean(&other.to_string())),
+            other => Err(not_a_boolean(&other.to_string())),
         }),
         DataType::Binary => bytes(),
         DataType::LargeBinary => large_bytes(),
@@ -146,40 +146,43 @@ fn bit_number(cell: &[u8]) -> Result<u64, Odd> {
     Ok(cell.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-fn moments(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
-    let (zero_date, offset) = (context.options.zero_date, context.offset);
-    let offset = if class == Class::Instant { offset } else { 0 };
+/// Dates and timestamps, of their own types or in texts, in which a zero date is always a fault.
+fn temporal(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
+    let is_text = matches!(class, Class::Text | Class::Json | Class::Uuid);
+    let zero_date = if is_text { OnOdd::Error } else { context.options.zero_date };
+    let offset = if class == Class::Timestamp { context.offset } else { 0 };
     let as_is = arrow.clone();
     match arrow {
         DataType::Date32 => {
             let days =
                 Primitive::<Date32Type, _>::boxed(as_is, move |cell| Civil::text(cell)?.date(zero_date));
-            Some(counted(name, context, days))
+            Some(zero_dates(name, context, days))
         }
-        // Without a zone it would be another moment, and with one it is none.
-        DataType::Timestamp(_, zone) if zone.is_some() != (class == Class::Instant) => None,
+        // Without its time zone, or with one, it would be another time.
+        DataType::Timestamp(_, zone) if zone.is_some() != (class == Class::Timestamp) => None,
         DataType::Timestamp(unit, _) => {
             let read = move |cell: &[u8]| Civil::text(cell)?.microseconds(zero_date, offset);
-            Some(counted(name, context, timestamps(as_is, *unit, OnOdd::Error, read)))
+            Some(zero_dates(name, context, timestamps(as_is, *unit, OnOdd::Error, read)))
         }
+        DataType::Duration(_) | DataType::Time64(_) if is_text => times(arrow),
         _ => string(arrow),
     }
 }
 
-fn spans(arrow: &DataType) -> Option<Box<dyn Decoder>> {
+fn times(arrow: &DataType) -> Option<Box<dyn Decoder>> {
     let as_is = arrow.clone();
     Some(match arrow {
         DataType::Duration(TimeUnit::Microsecond) => {
-            Primitive::<DurationMicrosecondType, _>::boxed(as_is, text_span)
+            Primitive::<DurationMicrosecondType, _>::boxed(as_is, text_time)
         }
         DataType::Duration(TimeUnit::Nanosecond) => {
-            Primitive::<DurationNanosecondType, _>::boxed(as_is, |cell| Ok(text_span(cell)? * 1000))
+            Primitive::<DurationNanosecondType, _>::boxed(as_is, |cell| Ok(text_time(cell)? * 1000))
         }
         DataType::Duration(TimeUnit::Millisecond) => {
-            Primitive::<DurationMillisecondType, _>::boxed(as_is, |cell| coarser(text_span(cell)?, 1000))
+            Primitive::<DurationMillisecondType, _>::boxed(as_is, |cell| coarser(text_time(cell)?, 1000))
         }
         DataType::Duration(TimeUnit::Second) => {
-            Primitive::<DurationSecondType, _>::boxed(as_is, |cell| coarser(text_span(cell)?, 1_000_000))
+            Primitive::<DurationSecondType, _>::boxed(as_is, |cell| coarser(text_time(cell)?, 1_000_000))
         }
         DataType::Time64(TimeUnit::Microsecond) => {
             Primitive::<Time64MicrosecondType, _>::boxed(as_is, time_of_day)
@@ -193,7 +196,7 @@ fn spans(arrow: &DataType) -> Option<Box<dyn Decoder>> {
 
 /// A span that is a time of day.
 fn time_of_day(cell: &[u8]) -> Result<i64, Odd> {
-    let time = text_span(cell)?;
+    let time = text_time(cell)?;
     if (0..DAY).contains(&time) {
         return Ok(time);
     }
@@ -213,33 +216,17 @@ fn coarser(time: i64, unit: i64) -> Result<i64, Odd> {
     ))
 }
 
-/// Texts that spell dates and times.
-fn text_as_moment(arrow: &DataType) -> Option<Box<dyn Decoder>> {
-    let as_is = arrow.clone();
-    match arrow {
-        DataType::Date32 => {
-            Some(Primitive::<Date32Type, _>::boxed(as_is, |cell| Civil::text(cell)?.date(OnOdd::Error)))
-        }
-        DataType::Timestamp(unit, None) => Some(timestamps(as_is, *unit, OnOdd::Error, |cell| {
-            Civil::text(cell)?.microseconds(OnOdd::Error, 0)
-        })),
-        DataType::Duration(_) | DataType::Time64(_) => spans(arrow),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use longshore_cells::{Cells, Span};
     use longshore_core::ReadOptions;
 
     use crate::temporal::Zone;
-    use crate::types::Width;
 
     use super::*;
 
     fn read(class: Class, arrow: &DataType, cell: &[u8]) -> Result<String, String> {
-        let native = Type { class, width: Width::Counted, label: "made".into(), not_null: false };
+        let native = Type { class, label: "made".into(), not_null: false };
         let context = Context::new(&ReadOptions::default(), Zone::UTC);
         let mut decoder = decoder("c", &native, arrow, &context).ok_or("none")?;
         let span = Span::new(0, u32::try_from(cell.len()).unwrap());
@@ -266,7 +253,7 @@ mod tests {
         assert!(read(Class::Int8, &DataType::Boolean, b"2").is_err());
         assert!(read(Class::Time, &DataType::Time64(TimeUnit::Microsecond), b"25:00:00").is_err());
         let naive = DataType::Timestamp(TimeUnit::Microsecond, None);
-        assert!(read(Class::Instant, &naive, b"2025-01-01 00:00:00").is_err());
+        assert!(read(Class::Timestamp, &naive, b"2025-01-01 00:00:00").is_err());
         assert!(
             read(Class::DateTime, &DataType::Utf8, b"0000-00-00 00:00:00").unwrap().contains("0000-00-00")
         );

@@ -87,7 +87,7 @@ impl Key {
                 is_hex.then(|| format!("x'{text}'"))
             }
             // Zero dates are no literals in the server's stricter modes.
-            Class::Date | Class::DateTime | Class::Instant => {
+            Class::Date | Class::DateTime | Class::Timestamp => {
                 (!text.starts_with("0000") && !text.contains("-00")).then(|| literal(text))
             }
             // An empty text is NULL in one of MariaDB's modes.
@@ -303,7 +303,7 @@ fn between(
         match (key.native.class, value) {
             (Class::Date | Class::DateTime, Value::Date(days)) => Some(i128::from(*days) * DAY),
             (Class::Date | Class::DateTime, Value::Timestamp(at)) => Some((*at).into()),
-            (Class::Instant, Value::Instant(at)) => Some(i128::from(*at) + i128::from(offset)),
+            (Class::Timestamp, Value::Instant(at)) => Some(i128::from(*at) + i128::from(offset)),
             (class, value) if is_number(class) => whole(value),
             _ => None,
         }
@@ -347,12 +347,11 @@ fn whole(value: &Value) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use crate::types::Width;
 
     use super::*;
 
     fn key(class: Class) -> Key {
-        let native = Type { class, width: Width::Counted, label: "made".into(), not_null: false };
+        let native = Type { class, label: "made".into(), not_null: false };
         Key { column: "k".into(), native, table: None }
     }
 

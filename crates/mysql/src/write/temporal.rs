@@ -6,10 +6,7 @@ use longshore_core::{Error, Result};
 
 use super::encode::{Moments, refused};
 use super::load::Page;
-use crate::encode::unknown_zone;
-
-/// The longest TIME, in microseconds: 838:59:59.
-const LONGEST: i64 = (838 * 3600 + 59 * 60 + 59) * SECOND;
+use crate::temporal::{MAX_TIME, unknown_zone};
 
 /// The moments that a TIMESTAMP holds: from 1970-01-01 00:00:01 to 2038-01-19 03:14:07.999999, in UTC.
 const FIRST: i64 = SECOND;
@@ -156,7 +153,7 @@ fn span(item: &Item<'_>) -> Result<i64> {
         Item::Interval(..) => return Err(misfit(item)),
         _ => return Err(refused(item)),
     };
-    if !(-LONGEST..=LONGEST).contains(&span) {
+    if !(-MAX_TIME..=MAX_TIME).contains(&span) {
         return Err(misfit(item).with_hint("TIME ends at 838:59:59: write a number of seconds"));
     }
     Ok(span)
