@@ -3,12 +3,12 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_cells::{Assembly, ReadColumn, Span, Spans};
-use longshore_core::{Batches, Error, Kind, ReadOptions, Result, Session};
+use longshore_core::{Batches, Error, Kind, ReadOptions, Result, Session, Warnings};
 
-use crate::connection::is_row;
+use crate::connection::{Connection, is_row};
 use crate::decode::Format;
 use crate::packet::{FULL, HEADER, Sequence, VIOLATION, broken, header};
-use crate::session::{MySqlSession, tell_warnings};
+use crate::session::MySqlSession;
 use crate::types::Width;
 
 /// A result on its way.
@@ -102,7 +102,7 @@ impl Rows {
         }
         self.state = State::Complete;
         let connection = &mut self.session.connection;
-        if connection.warnings() == 0 || tell_warnings(connection, &self.options.warnings).is_ok() {
+        if connection.warnings() == 0 || report_warnings(connection, &self.options.warnings).is_ok() {
             return Ok(());
         }
         // The rows are whole: only a deadline or an interrupt ends the read. A lost connection is the next statement's.
@@ -130,6 +130,17 @@ impl Rows {
         self.indexed = 0;
         Ok(())
     }
+}
+
+/// Reports the warnings that the statement has left behind, one of each code.
+fn report_warnings(connection: &mut Connection, warnings: &Warnings) -> Result<()> {
+    for warning in connection.show_warnings()? {
+        if warning.level != "Note" && warning.is_of_values() {
+            let (code, text) = (warning.code, warning.text);
+            warnings.tell(&format!("warning {code}"), format!("the server warns: {text} (warning {code})"));
+        }
+    }
+    Ok(())
 }
 
 impl Iterator for Rows {

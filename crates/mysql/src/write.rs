@@ -2,17 +2,6 @@
 //!
 //! See `docs/design/mysql.md`.
 
-use arrow_array::RecordBatch;
-use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Sink, Transaction, Written};
-
-use crate::connection::{Connection, cleanup};
-use crate::session::MySqlSession;
-use create::NewTable;
-use load::Loader;
-pub(crate) use stage::begin as begin_stage;
-use stage::{StagingTable, UpsertTable};
-use table::{Name, Server};
-
 mod create;
 mod encode;
 mod load;
@@ -21,115 +10,90 @@ mod stage;
 mod table;
 mod temporal;
 
+use arrow_array::RecordBatch;
+use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Sink, Transaction, Written};
+
+use crate::connection::{Connection, cleanup};
+use crate::session::MySqlSession;
+use create::NewTable;
+use encode::Encoder;
+use load::Loader;
+use stage::{StagingTable, UpsertTable};
+use table::{Name, Server};
+
+pub(crate) use stage::begin as begin_stage;
+
 /// Begins to write.
-pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-    let mut undo = Undo::default();
-    match start(&mut session.connection, load, &mut undo) {
-        Ok(loader) => Ok(Box::new(Writing { session: Some(session), loader, undo })),
-        Err(error) => {
-            undo.note(&error);
-            let is_good = undo.all(&mut session.connection);
-            Err(Failed { error, session: is_good.then(|| Box::new(session) as Box<dyn Session>) })
-        }
-    }
+pub(crate) fn begin(session: MySqlSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+    let (attempt, loader) = Attempt::begin(session, |connection, undo| start(connection, load, undo))?;
+    Ok(Box::new(Writing { attempt, loader }))
 }
 
 /// What a write has done so far, apart from its rows.
 #[derive(Default)]
 struct Undo {
     server: Option<Server>,
-    newcomer: Option<NewTable>,
-    stage: Option<UpsertTable>,
+    new_table: Option<NewTable>,
+    upsert: Option<UpsertTable>,
     /// The table that other sessions fill.
-    beside: Option<StagingTable>,
-    transaction: Begun,
-    /// Whether the caller does not want to wait any longer.
+    staging: Option<StagingTable>,
+    rollback: Rollback,
+    /// Whether the caller does not wait any longer.
     is_hurried: bool,
 }
 
 /// How the write's rows can be taken back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Begun {
+enum Rollback {
     #[default]
     Nothing,
     /// A transaction of the write's own.
     Transaction,
-    /// A savepoint in the owner's transaction.
+    /// A savepoint in the caller's transaction.
     Savepoint,
 }
 
 fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<Loader> {
     let before = connection.transaction();
     check_transaction(before, load.if_exists)?;
-    let server = Server::begin(connection)?;
-    undo.server = Some(server.clone());
+    let server = undo.server.insert(Server::begin(connection)?).clone();
     let name = Name::resolve(connection, &load.table)?;
-    let table = prepared(connection, load, &name, &server, undo)?;
-    let columns = table::columns(connection, &table)?;
-    let encoders = encode::encoders(load, &table, &columns, connection.zone().offset())?;
-    let mut destination = table;
-    if load.if_exists == IfExists::Upsert {
-        stage::check_key(connection, load, &name, &encoders, &columns)?;
-        destination = undo.stage.insert(UpsertTable::make(connection, &name, &encoders)?).name.clone();
+    let mut table = name.clone();
+    if load.makes_table() {
+        let new = NewTable::create(connection, load, &name, &server, None)?;
+        table = undo.new_table.insert(new).new.clone();
+    } else {
+        check_target(connection, load, &name)?;
     }
-    undo.transaction = begin_transaction(connection, before)?;
+    let encoders = encoders(connection, load, &table)?;
+    if load.if_exists == IfExists::Upsert {
+        table = undo.upsert.insert(UpsertTable::create(connection, &name, &encoders)?).name.clone();
+    }
+    undo.rollback = begin_transaction(connection, before)?;
     if load.if_exists == IfExists::Truncate {
         // TRUNCATE would commit.
         connection.run(&format!("DELETE FROM {}", name.quoted()))?;
     }
-    let mut loader = Loader::new(encoders, load.schema.clone(), destination.quoted(), &server);
+    let mut loader = Loader::new(encoders, load.schema.clone(), table.quoted(), &server);
     loader.try_file(connection)?;
     Ok(loader)
 }
 
-/// The table whose columns the rows have: the one that is there, or a new one.
-fn prepared(
-    connection: &mut Connection,
-    load: &Load,
-    name: &Name,
-    server: &Server,
-    undo: &mut Undo,
-) -> Result<Name> {
-    if load.makes_table() {
-        return newcomer(connection, load, name, server, undo);
-    }
+/// Refuses an existing table that the rows cannot go into.
+fn check_target(connection: &mut Connection, load: &Load, name: &Name) -> Result<()> {
     let existing = table::existing(connection, name)?;
     table::check(name, existing.as_ref())?;
-    if load.if_exists == IfExists::Truncate {
-        check_cascades(connection, name)?;
-    }
-    Ok(name.clone())
+    if load.if_exists == IfExists::Truncate { check_cascades(connection, name) } else { Ok(()) }
 }
 
-/// A new table.
-fn newcomer(
-    connection: &mut Connection,
-    load: &Load,
-    name: &Name,
-    server: &Server,
-    undo: &mut Undo,
-) -> Result<Name> {
-    // What is there is looked at once no other session can change it.
-    let lock = create::lock(connection, name)?;
-    let made = takes_place(connection, load, name).and_then(|replaces| {
-        NewTable::make(connection, load, name, replaces, server, undo.beside.as_ref(), lock.clone())
-    });
-    match made {
-        Ok(newcomer) => Ok(undo.newcomer.insert(newcomer).new.clone()),
-        Err(error) => {
-            create::unlock(connection, &lock);
-            Err(error)
-        }
+/// The encoders of the data's columns into those of a table.
+fn encoders(connection: &mut Connection, load: &Load, table: &Name) -> Result<Vec<Encoder>> {
+    let columns = table::columns(connection, table)?;
+    let encoders = encode::encoders(load, table, &columns, connection.zone().offset())?;
+    if load.if_exists == IfExists::Upsert {
+        stage::check_key(connection, load, table, &encoders, &columns)?;
     }
-}
-
-/// Whether the new table takes the place of another; an error where it may not.
-fn takes_place(connection: &mut Connection, load: &Load, name: &Name) -> Result<bool> {
-    let existing = table::existing(connection, name)?;
-    match load.if_exists {
-        IfExists::Replace => create::check_replaceable(name, existing.as_ref()),
-        _ => create::check_absent(name, existing.as_ref()).map(|()| false),
-    }
+    Ok(encoders)
 }
 
 fn check_transaction(before: Transaction, if_exists: IfExists) -> Result<()> {
@@ -147,7 +111,7 @@ fn check_transaction(before: Transaction, if_exists: IfExists) -> Result<()> {
 
 /// Deleting the rows must not delete others.
 fn check_cascades(connection: &mut Connection, name: &Name) -> Result<()> {
-    let pointing = create::pointing(connection, name)?;
+    let pointing = create::foreign_keys(connection, name)?;
     let changes = |rule: &str| ["CASCADE", "SET NULL", "SET DEFAULT"].contains(&rule);
     let keys: Vec<String> =
         pointing.into_iter().filter(|(_, rule)| changes(rule)).map(|(key, _)| key).collect();
@@ -163,46 +127,45 @@ fn check_cascades(connection: &mut Connection, name: &Name) -> Result<()> {
         .with_hint("use if_exists=\"upsert\", or drop the foreign keys first"))
 }
 
-fn begin_transaction(connection: &mut Connection, before: Transaction) -> Result<Begun> {
+fn begin_transaction(connection: &mut Connection, before: Transaction) -> Result<Rollback> {
     if before == Transaction::Open {
         connection.run("SAVEPOINT longshore_write")?;
-        return Ok(Begun::Savepoint);
+        return Ok(Rollback::Savepoint);
     }
     connection.run("START TRANSACTION")?;
-    Ok(Begun::Transaction)
+    Ok(Rollback::Transaction)
 }
 
 impl Undo {
-    /// Leaves all as it was; tells whether the session is ready for the next statement.
+    /// Restores all as it was; tells whether the session is ready for the next statement.
     fn all(&mut self, connection: &mut Connection) -> bool {
         let is_hurried = self.is_hurried || connection.check().is_err();
         let watch = is_hurried.then(|| connection.replace_watch(cleanup()));
         let is_good =
             connection.stop() && self.rows(connection).and_then(|()| self.tables(connection)).is_ok();
-        let is_good = self.settings(connection, is_good);
+        // A session that keeps settings of ours is of no more use.
+        let restored = self.server.take().map_or(Ok(()), |server| server.end(connection));
+        if !is_good || restored.is_err() {
+            connection.give_up();
+        }
         if let Some(watch) = watch {
             connection.replace_watch(watch);
         }
-        is_good
-    }
-
-    /// A Ctrl-C is told once.
-    fn note(&mut self, error: &Error) {
-        self.is_hurried |= matches!(error.kind(), Kind::Interrupted | Kind::Cancelled | Kind::Timeout);
+        connection.is_usable()
     }
 
     fn rows(&mut self, connection: &mut Connection) -> Result<()> {
-        match std::mem::take(&mut self.transaction) {
-            Begun::Nothing => Ok(()),
+        match std::mem::take(&mut self.rollback) {
+            Rollback::Nothing => Ok(()),
             // With the new table the rows go, too, and faster.
-            Begun::Transaction if self.newcomer.is_some() => connection.run("COMMIT"),
-            Begun::Transaction => {
+            Rollback::Transaction if self.new_table.is_some() => connection.run("COMMIT"),
+            Rollback::Transaction => {
                 connection.forget_loss();
                 connection.run("ROLLBACK")
             }
-            // The owner hears of the loss.
-            Begun::Savepoint if connection.transaction() != Transaction::Open => Ok(()),
-            Begun::Savepoint => {
+            // The caller is told of the loss.
+            Rollback::Savepoint if connection.transaction() != Transaction::Open => Ok(()),
+            Rollback::Savepoint => {
                 connection.run("ROLLBACK TO SAVEPOINT longshore_write")?;
                 connection.run("RELEASE SAVEPOINT longshore_write")
             }
@@ -210,104 +173,133 @@ impl Undo {
     }
 
     fn tables(&mut self, connection: &mut Connection) -> Result<()> {
-        if let Some(stage) = self.stage.take() {
-            stage.drop(connection)?;
+        if let Some(upsert) = self.upsert.take() {
+            upsert.drop(connection)?;
         }
-        match (self.newcomer.take(), self.beside.take()) {
+        let new_table = self.new_table.take();
+        let dropped = match (&new_table, self.staging.take()) {
+            // It is the new table, too, where there is one.
+            (_, Some(staging)) => staging.drop(connection),
+            (Some(new_table), None) => new_table.drop(connection),
             (None, None) => Ok(()),
-            (Some(newcomer), None) => newcomer.undo(connection),
-            (newcomer, Some(beside)) => {
-                let dropped = beside.drop(connection);
-                if let Some(newcomer) = newcomer {
-                    newcomer.end(connection);
-                }
-                dropped
-            }
+        };
+        if let Some(new_table) = new_table {
+            new_table.unlock(connection);
         }
+        dropped
     }
 
-    /// A session that keeps settings of ours is of no more use.
-    fn settings(&mut self, connection: &mut Connection, is_good: bool) -> bool {
-        let restored = self.server.take().map_or(Ok(()), |server| server.end(connection));
-        if !is_good || restored.is_err() {
-            connection.give_up();
-        }
-        connection.is_usable()
-    }
-}
-
-/// A write that goes on.
-struct Writing {
-    /// Gone at its end.
-    session: Option<MySqlSession>,
-    loader: Loader,
-    undo: Undo,
-}
-
-impl Writing {
-    fn take(&mut self) -> Result<MySqlSession> {
-        self.session.take().ok_or_else(|| Error::internal("a write without its session"))
-    }
-
-    fn finish(&mut self, connection: &mut Connection) -> Result<()> {
-        self.loader.flush(connection)?;
-        if let Some(stage) = &self.undo.stage {
-            stage.merge(connection)?;
-        }
-        match self.undo.transaction {
-            Begun::Savepoint => connection.run("RELEASE SAVEPOINT longshore_write")?,
-            _ => connection.run("COMMIT")?,
-        }
-        self.undo.transaction = Begun::Nothing;
-        if let Some(newcomer) = &self.undo.newcomer {
-            newcomer.swap(connection)?;
-            newcomer.end(connection);
-            self.undo.newcomer = None;
+    /// Gives the new table its name, if there is one.
+    fn rename(&mut self, connection: &mut Connection) -> Result<()> {
+        if let Some(new_table) = &self.new_table {
+            new_table.rename(connection)?;
+            new_table.unlock(connection);
+            self.new_table = None;
         }
         Ok(())
     }
+}
 
-    fn end(&mut self) -> Option<MySqlSession> {
-        let mut session = self.session.take()?;
-        // One who does not want to wait has the file's statement stopped.
-        if !self.undo.is_hurried && session.connection.check().is_ok() {
-            self.loader.abandon(&mut session.connection);
+/// The session of a write, in which all is undone that has not been committed.
+struct Attempt {
+    /// Gone at its end.
+    session: Option<MySqlSession>,
+    undo: Undo,
+}
+
+impl Attempt {
+    /// Takes the first step.
+    fn begin<T>(
+        session: MySqlSession,
+        start: impl FnOnce(&mut Connection, &mut Undo) -> Result<T>,
+    ) -> Result<(Self, T), Failed> {
+        let mut attempt = Self { session: Some(session), undo: Undo::default() };
+        match attempt.run(start) {
+            Ok(started) => Ok((attempt, started)),
+            Err(error) => Err(Failed { error, session: attempt.end() }),
         }
-        self.undo.all(&mut session.connection).then_some(session)
     }
+
+    fn run<T>(&mut self, step: impl FnOnce(&mut Connection, &mut Undo) -> Result<T>) -> Result<T> {
+        let Some(session) = &mut self.session else {
+            return Err(Error::internal("a write without its session"));
+        };
+        let done = step(&mut session.connection, &mut self.undo);
+        // A Ctrl-C is told once.
+        self.undo.is_hurried |= done.as_ref().is_err_and(is_interruption);
+        done
+    }
+
+    /// Takes the last step, after which only staging tables and settings are undone.
+    fn commit(
+        mut self,
+        step: impl FnOnce(&mut Connection, &mut Undo) -> Result<()>,
+    ) -> Result<Box<dyn Session>, Failed> {
+        let committed = self.run(step);
+        let Some(mut session) = self.session.take() else {
+            return Err(Error::internal("a write without its session").into());
+        };
+        let is_good = self.undo.all(&mut session.connection);
+        let session: Box<dyn Session> = Box::new(session);
+        match committed {
+            Ok(()) => Ok(session),
+            Err(error) => Err(Failed { error, session: is_good.then_some(session) }),
+        }
+    }
+
+    fn end(&mut self) -> Option<Box<dyn Session>> {
+        let mut session = self.session.take()?;
+        self.undo.all(&mut session.connection).then(|| Box::new(session) as Box<dyn Session>)
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        drop(self.end());
+    }
+}
+
+fn is_interruption(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Interrupted | Kind::Cancelled | Kind::Timeout)
+}
+
+/// A write by one session.
+struct Writing {
+    attempt: Attempt,
+    loader: Loader,
 }
 
 impl Sink for Writing {
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let mut session = self.take()?;
-        let pushed = self.loader.push(&mut session.connection, batch);
-        self.session = Some(session);
-        pushed.inspect_err(|error| self.undo.note(error))
+        let Self { attempt, loader } = self;
+        attempt.run(|connection, _| {
+            let pushed = loader.push(connection, batch);
+            // Where the caller does not wait, the file's statement is stopped instead.
+            if pushed.as_ref().is_err_and(|error| !is_interruption(error)) && connection.check().is_ok() {
+                loader.abandon(connection);
+            }
+            pushed
+        })
     }
 
-    fn commit(mut self: Box<Self>) -> Result<Written, Failed> {
-        let mut session = self.take()?;
-        match self.finish(&mut session.connection) {
-            Ok(()) => {
-                // Nothing is left to be undone but the stage and the settings.
-                self.undo.all(&mut session.connection);
-                Ok(Written { rows: self.loader.rows(), session: Box::new(session) })
+    fn commit(self: Box<Self>) -> Result<Written, Failed> {
+        let Self { attempt, mut loader } = *self;
+        let session = attempt.commit(|connection, undo| {
+            loader.flush(connection)?;
+            if let Some(upsert) = &undo.upsert {
+                upsert.merge(connection)?;
             }
-            Err(error) => {
-                self.undo.note(&error);
-                let is_good = self.undo.all(&mut session.connection);
-                Err(Failed { error, session: is_good.then(|| Box::new(session) as Box<dyn Session>) })
+            match undo.rollback {
+                Rollback::Savepoint => connection.run("RELEASE SAVEPOINT longshore_write")?,
+                _ => connection.run("COMMIT")?,
             }
-        }
+            undo.rollback = Rollback::Nothing;
+            undo.rename(connection)
+        })?;
+        Ok(Written { rows: loader.rows(), session })
     }
 
     fn abort(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        self.end().map(|session| Box::new(session) as Box<dyn Session>)
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        drop(self.end());
+        self.attempt.end()
     }
 }

@@ -181,3 +181,33 @@ impl Connection {
         }
     }
 }
+
+/// A warning of the server's.
+pub(crate) struct Warning {
+    pub(crate) level: String,
+    pub(crate) code: u16,
+    pub(crate) text: String,
+}
+
+/// Codes of warnings that are not about values: words and hints that the server deprecates, does not know or leaves out.
+const NOT_OF_VALUES: [u16; 13] =
+    [1064, 1287, 1681, 3126, 3127, 3128, 3129, 3130, 3131, 3132, 3133, 3719, 3778];
+
+impl Warning {
+    /// Whether it tells of a value, and not of the statement's words.
+    pub(crate) fn is_of_values(&self) -> bool {
+        !NOT_OF_VALUES.contains(&self.code)
+    }
+}
+
+impl Connection {
+    /// The warnings that the last statement has left behind: as many as a server keeps by default.
+    pub(crate) fn show_warnings(&mut self) -> Result<Vec<Warning>> {
+        let warning = |row: TextRow| {
+            let mut cells = row.into_iter().map(Option::unwrap_or_default);
+            let (level, code, text) = (cells.next()?, cells.next()?, cells.next()?);
+            Some(Warning { level, code: code.parse().unwrap_or_default(), text })
+        };
+        Ok(self.rows("SHOW WARNINGS LIMIT 64")?.into_iter().filter_map(warning).collect())
+    }
+}

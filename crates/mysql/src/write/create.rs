@@ -2,7 +2,9 @@
 
 use arrow_schema::{DataType, Field};
 use longshore_cells::is_nested;
-use longshore_core::{EXTENSION, Error, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name};
+use longshore_core::{
+    EXTENSION, Error, IfExists, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name,
+};
 use longshore_source::sql::Token;
 
 use super::stage::StagingTable;
@@ -26,8 +28,8 @@ fn create_statement(load: &Load, name: &Name, server: &Server) -> Result<String>
     let mut lines = Vec::with_capacity(fields.len() + 1);
     for field in fields {
         check_name(field.name())?;
-        let chosen = load.types.iter().find(|(column, _)| column == field.name());
-        let native = match chosen {
+        let override_type = load.types.iter().find(|(column, _)| column == field.name());
+        let native = match override_type {
             Some((column, native)) => {
                 check_type(column, native, QUOTES)?;
                 native.clone()
@@ -75,8 +77,8 @@ fn null_words(native: &str, nullable: bool) -> &'static str {
     }
 }
 
-/// Refuses a name that no table has room for.
-pub(super) fn check_name(name: &str) -> Result<()> {
+/// Refuses a name that no column and no table can have.
+fn check_name(name: &str) -> Result<()> {
     if name.chars().count() > LONGEST_NAME {
         return Err(Error::programming(format!("the name {name:?} has more than {LONGEST_NAME} characters"))
             .with_sqlstate("42000")
@@ -103,12 +105,12 @@ fn is_binary(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// Whether a key has room for only some of its values.
+/// Whether a key holds only some of its values.
 fn has_length(data_type: &DataType) -> bool {
     data_type.is_string() || is_binary(data_type)
 }
 
-/// The type of a column of the primary key, which has no room for long texts.
+/// The type of a column of the primary key, which holds no long texts.
 fn key_type(field: &Field, nested: Nested, long: usize, server: &Server) -> Result<String> {
     let bytes = KEY_BYTES / long.max(1);
     match value_type(field) {
@@ -189,57 +191,71 @@ fn place(field: &Field) -> Place {
 /// Seconds of one wait for another session: a day, after which it is asked for again.
 const WAIT: u32 = 86_400;
 
-/// A table on its way to another's name.
+/// A new table under a working name, for the rows before they are complete.
 #[derive(Debug)]
 pub(super) struct NewTable {
     name: Name,
     pub(super) new: Name,
     old: Name,
-    /// Whether there is one to make way.
-    takes_place: bool,
+    /// Whether it replaces a table.
+    replaces: bool,
     /// The lock that other writes of such a table wait for.
     lock: String,
 }
 
 impl NewTable {
-    /// Makes an empty table for the rows of `load`. What an earlier write has left goes. One that others fill is
-    /// `beside`. The session has the `lock` from [`lock`].
-    pub(super) fn make(
+    /// Makes an empty table for the rows of `load`, which is `staging` where other sessions fill it. What an earlier write
+    /// has left goes.
+    pub(super) fn create(
         connection: &mut Connection,
         load: &Load,
         name: &Name,
-        takes_place: bool,
         server: &Server,
-        beside: Option<&StagingTable>,
-        lock: String,
+        staging: Option<&StagingTable>,
     ) -> Result<Self> {
-        check_name(&name.table)?;
-        if takes_place {
-            check_dependents(connection, load, name)?;
-        }
-        let newcomer = Self {
+        let mut table = Self {
+            new: staging.map_or_else(|| name.sibling(working_name(&name.table, "new")), |it| it.name.clone()),
+            old: name.sibling(working_name(&name.table, "old")),
             name: name.clone(),
-            new: beside
-                .map_or_else(|| name.beside(working_name(&name.table, "new")), |beside| beside.name.clone()),
-            old: name.beside(working_name(&name.table, "old")),
-            takes_place,
-            lock,
+            replaces: false,
+            lock: wait_for_lock(connection, name)?,
         };
-        let comment = beside.map_or(String::new(), StagingTable::comment);
-        let statement = create_statement(load, &newcomer.new, server)? + &comment;
-        newcomer.clear(connection)?;
-        connection.run(&statement)?;
-        Ok(newcomer)
+        let comment = staging.map_or(String::new(), StagingTable::comment);
+        match table.create_locked(connection, load, server, &comment) {
+            Ok(()) => Ok(table),
+            Err(error) => {
+                table.unlock(connection);
+                Err(error)
+            }
+        }
     }
 
-    fn clear(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("DROP TABLE IF EXISTS {}, {}", self.new.quoted(), self.old.quoted()))
+    /// The existing table is looked at once no other session can change it.
+    fn create_locked(
+        &mut self,
+        connection: &mut Connection,
+        load: &Load,
+        server: &Server,
+        comment: &str,
+    ) -> Result<()> {
+        let existing = table::existing(connection, &self.name)?;
+        match load.if_exists {
+            IfExists::Replace => self.replaces = check_replaceable(&self.name, existing.as_ref())?,
+            _ => check_absent(&self.name, existing.as_ref())?,
+        }
+        check_name(&self.name.table)?;
+        if self.replaces {
+            check_dependents(connection, load, &self.name)?;
+        }
+        let statement = create_statement(load, &self.new, server)? + comment;
+        connection.run(&format!("DROP TABLE IF EXISTS {}, {}", self.new.quoted(), self.old.quoted()))?;
+        connection.run(&statement)
     }
 
-    /// Gives the new table its name, at one moment, and drops the old one.
-    pub(super) fn swap(&self, connection: &mut Connection) -> Result<()> {
+    /// Gives the new table its name, in one step, and drops the old one.
+    pub(super) fn rename(&self, connection: &mut Connection) -> Result<()> {
         let (name, new, old) = (self.name.quoted(), self.new.quoted(), self.old.quoted());
-        if !self.takes_place {
+        if !self.replaces {
             return connection.run(&format!("RENAME TABLE {new} TO {name}"));
         }
         connection.run(&format!("RENAME TABLE {name} TO {old}, {new} TO {name}"))?;
@@ -251,32 +267,28 @@ impl NewTable {
         dropped
     }
 
-    pub(super) fn end(&self, connection: &mut Connection) {
-        unlock(connection, &self.lock);
+    pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
+        connection.run(&format!("DROP TABLE IF EXISTS {}", self.new.quoted()))
     }
 
-    /// Drops the new table.
-    pub(super) fn undo(&self, connection: &mut Connection) -> Result<()> {
-        let dropped = connection.run(&format!("DROP TABLE IF EXISTS {}", self.new.quoted()));
-        unlock(connection, &self.lock);
-        dropped
+    pub(super) fn unlock(&self, connection: &mut Connection) {
+        release_lock(connection, &self.lock);
     }
 }
 
 /// Waits until no other session is writing a new table of that name, and gives the name of the lock that says so.
-pub(super) fn lock(connection: &mut Connection, name: &Name) -> Result<String> {
+fn wait_for_lock(connection: &mut Connection, name: &Name) -> Result<String> {
     let lock = format!("longshore_{:016x}", hash(&name.shown().to_lowercase()));
     loop {
-        let asked = connection.rows(&format!("SELECT GET_LOCK({}, {WAIT})", literal(&lock)));
-        let rows = asked.map_err(|error| match error.kind() {
+        let locked = get_lock(connection, &lock, WAIT).map_err(|error| match error.kind() {
             Kind::Timeout => error
                 .within(format!("another session is writing a new table {}", name.shown()))
                 .with_hint("give a longer timeout, or wait until it has ended"),
             _ => error,
         })?;
-        match rows.into_iter().flatten().next().flatten().as_deref() {
-            Some("1") => return Ok(lock),
-            Some(_) => {}
+        match locked {
+            Some(true) => return Ok(lock),
+            Some(false) => {}
             None => {
                 return Err(Error::operational(format!(
                     "the wait for another session, which is writing a new table {}, was ended by the server",
@@ -287,13 +299,19 @@ pub(super) fn lock(connection: &mut Connection, name: &Name) -> Result<String> {
     }
 }
 
-/// The lock goes with the session in any case.
-pub(super) fn unlock(connection: &mut Connection, lock: &str) {
+/// Asks for a lock of the server for so long, which goes with the session; `None` where the server has ended the wait.
+pub(super) fn get_lock(connection: &mut Connection, lock: &str, seconds: u32) -> Result<Option<bool>> {
+    let rows = connection.rows(&format!("SELECT GET_LOCK({}, {seconds})", literal(lock)))?;
+    Ok(rows.into_iter().flatten().next().flatten().map(|locked| locked == "1"))
+}
+
+/// Gives a lock back. It goes with the session in any case.
+pub(super) fn release_lock(connection: &mut Connection, lock: &str) {
     let _ = connection.run(&format!("DO RELEASE_LOCK({})", literal(lock)));
 }
 
 /// Refuses to make a table where there is something.
-pub(super) fn check_absent(name: &Name, existing: Option<&Existing>) -> Result<()> {
+fn check_absent(name: &Name, existing: Option<&Existing>) -> Result<()> {
     if existing.is_none() {
         return Ok(());
     }
@@ -302,8 +320,8 @@ pub(super) fn check_absent(name: &Name, existing: Option<&Existing>) -> Result<(
     ))
 }
 
-/// Refuses to replace what is no ordinary table; tells whether there is one.
-pub(super) fn check_replaceable(name: &Name, existing: Option<&Existing>) -> Result<bool> {
+/// Refuses to replace what is not an ordinary table; tells whether there is one.
+fn check_replaceable(name: &Name, existing: Option<&Existing>) -> Result<bool> {
     match existing {
         None => Ok(false),
         Some(Existing::Table(_)) => Ok(true),
@@ -318,7 +336,7 @@ pub(super) fn check_replaceable(name: &Name, existing: Option<&Existing>) -> Res
     }
 }
 
-/// A name that tells whose it is, and that the same table always has.
+/// A name that tells its owner and its purpose, and that the same table always has.
 pub(super) fn working_name(table: &str, what: &str) -> String {
     let name = format!("longshore_{table}_{what}");
     if name.chars().count() <= LONGEST_NAME {
@@ -335,7 +353,7 @@ pub(super) fn hash(text: &str) -> u64 {
 }
 
 /// The foreign keys of other tables that point at `name`, and what they do when its rows go.
-pub(super) fn pointing(connection: &mut Connection, name: &Name) -> Result<Vec<(String, String)>> {
+pub(super) fn foreign_keys(connection: &mut Connection, name: &Name) -> Result<Vec<(String, String)>> {
     let rows = connection.rows(&format!(
         "SELECT CONCAT(constraint_schema, '.', table_name, ' (', constraint_name, ')'), delete_rule \
          FROM information_schema.referential_constraints WHERE {} AND NOT ({})",
@@ -351,7 +369,7 @@ pub(super) fn pointing(connection: &mut Connection, name: &Name) -> Result<Vec<(
 
 /// Refuses what would be broken without the old table.
 fn check_dependents(connection: &mut Connection, load: &Load, name: &Name) -> Result<()> {
-    let keys: Vec<String> = pointing(connection, name)?.into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<String> = foreign_keys(connection, name)?.into_iter().map(|(key, _)| key).collect();
     if !keys.is_empty() {
         return Err(Error::new(
             Kind::Integrity,

@@ -4,89 +4,49 @@ use arrow_schema::{FieldRef, TimeUnit};
 use longshore_cells::{Item, Odd, json, push_period, uuid};
 use longshore_core::{Error, Kind, Load, Nested, Place, Result};
 
-use super::load::{Form, Page};
-use super::number;
+use super::load::{Form, LoadBuffer};
 use super::table::{Column, Length, Name, Native, Otherwise};
-use super::temporal::{self, Moment};
+use super::{number, temporal};
 
-/// A column of the table that values go into.
-#[derive(Debug)]
+/// Appends a value other than NULL as a cell.
+type Encode = Box<dyn FnMut(&Item<'_>, &mut LoadBuffer) -> Result<()> + Send>;
+
+/// A column of the table, and how the values of a column of the data become its cells.
 pub(super) struct Encoder {
-    /// The column in the data, and in the table.
     pub(super) field: FieldRef,
     pub(super) column: Column,
-    pub(super) nested: Nested,
-    pub(super) moments: Moments,
     /// Whether it tells rows apart.
     pub(super) is_key: bool,
-}
-
-/// What becomes of moments.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moments {
-    /// Microseconds that the session's time zone is east of UTC, if that is fixed.
-    pub(super) offset: Option<i64>,
-    /// Whether the caller has chosen DATETIME for instants, which is UTC then.
-    pub(super) as_utc: bool,
+    encode: Encode,
 }
 
 impl Encoder {
+    /// The encoder of `field` into `column`. The session's time zone is `offset` microseconds east of UTC, if that is fixed.
+    fn new(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -> Self {
+        Self {
+            field: field.clone(),
+            is_key: load.key.contains(field.name()),
+            encode: encode(field, column, load, offset),
+            column: column.clone(),
+        }
+    }
+
     /// Appends `item`, which is in `row` of the data.
     #[inline]
-    pub(super) fn put(&self, item: &Item<'_>, row: u64, page: &mut Page, room: &mut String) -> Result<()> {
-        match self.cell(item, page, room) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.placed(error, row)),
-        }
+    pub(super) fn put(&mut self, item: &Item<'_>, row: u64, buffer: &mut LoadBuffer) -> Result<()> {
+        let appended = match item {
+            Item::Null => self.null(buffer),
+            item => (self.encode)(item, buffer),
+        };
+        appended.map_err(|error| error.at(self.place(Some(row))))
     }
 
-    #[cold]
-    fn placed(&self, error: Error, row: u64) -> Error {
-        error.at(Place {
-            column: Some(self.field.name().clone()),
-            row: Some(row),
-            native_type: Some(self.column.words.clone()),
-        })
+    /// The column, and the row of the data, as errors name them.
+    pub(super) fn place(&self, row: Option<u64>) -> Place {
+        Place { column: Some(self.field.name().clone()), row, native_type: Some(self.column.words.clone()) }
     }
 
-    fn cell(&self, item: &Item<'_>, page: &mut Page, room: &mut String) -> Result<()> {
-        if matches!(item, Item::Null) {
-            return self.null(page);
-        }
-        match &self.column.native {
-            Native::Integer(least, most) => number::integer(item, *least, *most, page),
-            Native::Decimal { precision, scale, signed } => {
-                number::decimal(item, *precision, *scale, *signed, page, room)
-            }
-            Native::Float { scale, signed } => number::float(item, true, *scale, *signed, page, room),
-            Native::Double { scale, signed } => number::float(item, false, *scale, *signed, page, room),
-            Native::Bit(bits) => {
-                let most = u64::MAX >> (64 - u32::from((*bits).clamp(1, 64)));
-                number::integer(item, 0, most.into(), page)
-            }
-            Native::Year => number::year(item, page),
-            Native::Date => temporal::put(item, Moment::Date, self.moments, page, room),
-            Native::DateTime(digits) => {
-                temporal::put(item, Moment::DateTime(*digits), self.moments, page, room)
-            }
-            Native::Timestamp(digits) => {
-                temporal::put(item, Moment::Timestamp(*digits), self.moments, page, room)
-            }
-            Native::Time(digits) => temporal::put(item, Moment::Time(*digits), self.moments, page, room),
-            Native::Text(length) => self.text(item, Some(*length), page, room),
-            Native::Char(most) => fixed_text(item, self.as_text(item, room)?, *most, page),
-            Native::Parsed => self.text(item, None, page, room),
-            Native::Bytes(most) => bytes(item, 0, *most, page),
-            Native::Binary(length) => bytes(item, *length, *length, page),
-            Native::Geometry => bytes(item, 0, u64::MAX, page),
-            Native::Enum(labels) => label(item, labels, page),
-            Native::Set(labels) => members(item, labels, page),
-            Native::Json => self.json(item, page, room),
-            Native::Uuid => uuid_cell(item, page),
-        }
-    }
-
-    fn null(&self, page: &mut Page) -> Result<()> {
+    fn null(&self, buffer: &mut LoadBuffer) -> Result<()> {
         if self.is_key {
             return Err(Error::data("NULL in a column of the key, which tells rows apart"));
         }
@@ -96,58 +56,8 @@ impl Encoder {
                 Error::new(Kind::Integrity, "NULL in a column that is NOT NULL").with_sqlstate("23000")
             );
         }
-        page.null();
+        buffer.null();
         Ok(())
-    }
-
-    fn text(
-        &self,
-        item: &Item<'_>,
-        length: Option<Length>,
-        page: &mut Page,
-        room: &mut String,
-    ) -> Result<()> {
-        let text = self.as_text(item, room)?;
-        match length {
-            Some(Length::Characters(most)) if longer(text, most) => return Err(too_long(item, most)),
-            // Of another character set, the server counts the bytes.
-            Some(Length::Bytes(most)) if self.is_utf8() && text.len() as u64 > most => {
-                return Err(Error::data(format!("{} has more than {most} bytes", item.shown())));
-            }
-            _ => {}
-        }
-        page.text(text);
-        Ok(())
-    }
-
-    /// Text, and what text says exactly.
-    fn as_text<'a>(&self, item: &'a Item<'_>, room: &'a mut String) -> Result<&'a str> {
-        match item {
-            Item::Text(text) => return Ok(text),
-            Item::Uuid(bytes) => *room = uuid(bytes),
-            Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
-                number::digits(item, room);
-            }
-            Item::Interval(months, days, nanoseconds) => {
-                room.clear();
-                push_period(room, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
-            }
-            Item::List(_) | Item::Row(..) if self.nested == Nested::Json => {
-                *room = json(item, &self.field).map_err(no_document)?;
-            }
-            _ => return Err(refused(item)),
-        }
-        Ok(room)
-    }
-
-    fn json(&self, item: &Item<'_>, page: &mut Page, room: &mut String) -> Result<()> {
-        let (Item::Text(_) | Item::List(_) | Item::Row(..)) = item else { return Err(refused(item)) };
-        page.text(self.as_text(item, room)?);
-        Ok(())
-    }
-
-    fn is_utf8(&self) -> bool {
-        self.column.collation.as_ref().is_none_or(|collation| collation.starts_with("utf8"))
     }
 
     /// What the column takes from a file's bytes in `variable`; `None` where it takes the bytes themselves.
@@ -170,7 +80,112 @@ impl Encoder {
     }
 }
 
-/// The error of a value whose like the column does not take.
+/// The function that appends the values of `field` to cells of `column`.
+fn encode(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -> Encode {
+    let (field, nested, mut scratch) = (field.clone(), load.nested, String::new());
+    let is_utf8 = column.collation.as_ref().is_none_or(|collation| collation.starts_with("utf8"));
+    // DATETIME for timestamps with time zone, where the caller wants it, is UTC.
+    let as_utc = load.types.iter().any(|(name, _)| name == field.name());
+    match column.native.clone() {
+        Native::Integer(least, most) => {
+            Box::new(move |item, buffer| number::integer(item, least, most, buffer))
+        }
+        Native::Bit(bits) => {
+            let most = u64::MAX >> (64 - u32::from(bits.clamp(1, 64)));
+            Box::new(move |item, buffer| number::integer(item, 0, most.into(), buffer))
+        }
+        Native::Decimal { precision, scale, signed } => Box::new(move |item, buffer| {
+            number::decimal(item, precision, scale, signed, buffer, &mut scratch)
+        }),
+        Native::Float { single, scale, signed } => {
+            Box::new(move |item, buffer| number::float(item, single, scale, signed, buffer, &mut scratch))
+        }
+        Native::Year => Box::new(number::year),
+        Native::Date => Box::new(move |item, buffer| temporal::date(item, buffer, &mut scratch)),
+        Native::DateTime(digits) => {
+            Box::new(move |item, buffer| temporal::datetime(item, digits, as_utc, buffer, &mut scratch))
+        }
+        Native::Timestamp(digits) => {
+            Box::new(move |item, buffer| temporal::timestamp(item, digits, offset, buffer, &mut scratch))
+        }
+        Native::Time(digits) => {
+            Box::new(move |item, buffer| temporal::time(item, digits, buffer, &mut scratch))
+        }
+        Native::Text(length) => Box::new(move |item, buffer| {
+            let text = as_text(item, &field, nested, &mut scratch)?;
+            match length {
+                Length::Characters(most) if is_longer(text, most) => return Err(too_long(item, most)),
+                // Of another character set, the server counts the bytes.
+                Length::Bytes(most) if is_utf8 && text.len() as u64 > most => {
+                    return Err(Error::data(format!("{} has more than {most} bytes", item.shown())));
+                }
+                _ => {}
+            }
+            buffer.text(text);
+            Ok(())
+        }),
+        Native::Char(most) => Box::new(move |item, buffer| {
+            let text = as_text(item, &field, nested, &mut scratch)?;
+            if is_longer(text, most) {
+                return Err(too_long(item, most));
+            }
+            if text.ends_with(' ') {
+                return Err(Error::data(format!("{} ends with a space, which CHAR loses", item.shown()))
+                    .with_hint("make the column a VARCHAR, or strip the text"));
+            }
+            buffer.text(text);
+            Ok(())
+        }),
+        Native::Json => Box::new(move |item, buffer| {
+            let (Item::Text(_) | Item::List(_) | Item::Row(..)) = item else { return Err(refused(item)) };
+            buffer.text(as_text(item, &field, nested, &mut scratch)?);
+            Ok(())
+        }),
+        Native::Parsed => Box::new(move |item, buffer| {
+            buffer.text(as_text(item, &field, nested, &mut scratch)?);
+            Ok(())
+        }),
+        Native::Bytes(most) => Box::new(move |item, buffer| bytes(item, 0, most, buffer)),
+        Native::Binary(length) => Box::new(move |item, buffer| bytes(item, length, length, buffer)),
+        // The server would take a label that its collation finds equal, or a label's number.
+        Native::Enum(labels) => Box::new(move |item, buffer| {
+            label(item, &labels, |text| labels.iter().any(|it| it == text), buffer)
+        }),
+        Native::Set(labels) => Box::new(move |item, buffer| {
+            let is_member = |text: &str| labels.iter().any(|label| label == text);
+            let are_members = |text: &str| text.is_empty() || text.split(',').all(is_member);
+            label(item, &labels, are_members, buffer)
+        }),
+        Native::Uuid => Box::new(uuid_cell),
+    }
+}
+
+/// Text, and the text of what text holds exactly.
+fn as_text<'a>(
+    item: &'a Item<'_>,
+    field: &FieldRef,
+    nested: Nested,
+    scratch: &'a mut String,
+) -> Result<&'a str> {
+    match item {
+        Item::Text(text) => return Ok(text),
+        Item::Uuid(bytes) => *scratch = uuid(bytes),
+        Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
+            number::digits(item, scratch);
+        }
+        Item::Interval(months, days, nanoseconds) => {
+            scratch.clear();
+            push_period(scratch, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
+        }
+        Item::List(_) | Item::Row(..) if nested == Nested::Json => {
+            *scratch = json(item, field).map_err(not_json)?;
+        }
+        _ => return Err(refused(item)),
+    }
+    Ok(scratch)
+}
+
+/// The error of a value of a type that the column does not take.
 #[cold]
 pub(super) fn refused(item: &Item<'_>) -> Error {
     let error = Error::data(format!("{} cannot be written into this type", item.shown()));
@@ -189,7 +204,7 @@ pub(super) fn refused(item: &Item<'_>) -> Error {
 }
 
 #[cold]
-fn no_document(odd: Odd) -> Error {
+fn not_json(odd: Odd) -> Error {
     match odd {
         Odd::Null => Error::data("it cannot be JSON"),
         Odd::Fault(fault) => {
@@ -199,20 +214,8 @@ fn no_document(odd: Odd) -> Error {
     }
 }
 
-fn longer(text: &str, most: u64) -> bool {
+fn is_longer(text: &str, most: u64) -> bool {
     text.len() as u64 > most && text.chars().count() as u64 > most
-}
-
-fn fixed_text(item: &Item<'_>, text: &str, most: u64, page: &mut Page) -> Result<()> {
-    if longer(text, most) {
-        return Err(too_long(item, most));
-    }
-    if text.ends_with(' ') {
-        return Err(Error::data(format!("{} ends with a space, which CHAR loses", item.shown()))
-            .with_hint("make the column a VARCHAR, or strip the text"));
-    }
-    page.text(text);
-    Ok(())
 }
 
 #[cold]
@@ -221,7 +224,7 @@ fn too_long(item: &Item<'_>, most: u64) -> Error {
     error.with_hint("make the column longer, such as types={\"<column>\": \"varchar(500)\"} for a new table")
 }
 
-fn bytes(item: &Item<'_>, least: u64, most: u64, page: &mut Page) -> Result<()> {
+fn bytes(item: &Item<'_>, least: u64, most: u64, buffer: &mut LoadBuffer) -> Result<()> {
     let bytes: &[u8] = match item {
         Item::Bytes(bytes) => bytes,
         Item::Uuid(bytes) => bytes.as_slice(),
@@ -235,44 +238,35 @@ fn bytes(item: &Item<'_>, least: u64, most: u64, page: &mut Page) -> Result<()> 
         return Err(Error::data(format!("{}, which BINARY would fill up to {least}", item.shown()))
             .with_hint("make the column a VARBINARY"));
     }
-    page.raw(bytes);
+    buffer.raw(bytes);
     Ok(())
 }
 
-fn label(item: &Item<'_>, labels: &[String], page: &mut Page) -> Result<()> {
-    let Item::Text(text) = item else { return Err(refused(item)) };
-    // The server would take a label that its collation finds equal, or a label's number.
-    if !labels.iter().any(|label| label == text) {
-        return Err(no_label(item, labels));
-    }
-    page.text(text);
-    Ok(())
-}
-
-fn members(item: &Item<'_>, labels: &[String], page: &mut Page) -> Result<()> {
-    let Item::Text(text) = item else { return Err(refused(item)) };
-    let is_known = |member: &str| labels.iter().any(|label| label == member);
-    if !text.is_empty() && !text.split(',').all(is_known) {
-        return Err(no_label(item, labels));
-    }
-    page.text(text);
-    Ok(())
-}
-
-#[cold]
-fn no_label(item: &Item<'_>, labels: &[String]) -> Error {
-    Error::data(format!("{} is not one of the column's labels", item.shown()))
-        .with_hint(format!("they are {}", labels.join(", ")))
-}
-
-fn uuid_cell(item: &Item<'_>, page: &mut Page) -> Result<()> {
+fn label(
+    item: &Item<'_>,
+    labels: &[String],
+    is_known: impl Fn(&str) -> bool,
+    buffer: &mut LoadBuffer,
+) -> Result<()> {
     match item {
-        Item::Uuid(bytes) => page.plain(&uuid(bytes)),
+        Item::Text(text) if is_known(text) => {
+            buffer.text(text);
+            Ok(())
+        }
+        Item::Text(_) => Err(Error::data(format!("{} is not one of the column's labels", item.shown()))
+            .with_hint(format!("they are {}", labels.join(", ")))),
+        _ => Err(refused(item)),
+    }
+}
+
+fn uuid_cell(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<()> {
+    match item {
+        Item::Uuid(bytes) => buffer.plain(&uuid(bytes)),
         Item::Bytes(bytes) => {
             let bytes: &[u8; 16] = (*bytes).try_into().map_err(|_| refused(item))?;
-            page.plain(&uuid(bytes));
+            buffer.plain(&uuid(bytes));
         }
-        Item::Text(text) if is_uuid(text) => page.plain(text),
+        Item::Text(text) if is_uuid(text) => buffer.plain(text),
         _ => return Err(refused(item)),
     }
     Ok(())
@@ -287,7 +281,7 @@ fn is_uuid(text: &str) -> bool {
             .all(|(at, byte)| if is_hyphen(at) { byte == b'-' } else { byte.is_ascii_hexdigit() })
 }
 
-/// The column of the table for each of the data's.
+/// The encoder of each column of the data, which goes into the table's column of its name.
 pub(super) fn encoders(
     load: &Load,
     name: &Name,
@@ -297,19 +291,8 @@ pub(super) fn encoders(
     let fields = load.schema.fields();
     let found: Vec<Option<&Column>> = fields.iter().map(|field| find(columns, field.name())).collect();
     check_known(load, name, columns, &found)?;
-    let encoder = |(field, column): (&arrow_schema::FieldRef, Option<&Column>)| {
-        let column = column?.clone();
-        let is_chosen = load.types.iter().any(|(chosen, _)| chosen == field.name());
-        let as_utc = is_chosen && matches!(column.native, Native::DateTime(_));
-        Some(Encoder {
-            field: field.clone(),
-            nested: load.nested,
-            is_key: load.key.contains(field.name()),
-            moments: Moments { offset, as_utc },
-            column,
-        })
-    };
-    Ok(fields.iter().zip(found).filter_map(encoder).collect())
+    let pairs = fields.iter().zip(found);
+    Ok(pairs.filter_map(|(field, column)| Some(Encoder::new(field, column?, load, offset))).collect())
 }
 
 /// Exactly, or without its case, for a table has no two such columns.
@@ -357,10 +340,10 @@ fn check_known(load: &Load, name: &Name, columns: &[Column], found: &[Option<&Co
         }
     }
     // A file that is loaded would put zeros there.
-    let is_given = |column: &Column| found.iter().flatten().any(|known| known.name == column.name);
+    let is_written = |column: &Column| found.iter().flatten().any(|known| known.name == column.name);
     let missing: Vec<&str> = columns
         .iter()
-        .filter(|column| !column.is_optional() && !is_given(column))
+        .filter(|column| !column.is_optional() && !is_written(column))
         .map(|column| column.name.as_str())
         .collect();
     if missing.is_empty() {

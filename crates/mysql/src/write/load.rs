@@ -19,21 +19,19 @@ const BUFFER: usize = 512 << 10;
 /// What a server says that takes no files after all.
 const NO_FILES: &[u16] = &[1148, 1290, 3948, 4166];
 
-/// Where rows go, and how.
+/// The load of rows into one table.
 pub(super) struct Loader {
     encoders: Vec<Encoder>,
     schema: SchemaRef,
     /// The table, quoted.
     table: String,
-    page: Page,
-    /// Packets, and a cell's text.
+    buffer: LoadBuffer,
     packets: Vec<u8>,
-    room: String,
-    /// The most bytes of a packet, and of a statement.
-    longest: usize,
-    is_open: bool,
-    /// Rows of this write that came before those of the statement at hand, and all that came.
-    before: u64,
+    /// The server's `max_allowed_packet`.
+    max_packet: usize,
+    is_file_open: bool,
+    /// Rows that the server has confirmed, and all that came.
+    confirmed: u64,
     rows: u64,
 }
 
@@ -44,12 +42,11 @@ impl Loader {
             encoders,
             schema,
             table,
-            page: Page::new(form),
+            buffer: LoadBuffer::new(form),
             packets: Vec::new(),
-            room: String::new(),
-            longest: server.longest,
-            is_open: false,
-            before: 0,
+            max_packet: server.max_packet,
+            is_file_open: false,
+            confirmed: 0,
             rows: 0,
         }
     }
@@ -58,89 +55,82 @@ impl Loader {
         self.rows
     }
 
-    /// Has the rows of `batch` on their way.
+    /// Sends the rows of `batch`, or keeps them for the next.
     pub(super) fn push(&mut self, connection: &mut Connection, batch: &RecordBatch) -> Result<()> {
         let fields = self.schema.clone();
-        let items = batch
-            .columns()
-            .iter()
-            .zip(fields.fields())
-            .map(|(array, field)| Items::new(array, field))
-            .collect::<Result<Vec<_>>>()?;
+        let columns = batch.columns().iter().zip(fields.fields());
+        let items = columns.map(|(array, field)| Items::new(array, field)).collect::<Result<Vec<_>>>()?;
         for row in 0..batch.num_rows() {
-            let start = self.page.bytes.len();
+            let start = self.buffer.bytes.len();
             self.put_row(&items, row)?;
-            if self.page.form() == Form::Literals {
-                self.make_room(connection, start)?;
+            if self.buffer.form == Form::Literals {
+                self.limit_statement(connection, start)?;
             }
             self.rows += 1;
-            if self.page.bytes.len() >= BUFFER && self.page.form() == Form::File {
+            if self.buffer.bytes.len() >= BUFFER && self.buffer.form == Form::File {
                 self.send(connection)?;
             }
         }
-        if self.is_open { self.flush(connection) } else { Ok(()) }
+        if self.is_file_open { self.flush(connection) } else { Ok(()) }
     }
 
     fn put_row(&mut self, items: &[Items<'_>], row: usize) -> Result<()> {
-        self.page.begin_row();
-        for (index, (encoder, items)) in self.encoders.iter().zip(items).enumerate() {
+        self.buffer.begin_row();
+        for (index, (encoder, items)) in self.encoders.iter_mut().zip(items).enumerate() {
             if index > 0 {
-                self.page.between();
+                self.buffer.separator();
             }
-            encoder.put(&items.get(row), self.rows, &mut self.page, &mut self.room)?;
+            encoder.put(&items.get(row), self.rows, &mut self.buffer)?;
         }
-        self.page.end_row();
+        self.buffer.end_row();
         Ok(())
     }
 
     /// Opens a file, if none is open, and sends what there is of it.
     fn send(&mut self, connection: &mut Connection) -> Result<()> {
-        if !self.is_open {
+        if !self.is_file_open {
             connection.begin_file(&self.file_statement())?;
-            self.is_open = true;
+            self.is_file_open = true;
         }
-        connection.send_file(&self.page.bytes, self.longest, &mut self.packets)?;
-        self.page.bytes.clear();
+        connection.send_file(&self.buffer.bytes, self.max_packet, &mut self.packets)?;
+        self.buffer.bytes.clear();
         Ok(())
     }
 
     /// Has all rows in the table that came.
     pub(super) fn flush(&mut self, connection: &mut Connection) -> Result<()> {
-        if self.rows == self.before {
+        if self.rows == self.confirmed {
             return Ok(());
         }
-        match self.page.form() {
+        match self.buffer.form {
             Form::File => {
                 self.send(connection)?;
-                self.is_open = false;
+                self.is_file_open = false;
                 let done = connection.end_file()?;
-                self.ended(connection, &done)
+                self.confirm(connection, &done, self.rows)
             }
-            Form::Literals => {
-                let end = self.page.bytes.len();
-                self.insert(connection, end, self.rows)
-            }
+            Form::Literals => self.insert(connection, self.buffer.bytes.len(), self.rows),
         }
     }
 
-    /// Asks the server to ask for an empty file: it may not take any, whatever its settings say.
+    /// Has the server ask for an empty file: it may not take any, whatever its settings say.
     pub(super) fn try_file(&mut self, connection: &mut Connection) -> Result<()> {
-        if self.page.form() == Form::Literals {
+        if self.buffer.form == Form::Literals {
             return Ok(());
         }
         match connection.begin_file(&self.file_statement()) {
             Ok(()) => connection.end_file().map(drop),
             Err(error) if message::code(&error).is_some_and(|code| NO_FILES.contains(&code)) => {
-                self.page = Page::new(Form::Literals);
+                self.buffer = LoadBuffer::new(Form::Literals);
                 Ok(())
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Ends a file that nobody wants any more. Whatever the server says of it, its rows will be taken back.
+    /// Ends the file of a write that has failed. Whatever the server says of it, its rows will be taken back.
     pub(super) fn abandon(&mut self, connection: &mut Connection) {
-        if std::mem::take(&mut self.is_open) {
+        if std::mem::take(&mut self.is_file_open) {
             let _ = connection.end_file();
         }
     }
@@ -167,16 +157,16 @@ impl Loader {
     }
 
     /// Sends the rows before the one at `start`, where that one would make the statement too long.
-    fn make_room(&mut self, connection: &mut Connection, start: usize) -> Result<()> {
-        let most = self.longest.min(BUFFER) / 2;
-        if self.page.bytes.len() < most {
+    fn limit_statement(&mut self, connection: &mut Connection, start: usize) -> Result<()> {
+        let most = self.max_packet.min(BUFFER) / 2;
+        if self.buffer.bytes.len() < most {
             return Ok(());
         }
         if start > 0 {
             self.insert(connection, start, self.rows)?;
         }
-        // The statement's own words need some room, too.
-        if self.page.bytes.len() + 65_536 > self.longest && self.page.bytes.len() > most {
+        // The statement is longer than its rows.
+        if self.buffer.bytes.len() + 65_536 > self.max_packet && self.buffer.bytes.len() > most {
             return Err(Error::data("the row is longer than the server's max_allowed_packet")
                 .with_hint("raise max_allowed_packet on the server")
                 .at(Place { row: Some(self.rows), ..Place::default() }));
@@ -186,53 +176,62 @@ impl Loader {
 
     /// Inserts the rows in the first `end` bytes, which are those before `row`.
     fn insert(&mut self, connection: &mut Connection, end: usize, row: u64) -> Result<()> {
-        let names: Vec<String> = self.encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
-        let mut statement = format!("INSERT INTO {} ({}) VALUES ", self.table, names.join(", ")).into_bytes();
+        let names = column_names(&self.encoders);
+        let mut statement = format!("INSERT INTO {} ({names}) VALUES ", self.table).into_bytes();
         // Without the last comma.
-        statement.extend_from_slice(&self.page.bytes[..end - 1]);
-        self.page.bytes.drain(..end);
-        let done = connection.insert(&statement).map_err(|error| self.placed(error))?;
-        let arrived = row - self.before;
-        self.check(connection, &done, arrived)?;
-        self.before = row;
+        statement.extend_from_slice(&self.buffer.bytes[..end - 1]);
+        self.buffer.bytes.drain(..end);
+        let done = connection.insert(&statement).map_err(|error| self.located(error))?;
+        self.confirm(connection, &done, row)
+    }
+
+    /// Every row before `row` has to be in the table as it came.
+    fn confirm(&mut self, connection: &mut Connection, done: &Done, row: u64) -> Result<()> {
+        let arrived = check_arrived(connection, done, Some(row - self.confirmed), &self.table);
+        arrived.map_err(|error| self.located(error))?;
+        self.confirmed = row;
         Ok(())
     }
 
-    /// The file's end: every row of it has to be in the table as it came.
-    fn ended(&mut self, connection: &mut Connection, done: &Done) -> Result<()> {
-        self.check(connection, done, self.rows - self.before)?;
-        self.before = self.rows;
-        Ok(())
+    /// The server's error with the column and row that its words name.
+    fn located(&self, error: Error) -> Error {
+        let (column, row) = location(error.message());
+        let row = row.map(|row| self.confirmed + row);
+        match column.and_then(|name| self.encoders.iter().find(|it| it.column.name == name)) {
+            Some(encoder) => error.at(encoder.place(row)),
+            None if row.is_some() => error.at(Place { row, ..Place::default() }),
+            None => error,
+        }
     }
+}
 
-    fn check(&self, connection: &mut Connection, done: &Done, rows: u64) -> Result<()> {
-        if done.warnings == 0 && done.affected == rows && counts_are(&done.info, rows) {
-            return Ok(());
-        }
-        match first_warning(connection)? {
-            Some(error) => Err(self.placed(error)),
-            None => Err(Error::new(
-                Kind::Integrity,
-                format!("{} of {rows} rows arrived in {} ({})", done.affected, self.table, done.info),
-            )
-            .with_hint("a unique index, a check or a trigger has kept the others out")),
-        }
-    }
+/// The names of the table's columns, for a statement.
+pub(super) fn column_names(encoders: &[Encoder]) -> String {
+    encoders.iter().map(|it| quoted_name(&it.column.name)).collect::<Vec<_>>().join(", ")
+}
 
-    /// The error with the column and row that the server's words name.
-    fn placed(&self, error: Error) -> Error {
-        let (column, row) = place(error.message());
-        let encoder = column.and_then(|name| self.encoders.iter().find(|it| it.column.name == name));
-        if encoder.is_none() && row.is_none() {
-            return error;
-        }
-        let place = Place {
-            column: encoder.map(|encoder| encoder.field.name().clone()),
-            row: row.map(|row| self.before + row),
-            native_type: encoder.map(|encoder| encoder.column.words.clone()),
-        };
-        error.at(place)
+/// Refuses the end of a statement that has not written each of `rows` as it came; `None` for a statement that updates.
+///
+/// A file that is loaded has its bad values changed and its duplicates left out, and warnings say so.
+pub(super) fn check_arrived(
+    connection: &mut Connection,
+    done: &Done,
+    rows: Option<u64>,
+    table: &str,
+) -> Result<()> {
+    let warnings = if done.warnings == 0 { Vec::new() } else { connection.show_warnings()? };
+    if let Some(warning) = warnings.iter().find(|warning| warning.is_of_values()) {
+        return Err(message::warning(warning.code, &warning.text));
     }
+    // A session may keep no warnings: their number alone is left then.
+    let is_clean = done.warnings == 0 || !warnings.is_empty();
+    let Some(rows) = rows else { return Ok(()) };
+    if is_clean && done.affected == rows && counts_are(&done.info, rows) {
+        return Ok(());
+    }
+    let text = format!("{} of {rows} rows arrived in {table} ({})", done.affected, done.info);
+    Err(Error::new(Kind::Integrity, text)
+        .with_hint("a unique index, a check or a trigger has kept the others out"))
 }
 
 /// How rows are written.
@@ -240,24 +239,20 @@ impl Loader {
 pub(super) enum Form {
     /// Lines of a file, whose texts are bytes without a character set.
     File,
-    /// Literals of a statement, as `sql_mode` has them that `Session::write` sets.
+    /// Literals of a statement, as `sql_mode` has them that [`Server::begin`] sets.
     Literals,
 }
 
-/// Rows of one form.
+/// Rows on their way to the server.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct LoadBuffer {
     pub(super) bytes: Vec<u8>,
     form: Form,
 }
 
-impl Page {
+impl LoadBuffer {
     pub(super) fn new(form: Form) -> Self {
         Self { bytes: Vec::new(), form }
-    }
-
-    pub(super) fn form(&self) -> Form {
-        self.form
     }
 
     pub(super) fn begin_row(&mut self) {
@@ -266,7 +261,7 @@ impl Page {
         }
     }
 
-    pub(super) fn between(&mut self) {
+    pub(super) fn separator(&mut self) {
         self.bytes.push(if self.form == Form::File { b'\t' } else { b',' });
     }
 
@@ -302,12 +297,12 @@ impl Page {
         self.bytes.extend_from_slice(&digits[at..]);
     }
 
-    /// A decimal of `places` digits behind the point.
-    pub(super) fn decimal(&mut self, value: i128, places: u8) {
-        let beyond = u64::try_from(value.unsigned_abs()).ok().zip(10_u64.checked_pow(places.into()));
+    /// A decimal of `scale` digits behind the point.
+    pub(super) fn decimal(&mut self, value: i128, scale: u8) {
+        let beyond = u64::try_from(value.unsigned_abs()).ok().zip(10_u64.checked_pow(scale.into()));
         let Some((digits, power)) = beyond else {
             let mut text = String::new();
-            push_decimal(&mut text, &value.to_string(), i8::try_from(places).unwrap_or(i8::MAX));
+            push_decimal(&mut text, &value.to_string(), i8::try_from(scale).unwrap_or(i8::MAX));
             self.number(&text);
             return;
         };
@@ -315,10 +310,10 @@ impl Page {
             self.bytes.push(b'-');
         }
         self.digits(digits / power);
-        if places > 0 {
+        if scale > 0 {
             self.bytes.push(b'.');
             let rest = digits % power;
-            let missing = usize::from(places) - rest.checked_ilog10().map_or(1, |log| log as usize + 1);
+            let missing = usize::from(scale) - rest.checked_ilog10().map_or(1, |log| log as usize + 1);
             self.bytes.extend(std::iter::repeat_n(b'0', missing));
             self.digits(rest);
         }
@@ -405,22 +400,15 @@ fn in_literal(byte: u8) -> Option<u8> {
     }
 }
 
-/// The first warning, as the error that it would be elsewhere.
-pub(super) fn first_warning(connection: &mut Connection) -> Result<Option<Error>> {
-    let rows = connection.rows("SHOW WARNINGS LIMIT 1")?;
-    let Some([_, Some(code), Some(text)]) = rows.first().map(Vec::as_slice) else { return Ok(None) };
-    Ok(Some(message::warning(code.parse().unwrap_or_default(), text)))
-}
-
 /// Whether the counts of a loaded file say that each of `rows` has arrived. Their words are in the server's language; they
 /// are of records, deleted ones, skipped ones and warnings.
-pub(super) fn counts_are(info: &str, rows: u64) -> bool {
+fn counts_are(info: &str, rows: u64) -> bool {
     let mut counts = info.split(|letter: char| !letter.is_ascii_digit()).filter_map(|part| part.parse().ok());
     info.is_empty() || (counts.next() == Some(rows) && counts.all(|count: u64| count == 0))
 }
 
-/// Column and row, from 0, of `... for column 'a' at row 3`.
-pub(super) fn place(text: &str) -> (Option<&str>, Option<u64>) {
+/// The column and row, from 0, that an error names: `... for column 'a' at row 3`.
+fn location(text: &str) -> (Option<&str>, Option<u64>) {
     let row = text.rsplit_once(" at row ").and_then(|(_, rest)| {
         let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
         rest[..end].parse::<u64>().ok()?.checked_sub(1)
@@ -443,46 +431,46 @@ fn column(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn page(form: Form) -> String {
-        let mut page = Page::new(form);
-        page.begin_row();
-        page.null();
-        page.between();
-        page.integer(i64::MIN.into());
-        page.between();
-        page.integer(u64::MAX.into());
-        page.between();
-        page.double(-1e300);
-        page.between();
-        page.decimal(-105, 2);
-        page.between();
-        page.decimal(100, 2);
-        page.between();
-        page.decimal(i128::MAX, 38);
-        page.between();
-        page.plain("2020-01-01");
-        page.between();
-        page.text("it's\ta\\b\n\0");
-        page.between();
-        page.raw(b"\xff\t");
-        page.end_row();
-        String::from_utf8_lossy(&page.bytes).into_owned()
+    fn rows(form: Form) -> String {
+        let mut buffer = LoadBuffer::new(form);
+        buffer.begin_row();
+        buffer.null();
+        buffer.separator();
+        buffer.integer(i64::MIN.into());
+        buffer.separator();
+        buffer.integer(u64::MAX.into());
+        buffer.separator();
+        buffer.double(-1e300);
+        buffer.separator();
+        buffer.decimal(-105, 2);
+        buffer.separator();
+        buffer.decimal(100, 2);
+        buffer.separator();
+        buffer.decimal(i128::MAX, 38);
+        buffer.separator();
+        buffer.plain("2020-01-01");
+        buffer.separator();
+        buffer.text("it's\ta\\b\n\0");
+        buffer.separator();
+        buffer.raw(b"\xff\t");
+        buffer.end_row();
+        String::from_utf8_lossy(&buffer.bytes).into_owned()
     }
 
     #[test]
     fn what_would_end_a_cell_is_escaped() {
         assert_eq!(
-            page(Form::File),
+            rows(Form::File),
             "\\N\t-9223372036854775808\t18446744073709551615\t-1e300\t-1.05\t1.00\t1.70141183460469231731687303715884105727\t2020-01-01\tit's\\ta\\\\b\\n\\0\t\u{fffd}\\t\n"
         );
         assert_eq!(
-            page(Form::Literals),
+            rows(Form::Literals),
             "(NULL,-9223372036854775808,18446744073709551615,-1e300,-1.05,1.00,1.70141183460469231731687303715884105727,'2020-01-01','it\\'s\ta\\\\b\n\\0',x'ff09'),"
         );
     }
 
     #[test]
-    fn places_are_found() {
+    fn columns_and_rows_are_found() {
         for (text, column, row) in [
             ("Out of range value for column 'a' at row 3", Some("a"), Some(2)),
             ("Incorrect integer value: 'x' for column `test`.`t`.`a b` at row 1", Some("a b"), Some(0)),
@@ -490,7 +478,7 @@ mod tests {
             ("Duplicate entry '1' for key 'PRIMARY'", None, None),
             ("Field 'b' doesn't have a default value", None, None),
         ] {
-            let found = place(text);
+            let found = location(text);
             assert_eq!(found.1, row, "{text}");
             assert_eq!(found.0, column, "{text}");
         }

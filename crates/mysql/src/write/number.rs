@@ -7,9 +7,9 @@ use longshore_cells::{Item, push_decimal};
 use longshore_core::{Error, Result};
 
 use super::encode::refused;
-use super::load::Page;
+use super::load::LoadBuffer;
 
-pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, page: &mut Page) -> Result<()> {
+pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, buffer: &mut LoadBuffer) -> Result<()> {
     let value = match item {
         Item::Bool(value) => i128::from(*value),
         Item::Int(value) => i128::from(*value),
@@ -24,7 +24,7 @@ pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, page: &mut Page)
     if !(least..=most).contains(&value) {
         return Err(misfit(item).with_hint(format!("it takes whole numbers from {least} to {most}")));
     }
-    page.integer(value);
+    buffer.integer(value);
     Ok(())
 }
 
@@ -52,7 +52,7 @@ fn whole_double(value: f64) -> Option<i128> {
     (value.fract() == 0.0 && value.abs() <= MOST).then_some(value as i128)
 }
 
-pub(super) fn year(item: &Item<'_>, page: &mut Page) -> Result<()> {
+pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<()> {
     let year = match item {
         Item::Int(value) => u64::try_from(*value).map_err(|_| misfit(item))?,
         Item::UInt(value) => *value,
@@ -64,25 +64,25 @@ pub(super) fn year(item: &Item<'_>, page: &mut Page) -> Result<()> {
         return Err(misfit(item).with_hint("YEAR takes 1901 to 2155, and 0"));
     }
     // Fewer digits would mean another year.
-    page.plain(&format!("{year:04}"));
+    buffer.plain(&format!("{year:04}"));
     Ok(())
 }
 
-/// Writes the digits of an exact number into `room`.
-pub(super) fn digits(item: &Item<'_>, room: &mut String) {
-    room.clear();
+/// Writes the digits of an exact number into `scratch`.
+pub(super) fn digits(item: &Item<'_>, scratch: &mut String) {
+    scratch.clear();
     // A String takes all that is written.
     let _ = match item {
-        Item::Bool(value) => write!(room, "{}", u8::from(*value)),
-        Item::Int(value) => write!(room, "{value}"),
-        Item::UInt(value) => write!(room, "{value}"),
-        Item::Decimal(value, 0) => write!(room, "{value}"),
+        Item::Bool(value) => write!(scratch, "{}", u8::from(*value)),
+        Item::Int(value) => write!(scratch, "{value}"),
+        Item::UInt(value) => write!(scratch, "{value}"),
+        Item::Decimal(value, 0) => write!(scratch, "{value}"),
         Item::Decimal(value, scale) => {
-            push_decimal(room, &value.to_string(), *scale);
+            push_decimal(scratch, &value.to_string(), *scale);
             Ok(())
         }
         Item::WideDecimal(value, scale) => {
-            push_decimal(room, &value.to_string(), *scale);
+            push_decimal(scratch, &value.to_string(), *scale);
             Ok(())
         }
         _ => Ok(()),
@@ -94,36 +94,36 @@ pub(super) fn decimal(
     precision: u8,
     scale: u8,
     signed: bool,
-    page: &mut Page,
-    room: &mut String,
+    buffer: &mut LoadBuffer,
+    scratch: &mut String,
 ) -> Result<()> {
-    if let Item::Decimal(value, places) = item
-        && fits(*value, *places, precision, scale, signed)
+    if let Item::Decimal(value, value_scale) = item
+        && fits(*value, *value_scale, precision, scale, signed)
     {
-        page.decimal(*value, places.unsigned_abs());
+        buffer.decimal(*value, value_scale.unsigned_abs());
         return Ok(());
     }
     if let Item::Double(value) = item
         && let Some(value) = short_mantissa(*value, scale).map(i128::from)
-        && let Ok(places) = i8::try_from(scale)
-        && fits(value, places, precision, scale, signed)
+        && let Ok(value_scale) = i8::try_from(scale)
+        && fits(value, value_scale, precision, scale, signed)
     {
-        page.decimal(value, scale);
+        buffer.decimal(value, scale);
         return Ok(());
     }
     let text: &str = match item {
         Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
-            digits(item, room);
-            room
+            digits(item, scratch);
+            scratch
         }
-        Item::Float(value) => shortest(f64::from(*value), item, room)?,
-        Item::Double(value) => shortest(*value, item, room)?,
+        Item::Float(value) => shortest(f64::from(*value), item, scratch)?,
+        Item::Double(value) => shortest(*value, item, scratch)?,
         Item::Text(text) => text,
         _ => return Err(refused(item)),
     };
-    let (places, whole) = Text::parse(text).ok_or_else(|| misfit(item))?.extent();
-    let is_negative = text.starts_with('-') && (places, whole) != (0, 0);
-    if places > i32::from(scale)
+    let (value_scale, whole) = Text::parse(text).ok_or_else(|| misfit(item))?.extent();
+    let is_negative = text.starts_with('-') && (value_scale, whole) != (0, 0);
+    if value_scale > i32::from(scale)
         || whole > i32::from(precision - scale.min(precision))
         || (is_negative && !signed)
     {
@@ -132,67 +132,67 @@ pub(super) fn decimal(
             .with_hint(format!("it takes {whole} digits before the point and {scale} behind it{sign}")));
     }
     if matches!(item, Item::Text(_)) {
-        page.plain(text);
+        buffer.plain(text);
     } else {
-        page.number(text);
+        buffer.number(text);
     }
     Ok(())
 }
 
 /// Whether the number needs no closer look.
-fn fits(value: i128, places: i8, precision: u8, scale: u8, signed: bool) -> bool {
-    let Ok(places) = u8::try_from(places) else { return false };
-    if places > scale || (value < 0 && !signed) {
+fn fits(value: i128, value_scale: i8, precision: u8, scale: u8, signed: bool) -> bool {
+    let Ok(value_scale) = u8::try_from(value_scale) else { return false };
+    if value_scale > scale || (value < 0 && !signed) {
         return false;
     }
-    let digits = u32::from(precision.saturating_sub(scale) + places);
+    let digits = u32::from(precision.saturating_sub(scale) + value_scale);
     10_u128.checked_pow(digits).is_none_or(|beyond| value.unsigned_abs() < beyond)
 }
 
 /// The shortest text that means this double and no other.
-fn shortest<'a>(value: f64, item: &Item<'_>, room: &'a mut String) -> Result<&'a str> {
+fn shortest<'a>(value: f64, item: &Item<'_>, scratch: &'a mut String) -> Result<&'a str> {
     if !value.is_finite() {
-        return Err(no_number(item));
+        return Err(not_a_number(item));
     }
-    room.clear();
-    let _ = write!(room, "{value:e}");
-    Ok(room)
+    scratch.clear();
+    let _ = write!(scratch, "{value:e}");
+    Ok(scratch)
 }
 
 #[cold]
-fn no_number(item: &Item<'_>) -> Error {
+fn not_a_number(item: &Item<'_>) -> Error {
     Error::data(format!("{} is not a number that MySQL has", item.shown())).with_hint("write NULL instead")
 }
 
-/// Doubles, and floats where the column `is_short`.
+/// Doubles, and floats where the column `is_single`.
 pub(super) fn float(
     item: &Item<'_>,
-    is_short: bool,
+    is_single: bool,
     scale: Option<u8>,
     signed: bool,
-    page: &mut Page,
-    room: &mut String,
+    buffer: &mut LoadBuffer,
+    scratch: &mut String,
 ) -> Result<()> {
     let value = match item {
         Item::Float(value) => f64::from(*value),
         Item::Double(value) => *value,
         Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
-            digits(item, room);
-            let value: f64 = room.parse().map_err(|_| misfit(item))?;
-            if !is_same_number(&format!("{value:e}"), room) {
+            digits(item, scratch);
+            let value: f64 = scratch.parse().map_err(|_| misfit(item))?;
+            if !is_same_number(&format!("{value:e}"), scratch) {
                 return Err(
                     misfit(item).with_hint("the nearest double is another number: use a DECIMAL column")
                 );
             }
             value
         }
-        Item::Text(text) => nearest(text, is_short).ok_or_else(|| misfit(item))?,
+        Item::Text(text) => nearest(text, is_single).ok_or_else(|| misfit(item))?,
         _ => return Err(refused(item)),
     };
     if !value.is_finite() {
-        return Err(no_number(item));
+        return Err(not_a_number(item));
     }
-    if is_short && !is_float(value) {
+    if is_single && !is_float(value) {
         return Err(misfit(item).with_hint("no FLOAT is this number: use a DOUBLE column"));
     }
     let is_rounded =
@@ -200,7 +200,7 @@ pub(super) fn float(
     if is_rounded || (!signed && value < 0.0) {
         return Err(misfit(item));
     }
-    page.double(value);
+    buffer.double(value);
     Ok(())
 }
 
@@ -210,9 +210,9 @@ fn is_float(value: f64) -> bool {
 }
 
 /// The number that a text means: text has no bits to be lost.
-fn nearest(text: &str, is_short: bool) -> Option<f64> {
+fn nearest(text: &str, is_single: bool) -> Option<f64> {
     Text::parse(text)?;
-    if is_short { text.parse::<f32>().ok().map(f64::from) } else { text.parse().ok() }
+    if is_single { text.parse::<f32>().ok().map(f64::from) } else { text.parse().ok() }
 }
 
 #[cfg(test)]
@@ -223,15 +223,15 @@ mod tests {
 
     use super::*;
 
-    fn cell(put: impl FnOnce(&mut Page, &mut String) -> Result<()>) -> Option<String> {
-        let mut page = Page::new(Form::File);
-        put(&mut page, &mut String::new()).ok()?;
-        Some(String::from_utf8(page.bytes).unwrap())
+    fn cell(put: impl FnOnce(&mut LoadBuffer, &mut String) -> Result<()>) -> Option<String> {
+        let mut buffer = LoadBuffer::new(Form::File);
+        put(&mut buffer, &mut String::new()).ok()?;
+        Some(String::from_utf8(buffer.bytes).unwrap())
     }
 
     #[test]
     fn integers_fit_or_fail() {
-        let put = |item: Item<'_>| cell(|page, _| integer(&item, -128, 127, page));
+        let put = |item: Item<'_>| cell(|buffer, _| integer(&item, -128, 127, buffer));
         assert_eq!(put(Item::Int(-128)).unwrap(), "-128");
         assert_eq!(put(Item::Decimal(1200, 2)).unwrap(), "12");
         assert_eq!(put(Item::Text("+12")).unwrap(), "12");
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn decimals_keep_every_digit_or_fail() {
-        let put = |item: Item<'_>| cell(|page, room| decimal(&item, 5, 2, true, page, room));
+        let put = |item: Item<'_>| cell(|buffer, scratch| decimal(&item, 5, 2, true, buffer, scratch));
         for (item, text) in [
             (Item::Decimal(-99999, 2), "-999.99"),
             (Item::Decimal(5, 2), "0.05"),
@@ -276,18 +276,22 @@ mod tests {
         ] {
             assert!(put(item.clone()).is_none(), "{item:?}");
         }
-        assert!(cell(|page, room| decimal(&Item::Int(-1), 5, 2, false, page, room)).is_none());
+        assert!(cell(|buffer, scratch| decimal(&Item::Int(-1), 5, 2, false, buffer, scratch)).is_none());
     }
 
     #[test]
     fn floats_are_the_same_number_or_fail() {
-        let put = |item: Item<'_>, short| cell(|page, room| float(&item, short, None, true, page, room));
+        let put =
+            |item: Item<'_>, short| cell(|buffer, scratch| float(&item, short, None, true, buffer, scratch));
         assert_eq!(put(Item::Float(0.1), true).unwrap(), "1.0000000149011612e-1");
         assert_eq!(put(Item::Text("0.1"), true).unwrap(), "1.0000000149011612e-1");
         assert_eq!(put(Item::Int(1 << 53), false).unwrap(), "9.007199254740992e15");
         assert!(put(Item::Double(0.1), true).is_none());
         assert!(put(Item::Int((1 << 53) + 1), false).is_none());
         assert!(put(Item::Double(f64::NAN), false).is_none());
-        assert!(cell(|page, room| float(&Item::Double(0.125), false, Some(2), true, page, room)).is_none());
+        assert!(
+            cell(|buffer, scratch| float(&Item::Double(0.125), false, Some(2), true, buffer, scratch))
+                .is_none()
+        );
     }
 }

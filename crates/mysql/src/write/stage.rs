@@ -5,29 +5,28 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Stage, TableName, Transaction};
+use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Stage, TableName, Transaction};
 
-use super::create::{hash, working_name};
-use super::encode::{self, Encoder};
+use super::create::{NewTable, get_lock, hash, release_lock, working_name};
+use super::encode::Encoder;
+use super::load::{check_arrived, column_names};
 use super::table::{self, Column, Index, Name, Otherwise, Server};
-use super::{Begun, Undo, check_cascades, load, newcomer};
+use super::{Attempt, Rollback, Undo, check_target, encoders};
 use crate::connection::Connection;
 use crate::dialect::{literal, quoted_name};
 use crate::session::MySqlSession;
 
-/// A write of several sessions on its way.
+/// A write by several sessions.
 struct LoadStage {
-    /// Gone at its end.
-    session: Option<MySqlSession>,
+    attempt: Attempt,
     /// What each of the others writes.
     load: Load,
-    beside: StagingTable,
-    /// What brings the rows home, where the table beside does not become the target.
+    staging: StagingTable,
+    /// What moves the rows into the target, where the staging table does not become it.
     moves: Option<Moves>,
-    undo: Undo,
 }
 
-/// The statements that bring rows home, in one transaction.
+/// The statements that move rows out of a staging table, in one transaction.
 struct Moves {
     before: Option<String>,
     insert: String,
@@ -35,19 +34,11 @@ struct Moves {
     is_counted: bool,
 }
 
-/// Makes the table beside the target.
-pub(crate) fn begin(mut session: MySqlSession, load: &Load) -> Result<Box<dyn Stage>, Failed> {
-    let mut undo = Undo::default();
-    match start(&mut session.connection, load, &mut undo) {
-        Ok((load, beside, moves)) => {
-            Ok(Box::new(LoadStage { session: Some(session), load, beside, moves, undo }))
-        }
-        Err(error) => {
-            undo.note(&error);
-            let is_good = undo.all(&mut session.connection);
-            Err(Failed { error, session: is_good.then(|| Box::new(session) as Box<dyn Session>) })
-        }
-    }
+/// Makes the staging table.
+pub(crate) fn begin(session: MySqlSession, load: &Load) -> Result<Box<dyn Stage>, Failed> {
+    let (attempt, (load, staging, moves)) =
+        Attempt::begin(session, |connection, undo| start(connection, load, undo))?;
+    Ok(Box::new(LoadStage { attempt, load, staging, moves }))
 }
 
 fn start(
@@ -58,43 +49,40 @@ fn start(
     if connection.transaction() != Transaction::None {
         return Err(Error::internal("a write of several sessions begins in a transaction"));
     }
-    let server = Server::begin(connection)?;
-    undo.server = Some(server.clone());
+    let server = undo.server.insert(Server::begin(connection)?).clone();
     let name = Name::resolve(connection, &load.table)?;
     StagingTable::clear(connection, &name)?;
-    let beside = StagingTable::claim(connection, &name)?;
-    undo.beside = Some(beside.clone());
+    let staging = undo.staging.insert(StagingTable::claim(connection, &name)?).clone();
     if load.makes_table() {
-        newcomer(connection, load, &name, &server, undo)?;
-        return Ok((others(load, &[], &beside), beside, None));
+        undo.new_table = Some(NewTable::create(connection, load, &name, &server, Some(&staging))?);
+        return Ok((staged_load(load, None, &staging), staging, None));
     }
-    let existing = table::existing(connection, &name)?;
-    table::check(&name, existing.as_ref())?;
-    if load.if_exists == IfExists::Truncate {
-        check_cascades(connection, &name)?;
-    }
-    let columns = table::columns(connection, &name)?;
-    let encoders = encode::encoders(load, &name, &columns, connection.zone().offset())?;
-    if load.if_exists == IfExists::Upsert {
-        check_key(connection, load, &name, &encoders, &columns)?;
-    }
-    let (moves, numbers) = moves(load, &name, &beside, &encoders);
-    make(connection, &beside, &encoders, numbers.as_ref())?;
-    Ok((others(load, numbers.as_slice(), &beside), beside, Some(moves)))
+    check_target(connection, load, &name)?;
+    let encoders = encoders(connection, load, &name)?;
+    let (moves, numbers) = moves(load, &name, &staging, &encoders);
+    let columns = encoders.iter().map(|encoder| definition(&encoder.column));
+    let number = numbers.iter().map(|it| format!("{} BIGINT NOT NULL PRIMARY KEY", quoted_name(it.name())));
+    let lines: Vec<String> = columns.chain(number).collect();
+    connection.run(&format!(
+        "CREATE TABLE {} ({}) ENGINE=InnoDB{}",
+        staging.name.quoted(),
+        lines.join(", "),
+        staging.comment()
+    ))?;
+    Ok((staged_load(load, numbers, &staging), staging, Some(moves)))
 }
 
-/// What brings the rows home, and the column that has their numbers, where their order counts.
-fn moves(load: &Load, target: &Name, beside: &StagingTable, encoders: &[Encoder]) -> (Moves, Option<Field>) {
+/// What moves the rows, and the column of the rows' numbers, where their order counts.
+fn moves(load: &Load, target: &Name, staging: &StagingTable, encoders: &[Encoder]) -> (Moves, Option<Field>) {
     if load.if_exists == IfExists::Upsert {
         let numbers = Field::new(numbers(encoders), DataType::Int64, false);
-        let insert = merge(target, &beside.name, encoders, &quoted_name(numbers.name()));
+        let insert = merge(target, &staging.name, encoders, &quoted_name(numbers.name()));
         return (Moves { before: None, insert, is_counted: false }, Some(numbers));
     }
-    let names: Vec<String> = encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
-    let (target, names) = (target.quoted(), names.join(", "));
+    let (target, names) = (target.quoted(), column_names(encoders));
     // TRUNCATE would commit.
     let before = (load.if_exists == IfExists::Truncate).then(|| format!("DELETE FROM {target}"));
-    let insert = format!("INSERT INTO {target} ({names}) SELECT {names} FROM {}", beside.name.quoted());
+    let insert = format!("INSERT INTO {target} ({names}) SELECT {names} FROM {}", staging.name.quoted());
     (Moves { before, insert, is_counted: true }, None)
 }
 
@@ -107,88 +95,26 @@ fn numbers(encoders: &[Encoder]) -> String {
     name
 }
 
-/// Makes a table of the target's columns that the data has, and of the rows' numbers.
-fn make(
-    connection: &mut Connection,
-    beside: &StagingTable,
-    encoders: &[Encoder],
-    numbers: Option<&Field>,
-) -> Result<()> {
-    let columns = encoders.iter().map(|encoder| definition(&encoder.column));
-    let numbers = numbers.map(|it| format!("{} BIGINT NOT NULL PRIMARY KEY", quoted_name(it.name())));
-    let lines: Vec<String> = columns.chain(numbers).collect();
-    connection.run(&format!(
-        "CREATE TABLE {} ({}) ENGINE=InnoDB{}",
-        beside.name.quoted(),
-        lines.join(", "),
-        beside.comment()
-    ))
-}
-
 /// As the target has it, with NULL where that may be: what is refused is refused with its row.
 fn definition(column: &Column) -> String {
     if column.nullable {
         return nullable_definition(column);
     }
     let collation = column.collation.as_ref().map_or(String::new(), |it| format!(" COLLATE {it}"));
-    // Without a default of its own, it would have the moment of each change, where the server is old.
+    // Without a default of its own, it would have the time of each change, where the server is old.
     let default = if column.words.starts_with("timestamp") { " DEFAULT '2000-01-01 00:00:00'" } else { "" };
     format!("{} {}{collation} NOT NULL{default}", quoted_name(&column.name), column.words)
 }
 
 /// What each of the other sessions writes.
-fn others(load: &Load, further: &[Field], beside: &StagingTable) -> Load {
-    let Name { database, table } = beside.name.clone();
-    let fields = load.schema.fields().iter().cloned().chain(further.iter().cloned().map(Arc::new));
+fn staged_load(load: &Load, numbers: Option<Field>, staging: &StagingTable) -> Load {
+    let Name { database, table } = staging.name.clone();
+    let fields = load.schema.fields().iter().cloned().chain(numbers.map(Arc::new));
     Load {
         table: TableName { schema: Some(database), table },
         schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
         if_exists: IfExists::Append,
         ..load.clone()
-    }
-}
-
-impl Moves {
-    fn run(&self, connection: &mut Connection, rows: u64) -> Result<()> {
-        if let Some(before) = &self.before {
-            connection.run(before)?;
-        }
-        let done = connection.insert(self.insert.as_bytes())?;
-        if done.warnings > 0
-            && let Some(error) = load::first_warning(connection)?
-        {
-            return Err(error);
-        }
-        if self.is_counted && done.affected != rows {
-            let text = format!("{} of {rows} rows arrived ({})", done.affected, done.info);
-            return Err(Error::new(Kind::Integrity, text)
-                .with_hint("a unique index, a check or a trigger has kept the others out"));
-        }
-        Ok(())
-    }
-}
-
-impl LoadStage {
-    fn finish(&mut self, connection: &mut Connection, rows: u64) -> Result<()> {
-        if let Some(moves) = &self.moves {
-            connection.run("START TRANSACTION")?;
-            self.undo.transaction = Begun::Transaction;
-            moves.run(connection, rows)?;
-            connection.run("COMMIT")?;
-            self.undo.transaction = Begun::Nothing;
-        }
-        if let Some(newcomer) = &self.undo.newcomer {
-            self.beside.unmark(connection)?;
-            newcomer.swap(connection)?;
-            newcomer.end(connection);
-            self.undo.newcomer = None;
-        }
-        Ok(())
-    }
-
-    fn end(&mut self) -> Option<MySqlSession> {
-        let mut session = self.session.take()?;
-        self.undo.all(&mut session.connection).then_some(session)
     }
 }
 
@@ -198,46 +124,42 @@ impl Stage for LoadStage {
     }
 
     fn keep(&mut self) -> Result<()> {
-        self.session.as_mut().map_or(Ok(()), |session| session.connection.run("DO 0"))
+        self.attempt.run(|connection, _| connection.run("DO 0"))
     }
 
-    fn commit(mut self: Box<Self>, rows: u64) -> Result<Box<dyn Session>, Failed> {
-        let Some(mut session) = self.session.take() else {
-            return Err(Error::internal("a write without its session").into());
-        };
-        let finished = self.finish(&mut session.connection, rows);
-        if let Err(error) = &finished {
-            self.undo.note(error);
-        }
-        // After the rows only the table beside is left, and the settings.
-        let is_good = self.undo.all(&mut session.connection);
-        let session: Box<dyn Session> = Box::new(session);
-        match finished {
-            Ok(()) => Ok(session),
-            Err(error) => Err(Failed { error, session: is_good.then_some(session) }),
-        }
+    fn commit(self: Box<Self>, rows: u64) -> Result<Box<dyn Session>, Failed> {
+        let Self { attempt, staging, moves, .. } = *self;
+        attempt.commit(|connection, undo| {
+            if let Some(Moves { before, insert, is_counted }) = moves {
+                connection.run("START TRANSACTION")?;
+                undo.rollback = Rollback::Transaction;
+                before.map_or(Ok(()), |before| connection.run(&before))?;
+                let done = connection.insert(insert.as_bytes())?;
+                check_arrived(connection, &done, is_counted.then_some(rows), "the table")?;
+                connection.run("COMMIT")?;
+                undo.rollback = Rollback::Nothing;
+            }
+            if undo.new_table.is_some() {
+                staging.unmark(connection)?;
+            }
+            undo.rename(connection)
+        })
     }
 
     fn abort(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        self.end().map(|session| Box::new(session) as Box<dyn Session>)
+        self.attempt.end()
     }
 
     fn undo(&self) -> String {
-        self.beside.undo()
+        self.staging.undo()
     }
 }
 
-impl Drop for LoadStage {
-    fn drop(&mut self) {
-        drop(self.end());
-    }
-}
+/// Characters of the target's name in the staging table's.
+const TARGET_CHARACTERS: usize = 45;
 
-/// Characters of the target's name that the table's own has room for.
-const ROOM: usize = 45;
-
-/// A table that has the owner's mark: the name alone could be a user's own table's. The owner has a lock of that name, which
-/// goes with its session.
+/// A table that other sessions fill. Its comment marks it, for the name alone could be a user's own table's; and the session
+/// that owns it has a lock of its name, which goes with the session.
 #[derive(Clone, Debug)]
 pub(super) struct StagingTable {
     pub(super) name: Name,
@@ -249,25 +171,24 @@ impl StagingTable {
     /// A name that no other table has. The session is from here on the table's owner.
     pub(super) fn claim(connection: &mut Connection, target: &Name) -> Result<Self> {
         let number = RandomState::new().build_hasher().finish() >> 32;
-        let name = target.beside(format!("{}{number:08x}", prefix(target)));
-        let beside = Self { lock: lock(&name), mark: mark(target), name };
-        if is_locked(connection, &beside.lock)? {
-            return Ok(beside);
+        let name = target.sibling(format!("{}{number:08x}", prefix(target)));
+        let staging = Self { lock: lock(&name), mark: mark(target), name };
+        if get_lock(connection, &staging.lock, 0)? == Some(true) {
+            return Ok(staging);
         }
         Err(Error::operational("another session has a lock of the same name").with_hint("try again"))
     }
 
-    /// Removes the tables beside `target` whose owner's session has ended: what a crash has left. One that somebody still
-    /// uses stays.
+    /// Removes the staging tables of `target` whose session has ended: what a crash has left. One that is in use stays.
     pub(super) fn clear(connection: &mut Connection, target: &Name) -> Result<()> {
-        for name in left(connection, target)? {
+        for name in orphans(connection, target)? {
             let lock = lock(&name);
-            if !is_locked(connection, &lock)? {
+            if get_lock(connection, &lock, 0)? != Some(true) {
                 continue;
             }
-            let dropped = drop_soon(connection, &name);
-            connection.run(&format!("DO RELEASE_LOCK({})", literal(&lock)))?;
-            // One that is in use, or another user's, is no reason not to write.
+            let dropped = drop_without_wait(connection, &name);
+            release_lock(connection, &lock);
+            // One that is in use, or another user's, does not keep this session from writing.
             if dropped.is_err() && !connection.is_usable() {
                 return dropped;
             }
@@ -292,14 +213,14 @@ impl StagingTable {
 
     /// Removes the table. The lock goes with the session in any case.
     pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
-        let dropped = drop_soon(connection, &self.name);
-        let _ = connection.run(&format!("DO RELEASE_LOCK({})", literal(&self.lock)));
+        let dropped = drop_without_wait(connection, &self.name);
+        release_lock(connection, &self.lock);
         dropped
     }
 }
 
 /// The tables that have the mark. Only those with such a name are opened to be asked for it.
-fn left(connection: &mut Connection, target: &Name) -> Result<Vec<Name>> {
+fn orphans(connection: &mut Connection, target: &Name) -> Result<Vec<Name>> {
     let prefix = prefix(target);
     let named = connection.rows(&format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = {} AND LEFT(table_name, {}) = {}",
@@ -307,32 +228,26 @@ fn left(connection: &mut Connection, target: &Name) -> Result<Vec<Name>> {
         prefix.chars().count(),
         literal(&prefix)
     ))?;
-    let mut left = Vec::new();
+    let mut orphans = Vec::new();
     for table in named.into_iter().flatten().flatten() {
-        let name = target.beside(table);
+        let name = target.sibling(table);
         let comment = connection.rows(&format!(
             "SELECT table_comment FROM information_schema.tables WHERE {}",
             name.is("table_schema", "table_name")
         ))?;
         if comment.into_iter().flatten().flatten().any(|comment| comment == mark(target)) {
-            left.push(name);
+            orphans.push(name);
         }
     }
-    Ok(left)
+    Ok(orphans)
 }
 
 /// Drops a table, unless a session whose end the server has not noticed yet still writes it.
-fn drop_soon(connection: &mut Connection, name: &Name) -> Result<()> {
+fn drop_without_wait(connection: &mut Connection, name: &Name) -> Result<()> {
     connection.run("SET @longshore_wait = @@lock_wait_timeout, SESSION lock_wait_timeout = 1")?;
     let dropped = connection.run(&format!("DROP TABLE IF EXISTS {}", name.quoted()));
     connection.run("SET SESSION lock_wait_timeout = @longshore_wait")?;
     dropped
-}
-
-/// Tells whether the lock is the session's now.
-fn is_locked(connection: &mut Connection, lock: &str) -> Result<bool> {
-    let rows = connection.rows(&format!("SELECT GET_LOCK({}, 0)", literal(lock)))?;
-    Ok(rows.into_iter().flatten().next().flatten().as_deref() == Some("1"))
 }
 
 fn lock(name: &Name) -> String {
@@ -344,16 +259,16 @@ fn mark(target: &Name) -> String {
     format!("longshore: rows on their way into another table ({:016x})", hash(&target.shown()))
 }
 
-/// What the names of all tables beside `target` begin with.
+/// The start of the names of `target`'s staging tables.
 fn prefix(target: &Name) -> String {
-    let start: String = target.table.chars().take(ROOM).collect();
+    let start: String = target.table.chars().take(TARGET_CHARACTERS).collect();
     format!("longshore_{start}_")
 }
 
-/// The stage's column that has the rows' order.
-pub(super) const ORDER: &str = "longshore_row";
+/// The column of a staging table that has the rows' order.
+const ORDER: &str = "longshore_row";
 
-/// The table that the rows wait in, and how they get out of it.
+/// The table of this session alone from which rows are merged by their key, and how.
 #[derive(Debug)]
 pub(super) struct UpsertTable {
     pub(super) name: Name,
@@ -361,9 +276,9 @@ pub(super) struct UpsertTable {
 }
 
 impl UpsertTable {
-    /// Makes an empty table of the target's types that only this session sees.
-    pub(super) fn make(connection: &mut Connection, target: &Name, encoders: &[Encoder]) -> Result<Self> {
-        let name = target.beside(working_name(&target.table, "stage"));
+    /// Makes an empty table of the target's types.
+    pub(super) fn create(connection: &mut Connection, target: &Name, encoders: &[Encoder]) -> Result<Self> {
+        let name = target.sibling(working_name(&target.table, "stage"));
         let columns: Vec<String> =
             encoders.iter().map(|encoder| nullable_definition(&encoder.column)).collect();
         connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", name.quoted()))?;
@@ -375,7 +290,6 @@ impl UpsertTable {
         Ok(Self { merge: merge(target, &name, encoders, ORDER), name })
     }
 
-    /// Has the rows in the target.
     pub(super) fn merge(&self, connection: &mut Connection) -> Result<()> {
         connection.run(&self.merge)
     }
@@ -387,27 +301,27 @@ impl UpsertTable {
 
 /// The statement that has the rows of `from` in the target, in the order of the column `order`: of those with one key,
 /// the last has the last word.
-pub(super) fn merge(target: &Name, from: &Name, encoders: &[Encoder], order: &str) -> String {
-    let names: Vec<String> = encoders.iter().map(|it| quoted_name(&it.column.name)).collect();
-    let updates: Vec<String> = names.iter().map(|name| format!("{name} = VALUES({name})")).collect();
+fn merge(target: &Name, from: &Name, encoders: &[Encoder], order: &str) -> String {
+    let names = encoders.iter().map(|it| quoted_name(&it.column.name));
+    let updates: Vec<String> = names.map(|name| format!("{name} = VALUES({name})")).collect();
     format!(
         "INSERT INTO {} ({columns}) SELECT {columns} FROM {} ORDER BY {order} ON DUPLICATE KEY UPDATE {}",
         target.quoted(),
         from.quoted(),
         updates.join(", "),
-        columns = names.join(", "),
+        columns = column_names(encoders),
     )
 }
 
 /// A column of the target's in another table, which takes NULL.
-pub(super) fn nullable_definition(column: &Column) -> String {
+fn nullable_definition(column: &Column) -> String {
     let collation =
         column.collation.as_ref().map_or(String::new(), |collation| format!(" COLLATE {collation}"));
     let default = if column.words.starts_with("timestamp") { " NULL DEFAULT NULL" } else { " NULL" };
     format!("{} {}{collation}{default}", quoted_name(&column.name), column.words)
 }
 
-/// Refuses a key that is none, and another index that could find another row.
+/// Refuses a key without a unique index of its own, and another unique index, which could find another row.
 pub(super) fn check_key(
     connection: &mut Connection,
     load: &Load,

@@ -34,7 +34,7 @@ impl Name {
     }
 
     /// Another table of the same database.
-    pub(super) fn beside(&self, table: String) -> Self {
+    pub(super) fn sibling(&self, table: String) -> Self {
         Self { database: self.database.clone(), table }
     }
 
@@ -54,18 +54,18 @@ impl Name {
     }
 }
 
-/// What a name stands for.
+/// The object of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Existing {
     /// A table, with its engine.
     Table(String),
     /// A table that only this session has.
     Temporary(String),
-    /// A view, or something else that is no table.
+    /// A view, or something else that is not a table.
     Other,
 }
 
-/// What is there under the name; `None` for nothing.
+/// The object of this name, if there is one.
 pub(super) fn existing(connection: &mut Connection, name: &Name) -> Result<Option<Existing>> {
     let shown = connection.table(&format!("SHOW CREATE TABLE {}", name.quoted()));
     let (names, rows) = match shown {
@@ -89,7 +89,7 @@ pub(super) fn existing(connection: &mut Connection, name: &Name) -> Result<Optio
     }))
 }
 
-/// Refuses what no rows can be added to so that they can be taken back.
+/// Refuses a table that is missing, or whose rows cannot be taken back after a failure.
 pub(super) fn check(name: &Name, existing: Option<&Existing>) -> Result<()> {
     let shown = name.shown();
     match existing {
@@ -221,10 +221,7 @@ pub(super) enum Native {
     },
     /// The digits behind the point, where the server rounds to so many.
     Float {
-        scale: Option<u8>,
-        signed: bool,
-    },
-    Double {
+        single: bool,
         scale: Option<u8>,
         signed: bool,
     },
@@ -249,8 +246,6 @@ pub(super) enum Native {
     Uuid,
     /// What the server parses itself from text.
     Parsed,
-    /// The server's own bytes of a shape.
-    Geometry,
 }
 
 /// The most that a text may have.
@@ -263,7 +258,7 @@ pub(super) enum Length {
 impl Native {
     /// The type of the words that `SHOW COLUMNS` has for it.
     pub(super) fn of(words: &str) -> Self {
-        let (name, arguments, rest) = taken_apart(words);
+        let (name, arguments, rest) = parts_of_type(words);
         let signed = !rest.contains("unsigned") && !rest.contains("zerofill");
         let number = |index: usize| arguments.get(index).and_then(|text| text.trim().parse::<u64>().ok());
         let small = |index: usize| number(index).and_then(|number| u8::try_from(number).ok());
@@ -277,8 +272,8 @@ impl Native {
             "decimal" | "numeric" => {
                 Self::Decimal { precision: small(0).unwrap_or(10), scale: small(1).unwrap_or(0), signed }
             }
-            "float" => Self::Float { scale: small(1), signed },
-            "double" | "real" => Self::Double { scale: small(1), signed },
+            "float" => Self::Float { single: true, scale: small(1), signed },
+            "double" | "real" => Self::Float { single: false, scale: small(1), signed },
             "bit" => Self::Bit(small(0).unwrap_or(1)),
             "year" => Self::Year,
             "date" => Self::Date,
@@ -302,7 +297,7 @@ impl Native {
             "json" => Self::Json,
             "uuid" => Self::Uuid,
             "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
-            | "multipolygon" | "geometrycollection" | "geomcollection" | "vector" => Self::Geometry,
+            | "multipolygon" | "geometrycollection" | "geomcollection" | "vector" => Self::Bytes(u64::MAX),
             _ => Self::Parsed,
         }
     }
@@ -314,7 +309,7 @@ fn integer(bits: u32, signed: bool) -> Native {
 }
 
 /// Name, arguments and what follows them. Labels lose their quotes.
-fn taken_apart(words: &str) -> (String, Vec<String>, String) {
+fn parts_of_type(words: &str) -> (String, Vec<String>, String) {
     let end = words.find(|next: char| !next.is_ascii_alphanumeric() && next != '_').unwrap_or(words.len());
     let (name, rest) = words.split_at(end);
     let name = name.to_ascii_lowercase();
@@ -347,7 +342,7 @@ fn escaped(letter: char) -> char {
     }
 }
 
-/// Rows are refused, not changed; a 0 is no wish for a number; and quotes and backslashes mean one thing.
+/// Rows are refused, not changed; a 0 does not ask for a number; and quotes and backslashes mean one thing.
 const MODES: &str = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION";
 
 /// The server, and its session's own settings.
@@ -357,14 +352,14 @@ pub(super) struct Server {
     version: (u32, u32, u32),
     modes: String,
     pub(super) takes_files: bool,
-    pub(super) longest: usize,
+    pub(super) max_packet: usize,
 }
 
 impl Server {
     /// Asks, and then sets what a write needs.
     pub(super) fn begin(connection: &mut Connection) -> Result<Self> {
         let rows = connection.rows("SELECT VERSION(), @@sql_mode, @@local_infile, @@max_allowed_packet")?;
-        let Some([Some(version), modes, files, longest]) = rows.first().map(Vec::as_slice) else {
+        let Some([Some(version), modes, files, max_packet]) = rows.first().map(Vec::as_slice) else {
             return Err(Error::internal("the server says nothing of itself"));
         };
         let server = Self {
@@ -372,7 +367,7 @@ impl Server {
             version: numbers(version),
             modes: modes.clone().unwrap_or_default(),
             takes_files: connection.offers_files() && files.as_deref() == Some("1"),
-            longest: longest.as_deref().and_then(|text| text.parse().ok()).unwrap_or(1 << 20),
+            max_packet: max_packet.as_deref().and_then(|text| text.parse().ok()).unwrap_or(1 << 20),
         };
         connection.run(&format!("SET sql_mode = '{MODES}'"))?;
         Ok(server)
@@ -424,8 +419,8 @@ mod tests {
             ("bigint(20) unsigned", Native::Integer(0, u64::MAX.into())),
             ("mediumint(8) unsigned zerofill", Native::Integer(0, (1 << 24) - 1)),
             ("decimal(15,2)", Native::Decimal { precision: 15, scale: 2, signed: true }),
-            ("float(7,4)", Native::Float { scale: Some(4), signed: true }),
-            ("double unsigned", Native::Double { scale: None, signed: false }),
+            ("float(7,4)", Native::Float { single: true, scale: Some(4), signed: true }),
+            ("double unsigned", Native::Float { single: false, scale: None, signed: false }),
             ("datetime", Native::DateTime(0)),
             ("timestamp(6)", Native::Timestamp(6)),
             ("varchar(20)", Native::Text(Length::Characters(20))),

@@ -1,67 +1,110 @@
 //! Dates and times of a column.
 
+use arrow_schema::TimeUnit;
 use longshore_cells::calendar::{DAY, SECOND, parse_date, parse_time};
 use longshore_cells::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
 use longshore_core::{Error, Result};
 
-use super::encode::{Moments, refused};
-use super::load::Page;
+use super::encode::refused;
+use super::load::LoadBuffer;
 use crate::temporal::{MAX_TIME, unknown_zone};
 
-/// The moments that a TIMESTAMP holds: from 1970-01-01 00:00:01 to 2038-01-19 03:14:07.999999, in UTC.
+/// The range of a TIMESTAMP: from 1970-01-01 00:00:01 to 2038-01-19 03:14:07.999999, in UTC.
 const FIRST: i64 = SECOND;
 const LAST: i64 = (1 << 31) * SECOND - 1;
 
-/// Types of dates and times, with the digits of the second's fraction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moment {
-    Date,
-    DateTime(u8),
-    Timestamp(u8),
-    Time(u8),
-}
-
-pub(super) fn put(
-    item: &Item<'_>,
-    moment: Moment,
-    moments: Moments,
-    page: &mut Page,
-    room: &mut String,
-) -> Result<()> {
-    room.clear();
-    match moment {
-        Moment::Date => {
-            if !push_date(room, date(item)?) {
-                return Err(no_such(item));
-            }
+/// Into a DATE.
+pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<()> {
+    let days = match item {
+        Item::Date(days) => i64::from(*days),
+        Item::Timestamp(value, unit) => {
+            whole_day(*value, *unit).ok_or_else(|| misfit(item).with_hint("a DATE has no time of day"))?
         }
-        Moment::DateTime(digits) => {
-            let at = in_digits(date_time(item, moments)?, digits, item)?;
-            push_moment(at, item, room)?;
-        }
-        Moment::Timestamp(digits) => {
-            let at = in_digits(instant(item)?, digits, item)?;
-            let offset = moments.offset.ok_or_else(unknown_zone)?;
-            push_moment(at + offset, item, room)?;
-        }
-        Moment::Time(digits) => {
-            let time = in_digits(span(item)?, digits, item)?;
-            push_time(time, room);
-        }
+        Item::Text(text) => parsed_date(text).ok_or_else(|| no_such(item))?,
+        _ => return Err(refused(item)),
+    };
+    scratch.clear();
+    if !push_date(scratch, days) {
+        return Err(no_such(item));
     }
-    page.plain(room);
+    buffer.plain(scratch);
     Ok(())
 }
 
-fn push_moment(at: i64, item: &Item<'_>, room: &mut String) -> Result<()> {
-    if push_timestamp(room, at, arrow_schema::TimeUnit::Microsecond) { Ok(()) } else { Err(no_such(item)) }
+/// Into a DATETIME whose seconds have a fraction of so many digits; a timestamp with time zone only `as_utc`.
+pub(super) fn datetime(
+    item: &Item<'_>,
+    digits: u8,
+    as_utc: bool,
+    buffer: &mut LoadBuffer,
+    scratch: &mut String,
+) -> Result<()> {
+    let at = match item {
+        Item::Timestamp(value, unit) => microseconds(*value, *unit).ok_or_else(|| finer(item))?,
+        Item::Instant(value, unit) if as_utc => microseconds(*value, *unit).ok_or_else(|| finer(item))?,
+        Item::Date(days) => i64::from(*days) * DAY,
+        Item::Text(text) => {
+            let days = parsed_date(text).map(|days| days * DAY);
+            parsed_datetime(text).or(days).ok_or_else(|| no_such(item))?
+        }
+        _ => return Err(refused(item)),
+    };
+    put_datetime(in_digits(at, digits, item)?, item, buffer, scratch)
 }
 
-fn push_time(time: i64, room: &mut String) {
-    if time < 0 {
-        room.push('-');
+/// Into a TIMESTAMP, in the session's time zone.
+pub(super) fn timestamp(
+    item: &Item<'_>,
+    digits: u8,
+    offset: Option<i64>,
+    buffer: &mut LoadBuffer,
+    scratch: &mut String,
+) -> Result<()> {
+    let Item::Instant(value, unit) = item else { return Err(refused(item)) };
+    let at = microseconds(*value, *unit).ok_or_else(|| finer(item))?;
+    if !(FIRST..=LAST).contains(&at) {
+        return Err(misfit(item).with_hint(
+            "TIMESTAMP ends at 1970 and 2038; a new table takes such values in UTC with \
+             types={\"<column>\": \"datetime(6)\"}",
+        ));
     }
-    push_clock(room, time.abs(), arrow_schema::TimeUnit::Microsecond);
+    let at = in_digits(at, digits, item)? + offset.ok_or_else(unknown_zone)?;
+    put_datetime(at, item, buffer, scratch)
+}
+
+fn put_datetime(at: i64, item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<()> {
+    scratch.clear();
+    if !push_timestamp(scratch, at, TimeUnit::Microsecond) {
+        return Err(no_such(item));
+    }
+    buffer.plain(scratch);
+    Ok(())
+}
+
+/// Into a TIME, which holds durations.
+pub(super) fn time(item: &Item<'_>, digits: u8, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<()> {
+    let time = match item {
+        Item::Time(value, unit) | Item::Duration(value, unit) => {
+            microseconds(*value, *unit).ok_or_else(|| finer(item))?
+        }
+        Item::Interval(0, days, nanoseconds) if nanoseconds % 1000 == 0 => {
+            i64::from(*days) * DAY + nanoseconds / 1000
+        }
+        Item::Text(text) => parsed_duration(text).ok_or_else(|| misfit(item))?,
+        Item::Interval(..) => return Err(misfit(item)),
+        _ => return Err(refused(item)),
+    };
+    if !(-MAX_TIME..=MAX_TIME).contains(&time) {
+        return Err(misfit(item).with_hint("TIME ends at 838:59:59: write a number of seconds"));
+    }
+    let time = in_digits(time, digits, item)?;
+    scratch.clear();
+    if time < 0 {
+        scratch.push('-');
+    }
+    push_clock(scratch, time.abs(), TimeUnit::Microsecond);
+    buffer.plain(scratch);
+    Ok(())
 }
 
 #[cold]
@@ -75,23 +118,11 @@ fn misfit(item: &Item<'_>) -> Error {
     Error::data(format!("{} does not fit", item.shown()))
 }
 
-/// Days since 1970-01-01.
-fn date(item: &Item<'_>) -> Result<i64> {
-    match item {
-        Item::Date(days) => Ok(i64::from(*days)),
-        Item::Timestamp(value, unit) => {
-            whole_day(*value, *unit).ok_or_else(|| misfit(item).with_hint("a DATE has no time of day"))
-        }
-        Item::Text(text) => parsed_date(text).ok_or_else(|| no_such(item)),
-        _ => Err(refused(item)),
-    }
-}
-
 fn parsed_date(text: &str) -> Option<i64> {
     (text.len() == 10).then(|| parse_date(text, false))?
 }
 
-fn parsed_clock(text: &str) -> Option<i64> {
+fn parsed_time(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
     let is_clock = text.len() >= 8 && bytes.get(2) == Some(&b':') && bytes.get(5) == Some(&b':');
     let is_real = bytes.get(6).is_some_and(|tens| *tens < b'6');
@@ -99,64 +130,19 @@ fn parsed_clock(text: &str) -> Option<i64> {
 }
 
 /// `YYYY-MM-DD HH:MM:SS[.ffffff]`, with a T in the middle as well.
-fn parsed_moment(text: &str) -> Option<i64> {
+fn parsed_datetime(text: &str) -> Option<i64> {
     let (date, time) = text.split_once([' ', 'T'])?;
-    let time = parsed_clock(time).filter(|time| *time < DAY)?;
+    let time = parsed_time(time).filter(|time| *time < DAY)?;
     parsed_date(date).map(|days| days * DAY + time)
 }
 
 /// `[-]HH:MM:SS[.ffffff]`, the hours with two digits or three.
-fn parsed_span(text: &str) -> Option<i64> {
+fn parsed_duration(text: &str) -> Option<i64> {
     let (sign, clock) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     let (hours, _) = clock.split_once(':')?;
-    let rest = parsed_clock(&format!("00{}", &clock[hours.len()..]))?;
+    let rest = parsed_time(&format!("00{}", &clock[hours.len()..]))?;
     let hours = (2..=3).contains(&hours.len()).then(|| longshore_cells::calendar::number(hours))??;
     Some(sign * (hours * 3600 * SECOND + rest))
-}
-
-fn date_time(item: &Item<'_>, moments: Moments) -> Result<i64> {
-    match item {
-        Item::Timestamp(value, unit) => microseconds(*value, *unit).ok_or_else(|| finer(item)),
-        Item::Instant(value, unit) if moments.as_utc => {
-            microseconds(*value, *unit).ok_or_else(|| finer(item))
-        }
-        Item::Date(days) => Ok(i64::from(*days) * DAY),
-        Item::Text(text) => {
-            let days = parsed_date(text).map(|days| days * DAY);
-            parsed_moment(text).or(days).ok_or_else(|| no_such(item))
-        }
-        _ => Err(refused(item)),
-    }
-}
-
-fn instant(item: &Item<'_>) -> Result<i64> {
-    let Item::Instant(value, unit) = item else { return Err(refused(item)) };
-    let at = microseconds(*value, *unit).ok_or_else(|| finer(item))?;
-    if (FIRST..=LAST).contains(&at) {
-        return Ok(at);
-    }
-    Err(misfit(item).with_hint(
-        "TIMESTAMP ends at 1970 and 2038; a new table takes such values in UTC with \
-         types={\"<column>\": \"datetime(6)\"}",
-    ))
-}
-
-fn span(item: &Item<'_>) -> Result<i64> {
-    let span = match item {
-        Item::Time(value, unit) | Item::Duration(value, unit) => {
-            microseconds(*value, *unit).ok_or_else(|| finer(item))?
-        }
-        Item::Interval(0, days, nanoseconds) if nanoseconds % 1000 == 0 => {
-            i64::from(*days) * DAY + nanoseconds / 1000
-        }
-        Item::Text(text) => parsed_span(text).ok_or_else(|| misfit(item))?,
-        Item::Interval(..) => return Err(misfit(item)),
-        _ => return Err(refused(item)),
-    };
-    if !(-MAX_TIME..=MAX_TIME).contains(&span) {
-        return Err(misfit(item).with_hint("TIME ends at 838:59:59: write a number of seconds"));
-    }
-    Ok(span)
 }
 
 #[cold]
@@ -184,50 +170,59 @@ mod tests {
 
     use super::*;
 
-    fn cell(item: &Item<'_>, moment: Moment) -> Option<String> {
-        let moments = Moments { offset: Some(3600 * SECOND), as_utc: false };
-        let mut page = Page::new(Form::File);
-        put(item, moment, moments, &mut page, &mut String::new()).ok()?;
-        Some(String::from_utf8(page.bytes).unwrap())
+    type Encode = fn(&Item<'_>, &mut LoadBuffer, &mut String) -> Result<()>;
+
+    const DATE: Encode = date;
+    const DATETIME: Encode = |item, buffer, scratch| datetime(item, 6, false, buffer, scratch);
+    const DATETIME_0: Encode = |item, buffer, scratch| datetime(item, 0, false, buffer, scratch);
+    const DATETIME_1: Encode = |item, buffer, scratch| datetime(item, 1, false, buffer, scratch);
+    const TIMESTAMP: Encode =
+        |item, buffer, scratch| timestamp(item, 6, Some(3600 * SECOND), buffer, scratch);
+    const TIME: Encode = |item, buffer, scratch| time(item, 6, buffer, scratch);
+
+    fn cell(item: &Item<'_>, encode: Encode) -> Option<String> {
+        let mut buffer = LoadBuffer::new(Form::File);
+        encode(item, &mut buffer, &mut String::new()).ok()?;
+        Some(String::from_utf8(buffer.bytes).unwrap())
     }
 
     #[test]
-    fn moments_are_exact() {
-        for (item, moment, text) in [
-            (Item::Date(0), Moment::Date, "1970-01-01"),
-            (Item::Timestamp(86_400, TimeUnit::Second), Moment::Date, "1970-01-02"),
-            (Item::Text("2024-02-29"), Moment::Date, "2024-02-29"),
-            (Item::Text("2024-02-29T10:00:00.5"), Moment::DateTime(1), "2024-02-29 10:00:00.5"),
-            (Item::Timestamp(1, TimeUnit::Microsecond), Moment::DateTime(6), "1970-01-01 00:00:00.000001"),
-            (Item::Instant(1, TimeUnit::Second), Moment::Timestamp(0), "1970-01-01 01:00:01"),
-            (Item::Duration(-90_500, TimeUnit::Millisecond), Moment::Time(1), "-00:01:30.5"),
-            (Item::Interval(0, 2, 0), Moment::Time(0), "48:00:00"),
-            (Item::Text("-838:59:59"), Moment::Time(0), "-838:59:59"),
+    fn dates_and_times_are_exact() {
+        for (item, encode, text) in [
+            (Item::Date(0), DATE, "1970-01-01"),
+            (Item::Timestamp(86_400, TimeUnit::Second), DATE, "1970-01-02"),
+            (Item::Text("2024-02-29"), DATE, "2024-02-29"),
+            (Item::Text("2024-02-29T10:00:00.5"), DATETIME_1, "2024-02-29 10:00:00.5"),
+            (Item::Timestamp(1, TimeUnit::Microsecond), DATETIME, "1970-01-01 00:00:00.000001"),
+            (Item::Instant(1, TimeUnit::Second), TIMESTAMP, "1970-01-01 01:00:01"),
+            (Item::Duration(-90_500, TimeUnit::Millisecond), TIME, "-00:01:30.5"),
+            (Item::Interval(0, 2, 0), TIME, "48:00:00"),
+            (Item::Text("-838:59:59"), TIME, "-838:59:59"),
         ] {
-            assert_eq!(cell(&item, moment).unwrap(), text, "{item:?}");
+            assert_eq!(cell(&item, encode).unwrap(), text, "{item:?}");
         }
     }
 
     #[test]
-    fn what_would_be_another_moment_is_refused() {
-        for (item, moment) in [
-            (Item::Timestamp(86_401, TimeUnit::Second), Moment::Date),
-            (Item::Text("2023-02-29"), Moment::Date),
-            (Item::Text("2023-2-9"), Moment::Date),
-            (Item::Text("2024-02-29 10:00:60"), Moment::DateTime(0)),
-            (Item::Text("2024-02-29 24:00:00"), Moment::DateTime(0)),
-            (Item::Timestamp(1, TimeUnit::Nanosecond), Moment::DateTime(6)),
-            (Item::Timestamp(1, TimeUnit::Millisecond), Moment::DateTime(0)),
-            (Item::Instant(1, TimeUnit::Second), Moment::DateTime(6)),
-            (Item::Timestamp(1, TimeUnit::Second), Moment::Timestamp(6)),
-            (Item::Instant(0, TimeUnit::Second), Moment::Timestamp(6)),
-            (Item::Instant(1 << 31, TimeUnit::Second), Moment::Timestamp(6)),
-            (Item::Duration(3_020_400, TimeUnit::Second), Moment::Time(6)),
-            (Item::Interval(1, 0, 0), Moment::Time(6)),
-            (Item::Text("1:2:3"), Moment::Time(6)),
-            (Item::Text("é0:00:00"), Moment::Time(6)),
+    fn what_would_be_another_time_is_refused() {
+        for (item, encode) in [
+            (Item::Timestamp(86_401, TimeUnit::Second), DATE),
+            (Item::Text("2023-02-29"), DATE),
+            (Item::Text("2023-2-9"), DATE),
+            (Item::Text("2024-02-29 10:00:60"), DATETIME_0),
+            (Item::Text("2024-02-29 24:00:00"), DATETIME_0),
+            (Item::Timestamp(1, TimeUnit::Nanosecond), DATETIME),
+            (Item::Timestamp(1, TimeUnit::Millisecond), DATETIME_0),
+            (Item::Instant(1, TimeUnit::Second), DATETIME),
+            (Item::Timestamp(1, TimeUnit::Second), TIMESTAMP),
+            (Item::Instant(0, TimeUnit::Second), TIMESTAMP),
+            (Item::Instant(1 << 31, TimeUnit::Second), TIMESTAMP),
+            (Item::Duration(3_020_400, TimeUnit::Second), TIME),
+            (Item::Interval(1, 0, 0), TIME),
+            (Item::Text("1:2:3"), TIME),
+            (Item::Text("é0:00:00"), TIME),
         ] {
-            assert!(cell(&item, moment).is_none(), "{item:?}");
+            assert!(cell(&item, encode).is_none(), "{item:?}");
         }
     }
 }
