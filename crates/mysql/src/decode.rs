@@ -159,8 +159,8 @@ fn rendered(native: &Type, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
         Class::UInt64 => |cell, into| display(u64::from_le_bytes, cell, into),
         // Years have four digits: 0000 is one of them.
         Class::Year => |cell, into| display(|year| format!("{:04}", u16::from_le_bytes(year)), cell, into),
-        Class::Float => |cell, into| Ok(shortest(f32::from_le_bytes(array(cell)?), into)),
-        Class::Double => |cell, into| Ok(shortest(f64::from_le_bytes(array(cell)?), into)),
+        Class::Float => |cell, into| array(cell).map(|it| shortest(f32::from_le_bytes(it), into)),
+        Class::Double => |cell, into| array(cell).map(|it| shortest(f64::from_le_bytes(it), into)),
         Class::Date => |cell, into| Civil::binary(cell).map(|date| date.write(false, into)),
         Class::DateTime | Class::Timestamp => |cell, into| Civil::binary(cell).map(|at| at.write(true, into)),
         Class::Time => |cell, into| binary_time(cell).map(|time| write_time(time, into)),

@@ -36,8 +36,8 @@ const TELLING: &[&str] = &[
 /// One connection to MySQL or MariaDB.
 pub(crate) struct MySqlSession {
     pub(crate) connection: Connection,
-    /// Where the parts meet whose read this session has divided.
-    pub(crate) keeping: Option<split::Keeping>,
+    /// The snapshot of the read that this session has split.
+    pub(crate) shared_snapshot: Option<Arc<split::SharedSnapshot>>,
     /// Whether a script has its statements in one transaction after another: its end sets that back.
     is_scripted: bool,
 }
@@ -45,7 +45,11 @@ pub(crate) struct MySqlSession {
 impl MySqlSession {
     pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
         let settings = Arc::new(Settings::resolve(target)?);
-        Ok(Self { connection: Connection::open(&settings, watch)?, keeping: None, is_scripted: false })
+        Ok(Self {
+            connection: Connection::open(&settings, watch)?,
+            shared_snapshot: None,
+            is_scripted: false,
+        })
     }
 
     pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Numbered<'a>> {
@@ -389,9 +393,8 @@ impl Session for MySqlSession {
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
-        // The snapshot is only as good as the isolation level, which may be another by default.
-        self.tell("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-        self.tell("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        let begun = self.connection.begin_snapshot();
+        self.or_stop(begun)
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -399,7 +402,7 @@ impl Session for MySqlSession {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.keeping = None;
+        self.shared_snapshot = None;
         match self.transaction() {
             Transaction::None => self.end_script(),
             Transaction::Open => self.tell("COMMIT").and_then(|()| self.end_script()),
@@ -414,7 +417,7 @@ impl Session for MySqlSession {
     }
 
     fn rollback(&mut self) -> Result<()> {
-        self.keeping = None;
+        self.shared_snapshot = None;
         if self.transaction() != Transaction::None {
             self.connection.forget_loss();
             self.tell("ROLLBACK")?;
@@ -435,7 +438,7 @@ impl Session for MySqlSession {
     }
 
     fn reset(&mut self) -> Result<()> {
-        self.keeping = None;
+        self.shared_snapshot = None;
         self.is_scripted = false;
         let reset = self.connection.reset();
         self.or_stop(reset)

@@ -9,9 +9,9 @@ use longshore_source::NotSplit;
 
 use crate::session::MySqlSession;
 use key::Key;
-pub(crate) use snapshot::{Keeping, join};
+pub(crate) use snapshot::{SharedSnapshot, join};
 use statement::{Reading, Statement};
-use tables::{Catalogue, Own};
+use tables::{Catalogue, SessionModes};
 
 mod key;
 mod snapshot;
@@ -24,7 +24,7 @@ const SMALL: u64 = 32 << 20;
 /// Bytes that are worth a session.
 const PER_SESSION: u64 = 16 << 20;
 
-/// Divides `queries` as [`longshore_core::Session::split`] says. No transaction keeps the parts' moment: each part's own
+/// Divides `queries` as [`longshore_core::Session::split`] says. No transaction keeps the parts' snapshot: each part's own
 /// does, from before the first of them reads.
 pub(crate) fn split(
     session: &mut MySqlSession,
@@ -61,12 +61,12 @@ fn divide(
         return Err(NotSplit::Small);
     }
     let is_divided = queries.len() == 1;
-    let own = Own::of(session)?;
+    let modes = SessionModes::of(session)?;
     let statements = queries
         .iter()
-        .map(|query| Statement::of(query, own.reading, is_divided))
+        .map(|query| Statement::of(query, modes.reading, is_divided))
         .collect::<Result<Vec<_>, _>>()?;
-    let catalogue = tables::look_up(session, &own, &statements)?;
+    let catalogue = tables::look_up(session, &modes, &statements)?;
     let number = match split.number {
         Some(_) => most,
         None => sessions_for(catalogue.bytes(), most),
@@ -82,7 +82,7 @@ fn divide(
         return Err(NotSplit::Small);
     }
     let snapshot =
-        if options.snapshot { Some(snapshot::call(session, &catalogue, options.lock)?) } else { None };
+        if options.snapshot { Some(snapshot::announce(session, &catalogue, options.lock)?) } else { None };
     Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot })
 }
 

@@ -16,6 +16,13 @@ impl Connection {
         self.finish().map(drop)
     }
 
+    /// Begins a transaction whose snapshot is that of now. It is only as good as the isolation level, which may be another
+    /// by default.
+    pub(crate) fn begin_snapshot(&mut self) -> Result<()> {
+        self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+        self.run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+    }
+
     /// The rows of a statement of ours.
     pub(crate) fn rows(&mut self, text: &str) -> Result<Vec<TextRow>> {
         self.table(text).map(|(_, rows)| rows)

@@ -32,16 +32,16 @@ pub(super) struct Key {
 
 impl Key {
     /// The column `name` of the result, which has to be a column of what the query reads: a condition on it takes rows
-    /// and leaves rows, and no rows depend on others.
+    /// and leaves others out, and no rows depend on others.
     pub(super) fn of_result(
         session: &mut MySqlSession,
         statement: &Statement,
         name: &str,
     ) -> Result<Self, NotSplit> {
         let columns = session.definitions(&statement.whole())?;
-        let at = place(&columns, name).map_err(NotSplit::Failed)?;
+        let at = position(&columns, name).map_err(NotSplit::Failed)?;
         let select = statement.select()?;
-        if statement.is_gathered() {
+        if statement.may_be_buffered() {
             return Err(NotSplit::because("an ORDER BY together with a join or a subquery"));
         }
         let column = column(select, at, columns.len(), name).ok_or_else(|| {
@@ -86,7 +86,7 @@ impl Key {
                 let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
                 is_hex.then(|| format!("x'{text}'"))
             }
-            // Zero dates are no literals in the server's stricter modes.
+            // Zero dates are not literals in the server's stricter modes.
             Class::Date | Class::DateTime | Class::Timestamp => {
                 (!text.starts_with("0000") && !text.contains("-00")).then(|| literal(text))
             }
@@ -102,7 +102,7 @@ impl Key {
         }
     }
 
-    /// The conditions of the parts that `bounds` cut.
+    /// The conditions of the parts between the `bounds`.
     pub(super) fn conditions(&self, bounds: &[String]) -> Vec<String> {
         let Self { column, .. } = self;
         let mut before: Vec<String> = Vec::with_capacity(bounds.len());
@@ -128,8 +128,8 @@ impl Key {
     }
 }
 
-/// The place of the only column called `name`.
-fn place(columns: &[Definition], name: &str) -> Result<usize> {
+/// The position of the only column called `name`.
+fn position(columns: &[Definition], name: &str) -> Result<usize> {
     let mut found = columns.iter().enumerate().filter(|(_, column)| column.name == name);
     let Some((at, column)) = found.next() else { return Err(unknown(columns, name)) };
     if found.next().is_some() {
@@ -145,7 +145,7 @@ fn place(columns: &[Definition], name: &str) -> Result<usize> {
     Ok(at)
 }
 
-/// The name in a WHERE of `select` of its column `name`, the one at this place of so many; `None` where it is computed.
+/// The name in a WHERE of `select` of its column `name`, the one at this position of so many; `None` where it is computed.
 fn column(select: &Select, at: usize, count: usize, name: &str) -> Option<String> {
     let named = |item: &SelectItem| match item {
         SelectItem::UnnamedExpr(expr) => Some((path(expr), path(expr).and_then(|path| path.last().cloned()))),
@@ -198,7 +198,7 @@ fn without_order(name: &str, native: &str) -> Error {
 /// Values that a sample has, about.
 const SAMPLE: u64 = 10_000;
 
-/// The values that cut the key into about `number` parts, as literals. The query's tables have about so many `bytes`.
+/// The bounds of about `number` parts, as literals. The query's tables have about so many `bytes`.
 pub(super) fn bounds(
     session: &mut MySqlSession,
     statement: &Statement,
@@ -317,8 +317,8 @@ fn between(
     if is_number(key.native.class) {
         return Ok(texts);
     }
-    let moments = texts.iter().filter_map(|text| text.parse::<i64>().ok()).map(timestamp_text);
-    let days = moments.map(|text| match key.native.class {
+    let timestamps = texts.iter().filter_map(|text| text.parse::<i64>().ok()).map(timestamp_text);
+    let days = timestamps.map(|text| match key.native.class {
         Class::Date => text.get(..10).unwrap_or_default().to_owned(),
         _ => text,
     });

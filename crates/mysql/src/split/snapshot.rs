@@ -13,42 +13,40 @@ use crate::connection::Connection;
 use crate::message;
 use crate::session::MySqlSession;
 
-/// How often the sessions begin anew before they give up.
+/// How often the sessions begin again before they give up.
 const ROUNDS: usize = 200;
 
 /// How often a position is read before it is believed.
 const READINGS: usize = 8;
 
 /// The longest that a session waits for a change of a table, in seconds: others may wait for it meanwhile.
-const PATIENCE: u8 = 2;
+const LOCK_TIMEOUT: u8 = 2;
 
-/// Errors of a snapshot that may be had by another attempt: a lock that did not come, a deadlock, a table that was
-/// changed since the snapshot.
-const PASSING: &[u16] = &[1205, 1213, 1412];
+/// Errors after which another attempt may have a snapshot: a lock that did not come, a deadlock, a table that was changed
+/// since the snapshot.
+const TRANSIENT: &[u16] = &[1205, 1213, 1412];
 
-/// The meetings that are going on, by their number.
-static MEETINGS: Mutex<Vec<(u64, Weak<Meeting>)>> = Mutex::new(Vec::new());
+/// The shared snapshots that sessions still join, by their number.
+static SNAPSHOTS: Mutex<Vec<(u64, Weak<SharedSnapshot>)>> = Mutex::new(Vec::new());
 
-/// The next meeting's number.
+/// The next snapshot's number.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Keeps a meeting going for the sessions that are to come.
-pub(crate) struct Keeping(#[allow(dead_code)] Arc<Meeting>);
-
-/// How the sessions of a meeting come to one moment.
+/// How the sessions of a shared snapshot come to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Method {
     /// Snapshots at one position of the binary log are one.
     Binlog,
-    /// The meeting holds the server's read lock until all have begun.
+    /// A connection holds the server's read lock until all have begun.
     Lock,
 }
 
-struct Meeting {
-    way: Way,
+/// A snapshot that several sessions share, and where they wait for each other.
+pub(crate) struct SharedSnapshot {
+    method: Method,
     /// Statements that touch each table, and keep it from being changed until the transaction's end.
     touches: Vec<String>,
-    /// Held by the one session that confirms where it stands.
+    /// Held by the one session that confirms its position.
     confirming: Mutex<()>,
     state: Mutex<State>,
     changed: Condvar,
@@ -57,50 +55,50 @@ struct Meeting {
 #[derive(Default)]
 struct State {
     round: u64,
-    /// Where each session of the round stands; `None` for one that could not begin.
-    votes: Vec<Option<String>>,
-    /// Whether the last round's were one.
+    /// The position of each session of the round; `None` for one that could not begin.
+    positions: Vec<Option<String>>,
+    /// Whether the last round's positions were the same.
     agreed: bool,
     lock: Option<Connection>,
 }
 
-/// Calls a meeting for the sessions that will read what the `catalogue` has; gives its name.
-pub(super) fn call(
+/// Makes a snapshot for the sessions that will read the tables of `catalogue` known; gives its name.
+pub(super) fn announce(
     session: &mut MySqlSession,
     catalogue: &Catalogue,
     may_lock: bool,
 ) -> Result<String, NotSplit> {
-    let (way, lock) = if has_positions(&mut session.connection)? {
-        (Way::Binlog, None)
+    let (method, lock) = if has_positions(&mut session.connection)? {
+        (Method::Binlog, None)
     } else if may_lock {
-        (Way::Lock, Some(locked(&session.connection)?))
+        (Method::Lock, Some(locked(&session.connection)?))
     } else {
         return Err(NotSplit::because(
-            "this server gives several sessions no common snapshot; options={\"lock\": True} locks all tables for a \
-             moment instead",
+            "this server gives several sessions no common snapshot; options={\"lock\": True} locks all tables \
+             while the snapshots begin instead",
         ));
     };
     let names = catalogue.tables.iter().map(Table::qualified);
-    let meeting = Arc::new(Meeting {
-        way,
+    let shared = Arc::new(SharedSnapshot {
+        method,
         touches: names.map(|name| format!("SELECT 1 FROM {name} LIMIT 0")).collect(),
         confirming: Mutex::new(()),
         state: Mutex::new(State { lock, ..State::default() }),
         changed: Condvar::new(),
     });
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut meetings = MEETINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    meetings.retain(|(_, meeting)| meeting.strong_count() > 0);
-    meetings.push((number, Arc::downgrade(&meeting)));
-    drop(meetings);
-    session.keeping = Some(Keeping(meeting));
+    let mut snapshots = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    snapshots.retain(|(_, shared)| shared.strong_count() > 0);
+    snapshots.push((number, Arc::downgrade(&shared)));
+    drop(snapshots);
+    session.shared_snapshot = Some(shared);
     Ok(number.to_string())
 }
 
 /// Whether a snapshot tells its position in the binary log (MariaDB, `Binlog_snapshot_position`), in which every change
 /// of the tables is.
 fn has_positions(connection: &mut Connection) -> Result<bool, NotSplit> {
-    begin(connection)?;
+    connection.begin_snapshot()?;
     let position = position(connection);
     connection.run("ROLLBACK")?;
     if position?.is_none() {
@@ -137,17 +135,12 @@ fn locked(connection: &Connection) -> Result<Connection, NotSplit> {
         None => NotSplit::Failed(error),
     };
     let mut lock = connection.another()?;
-    lock.run(&format!("SET lock_wait_timeout = {}", 5 * PATIENCE)).map_err(refused)?;
+    lock.run(&format!("SET lock_wait_timeout = {}", 5 * LOCK_TIMEOUT)).map_err(refused)?;
     lock.run("FLUSH TABLES WITH READ LOCK").map_err(refused)?;
     Ok(lock)
 }
 
-fn begin(connection: &mut Connection) -> Result<()> {
-    connection.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-    connection.run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-}
-
-/// Where in the binary log the snapshot stands; `None` where the server does not tell.
+/// The position of the snapshot in the binary log; `None` where the server does not tell it.
 fn position(connection: &mut Connection) -> Result<Option<String>> {
     let rows = connection.rows("SHOW STATUS LIKE 'Binlog_snapshot_%'")?;
     let named = |name: &str| {
@@ -161,66 +154,65 @@ fn position(connection: &mut Connection) -> Result<Option<String>> {
         .map(|(file, at)| format!("{file}:{at}")))
 }
 
-/// Brings the session to the moment of the meeting called `name`, at which so many `sessions` come together.
+/// Has the session begin the shared snapshot called `name`, as so many `sessions` do.
 pub(crate) fn join(session: &mut MySqlSession, name: &str, sessions: usize) -> Result<()> {
-    let meetings = MEETINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = meetings.iter().find(|(number, _)| number.to_string() == name);
-    let meeting = found.and_then(|(_, meeting)| meeting.upgrade());
-    drop(meetings);
-    let meeting = meeting.ok_or_else(|| Error::internal("the snapshot's session is gone"))?;
+    let snapshots = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = snapshots.iter().find(|(number, _)| number.to_string() == name);
+    let shared = found.and_then(|(_, shared)| shared.upgrade());
+    drop(snapshots);
+    let shared = shared.ok_or_else(|| Error::internal("the snapshot's session is gone"))?;
     let connection = &mut session.connection;
-    connection.run(&format!("SET lock_wait_timeout = {PATIENCE}"))?;
+    connection.run(&format!("SET lock_wait_timeout = {LOCK_TIMEOUT}"))?;
     // All are connected before the first begins.
-    meeting.vote(connection, sessions, Some(String::new()))?;
+    shared.compare(connection, sessions, Some(String::new()))?;
     for _ in 0..ROUNDS {
-        let stand = meeting.attempt(connection)?;
-        if meeting.vote(connection, sessions, stand)? {
-            let confirmed = meeting.confirm(connection)?;
-            if meeting.vote(connection, sessions, confirmed)? {
-                return meeting.unlock();
+        let position = shared.attempt(connection)?;
+        if shared.compare(connection, sessions, position)? {
+            let confirmed = shared.confirm(connection)?;
+            if shared.compare(connection, sessions, confirmed)? {
+                return shared.unlock();
             }
         }
         connection.run("ROLLBACK")?;
     }
     Err(Error::operational(format!("no common snapshot of {sessions} sessions in {ROUNDS} attempts"))
-        .with_hint("too much is being written: read without parts, or lock for a moment with options={\"lock\": True}"))
+        .with_hint("too much is being written: read without parts, or lock while the snapshots begin with options={\"lock\": True}"))
 }
 
-impl Meeting {
+impl SharedSnapshot {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a snapshot; gives where it stands, or nothing where another attempt may help.
+    /// Begins a snapshot; gives its position, or nothing where another attempt may help.
     fn attempt(&self, connection: &mut Connection) -> Result<Option<String>> {
-        let begun = self.begin(connection);
-        match begun {
-            Err(error) if message::code(&error).is_some_and(|code| PASSING.contains(&code)) => {
+        match self.begin(connection) {
+            Err(error) if message::code(&error).is_some_and(|code| TRANSIENT.contains(&code)) => {
                 connection.stop();
                 connection.forget_loss();
                 Ok(None)
             }
-            begun => begun.map(Some),
+            position => position.map(Some),
         }
     }
 
     fn begin(&self, connection: &mut Connection) -> Result<String> {
-        begin(connection)?;
+        connection.begin_snapshot()?;
         for touch in &self.touches {
             connection.run(touch)?;
         }
-        match self.way {
-            Way::Lock => Ok(String::new()),
-            Way::Binlog => position(connection)?
+        match self.method {
+            Method::Lock => Ok(String::new()),
+            Method::Binlog => position(connection)?
                 .ok_or_else(|| Error::operational("the server's binary log was turned off in between")),
         }
     }
 
-    /// Says once more where the session stands, or nothing where that is not sure. MariaDB puts every session's position
-    /// into one variable before it shows it, so that a reading may be of another session's snapshot: each session of the
-    /// meeting reads alone, and so often that strangers cannot have come between every time.
+    /// Reads the position once more, or nothing where it is not sure. MariaDB puts every session's position into one
+    /// variable before it shows it, so that a reading may be of another session's snapshot: each session reads alone, and
+    /// so often that sessions of others cannot have come between every time.
     fn confirm(&self, connection: &mut Connection) -> Result<Option<String>> {
-        if self.way == Way::Lock {
+        if self.method == Method::Lock {
             return Ok(Some(String::new()));
         }
         let reading = "SELECT group_concat(variable_value ORDER BY variable_name SEPARATOR ':') FROM \
@@ -232,14 +224,14 @@ impl Meeting {
         Ok(readings.into_iter().next().filter(|_| is_one).and_then(|row| row.into_iter().next()?))
     }
 
-    /// Waits until so many `sessions` have said where they stand; tells whether that is one place.
-    fn vote(&self, connection: &Connection, sessions: usize, stand: Option<String>) -> Result<bool> {
+    /// Waits until so many `sessions` have given their position; tells whether it is the same.
+    fn compare(&self, connection: &Connection, sessions: usize, position: Option<String>) -> Result<bool> {
         let mut state = self.state();
         let round = state.round;
-        state.votes.push(stand);
-        if state.votes.len() >= sessions {
-            let votes = std::mem::take(&mut state.votes);
-            state.agreed = votes.iter().all(|vote| vote.is_some() && *vote == votes[0]);
+        state.positions.push(position);
+        if state.positions.len() >= sessions {
+            let positions = std::mem::take(&mut state.positions);
+            state.agreed = positions.iter().all(|position| position.is_some() && *position == positions[0]);
             state.round += 1;
             self.changed.notify_all();
             return Ok(state.agreed);

@@ -25,22 +25,22 @@ pub(super) fn parsed(text: &str) -> Result<Box<Parsed>, NotSplit> {
             Tree::Query(query) => Ok(query),
             _ => Err(NotSplit::because("it is not a SELECT")),
         },
-        _ => Err(NotSplit::because("its text cannot be taken apart")),
+        _ => Err(NotSplit::because("its text cannot be parsed")),
     }
 }
 
 /// The tables of `tree`, whose text has these tokens.
 pub(super) fn tables(tree: &Parsed, found: &[Token<'_>]) -> Result<Vec<Name>, NotSplit> {
-    let mut walk = Walk::default();
-    walk.query(tree);
+    let mut names = TableNames::default();
+    names.query(tree);
     let selects = found.iter().filter(|token| token.is_word("select")).count();
-    if walk.is_strange || selects != walk.selects {
+    if names.is_unknown || selects != names.selects {
         return Err(NotSplit::because("a form of query that is not looked into"));
     }
-    Ok(walk.names)
+    Ok(names.names)
 }
 
-/// A table's name; `None` where it is no such name.
+/// A table's name; `None` for a name of more parts.
 pub(super) fn name_of(name: &ObjectName) -> Option<Name> {
     let parts: Vec<String> =
         name.0.iter().map(|part| part.as_ident().map(|name| name.value.clone())).collect::<Option<_>>()?;
@@ -62,15 +62,15 @@ fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
 }
 
 #[derive(Default)]
-struct Walk {
+struct TableNames {
     names: Vec<Name>,
     selects: usize,
-    is_strange: bool,
+    is_unknown: bool,
     /// The names of the CTEs that can be seen.
     scope: Vec<String>,
 }
 
-impl Walk {
+impl TableNames {
     fn query(&mut self, query: &Parsed) {
         let outer = self.scope.len();
         if let Some(with) = &query.with {
@@ -88,7 +88,7 @@ impl Walk {
         if let Some(order) = &query.order_by {
             match &order.kind {
                 OrderByKind::Expressions(by) => by.iter().for_each(|by| self.expression(&by.expr)),
-                OrderByKind::All(_) => self.is_strange = true,
+                OrderByKind::All(_) => self.is_unknown = true,
             }
         }
         self.scope.truncate(outer);
@@ -102,7 +102,7 @@ impl Walk {
                 self.body(left);
                 self.body(right);
             }
-            _ => self.is_strange = true,
+            _ => self.is_unknown = true,
         }
     }
 
@@ -121,7 +121,7 @@ impl Walk {
             match constraint(&join.join_operator) {
                 Some(JoinConstraint::On(condition)) => self.expression(condition),
                 Some(_) => {}
-                None => self.is_strange = true,
+                None => self.is_unknown = true,
             }
         }
     }
@@ -131,13 +131,13 @@ impl Walk {
             TableFactor::Table { name, args: None, .. } => self.table(name),
             TableFactor::Derived { subquery, lateral: false, .. } => self.query(subquery),
             TableFactor::NestedJoin { table_with_joins, .. } => self.from(table_with_joins),
-            _ => self.is_strange = true,
+            _ => self.is_unknown = true,
         }
     }
 
     fn table(&mut self, name: &ObjectName) {
         let Some(name) = name_of(name) else {
-            self.is_strange = true;
+            self.is_unknown = true;
             return;
         };
         if name.0.is_none() {
@@ -145,7 +145,7 @@ impl Walk {
                 return;
             }
             // Whether case counts is the server's own affair.
-            self.is_strange |= self.scope.iter().any(|known| known.eq_ignore_ascii_case(&name.1));
+            self.is_unknown |= self.scope.iter().any(|known| known.eq_ignore_ascii_case(&name.1));
         }
         self.names.push(name);
     }
@@ -157,7 +157,7 @@ impl Walk {
             return;
         }
         // It is printed without what escaped it.
-        self.is_strange |= text.contains('\\');
+        self.is_unknown |= text.contains('\\');
         let found = tokens(&text, false);
         let mut at = 0;
         while at < found.len() {
@@ -171,7 +171,7 @@ impl Walk {
             let (from, to) = (found[at].end(), end.map_or(text.len(), |end| found[end].start));
             match parsed(&text[from..to]) {
                 Ok(tree) => self.query(&tree),
-                Err(_) => self.is_strange = true,
+                Err(_) => self.is_unknown = true,
             }
             at = end.unwrap_or(found.len());
         }
@@ -235,15 +235,15 @@ impl Catalogue {
     }
 }
 
-/// What the session has of its own, and a further one has not.
-pub(super) struct Own {
+/// The settings of the session that decide what a statement means.
+pub(super) struct SessionModes {
     pub(super) database: Option<String>,
     pub(super) reading: Reading,
-    /// Whether the session cuts `GROUP_CONCAT()` as others do.
+    /// Whether `group_concat_max_len` is that of further sessions.
     has_common_length: bool,
 }
 
-impl Own {
+impl SessionModes {
     /// Asks the session; refuses what further sessions would do otherwise.
     pub(super) fn of(session: &mut MySqlSession) -> Result<Self, NotSplit> {
         let rows = session.connection.rows(
@@ -280,22 +280,22 @@ impl Own {
     }
 }
 
-/// Looks up what `statements` read, which must be what several sessions can read at one moment.
+/// Looks up what `statements` read, which has to be in the reach of a shared snapshot.
 pub(super) fn look_up(
     session: &mut MySqlSession,
-    own: &Own,
+    modes: &SessionModes,
     statements: &[Statement],
 ) -> Result<Catalogue, NotSplit> {
-    let mut found = Catalogue { database: own.database.clone(), tables: Vec::new() };
+    let mut found = Catalogue { database: modes.database.clone(), tables: Vec::new() };
     for name in statements.iter().flat_map(|statement| &statement.tables) {
         if found.find(name).is_none() {
-            let schema = name.0.as_ref().or(own.database.as_ref());
+            let schema = name.0.as_ref().or(modes.database.as_ref());
             let schema = schema.ok_or_else(|| NotSplit::because("a table without a database"))?.clone();
             found.tables.push(table(session, schema, name.1.clone())?);
         }
     }
     let calls: Vec<String> = statements.iter().flat_map(|statement| &statement.calls).cloned().collect();
-    if calls.iter().any(|call| call == "group_concat") && !own.has_common_length {
+    if calls.iter().any(|call| call == "group_concat") && !modes.has_common_length {
         return Err(NotSplit::because("the session has a group_concat_max_len of its own"));
     }
     check_calls(session, calls)?;
@@ -371,7 +371,7 @@ mod tests {
     fn tables_are_those_that_no_cte_is() {
         let both = names("WITH c AS (SELECT * FROM s.t) SELECT * FROM c JOIN (SELECT * FROM u) d ON 1");
         assert_eq!(both, [(Some("s".to_owned()), "t".to_owned()), (None, "u".to_owned())]);
-        // Within itself and beside its query, a CTE's name is a table's.
+        // Within itself and outside of its query, a CTE's name is a table's.
         assert_eq!(names("WITH c AS (SELECT * FROM c) SELECT * FROM c"), plain(&["c"]));
         assert_eq!(names("SELECT * FROM (WITH c AS (SELECT 1 AS i) SELECT * FROM c) d, c"), plain(&["c"]));
         assert_eq!(
