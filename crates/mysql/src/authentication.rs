@@ -4,7 +4,7 @@ use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
 use longshore_core::{Error, Kind, Result, Secret};
 use num_bigint::BigUint;
-use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512, digest};
+use ring::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::packet::{Reader, broken};
@@ -20,26 +20,21 @@ enum Plugin {
     Clear,
 }
 
+const PLUGINS: [(Plugin, &str); 5] = [
+    (Plugin::Native, "mysql_native_password"),
+    (Plugin::CachingSha2, "caching_sha2_password"),
+    (Plugin::Sha256, "sha256_password"),
+    (Plugin::Ed25519, "client_ed25519"),
+    (Plugin::Clear, "mysql_clear_password"),
+];
+
 impl Plugin {
     fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "mysql_native_password" => Self::Native,
-            "caching_sha2_password" => Self::CachingSha2,
-            "sha256_password" => Self::Sha256,
-            "client_ed25519" => Self::Ed25519,
-            "mysql_clear_password" => Self::Clear,
-            _ => return None,
-        })
+        PLUGINS.into_iter().find(|(_, known)| *known == name).map(|(plugin, _)| plugin)
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Native => "mysql_native_password",
-            Self::CachingSha2 => "caching_sha2_password",
-            Self::Sha256 => "sha256_password",
-            Self::Ed25519 => "client_ed25519",
-            Self::Clear => "mysql_clear_password",
-        }
+        PLUGINS.into_iter().find(|(plugin, _)| *plugin == self).map_or("", |(_, name)| name)
     }
 }
 
@@ -55,7 +50,7 @@ pub(crate) enum Step {
 pub(crate) struct Authentication<'a> {
     settings: &'a Settings,
     password: Option<Secret>,
-    /// Whether nobody in between can read what is sent: TLS, or a Unix socket.
+    /// Whether no one in between can read what is sent: TLS, or a Unix socket.
     private: bool,
     encrypted: bool,
     plugin: Plugin,
@@ -118,17 +113,13 @@ impl<'a> Authentication<'a> {
 
     /// The password itself, where that is safe; otherwise under a key, which `ask` asks for.
     fn whole_password(&mut self, ask: u8) -> Result<Vec<u8>> {
-        // sha256_password wants a key even over a Unix socket, where nobody can pose as the server.
+        // sha256_password wants a key even over a Unix socket, where no one can pose as the server.
         if self.encrypted || (self.private && self.plugin == Plugin::CachingSha2) {
             return Ok(self.terminated());
         }
         match &self.settings.public_key {
-            settings::PublicKey::None if self.private => {
-                self.awaits_key = true;
-                Ok(vec![ask])
-            }
-            settings::PublicKey::None => Err(unprotected(self.plugin.name())),
-            settings::PublicKey::Asked => {
+            settings::PublicKey::None if !self.private => Err(unprotected(self.plugin.name())),
+            settings::PublicKey::None | settings::PublicKey::Asked => {
                 self.awaits_key = true;
                 Ok(vec![ask])
             }
@@ -215,34 +206,27 @@ fn refused(plugin: &str) -> Error {
 }
 
 /// `mysql_native_password`: SHA1(p) XOR SHA1(nonce, SHA1(SHA1(p))). Nothing where the password is empty.
-pub(crate) fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
-    if password.is_empty() {
-        return Vec::new();
-    }
-    let once = digest(&SHA1_FOR_LEGACY_USE_ONLY, password);
-    let twice = digest(&SHA1_FOR_LEGACY_USE_ONLY, once.as_ref());
-    let mut mixed = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
-    mixed.update(nonce);
-    mixed.update(twice.as_ref());
-    xor(once.as_ref(), mixed.finish().as_ref())
+fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    scramble(&SHA1_FOR_LEGACY_USE_ONLY, password, |twice| [nonce, twice].concat())
 }
 
 /// `caching_sha2_password`: SHA256(p) XOR SHA256(SHA256(SHA256(p)), nonce). Nothing where the password is empty.
-pub(crate) fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    scramble(&SHA256, password, |twice| [twice, nonce].concat())
+}
+
+fn scramble(algorithm: &'static Algorithm, password: &[u8], mixed: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
     }
-    let once = digest(&SHA256, password);
-    let twice = digest(&SHA256, once.as_ref());
-    let mut mixed = Context::new(&SHA256);
-    mixed.update(twice.as_ref());
-    mixed.update(nonce);
-    xor(once.as_ref(), mixed.finish().as_ref())
+    let once = digest(algorithm, password);
+    let twice = digest(algorithm, once.as_ref());
+    xor(once.as_ref(), digest(algorithm, &mixed(twice.as_ref())).as_ref())
 }
 
 /// `client_ed25519`: a signature of the nonce. The secret scalar is the password's own SHA-512, and not that of a
 /// seed of 32 bytes as in RFC 8032, section 5.1.6, which this follows otherwise.
-pub(crate) fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let secret = wide(&[password]);
     let (low, prefix) = secret.split_at(32);
     let mut clamped = [0; 32];
@@ -268,7 +252,7 @@ fn wide(parts: &[&[u8]]) -> [u8; 64] {
 }
 
 /// Each byte of `bytes` with that of `mask`, which is repeated.
-pub(crate) fn xor(bytes: &[u8], mask: &[u8]) -> Vec<u8> {
+fn xor(bytes: &[u8], mask: &[u8]) -> Vec<u8> {
     bytes.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
 }
 
@@ -309,15 +293,15 @@ impl PublicKey {
         let (exponent, _) = element(rest, 0x02)?;
         let (modulus, exponent) = (BigUint::from_bytes_be(modulus), BigUint::from_bytes_be(exponent));
         let length = usize::try_from(modulus.bits().div_ceil(8)).ok()?;
-        // Even or tiny ones are no keys; an exponent as long as the modulus would take seconds.
+        // Even or tiny ones are not keys; an exponent as long as the modulus would take seconds.
         let is_key = (64..=2048).contains(&length) && modulus.bit(0) && (2..=64).contains(&exponent.bits());
         is_key.then_some(Self { modulus, exponent, length })
     }
 
     /// `message` for the eyes of the key's owner.
     pub(crate) fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>> {
-        let room = self.length.saturating_sub(2 * DIGEST + 2);
-        if message.len() > room {
+        let longest = self.length.saturating_sub(2 * DIGEST + 2);
+        if message.len() > longest {
             return Err(Error::interface("the password is too long for the server's public key")
                 .with_hint("encrypt the connection instead: ssl-mode=REQUIRED"));
         }
@@ -415,8 +399,8 @@ mod tests {
         let plain = settings("me:secret@h?enable-cleartext-plugin=true");
         let mut open = Authentication::new(&plain, false, false).unwrap();
         assert_eq!(open.begin("mysql_clear_password", &[1; 20]).unwrap().0, "mysql_native_password");
-        for wish in ["mysql_clear_password", "sha256_password", "dialog", "auth_gssapi_client", ""] {
-            let error = open.answer(&switch(wish)).unwrap_err();
+        for request in ["mysql_clear_password", "sha256_password", "dialog", "auth_gssapi_client", ""] {
+            let error = open.answer(&switch(request)).unwrap_err();
             assert!(!error.to_string().contains("secret"), "{error}");
         }
         open.answer(&switch("caching_sha2_password")).unwrap();
@@ -498,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn what_is_not_a_key_is_refused() {
         for text in ["", "-----BEGIN-----", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "é"]
         {
             assert!(PublicKey::from_pem(text.as_bytes()).is_err(), "{text}");

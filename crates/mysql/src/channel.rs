@@ -43,7 +43,7 @@ impl Channel {
         }
     }
 
-    /// Sends what lies in packets already; there is no such thing in compressed frames.
+    /// Sends what lies in packets already; compressed frames have none.
     pub(crate) fn send_packets(&mut self, packets: &[u8], watch: &Watch) -> Result<()> {
         match self {
             Self::Plain(socket) => socket.write_all(packets, watch),

@@ -200,12 +200,12 @@ fn read_error(payload: &[u8]) -> Result<Error> {
         _ => (b"HY000".as_slice(), rest),
     };
     let sqlstate = String::from_utf8_lossy(sqlstate).into_owned();
-    let message = format!("{} (error {code})", String::from_utf8_lossy(text));
-    let error = Error::new(kind(code, &sqlstate), message).with_sqlstate(sqlstate);
-    Ok(match hint(code) {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    })
+    Ok(error(code, &sqlstate, &String::from_utf8_lossy(text)))
+}
+
+fn error(code: u16, sqlstate: &str, text: &str) -> Error {
+    let error = Error::new(kind(code, sqlstate), format!("{text} (error {code})")).with_sqlstate(sqlstate);
+    hint(code).into_iter().fold(error, Error::with_hint)
 }
 
 /// The error that a warning would be in another statement.
@@ -219,11 +219,7 @@ pub(crate) fn warning(code: u16, text: &str) -> Error {
         1265 => "01000",
         _ => "HY000",
     };
-    let error = Error::new(kind(code, sqlstate), format!("{text} (error {code})")).with_sqlstate(sqlstate);
-    match hint(code) {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    }
+    error(code, sqlstate, text)
 }
 
 /// The error's number in the text that [`server_error`] made.
@@ -303,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_row_is_no_end() {
+    fn a_damaged_row_is_not_an_end() {
         let new = capability::DEPRECATE_EOF | capability::SESSION_TRACK;
         assert_eq!(end_of_rows(&[0xfe, 0, 0, 2, 0, 0, 0], new).unwrap().status, 2);
         assert_eq!(end_of_rows(&[0xfe, 0, 0, 2, 0], 0).unwrap().status, 2);

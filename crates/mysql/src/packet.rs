@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         self.counted().map(Some)
     }
 
-    /// Text behind its length; what is no UTF-8 is replaced.
+    /// Text behind its length; what is not UTF-8 is replaced.
     pub(crate) fn text(&mut self) -> Result<String> {
         self.counted().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }

@@ -77,7 +77,7 @@ impl Rows {
         self.session.connection.fill().map(drop)
     }
 
-    /// A row in several packets, or what is no row.
+    /// A row in several packets, or another message.
     fn other(&mut self) -> Result<()> {
         let Some(length) = self.session.connection.message_at(self.indexed)? else {
             // What is before it need not wait.
@@ -188,7 +188,7 @@ pub(crate) enum Stop {
     Full,
     /// The next packet is not complete yet.
     Starved,
-    /// The next packet is no row, or a row in several packets.
+    /// The next packet is another message, or a part of a row.
     Other,
 }
 

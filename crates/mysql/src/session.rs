@@ -60,31 +60,32 @@ impl MySqlSession {
     fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
         let statement = self.statement(query)?;
         if options.protocol == Protocol::Text && statement.values.is_empty() {
-            self.connection.query(&statement.text)?;
-            return self.started(&statement.text, Format::Text, options);
+            return self.start_text(&statement.text, options);
         }
+        let has_no_values = statement.values.is_empty();
         match self.connection.prepare(&statement.text) {
-            // Such a statement tells its columns when it runs, and no earlier.
-            Ok(prepared)
-                if prepared.columns.is_empty()
-                    && statement.values.is_empty()
-                    && starts_with(&statement.text, self.connection.escapes(), TELLING) =>
-            {
-                self.connection.close(prepared.id);
-                self.connection.query(&statement.text)?;
-                self.started(&statement.text, Format::Text, options)
-            }
             Ok(prepared) => {
+                // Such a statement tells its columns when it runs, and no earlier.
+                let is_telling = prepared.columns.is_empty()
+                    && starts_with(&statement.text, self.connection.escapes(), TELLING);
+                if is_telling && has_no_values {
+                    self.connection.close(prepared.id);
+                    return self.start_text(&statement.text, options);
+                }
                 let started = self.start_prepared(&prepared, &statement, options);
                 self.connection.close(prepared.id);
                 started
             }
-            Err(error) if message::code(&error) == Some(NOT_PREPARABLE) && statement.values.is_empty() => {
-                self.connection.query(&statement.text)?;
-                self.started(&statement.text, Format::Text, options)
+            Err(error) if message::code(&error) == Some(NOT_PREPARABLE) && has_no_values => {
+                self.start_text(&statement.text, options)
             }
             Err(error) => Err(self.several(error, &query.text)),
         }
+    }
+
+    fn start_text(&mut self, text: &str, options: &ReadOptions) -> Result<Started> {
+        self.connection.query(text)?;
+        self.started(text, Format::Text, options)
     }
 
     fn start_prepared(

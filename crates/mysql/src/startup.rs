@@ -159,7 +159,7 @@ impl Opening<'_> {
             Err(error) if error.message().contains("HandshakeFailure") => {
                 Err(Failure::Unencrypted(error.with_hint(
                     "the server wants a client certificate (ssl-cert and ssl-key), or has no cipher with forward \
-                     secrecy, as some servers before MySQL 8.0.16; where nobody listens in between, use \
+                     secrecy, as some servers before MySQL 8.0.16; where no one listens in between, use \
                      ssl-mode=DISABLED",
                 )))
             }
@@ -388,7 +388,7 @@ mod tests {
             (maria.nonce.as_slice(), maria.plugin.as_str()),
             (b"12345678abcdefghijkl".as_slice(), "mysql_native_password")
         );
-        // What MySQL has there is no capability.
+        // What MySQL has there is not a capability.
         let mysql =
             Greeting::parse(&greeting(needed | EXTENDED_METADATA | capability::MYSQL, "8.0.15")).unwrap();
         assert!(!mysql.has(EXTENDED_METADATA));

@@ -283,7 +283,8 @@ fn label(column: &Definition, class: Class, name: &str) -> String {
     }
 }
 
-/// Refuses what the column `name` cannot be read as before anything is run; what no text reads as, the decoders refuse.
+/// Refuses a type of `schema=` that the column `name` cannot be read as, before anything is run; the others the decoders
+/// refuse.
 pub(crate) fn check_readable(
     name: &str,
     native: &Type,
@@ -291,7 +292,13 @@ pub(crate) fn check_readable(
     options: &ReadOptions,
 ) -> Result<()> {
     let refused = match wanted {
-        DataType::Decimal256(..) if options.decimal_digits < 76 => Some(too_wide(options.decimal_digits)),
+        DataType::Decimal256(..) if options.decimal_digits < 76 => {
+            let text = format!("this frame's decimals have {} digits at most", options.decimal_digits);
+            Some(
+                Error::new(Kind::NotSupported, text)
+                    .with_hint("ask for schema={\"<column>\": \"decimal128(38, <scale>)\"} or \"string\""),
+            )
+        }
         DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) | DataType::Decimal256(..)
             if native.class == Class::Float && options.protocol == Protocol::Text =>
         {
@@ -314,11 +321,6 @@ pub(crate) fn unreadable(native: &Type, wanted: &DataType) -> Error {
         }
         _ => "leave it out of schema=, or ask for \"string\"",
     })
-}
-
-fn too_wide(digits: u8) -> Error {
-    Error::new(Kind::NotSupported, format!("this frame's decimals have {digits} digits at most"))
-        .with_hint("ask for schema={\"<column>\": \"decimal128(38, <scale>)\"} or \"string\"")
 }
 
 #[cfg(test)]

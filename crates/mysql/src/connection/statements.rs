@@ -28,6 +28,22 @@ impl Connection {
         self.table(text).map(|(_, rows)| rows)
     }
 
+    /// The first cell of its rows.
+    pub(crate) fn value(&mut self, text: &str) -> Result<Option<String>> {
+        Ok(self.rows(text)?.into_iter().flatten().next().flatten())
+    }
+
+    /// The cells of some of its columns, which are known by their names alone.
+    pub(crate) fn named<const N: usize>(
+        &mut self,
+        text: &str,
+        wanted: [&str; N],
+    ) -> Result<Vec<[Option<String>; N]>> {
+        let (names, rows) = self.table(text)?;
+        let at = wanted.map(|wanted| names.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
+        Ok(rows.iter().map(|row| at.map(|at| row.get(at?)?.clone())).collect())
+    }
+
     /// The names of its columns, and the rows.
     pub(crate) fn table(&mut self, text: &str) -> Result<(Vec<String>, Vec<TextRow>)> {
         self.query(text)?;

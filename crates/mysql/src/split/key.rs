@@ -173,13 +173,13 @@ fn path(expr: &Expr) -> Option<Vec<String>> {
 
 /// The first column of the table's primary key, as a name.
 fn primary(session: &mut MySqlSession, table: &Table) -> Result<String, NotSplit> {
-    let found = session.connection.rows(&format!(
+    let found = session.connection.value(&format!(
         "SELECT column_name FROM information_schema.statistics WHERE {} AND index_name = 'PRIMARY' \
          AND seq_in_index = 1",
         table.condition()
     ))?;
-    match found.first().and_then(|row| row.first()?.as_deref()) {
-        Some(name) => Ok(quoted_name(name)),
+    match found {
+        Some(name) => Ok(quoted_name(&name)),
         None => Err(NotSplit::because("the table has no primary key; give partition_on")),
     }
 }

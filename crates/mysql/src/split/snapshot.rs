@@ -109,8 +109,8 @@ fn has_positions(connection: &mut Connection) -> Result<bool, NotSplit> {
     let is_replica =
         running.first().is_some_and(|row| row.get(1).is_some_and(|count| count.as_deref() != Some("0")));
     if is_replica {
-        let logged = connection.rows("SELECT @@global.log_slave_updates")?;
-        if logged.first().and_then(|row| row.first()?.as_deref()) != Some("1") {
+        let is_logged = connection.value("SELECT @@global.log_slave_updates")?;
+        if is_logged.as_deref() != Some("1") {
             return Ok(false);
         }
     }
@@ -144,14 +144,12 @@ fn locked(connection: &Connection) -> Result<Connection, NotSplit> {
 fn position(connection: &mut Connection) -> Result<Option<String>> {
     let rows = connection.rows("SHOW STATUS LIKE 'Binlog_snapshot_%'")?;
     let named = |name: &str| {
-        let row = rows.iter().find(|row| {
-            row.first().is_some_and(|it| it.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(name)))
-        })?;
+        let is_named = |cell: &Option<String>| cell.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let row = rows.iter().find(|row| row.first().is_some_and(is_named))?;
         row.get(1)?.clone().filter(|value| !value.is_empty())
     };
-    Ok(named("Binlog_snapshot_file")
-        .zip(named("Binlog_snapshot_position"))
-        .map(|(file, at)| format!("{file}:{at}")))
+    let position = named("Binlog_snapshot_file").zip(named("Binlog_snapshot_position"));
+    Ok(position.map(|(file, at)| format!("{file}:{at}")))
 }
 
 /// Has the session begin the shared snapshot called `name`, as so many `sessions` do.

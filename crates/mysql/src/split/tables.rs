@@ -37,7 +37,7 @@ pub(super) fn tables(tree: &Parsed, found: &[Token<'_>]) -> Result<Vec<Name>, No
     if names.is_unknown || selects != names.selects {
         return Err(NotSplit::because("a form of query that is not looked into"));
     }
-    Ok(names.names)
+    Ok(names.tables)
 }
 
 /// A table's name; `None` for a name of more parts.
@@ -63,7 +63,7 @@ fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
 
 #[derive(Default)]
 struct TableNames {
-    names: Vec<Name>,
+    tables: Vec<Name>,
     selects: usize,
     is_unknown: bool,
     /// The names of the CTEs that can be seen.
@@ -147,7 +147,7 @@ impl TableNames {
             // Whether case counts is the server's own affair.
             self.is_unknown |= self.scope.iter().any(|known| known.eq_ignore_ascii_case(&name.1));
         }
-        self.names.push(name);
+        self.tables.push(name);
     }
 
     /// The subqueries of an expression, which are found in what it prints as.
@@ -339,12 +339,12 @@ fn check_calls(session: &mut MySqlSession, mut names: Vec<String>) -> Result<(),
         return Ok(());
     }
     let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
-    let found = session.connection.rows(&format!(
+    let found = session.connection.value(&format!(
         "SELECT routine_name FROM information_schema.routines WHERE routine_type = 'FUNCTION' \
          AND LOWER(routine_name) IN ({}) LIMIT 1",
         names.join(", ")
     ))?;
-    match found.first().and_then(|row| row.first()?.as_deref()) {
+    match found {
         Some(name) => Err(NotSplit::because(format!("{name}() may differ from part to part"))),
         None => Ok(()),
     }

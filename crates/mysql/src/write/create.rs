@@ -301,8 +301,8 @@ fn wait_for_lock(connection: &mut Connection, name: &Name) -> Result<String> {
 
 /// Asks for a lock of the server for so long, which goes with the session; `None` where the server has ended the wait.
 pub(super) fn get_lock(connection: &mut Connection, lock: &str, seconds: u32) -> Result<Option<bool>> {
-    let rows = connection.rows(&format!("SELECT GET_LOCK({}, {seconds})", literal(lock)))?;
-    Ok(rows.into_iter().flatten().next().flatten().map(|locked| locked == "1"))
+    let locked = connection.value(&format!("SELECT GET_LOCK({}, {seconds})", literal(lock)))?;
+    Ok(locked.map(|locked| locked == "1"))
 }
 
 /// Gives a lock back. It goes with the session in any case.

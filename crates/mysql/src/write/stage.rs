@@ -231,11 +231,11 @@ fn orphans(connection: &mut Connection, target: &Name) -> Result<Vec<Name>> {
     let mut orphans = Vec::new();
     for table in named.into_iter().flatten().flatten() {
         let name = target.sibling(table);
-        let comment = connection.rows(&format!(
+        let comment = connection.value(&format!(
             "SELECT table_comment FROM information_schema.tables WHERE {}",
             name.is("table_schema", "table_name")
         ))?;
-        if comment.into_iter().flatten().flatten().any(|comment| comment == mark(target)) {
+        if comment == Some(mark(target)) {
             orphans.push(name);
         }
     }

@@ -24,7 +24,7 @@ impl Name {
     pub(super) fn resolve(connection: &mut Connection, table: &TableName) -> Result<Self> {
         let database = match &table.schema {
             Some(schema) => Some(schema.clone()),
-            None => connection.rows("SELECT DATABASE()")?.into_iter().flatten().next().flatten(),
+            None => connection.value("SELECT DATABASE()")?,
         };
         let database = database.ok_or_else(|| {
             Error::programming(format!("the table {table} is in no database"))
@@ -149,12 +149,9 @@ impl Column {
 
 /// The columns of the table, in its own order.
 pub(super) fn columns(connection: &mut Connection, name: &Name) -> Result<Vec<Column>> {
-    let (names, rows) = connection.table(&format!("SHOW FULL COLUMNS FROM {}", name.quoted()))?;
-    let at = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-    let places = ["Field", "Type", "Collation", "Null", "Default", "Extra"].map(at);
-    let column = |row: Vec<Option<String>>| {
-        let [name, words, collation, null, default, extra] =
-            places.map(|place| place.and_then(|place| row.get(place).cloned().flatten()));
+    let shown = format!("SHOW FULL COLUMNS FROM {}", name.quoted());
+    let rows = connection.named(&shown, ["Field", "Type", "Collation", "Null", "Default", "Extra"])?;
+    let column = |[name, words, collation, null, default, extra]: [Option<String>; 6]| {
         let (words, extra) = (words.unwrap_or_default(), extra.unwrap_or_default().to_ascii_uppercase());
         let nullable = null.is_none_or(|null| null.eq_ignore_ascii_case("yes"));
         let is_generated = ["VIRTUAL", "STORED", "PERSISTENT"].iter().any(|word| extra.contains(word));
@@ -187,13 +184,10 @@ pub(super) struct Index {
 
 /// The unique indexes of the table.
 pub(super) fn unique_indexes(connection: &mut Connection, name: &Name) -> Result<Vec<Index>> {
-    let (names, rows) = connection.table(&format!("SHOW INDEX FROM {}", name.quoted()))?;
-    let at = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-    let places = ["Non_unique", "Key_name", "Column_name", "Sub_part"].map(at);
+    let shown = format!("SHOW INDEX FROM {}", name.quoted());
+    let rows = connection.named(&shown, ["Non_unique", "Key_name", "Column_name", "Sub_part"])?;
     let mut indexes: Vec<Index> = Vec::new();
-    for row in rows {
-        let [other, name, column, part] =
-            places.map(|place| place.and_then(|place| row.get(place).cloned().flatten()));
+    for [other, name, column, part] in rows {
         if other.as_deref() != Some("0") {
             continue;
         }
