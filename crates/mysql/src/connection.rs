@@ -151,7 +151,7 @@ impl Connection {
         self.link.capabilities
     }
 
-    /// Whether a backslash in a text is itself (`sql_mode=NO_BACKSLASH_ESCAPES`).
+    /// Whether a backslash in a text escapes, as it does without the `sql_mode` `NO_BACKSLASH_ESCAPES`.
     pub(crate) fn escapes(&self) -> bool {
         self.status & status::NO_BACKSLASH_ESCAPES == 0
     }

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_cells::ReadColumn;
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Protocol, Query, ReadOptions, Result,
-    SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Params, Protocol, Query, ReadOptions,
+    Result, SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Watch,
 };
 use longshore_source::sql::{Numbered, Token, positional};
 
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};
-use crate::dialect::{dialect, is_plain, is_setting, tokens};
+use crate::dialect::{self, dialect, is_setting, tokens};
 use crate::message::{self, Definition, capability};
 use crate::rows::{Layout, Rows};
 use crate::settings::Settings;
@@ -57,7 +57,7 @@ impl MySqlSession {
     }
 
     /// Sends `query`; its rows are next on the connection.
-    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<ResultHead> {
         let statement = self.statement(query)?;
         if options.protocol == Protocol::Text && statement.values.is_empty() {
             return self.start_text(&statement.text, options);
@@ -72,9 +72,9 @@ impl MySqlSession {
                     self.connection.close(prepared.id);
                     return self.start_text(&statement.text, options);
                 }
-                let started = self.start_prepared(&prepared, &statement, options);
+                let head = self.start_prepared(&prepared, &statement, options);
                 self.connection.close(prepared.id);
-                started
+                head
             }
             Err(error) if message::code(&error) == Some(NOT_PREPARABLE) && has_no_values => {
                 self.start_text(&statement.text, options)
@@ -83,9 +83,9 @@ impl MySqlSession {
         }
     }
 
-    fn start_text(&mut self, text: &str, options: &ReadOptions) -> Result<Started> {
+    fn start_text(&mut self, text: &str, options: &ReadOptions) -> Result<ResultHead> {
         self.connection.query(text)?;
-        self.started(text, Format::Text, options)
+        self.result_head(text, Format::Text, options)
     }
 
     fn start_prepared(
@@ -93,7 +93,7 @@ impl MySqlSession {
         prepared: &Prepared,
         statement: &Numbered<'_>,
         options: &ReadOptions,
-    ) -> Result<Started> {
+    ) -> Result<ResultHead> {
         let bound = self.bound(prepared, statement)?;
         if prepared.columns.is_empty() && !self.tells_columns_late(&statement.text) {
             return Err(no_result("was not run"));
@@ -101,7 +101,7 @@ impl MySqlSession {
         // What cannot be read is found before it is run.
         self.plan(&prepared.columns, &statement.text, Format::Binary, options)?;
         self.connection.execute(prepared.id, &bound)?;
-        self.started(&statement.text, Format::Binary, options)
+        self.result_head(&statement.text, Format::Binary, options)
     }
 
     /// Whether a statement that was prepared without columns may have some when it runs: a procedure's, or those of
@@ -122,24 +122,24 @@ impl MySqlSession {
     }
 
     fn bound(&self, prepared: &Prepared, statement: &Numbered<'_>) -> Result<Vec<u8>> {
-        let (wanted, given) = (prepared.parameters, statement.values.len());
-        if wanted != given {
+        let (expected, count) = (prepared.parameters, statement.values.len());
+        if expected != count {
             return Err(Error::programming(format!(
-                "the statement has {wanted} parameters, and params {given}"
+                "the statement has {expected} parameters, and params {count}"
             ))
             .with_hint("write one ? for each value; a ? in a text or a comment is not one"));
         }
         encode::parameters(&statement.values, self.connection.zone())
     }
 
-    fn started(&mut self, text: &str, format: Format, options: &ReadOptions) -> Result<Started> {
+    fn result_head(&mut self, text: &str, format: Format, options: &ReadOptions) -> Result<ResultHead> {
         let Some(columns) = self.connection.columns()? else { return Err(no_result("was run")) };
-        let planned = self.plan(&columns, text, format, options)?;
+        let plans = self.plan(&columns, text, format, options)?;
         let context = Context::new(options, self.connection.zone());
-        let read = planned.iter().map(|planned| planned.read(format, &context)).collect::<Result<_>>()?;
-        let widths = planned.iter().map(|planned| planned.native.class.width()).collect();
-        let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
-        Ok(Started { schema: Arc::new(schema), columns: read, layout: Layout::new(format, widths) })
+        let read = plans.iter().map(|plan| plan.read(format, &context)).collect::<Result<_>>()?;
+        let widths = plans.iter().map(|plan| plan.native.class.width()).collect();
+        let schema = Schema::new(plans.into_iter().map(|plan| plan.field).collect::<Vec<_>>());
+        Ok(ResultHead { schema: Arc::new(schema), columns: read, layout: Layout::new(format, widths) })
     }
 
     fn plan(
@@ -148,24 +148,20 @@ impl MySqlSession {
         text: &str,
         format: Format,
         options: &ReadOptions,
-    ) -> Result<Vec<Planned>> {
+    ) -> Result<Vec<ColumnPlan>> {
         let mut options = options.clone();
         options.protocol = if format == Format::Text { Protocol::Text } else { Protocol::Binary };
         for (name, _) in &options.schema {
             if !columns.iter().any(|column| column.name == *name) {
-                let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-                return Err(Error::interface(format!(
-                    "schema= names {name:?}, which the query does not return"
-                ))
-                .with_hint(format!("it returns {}", known.join(", "))));
+                return Err(unknown_column("schema=", name, columns));
             }
         }
         let types: Vec<Type> = columns.iter().map(Type::of).collect();
-        let plain = types.iter().any(|native| native.not_null) && is_plain(text);
+        let is_plain = types.iter().any(|native| native.not_null) && dialect::is_plain(text);
         columns
             .iter()
             .zip(types)
-            .map(|(column, native)| self.column(column, native, plain, &options))
+            .map(|(column, native)| self.column(column, native, is_plain, &options))
             .collect()
     }
 
@@ -173,24 +169,22 @@ impl MySqlSession {
         &self,
         column: &Definition,
         native: Type,
-        plain: bool,
+        is_plain: bool,
         options: &ReadOptions,
-    ) -> Result<Planned> {
+    ) -> Result<ColumnPlan> {
         let name = &column.name;
         let wanted = options.wanted(name);
         // A column that comes from a table unchanged: an expression's promise may be wrong.
-        let promised = plain && native.not_null && !column.original.is_empty();
-        let nullable = !promised || native.turns_null(options);
-        if native.class == Class::Timestamp && self.connection.zone().offset().is_none() {
-            let is_text = wanted.is_some_and(arrow_schema::DataType::is_string);
-            if !is_text {
-                return Err(unknown_zone().at(native.place(name)));
-            }
+        let is_promised = is_plain && native.not_null && !column.original.is_empty();
+        let nullable = !is_promised || native.turns_null(options);
+        let is_text = wanted.is_some_and(DataType::is_string);
+        if native.class == Class::Timestamp && !is_text && self.connection.zone().offset().is_none() {
+            return Err(unknown_zone().at(native.place(name)));
         }
         let default = native.field(name, nullable, options);
         let Some(wanted) = wanted else {
             let field = default?;
-            return Ok(Planned { default: Some(field.data_type().clone()), native, field });
+            return Ok(ColumnPlan { default: Some(field.data_type().clone()), native, field });
         };
         check_readable(name, &native, wanted, options)?;
         let default_type = default.as_ref().ok().map(|field| field.data_type().clone());
@@ -201,7 +195,7 @@ impl MySqlSession {
                 Field::new(name, wanted.clone(), nullable).with_metadata(metadata)
             }
         };
-        Ok(Planned { default: default_type, native, field })
+        Ok(ColumnPlan { default: default_type, native, field })
     }
 
     /// After a failure, has the server wait for the next statement, if that can still be had.
@@ -212,9 +206,9 @@ impl MySqlSession {
         outcome
     }
 
-    fn tell(&mut self, statement: &str) -> Result<()> {
-        let told = self.connection.run(statement);
-        self.or_stop(told)
+    fn run_or_stop(&mut self, statement: &str) -> Result<()> {
+        let ran = self.connection.run(statement);
+        self.or_stop(ran)
     }
 
     /// Has each statement be a transaction of its own again, where a script has ended that. Nothing is open.
@@ -222,7 +216,7 @@ impl MySqlSession {
         if !std::mem::take(&mut self.is_scripted) {
             return Ok(());
         }
-        self.tell("SET autocommit = 1")
+        self.run_or_stop("SET autocommit = 1")
     }
 
     /// What the caller's own statement may change without a word.
@@ -282,21 +276,21 @@ impl MySqlSession {
 }
 
 /// A statement whose rows come next.
-struct Started {
+struct ResultHead {
     schema: SchemaRef,
     columns: Vec<ReadColumn>,
     layout: Layout,
 }
 
 /// A column of a result, as it will be read.
-struct Planned {
+struct ColumnPlan {
     native: Type,
     field: Field,
     /// The type that it has by the type policy, if it has any.
-    default: Option<arrow_schema::DataType>,
+    default: Option<DataType>,
 }
 
-impl Planned {
+impl ColumnPlan {
     fn read(&self, format: Format, context: &Context) -> Result<ReadColumn> {
         let (name, arrow) = (self.field.name(), self.field.data_type());
         let decoder = decoder(name, &self.native, format, arrow, self.default.as_ref(), context)?;
@@ -310,6 +304,13 @@ fn no_result(what: &str) -> Error {
     )
 }
 
+/// The error of a keyword that names a column which the query does not return.
+pub(crate) fn unknown_column(keyword: &str, name: &str, columns: &[Definition]) -> Error {
+    let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    Error::interface(format!("{keyword} names {name:?}, which the query does not return"))
+        .with_hint(format!("it returns {}", known.join(", ")))
+}
+
 /// Whether the statement's first word is one of these.
 fn starts_with(text: &str, escapes: bool, words: &[&str]) -> bool {
     tokens(text, escapes).first().is_some_and(|first| words.iter().any(|word| first.is_word(word)))
@@ -318,17 +319,17 @@ fn starts_with(text: &str, escapes: bool, words: &[&str]) -> bool {
 impl Session for MySqlSession {
     fn run(&mut self, statement: &str) -> Result<()> {
         self.check_statement(statement)?;
-        self.tell(statement)
+        self.run_or_stop(statement)
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
-        let described = self.definitions(query);
-        let columns = self.or_stop(described)?;
-        let text = options.protocol == Protocol::Text && query.params == longshore_core::Params::None;
+        let definitions = self.definitions(query);
+        let columns = self.or_stop(definitions)?;
+        let text = options.protocol == Protocol::Text && query.params == Params::None;
         let format = if text { Format::Text } else { Format::Binary };
-        let planned = self.plan(&columns, &query.text, format, options)?;
-        let column = |planned: Planned| Column { native_type: planned.native.label, field: planned.field };
-        Ok(planned.into_iter().map(column).collect())
+        let plans = self.plan(&columns, &query.text, format, options)?;
+        let column = |plan: ColumnPlan| Column { native_type: plan.native.label, field: plan.field };
+        Ok(plans.into_iter().map(column).collect())
     }
 
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
@@ -340,7 +341,7 @@ impl Session for MySqlSession {
         self.check_statement(script)?;
         // A statement that commits, such as CREATE TABLE, is followed by a transaction again.
         if begins && self.connection.commits_each() {
-            self.tell("SET autocommit = 0")?;
+            self.run_or_stop("SET autocommit = 0")?;
             self.is_scripted = true;
         }
         // The server refuses an empty statement, such as what follows the last semicolon.
@@ -371,7 +372,7 @@ impl Session for MySqlSession {
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok(Started { schema, columns, layout }) => {
+            Ok(ResultHead { schema, columns, layout }) => {
                 Ok(Box::new(Rows::new(*self, schema, columns, layout, options)))
             }
             Err(error) => {
@@ -399,14 +400,14 @@ impl Session for MySqlSession {
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.tell("START TRANSACTION")
+        self.run_or_stop("START TRANSACTION")
     }
 
     fn commit(&mut self) -> Result<()> {
         self.shared_snapshot = None;
         match self.transaction() {
             Transaction::None => self.end_script(),
-            Transaction::Open => self.tell("COMMIT").and_then(|()| self.end_script()),
+            Transaction::Open => self.run_or_stop("COMMIT").and_then(|()| self.end_script()),
             // The server would commit nothing without a word.
             Transaction::Failed => {
                 self.rollback()?;
@@ -421,7 +422,7 @@ impl Session for MySqlSession {
         self.shared_snapshot = None;
         if self.transaction() != Transaction::None {
             self.connection.forget_loss();
-            self.tell("ROLLBACK")?;
+            self.run_or_stop("ROLLBACK")?;
         }
         self.end_script()
     }

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn only_the_asked_groups_count() {
-        let text = "# a comment\nuser=nobody\n[client]\nuser = me # yes\npassword=\"a#b \\\"c\\\"\"\nssl\n\
+        let text = "# a comment\nuser=other\n[client]\nuser = me # yes\npassword=\"a#b \\\"c\\\"\"\nssl\n\
                     [mysqld]\nport=1\n[other]\nport='3307'\nssl_ca=C:\\\\x\\y\npager=less\n";
         let groups = ["client".to_owned(), "other".to_owned()];
         let found = parse(text, &groups).unwrap();

@@ -14,7 +14,7 @@ use super::tables::{Catalogue, Table};
 use crate::dialect::{literal, quoted_name};
 use crate::encode;
 use crate::message::Definition;
-use crate::session::MySqlSession;
+use crate::session::{MySqlSession, unknown_column};
 use crate::types::{Class, Type};
 
 /// The name of the rows that are sampled.
@@ -131,7 +131,7 @@ impl Key {
 /// The position of the only column called `name`.
 fn position(columns: &[Definition], name: &str) -> Result<usize> {
     let mut found = columns.iter().enumerate().filter(|(_, column)| column.name == name);
-    let Some((at, column)) = found.next() else { return Err(unknown(columns, name)) };
+    let Some((at, column)) = found.next() else { return Err(unknown_column("partition_on", name, columns)) };
     if found.next().is_some() {
         return Err(Error::interface(format!(
             "partition_on names {name:?}, and the query returns several of that name"
@@ -182,12 +182,6 @@ fn primary(session: &mut MySqlSession, table: &Table) -> Result<String, NotSplit
         Some(name) => Ok(quoted_name(&name)),
         None => Err(NotSplit::because("the table has no primary key; give partition_on")),
     }
-}
-
-fn unknown(columns: &[Definition], name: &str) -> Error {
-    let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    Error::interface(format!("partition_on names {name:?}, which the query does not return"))
-        .with_hint(format!("it returns {}", known.join(", ")))
 }
 
 fn without_order(name: &str, native: &str) -> Error {
