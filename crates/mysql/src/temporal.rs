@@ -72,7 +72,7 @@ impl Zone {
 
 /// A date and a time of day, as the server writes them; not every one is in the calendar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Civil {
+pub(crate) struct Civil {
     year: u16,
     month: u8,
     day: u8,
@@ -85,7 +85,7 @@ const REMEDY: &str = "read it as text with schema={\"<column>\": \"string\"}";
 impl Civil {
     /// A cell of a binary row (MySQL Internals, "Binary Protocol Value"): 0, 4, 7 or 11 bytes.
     #[inline]
-    pub(super) fn binary(cell: &[u8]) -> Result<Self, Odd> {
+    pub(crate) fn binary(cell: &[u8]) -> Result<Self, Odd> {
         let mut bytes = [0; 11];
         match cell.len() {
             0 | 4 | 7 | 11 => bytes[..cell.len()].copy_from_slice(cell),
@@ -101,7 +101,7 @@ impl Civil {
     }
 
     /// A cell of a text row: `YYYY-MM-DD`, with ` HH:MM:SS[.ffffff]` or without.
-    pub(super) fn text(cell: &[u8]) -> Result<Self, Odd> {
+    pub(crate) fn text(cell: &[u8]) -> Result<Self, Odd> {
         let (date, time) = match cell.iter().position(|byte| matches!(byte, b' ' | b'T')) {
             Some(at) => (&cell[..at], Some(&cell[at + 1..])),
             None => (cell, None),
@@ -153,7 +153,7 @@ impl Civil {
     }
 
     /// Appends the text that the server would send; a date without a time where `with_time` is not set.
-    pub(super) fn write(self, with_time: bool, into: &mut Vec<u8>) {
+    pub(crate) fn write(self, with_time: bool, into: &mut Vec<u8>) {
         let Self { year, month, day, time } = self;
         // A Vec takes all that is written.
         let _ = write!(into, "{year:04}-{month:02}-{day:02}");
@@ -165,7 +165,7 @@ impl Civil {
 
     /// A date alone.
     #[inline]
-    pub(super) fn date(self, zero_date: OnOdd) -> Result<i32, Odd> {
+    pub(crate) fn date(self, zero_date: OnOdd) -> Result<i32, Odd> {
         let days = self.days(zero_date)?;
         if self.time != 0 {
             return Err(Odd::with_hint("a time of day would be lost", REMEDY));
@@ -175,7 +175,7 @@ impl Civil {
 
     /// Microseconds since 1970-01-01 00:00, `offset` microseconds less.
     #[inline]
-    pub(super) fn microseconds(self, zero_date: OnOdd, offset: i64) -> Result<i64, Odd> {
+    pub(crate) fn microseconds(self, zero_date: OnOdd, offset: i64) -> Result<i64, Odd> {
         Ok(self.days(zero_date)? * DAY + self.time - offset)
     }
 }
@@ -192,7 +192,7 @@ fn time_of(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, O
 }
 
 /// A TIME cell of a binary row, in microseconds: 0, 8 or 12 bytes.
-pub(super) fn binary_time(cell: &[u8]) -> Result<i64, Odd> {
+pub(crate) fn binary_time(cell: &[u8]) -> Result<i64, Odd> {
     let mut bytes = [0; 12];
     match cell.len() {
         0 | 8 | 12 => bytes[..cell.len()].copy_from_slice(cell),
@@ -209,12 +209,12 @@ pub(super) fn binary_time(cell: &[u8]) -> Result<i64, Odd> {
 }
 
 /// A TIME cell of a text row, in microseconds.
-pub(super) fn text_time(cell: &[u8]) -> Result<i64, Odd> {
+pub(crate) fn text_time(cell: &[u8]) -> Result<i64, Odd> {
     parse_time(cell).ok_or_else(|| not_temporal(cell))
 }
 
 /// Appends the text that the server would send for a TIME: with six digits of a fraction, where there is one.
-pub(super) fn write_time(time: i64, into: &mut Vec<u8>) {
+pub(crate) fn write_time(time: i64, into: &mut Vec<u8>) {
     let (sign, seconds, micros) = (if time < 0 { "-" } else { "" }, time.abs() / SECOND, time.abs() % SECOND);
     let _ = write!(into, "{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if micros != 0 {
@@ -222,13 +222,13 @@ pub(super) fn write_time(time: i64, into: &mut Vec<u8>) {
     }
 }
 
-/// `[-]H..HH:MM:SS[.f..ffffff]` in microseconds.
+/// `[-]H..H:MM:SS[.f..ffffff]` in microseconds.
 fn parse_time(cell: &[u8]) -> Option<i64> {
     let (negative, digits) = cell.strip_prefix(b"-").map_or((false, cell), |rest| (true, rest));
     let mut parts = digits.splitn(3, |byte| *byte == b':');
-    let (hours, minutes, rest) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);
+    let (hours, minutes, rest) = (number(parts.next()?)?, two_digits(parts.next()?)?, parts.next()?);
     let mut rest = rest.splitn(2, |byte| *byte == b'.');
-    let seconds = number(rest.next()?)?;
+    let seconds = two_digits(rest.next()?)?;
     let micros = match rest.next() {
         None => 0,
         Some(fraction) if fraction.len() <= 6 => {
@@ -245,6 +245,10 @@ fn parse_time(cell: &[u8]) -> Option<i64> {
 fn number(digits: &[u8]) -> Option<i64> {
     let is_number = (1..=7).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
+}
+
+fn two_digits(digits: &[u8]) -> Option<i64> {
+    (digits.len() == 2).then(|| number(digits))?
 }
 
 #[cold]

@@ -302,54 +302,40 @@ fn find<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column> {
 }
 
 fn check_known(load: &Load, name: &Name, columns: &[Column], found: &[Option<&Column>]) -> Result<()> {
-    let fields = load.schema.fields();
-    let listed = |names: Vec<&str>| names.join(", ");
-    let extra: Vec<&str> = fields
-        .iter()
-        .zip(found)
-        .filter(|(_, column)| column.is_none())
-        .map(|(field, _)| field.name().as_str())
-        .collect();
+    let fields = load.schema.fields().iter().map(|field| field.name().as_str());
+    let shown = name.shown();
+    let extra: Vec<&str> =
+        fields.zip(found).filter(|(_, column)| column.is_none()).map(|(field, _)| field).collect();
     if !extra.is_empty() {
-        let known = listed(columns.iter().map(|column| column.name.as_str()).collect());
-        return Err(Error::programming(format!("{} has no columns {}", name.shown(), listed(extra)))
+        let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        return Err(Error::programming(format!("{shown} has no columns {}", extra.join(", ")))
             .with_sqlstate("42S22")
-            .with_hint(format!("it has {known}; leave the others out, or rename them")));
+            .with_hint(format!("it has {}; leave the others out, or rename them", known.join(", "))));
     }
-    let generated: Vec<&str> = found
-        .iter()
-        .flatten()
-        .filter(|it| it.otherwise == Otherwise::Generated)
-        .map(|it| it.name.as_str())
-        .collect();
+    let found: Vec<&Column> = found.iter().copied().flatten().collect();
+    let generated: Vec<&str> =
+        found.iter().filter(|it| it.otherwise == Otherwise::Generated).map(|it| it.name.as_str()).collect();
     if !generated.is_empty() {
-        return Err(Error::programming(format!(
-            "{} generates these columns itself: {}",
-            name.shown(),
-            listed(generated)
-        ))
-        .with_hint("leave them out of the data"));
+        let text = format!("{shown} generates these columns itself: {}", generated.join(", "));
+        return Err(Error::programming(text).with_hint("leave them out of the data"));
     }
-    for (index, column) in found.iter().flatten().enumerate() {
-        if found[..index].iter().flatten().any(|earlier| earlier.name == column.name) {
-            return Err(Error::programming(format!(
-                "two columns of the data are the table's {}",
-                column.name
-            ))
-            .with_hint("MySQL's columns have one name, in whatever case: rename one, or leave it out"));
+    for (index, column) in found.iter().enumerate() {
+        if found[..index].iter().any(|earlier| earlier.name == column.name) {
+            let text = format!("two columns of the data are the table's {}", column.name);
+            return Err(Error::programming(text)
+                .with_hint("MySQL's columns have one name, in whatever case: rename one, or leave it out"));
         }
     }
     // A file that is loaded would put zeros there.
-    let is_written = |column: &Column| found.iter().flatten().any(|known| known.name == column.name);
     let missing: Vec<&str> = columns
         .iter()
-        .filter(|column| !column.is_optional() && !is_written(column))
+        .filter(|column| !column.is_optional() && found.iter().all(|known| known.name != column.name))
         .map(|column| column.name.as_str())
         .collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let text = format!("{} needs these columns, which have no default: {}", name.shown(), listed(missing));
+    let text = format!("{shown} needs these columns, which have no default: {}", missing.join(", "));
     Err(Error::new(Kind::Integrity, text)
         .with_sqlstate("23000")
         .with_hint("give the data these columns, or the columns a default"))

@@ -1,13 +1,13 @@
 //! Dates and times of a column.
 
 use arrow_schema::TimeUnit;
-use longshore_cells::calendar::{DAY, SECOND, parse_date, parse_time};
+use longshore_cells::calendar::{DAY, SECOND};
 use longshore_cells::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
-use longshore_core::{Error, Result};
+use longshore_core::{Error, OnOdd, Result};
 
 use super::encode::refused;
 use super::load::LoadBuffer;
-use crate::temporal::{MAX_TIME, unknown_zone};
+use crate::temporal::{Civil, MAX_TIME, text_time, unknown_zone};
 
 /// The range of a TIMESTAMP: from 1970-01-01 00:00:01 to 2038-01-19 03:14:07.999999, in UTC.
 const FIRST: i64 = SECOND;
@@ -20,7 +20,10 @@ pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut Strin
         Item::Timestamp(value, unit) => {
             whole_day(*value, *unit).ok_or_else(|| misfit(item).with_hint("a DATE has no time of day"))?
         }
-        Item::Text(text) => parsed_date(text).ok_or_else(|| no_such(item))?,
+        Item::Text(text) => {
+            let date = Civil::text(text.as_bytes()).and_then(|text| text.date(OnOdd::Error));
+            date.map_err(|_| no_such(item))?.into()
+        }
         _ => return Err(refused(item)),
     };
     scratch.clear();
@@ -44,8 +47,8 @@ pub(super) fn datetime(
         Item::Instant(value, unit) if as_utc => microseconds(*value, *unit).ok_or_else(|| finer(item))?,
         Item::Date(days) => i64::from(*days) * DAY,
         Item::Text(text) => {
-            let days = parsed_date(text).map(|days| days * DAY);
-            parsed_datetime(text).or(days).ok_or_else(|| no_such(item))?
+            let at = Civil::text(text.as_bytes()).and_then(|text| text.microseconds(OnOdd::Error, 0));
+            at.map_err(|_| no_such(item))?
         }
         _ => return Err(refused(item)),
     };
@@ -90,7 +93,7 @@ pub(super) fn time(item: &Item<'_>, digits: u8, buffer: &mut LoadBuffer, scratch
         Item::Interval(0, days, nanoseconds) if nanoseconds % 1000 == 0 => {
             i64::from(*days) * DAY + nanoseconds / 1000
         }
-        Item::Text(text) => parsed_duration(text).ok_or_else(|| misfit(item))?,
+        Item::Text(text) => text_time(text.as_bytes()).map_err(|_| misfit(item))?,
         Item::Interval(..) => return Err(misfit(item)),
         _ => return Err(refused(item)),
     };
@@ -116,33 +119,6 @@ fn no_such(item: &Item<'_>) -> Error {
 #[cold]
 fn misfit(item: &Item<'_>) -> Error {
     Error::data(format!("{} does not fit", item.shown()))
-}
-
-fn parsed_date(text: &str) -> Option<i64> {
-    (text.len() == 10).then(|| parse_date(text, false))?
-}
-
-fn parsed_time(text: &str) -> Option<i64> {
-    let bytes = text.as_bytes();
-    let is_clock = text.len() >= 8 && bytes.get(2) == Some(&b':') && bytes.get(5) == Some(&b':');
-    let is_real = bytes.get(6).is_some_and(|tens| *tens < b'6');
-    (is_clock && is_real).then(|| parse_time(text))?
-}
-
-/// `YYYY-MM-DD HH:MM:SS[.ffffff]`, with a T in the middle as well.
-fn parsed_datetime(text: &str) -> Option<i64> {
-    let (date, time) = text.split_once([' ', 'T'])?;
-    let time = parsed_time(time).filter(|time| *time < DAY)?;
-    parsed_date(date).map(|days| days * DAY + time)
-}
-
-/// `[-]HH:MM:SS[.ffffff]`, the hours with two digits or three.
-fn parsed_duration(text: &str) -> Option<i64> {
-    let (sign, clock) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
-    let (hours, _) = clock.split_once(':')?;
-    let rest = parsed_time(&format!("00{}", &clock[hours.len()..]))?;
-    let hours = (2..=3).contains(&hours.len()).then(|| longshore_cells::calendar::number(hours))??;
-    Some(sign * (hours * 3600 * SECOND + rest))
 }
 
 #[cold]
