@@ -79,33 +79,6 @@ pub(crate) struct Type {
     pub(crate) not_null: bool,
 }
 
-/// Codes of types (MySQL Internals, "Column Types").
-mod code {
-    pub(super) const DECIMAL: u8 = 0;
-    pub(super) const TINY: u8 = 1;
-    pub(super) const SHORT: u8 = 2;
-    pub(super) const LONG: u8 = 3;
-    pub(super) const FLOAT: u8 = 4;
-    pub(super) const DOUBLE: u8 = 5;
-    pub(super) const NULL: u8 = 6;
-    pub(super) const TIMESTAMP: u8 = 7;
-    pub(super) const LONGLONG: u8 = 8;
-    pub(super) const INT24: u8 = 9;
-    pub(super) const DATE: u8 = 10;
-    pub(super) const TIME: u8 = 11;
-    pub(super) const DATETIME: u8 = 12;
-    pub(super) const YEAR: u8 = 13;
-    pub(super) const NEWDATE: u8 = 14;
-    pub(super) const BIT: u8 = 16;
-    pub(super) const VECTOR: u8 = 242;
-    pub(super) const JSON: u8 = 245;
-    pub(super) const NEWDECIMAL: u8 = 246;
-    pub(super) const ENUM: u8 = 247;
-    pub(super) const SET: u8 = 248;
-    pub(super) const STRING: u8 = 254;
-    pub(super) const GEOMETRY: u8 = 255;
-}
-
 /// Flags of columns.
 mod flag {
     pub(super) const NOT_NULL: u16 = 1;
@@ -199,30 +172,30 @@ fn decimal(precision: u8, scale: u8, options: &ReadOptions) -> DataType {
     }
 }
 
-/// Class and name of a column's type.
+/// The class and the name of a column's type, by its code (MySQL Internals, "Column Types").
 fn class_of(column: &Definition) -> (Class, &'static str) {
     let unsigned = column.flags & flag::UNSIGNED != 0;
     let sign = |signed: Class, without: Class| if unsigned { without } else { signed };
     match column.code {
-        code::TINY if column.length == 1 && !unsigned => (Class::Tiny1, "tinyint(1)"),
-        code::TINY => (sign(Class::Int8, Class::UInt8), "tinyint"),
-        code::SHORT => (sign(Class::Int16, Class::UInt16), "smallint"),
-        code::INT24 => (sign(Class::Int32, Class::UInt32), "mediumint"),
-        code::LONG => (sign(Class::Int32, Class::UInt32), "int"),
-        code::LONGLONG => (sign(Class::Int64, Class::UInt64), "bigint"),
-        code::FLOAT => (Class::Float, "float"),
-        code::DOUBLE => (Class::Double, "double"),
-        code::DECIMAL | code::NEWDECIMAL => (declared_decimal(column, unsigned), "decimal"),
-        code::BIT => (Class::Bit, "bit"),
-        code::YEAR => (Class::Year, "year"),
-        code::DATE | code::NEWDATE => (Class::Date, "date"),
-        code::DATETIME => (Class::DateTime, "datetime"),
-        code::TIMESTAMP => (Class::Timestamp, "timestamp"),
-        code::TIME => (Class::Time, "time"),
-        code::JSON => (Class::Json, "json"),
-        code::NULL => (Class::Text, "null"),
-        code::GEOMETRY => (Class::Bytes, "geometry"),
-        code::VECTOR => (Class::Bytes, "vector"),
+        1 if column.length == 1 && !unsigned => (Class::Tiny1, "tinyint(1)"),
+        1 => (sign(Class::Int8, Class::UInt8), "tinyint"),
+        2 => (sign(Class::Int16, Class::UInt16), "smallint"),
+        9 => (sign(Class::Int32, Class::UInt32), "mediumint"),
+        3 => (sign(Class::Int32, Class::UInt32), "int"),
+        8 => (sign(Class::Int64, Class::UInt64), "bigint"),
+        4 => (Class::Float, "float"),
+        5 => (Class::Double, "double"),
+        0 | 246 => (declared_decimal(column, unsigned), "decimal"),
+        16 => (Class::Bit, "bit"),
+        13 => (Class::Year, "year"),
+        10 | 14 => (Class::Date, "date"),
+        12 => (Class::DateTime, "datetime"),
+        7 => (Class::Timestamp, "timestamp"),
+        11 => (Class::Time, "time"),
+        245 => (Class::Json, "json"),
+        6 => (Class::Text, "null"),
+        255 => (Class::Bytes, "geometry"),
+        242 => (Class::Bytes, "vector"),
         _ => text_or_bytes(column),
     }
 }
@@ -237,15 +210,15 @@ fn text_or_bytes(column: &Definition) -> (Class, &'static str) {
     }
     let is_binary = column.charset == BINARY;
     let name = match (column.code, is_binary) {
-        (code::ENUM, _) => "enum",
-        (code::SET, _) => "set",
+        (247, _) => "enum",
+        (248, _) => "set",
         _ if column.flags & flag::ENUM != 0 => "enum",
         _ if column.flags & flag::SET != 0 => "set",
         // TINYBLOB, MEDIUMBLOB, LONGBLOB and BLOB.
         (249..=252, true) => "blob",
         (249..=252, false) => "text",
-        (code::STRING, true) => "binary",
-        (code::STRING, false) => "char",
+        (254, true) => "binary",
+        (254, false) => "char",
         (_, true) => "varbinary",
         (_, false) => "varchar",
     };
