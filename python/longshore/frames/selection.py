@@ -97,15 +97,12 @@ def prefilter(data: Any, pushdown: Pushdown, name: str, options: Options) -> Fil
     columns = pushdown.rest.columns if pushdown.rest else pushdown.columns
     tested = frozenset(each.column for each in pushdown.predicates)
     values = {fold_name(names[at]): library.values(data, at) for at in _positions(names, tested)}
-    selection = select_rows(
-        pushdown.predicates, values, reads_any=bool(_positions(names, columns)), threads=options.threads
-    )
+    reads_any = bool(_positions(names, columns))
+    selection = select_rows(pushdown.predicates, values, reads_any=reads_any, threads=options.threads)
     if selection is None:
         return whole
-    if pushdown.rest and selection.texts:
-        whole_rest = Filtered(data, columns, pushdown.rest.spans)
-        return _take(whole_rest, selection, name, options) or whole
-    return _take(whole, selection, name, options) or whole
+    of = Filtered(data, columns, pushdown.rest.spans) if pushdown.rest and selection.texts else whole
+    return _take(of, selection, name, options) or whole
 
 
 def _take(of: Filtered, selection: "Selection", name: str, options: Options) -> Filtered | None:
@@ -177,7 +174,7 @@ def map_threads(work: Callable[[T], U], items: Sequence[T], threads: int | None)
         return [each.result() for each in futures]
 
 
-def _contiguous(numbers: "np.ndarray[Any, np.dtype[np.intp]]") -> slice | None:
+def _contiguous(numbers: Numbers) -> slice | None:
     if not len(numbers):
         return slice(0, 0)
     first, last = int(numbers[0]), int(numbers[-1])
@@ -187,7 +184,7 @@ def _contiguous(numbers: "np.ndarray[Any, np.dtype[np.intp]]") -> slice | None:
 class Rows:
     """Ascending row numbers."""
 
-    def __init__(self, numbers: "np.ndarray[Any, np.dtype[np.intp]]", threads: int | None) -> None:
+    def __init__(self, numbers: Numbers, threads: int | None) -> None:
         """Keep them; so many threads take the rows, unless they are few."""
         #: An index for NumPy, pandas and polars: a slice where the rows are contiguous.
         self.index = _contiguous(numbers) or numbers

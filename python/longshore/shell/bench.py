@@ -128,11 +128,16 @@ def _frames(into: Sequence[str] | None) -> list[str]:
 
 def _measure(read: dict[str, Any]) -> dict[str, Any]:
     command = [sys.executable, "-m", "longshore.shell.measurement"]
-    with (
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child,  # noqa: S603  Longshore itself
-        _terminating(child),
-    ):
-        answer, _ = child.communicate(json.dumps(read).encode())
+    with subprocess.Popen(  # noqa: S603  Longshore itself
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        try:
+            answer, _ = child.communicate(json.dumps(read).encode())
+        except BaseException:
+            # It cancels its query; unlike Ctrl-C, this is not ignored where a shell runs the command in the background.
+            child.terminate()
+            child.wait()
+            raise
     if not answer:
         message = f"the process that read into {read['return_type']} ended with {child.returncode}, and said nothing"
         raise errors.OperationalError(message)
@@ -140,18 +145,6 @@ def _measure(read: dict[str, Any]) -> dict[str, Any]:
     if "error" not in figures:
         return figures
     raise _exception(figures["error"])
-
-
-@contextlib.contextmanager
-def _terminating(child: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """End the child before an exception leaves the block: it cancels its query, as on Ctrl-C."""
-    try:
-        yield
-    except BaseException:
-        # Unlike Ctrl-C, it is not ignored where a shell has started this process in the background.
-        child.terminate()
-        child.wait()
-        raise
 
 
 def _exception(fields: dict[str, Any]) -> Exception:

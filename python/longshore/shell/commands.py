@@ -353,11 +353,7 @@ def _column_fields(field: Any) -> dict[str, Any]:
 def _show_columns(columns: list[dict[str, Any]]) -> None:
     shown = Table("column", "database", "Arrow", "NULL", box=box.SIMPLE_HEAD)
     for column in columns:
-        words = (
-            column["name"],
-            column["native_type"] or "",
-            column["arrow_type"],
-            "" if column["nullable"] else "never",
-        )
-        shown.add_row(*(Text(printable(word)) for word in words))
+        null = "" if column["nullable"] else "never"
+        texts = (column["name"], column["native_type"] or "", column["arrow_type"], null)
+        shown.add_row(*(Text(printable(text)) for text in texts))
     print_table(shown)

@@ -71,7 +71,9 @@ def exit_code(error: BaseException) -> ExitCode:
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code
-    return ExitCode.FILE if _is_of_file(error) else ExitCode.INTERNAL
+    # What comes out of the database is an error of Longshore's; pyarrow handles files alone here.
+    is_of_file = isinstance(error, UnicodeError) or type(error).__module__.partition(".")[0] == "pyarrow"
+    return ExitCode.FILE if is_of_file else ExitCode.INTERNAL
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:
@@ -111,11 +113,6 @@ def _text(error: BaseException) -> str:
         return f"{error.filename}: {error.strerror}"
     text = str(error) or type(error).__name__
     return f"{type(error).__name__}: {text}" if exit_code(error) is ExitCode.INTERNAL else text
-
-
-def _is_of_file(error: BaseException) -> bool:
-    # What comes out of the database is an error of Longshore's; pyarrow handles files alone here.
-    return isinstance(error, UnicodeError) or type(error).__module__.partition(".")[0] == "pyarrow"
 
 
 #: An argument that is one URL, with a password that should have been percent-encoded.

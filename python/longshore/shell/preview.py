@@ -33,9 +33,10 @@ def show_preview(
 ) -> None:
     """Show the first rows of the batches, and whether there are more."""
     whole = pa.Table.from_batches(batches, schema)
-    first = whole.slice(0, rows).combine_chunks()
+    first = whole.slice(0, rows)
     columns = [
-        _texts(field, _one(column), as_json=as_json) for field, column in zip(schema, first.columns, strict=True)
+        _texts(field, column.combine_chunks(), as_json=as_json)
+        for field, column in zip(schema, first.columns, strict=True)
     ]
     more = whole.num_rows > rows
     if as_json:
@@ -69,10 +70,6 @@ def _fitting(headings: Sequence[Text], columns: Sequence[Sequence[Text]]) -> int
 def _side(kind: pa.DataType) -> Literal["left", "right"]:
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return "right" if is_number else "left"
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def _texts(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None]:

@@ -93,21 +93,18 @@ def open_source(name: str, compression: str | None) -> Iterator[Source]:
         yield Source("standard input" if name == STANDARD else name, Path(spool.name), compression)
 
 
-class Sink(io.RawIOBase):
+class _Sink(io.RawIOBase):
     """A file that counts its bytes, and takes no more once it is broken off."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Write to ``out``, which is closed elsewhere."""
         self._out = out
         self._is_broken = False
         self.bytes = 0
 
     def writable(self) -> bool:
-        """Tell pyarrow that it may write."""
         return True
 
     def tell(self) -> int:
-        """Return the number of bytes so far."""
         return self.bytes
 
     def write(self, data: "ReadableBuffer", /) -> int:
@@ -123,7 +120,6 @@ class Sink(io.RawIOBase):
         return len(view)
 
     def flush(self) -> None:
-        """Flush the file."""
         if self._is_broken or self.closed:
             return
         try:
@@ -138,13 +134,13 @@ class Sink(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def open_sink(name: str, compression: str | None = None) -> Iterator[tuple[Any, Sink]]:
+def open_sink(name: str, compression: str | None = None) -> Iterator[tuple[Any, _Sink]]:
     """Open a file, or standard output, to write into; what counts its bytes comes with it.
 
     The file has its name only once the block has ended without an exception. An ``OSError`` names it.
     """
     with naming_file("standard output" if name == STANDARD else name), _open(name) as out:
-        sink = Sink(out)
+        sink = _Sink(out)
         try:
             if compression is None:
                 yield sink, sink
