@@ -189,11 +189,12 @@ def demo(
     quiet: arguments.Quiet = False,
 ) -> None:
     """Write a table, read it into each kind of frame that is installed, tell how long each took, and drop it."""
-    with collect_warnings(as_json=as_json), _demo_database(from_) as url, _demo_table(url) as table:
+    with _demo_database(from_) as url, _demo_table(url) as table:
         began = time.monotonic()
-        written = longshore.copy(
-            _BOATS, "sqlite:///:memory:", table, url, params={"rows": rows}, schema=_TYPES, key="id"
-        )
+        with collect_warnings(as_json=as_json) as warnings:
+            written = longshore.copy(
+                _BOATS, "sqlite:///:memory:", table, url, params={"rows": rows}, schema=_TYPES, key="id"
+            )
         seconds = time.monotonic() - began
         scheme, query = url.partition("://")[0], f"SELECT * FROM {table}"  # noqa: S608  a name of this file's own
         if not as_json:
@@ -201,7 +202,7 @@ def demo(
             write_output(f"{sentence}; read again, each in its own process:")
         figures = list(measure_frames(installed_frames(), 1, {"query": query, "conn": url}, quiet=quiet))
         if as_json:
-            written_figures = {"source": scheme, "rows": written, "seconds": seconds}
+            written_figures = {"source": scheme, "rows": written, "seconds": seconds, "warnings": warnings}
             write_output(json.dumps({"written": written_figures, "results": figures}))
             return
         show_measurements(figures)
