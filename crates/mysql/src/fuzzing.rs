@@ -80,8 +80,8 @@ pub fn cells(bytes: &[u8]) {
     let format = if form & 2 == 0 { Format::Binary } else { Format::Text };
     let wanted = if form & 4 == 0 { field.data_type().clone() } else { arrow_schema::DataType::Utf8 };
     let context = Context::new(&options, Zone::UTC);
-    let made = decoder("c", &native, format, &wanted, Some(field.data_type()), &context);
-    let Ok(mut decoder) = made else { return };
+    let decoder = decoder("c", &native, format, &wanted, Some(field.data_type()), &context);
+    let Ok(mut decoder) = decoder else { return };
     let span = Span::new(0, u32::try_from(rest.len()).unwrap_or_default());
     if decoder.decode(Cells::new(rest, &[span, Span::NULL], true)).is_ok() {
         let array = decoder.finish();

@@ -395,8 +395,8 @@ impl Session for MySqlSession {
     }
 
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
-        let begun = self.connection.begin_snapshot();
-        self.or_stop(begun)
+        let snapshot = self.connection.begin_snapshot();
+        self.or_stop(snapshot)
     }
 
     fn begin(&mut self) -> Result<()> {

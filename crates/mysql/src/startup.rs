@@ -267,7 +267,7 @@ fn agreed(greeting: &Greeting, settings: &Settings, encrypted: bool) -> Result<u
     let mut wanted = can::LONG_FLAG
         | can::FOUND_ROWS
         | can::PROTOCOL_41
-        // For rows of ours alone: a wish for a file is refused.
+        // For rows of ours alone: a request for another file is refused.
         | can::LOCAL_FILES
         | can::TRANSACTIONS
         | can::SECURE_CONNECTION

@@ -90,7 +90,7 @@ mod flag {
 /// The character set of bytes that are not text.
 const BINARY: u16 = 63;
 
-/// The most bytes of a character: lengths of texts are told in bytes of utf8mb4.
+/// The most bytes of a character: lengths of texts are in bytes of utf8mb4.
 const PER_CHARACTER: u32 = 4;
 
 impl Type {

@@ -47,7 +47,7 @@ pub(super) struct Statement {
     pub(super) tables: Vec<Name>,
     /// What its calls are called, in lower case.
     pub(super) calls: Vec<String>,
-    /// Where its clauses stand, if it is one SELECT.
+    /// The positions of its clauses, if it is one SELECT.
     clauses: Option<Clauses>,
     reading: Reading,
 }
@@ -251,7 +251,7 @@ const WHOLE_ONLY: &[(&str, &str)] = &[
     ("except", "EXCEPT"),
 ];
 
-/// Aggregates of MySQL and MariaDB. Those of the server's own plugins are functions that somebody has made.
+/// Aggregates of MySQL and MariaDB. Those of the server's own plugins are a user's functions.
 const AGGREGATES: &str = "\
     avg bit_and bit_or bit_xor count group_concat json_arrayagg json_objectagg max min std stddev \
     stddev_pop stddev_samp sum var_pop var_samp variance any_value st_collect";
@@ -271,7 +271,7 @@ pub(super) fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), NotSpl
         return Err(NotSplit::because("FOR UPDATE or FOR SHARE"));
     }
     for (at, token) in found.iter().enumerate() {
-        // Behind a point stands a name.
+        // A word behind a point is a name.
         let is_name = at > 0 && found[at - 1].is_mark(".");
         match token.kind {
             Kind::Executed => return Err(NotSplit::because("a comment that the server reads")),

@@ -331,7 +331,7 @@ fn table(session: &mut MySqlSession, schema: String, name: String) -> Result<Tab
     Ok(table)
 }
 
-/// A function that somebody has made may be another in each part.
+/// Refuses a user's functions, which may differ from part to part.
 fn check_calls(session: &mut MySqlSession, mut names: Vec<String>) -> Result<(), NotSplit> {
     names.sort();
     names.dedup();

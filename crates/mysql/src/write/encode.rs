@@ -185,6 +185,12 @@ fn as_text<'a>(
     Ok(scratch)
 }
 
+/// The error of a value that the column does not hold exactly.
+#[cold]
+pub(super) fn misfit(item: &Item<'_>) -> Error {
+    Error::data(format!("{} does not fit", item.shown()))
+}
+
 /// The error of a value of a type that the column does not take.
 #[cold]
 pub(super) fn refused(item: &Item<'_>) -> Error {

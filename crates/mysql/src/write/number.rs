@@ -6,7 +6,7 @@ use longshore_cells::decimal::{Text, is_same_number, short_mantissa};
 use longshore_cells::{Item, push_decimal};
 use longshore_core::{Error, Result};
 
-use super::encode::refused;
+use super::encode::{misfit, refused};
 use super::load::LoadBuffer;
 
 pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, buffer: &mut LoadBuffer) -> Result<()> {
@@ -26,11 +26,6 @@ pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, buffer: &mut Loa
     }
     buffer.integer(value);
     Ok(())
-}
-
-#[cold]
-fn misfit(item: &Item<'_>) -> Error {
-    Error::data(format!("{} does not fit", item.shown()))
 }
 
 /// The number, if no digit is behind the point.

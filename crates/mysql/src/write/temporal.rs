@@ -5,7 +5,7 @@ use longshore_cells::calendar::{DAY, SECOND};
 use longshore_cells::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
 use longshore_core::{Error, OnOdd, Result};
 
-use super::encode::refused;
+use super::encode::{misfit, refused};
 use super::load::LoadBuffer;
 use crate::temporal::{Civil, MAX_TIME, text_time, unknown_zone};
 
@@ -114,11 +114,6 @@ pub(super) fn time(item: &Item<'_>, digits: u8, buffer: &mut LoadBuffer, scratch
 fn no_such(item: &Item<'_>) -> Error {
     Error::data(format!("{} is not a date that MySQL has", item.shown()))
         .with_hint("its years have four digits, 0000 to 9999")
-}
-
-#[cold]
-fn misfit(item: &Item<'_>) -> Error {
-    Error::data(format!("{} does not fit", item.shown()))
 }
 
 #[cold]
