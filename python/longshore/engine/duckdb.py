@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from longshore import _core
-from longshore.engine.waiting import finish, undisturbed
+from longshore.engine.waiting import defer_interrupts, finish
 from longshore.frames.libraries import missing, require_version
 from longshore.options import Options
 
 try:
-    with undisturbed():
+    with defer_interrupts():
         import duckdb
 except ImportError as error:
     raise missing(library="duckdb", extra="sql", purpose="longshore.sql") from error

@@ -172,9 +172,9 @@ def _text(value: str, place: str) -> str:
 
 
 def _list(values: Iterable[Any], place: str) -> list[Any]:
-    made = [_value(value, f"{place}[{at}]") for at, value in enumerate(values)]
-    refuse_mixed_types(made, place)
-    return made
+    items = [_value(value, f"{place}[{at}]") for at, value in enumerate(values)]
+    refuse_mixed_types(items, place)
+    return items
 
 
 def _struct(values: Mapping[Any, Any], place: str) -> dict[str, Any]:

@@ -16,15 +16,7 @@ from typing import Any, Literal, cast
 
 from longshore.frames.pushdown import Constant, Predicate, Pushdown, Remainder, Span, fold_name
 
-__all__ = [
-    "Comparison",
-    "Syntax",
-    "SyntaxCache",
-    "comparisons",
-    "group_keys",
-    "referenced_columns",
-    "row_limits",
-]
+__all__ = ["Comparison", "Syntax", "SyntaxCache", "comparisons", "group_keys", "referenced_columns", "row_limits"]
 
 #: Functions that take a query, or a table's name, as text.
 _TEXT_FUNCTIONS = {"query", "query_table"}
@@ -70,7 +62,7 @@ def referenced_columns(tree: Mapping[str, Any], without: Collection[int] = ()) -
 
     ``without`` are the identities of nodes to skip.
 
-    >>> mentions({"error": True}) is None
+    >>> referenced_columns({"error": True}) is None
     True
     """
     if tree["error"]:
@@ -448,7 +440,7 @@ class Syntax:
         self._row_limits = row_limits(tree)
         #: How often it reads each table, by its folded name; None where that is not known.
         self._reads = None if tree["error"] else Counter(map(fold_name, _tables(tree)))
-        self._rests = {table: _rest(tree, each) for table, each in self._comparisons.items()}
+        self._remainders = {table: _remainder(tree, each) for table, each in self._comparisons.items()}
 
     def reads(self, table: str, text: str) -> int:
         """Give how often the statement reads a table; where that is not known, how often the text has its name."""
@@ -456,12 +448,12 @@ class Syntax:
             return self._reads[fold_name(table)]
         return len(re.findall(rf"(?<!\w){re.escape(table)}(?!\w)", text, re.IGNORECASE))
 
-    def use(self, table: str, params: Mapping[str, object]) -> Pushdown:
+    def pushdown(self, table: str, params: Mapping[str, object]) -> Pushdown:
         """Give what the statement does with a table, for these values of its parameters."""
         name = fold_name(table)
         predicates = [each.predicate(params) for each in self._comparisons.get(name, ())]
         known = tuple(each for each in predicates if each is not None)
-        return Pushdown(self.columns, known, self._group_keys, self._rests.get(name), self._row_limits.get(name))
+        return Pushdown(self.columns, known, self._group_keys, self._remainders.get(name), self._row_limits.get(name))
 
 
 class SyntaxCache:
@@ -474,9 +466,8 @@ class SyntaxCache:
 
     def of(self, text: str, serialized: Callable[[], str]) -> Syntax:
         """Give the syntax of a statement, by calling ``serialized`` where it is not in the cache."""
-        with self._lock:
-            if text in self._entries:
-                return self._entries[text]
+        if (known := self._entries.get(text)) is not None:
+            return known
         syntax = Syntax(json.loads(serialized()), text)
         if len(text) <= _LONGEST_TEXT:
             with self._lock:
@@ -490,7 +481,7 @@ def _tables(tree: object) -> Iterator[str]:
     return (node["table_name"] for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
 
 
-def _rest(tree: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Remainder | None:
+def _remainder(tree: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Remainder | None:
     known = [(each, each.span) for each in comparisons if each.span is not None and each.predicate({}) is not None]
     if not known:
         return None

@@ -56,7 +56,7 @@ def run(
     # It imports the parser of other databases' SQL.
     from longshore.engine.remote.attach import remote_query
 
-    def once() -> Any:
+    def run_once() -> Any:
         with remote_query(text, values, attach, options) as remote:
             register_cancel(remote.cancel)
             if explain:
@@ -66,17 +66,17 @@ def run(
             remote.warn()
             return _run_in_engine(_Query(remote.sql, remote.params, scope, tables, form, options), remote)
 
-    return _retry_if_altered(once)
+    return _retry_if_altered(run_once)
 
 
-def _retry_if_altered(once: Callable[[], Any]) -> Any:
+def _retry_if_altered(run_once: Callable[[], Any]) -> Any:
     for _ in range(_TRIES - 1):
         try:
-            return once()
+            return run_once()
         except TableAltered as error:
             if not error.is_retryable:
                 raise
-    return once()
+    return run_once()
 
 
 @dataclass(frozen=True)

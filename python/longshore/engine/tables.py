@@ -1,7 +1,7 @@
 """The tables that a query names and DuckDB does not have: Python's variables, and files in Arrow's own format.
 
 DuckDB's own binder tells which they are. It has resolved common table expressions, aliases and views by then, so no
-variable is ever taken for one of those.
+variable stands in for one of those.
 """
 
 import difflib
@@ -38,14 +38,7 @@ class TableResolver:
     """The variables and files of a query, registered as tables when the binder misses them."""
 
     def __init__(
-        self,
-        session: Session,
-        scope: Scope,
-        text: str,
-        params: Params,
-        *,
-        options: Options,
-        failure: Failure,
+        self, session: Session, scope: Scope, text: str, params: Params, *, options: Options, failure: Failure
     ) -> None:
         """Take the scope to search, the session to register with, and the record of a reader's failure."""
         self._session = session
@@ -108,19 +101,19 @@ class TableResolver:
 
         if not is_long(value):
             return self._scan(name, value, lambda: self._parsed().columns)
-        use = self._parsed().use(name, self._params)
+        pushdown = self._parsed().pushdown(name, self._params)
         if self._session.keeps_text:
-            use = replace(use, rest=None)
-        part = prefilter(value, use, name, self._options)
+            pushdown = replace(pushdown, rest=None)
+        part = prefilter(value, pushdown, name, self._options)
         try:
             data = self._scan(name, part.data, lambda: part.columns)
         except DataError:
             # It may name a row, counted among the selected ones.
-            data = self._scan(name, value, lambda: use.columns)
+            data = self._scan(name, value, lambda: pushdown.columns)
         else:
             self._session.drop_predicates(part.spans)
 
-        return dictionary_encode(data, use.keys, self._options.threads)
+        return dictionary_encode(data, pushdown.keys, self._options.threads)
 
     def _scan(self, name: str, value: object, columns: Projection) -> Any:
         again = is_repeatable(value) and self._parsed().reads(name, self._text) > 1

@@ -23,7 +23,7 @@ from longshore.warning import inherited
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["CancelScope", "Task", "finish", "register_cancel", "run_on_thread", "running_tasks", "undisturbed"]
+__all__ = ["CancelScope", "Task", "defer_interrupts", "finish", "register_cancel", "run_on_thread", "running_tasks"]
 
 T = TypeVar("T")
 
@@ -146,7 +146,7 @@ def run_on_thread(work: Callable[[], T]) -> T:
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Defer Ctrl-C until the block has ended."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):

@@ -113,13 +113,13 @@ class RemoteQuery(Sources):
 
         def is_streamed(one: Read) -> bool:
             source = sources[one.source]
-            return one.typed and one.once and users[source.identity] == 1 and not source.is_single_threaded
+            return one.is_typed and one.is_read_once and users[source.identity] == 1 and not source.is_single_threaded
 
         # Streams last: a table that cannot be loaded then does not leave one open.
         loaded = [one for one in reads if not is_streamed(one)]
         for one in loaded:
             source = sources[one.source]
-            yield one.name, self._table(one, source) if one.typed else self._untyped_table(one, source)
+            yield one.name, self._table(one, source) if one.is_typed else self._untyped_table(one, source)
         for name in dict.fromkeys(one.source for one in loaded):
             sources[name].check()
         for one in reads:
@@ -166,7 +166,7 @@ class RemoteQuery(Sources):
                 _core.Switch(),
                 return_type="arrow_stream",
                 schema=one.schema or None,
-                partition_num="auto" if one.parts and source.opens_connections else None,
+                partition_num="auto" if one.can_split and source.opens_connections else None,
                 options=options,
             )
         self._opened.append(stream)
@@ -206,7 +206,7 @@ class RemoteQuery(Sources):
 
     def _table(self, one: Read, source: Source) -> pa.Table:
         limit = self._options.memory_limit_bytes
-        with contextlib.closing(self.open(dataclasses.replace(one, parts=False), source)) as stream:
+        with contextlib.closing(self.open(dataclasses.replace(one, can_split=False), source)) as stream:
             batches = []
             for batch in _rows(stream):
                 batches.append(batch)

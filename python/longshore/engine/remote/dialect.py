@@ -1,16 +1,14 @@
-"""What the sources' kinds of SQL have in common, and the word for each difference."""
+"""What the SQL of sources has in common, and a name for each difference."""
 
 import abc
 import datetime as dt
-import decimal
-import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from longshore.engine.remote.types import Kind, Table, Type, Unsafe
 from longshore.errors import ProgrammingError
 
-__all__ = ["Ask", "Dialect", "chosen"]
+__all__ = ["Ask", "Dialect", "match_table"]
 
 #: Runs a statement in the source, with parameters, and gives its rows.
 Ask = Callable[[str, Sequence[Any]], Sequence[tuple[Any, ...]]]
@@ -19,32 +17,32 @@ Ask = Callable[[str, Sequence[Any]], Sequence[tuple[Any, ...]]]
 class Dialect(abc.ABC):
     """A source's SQL: its catalogue, its names and its constants."""
 
-    #: What lists its tables.
+    #: The query that lists its tables.
     listing: ClassVar[str] = "SELECT table_schema, table_name FROM {}.information_schema.tables"
-    #: Around names.
+    #: The quote around names.
     quote: ClassVar[str] = '"'
-    #: What begins a transaction that sees one moment.
+    #: The statements that begin a transaction with one snapshot.
     begin_snapshot: ClassVar[Sequence[str]]
-    #: Asks for a table's version as the catalogue's answer had it; without it, all of that answer is asked for again.
+    #: The query of a table's version; without one, all of the catalogue's answer is compared.
     versions: ClassVar[str | None] = None
-    #: Whether a transaction keeps the tables that it has read from being altered.
+    #: Whether a transaction locks the tables that it has read against ALTER.
     has_locks: ClassVar[bool] = True
-    #: Whether NULLS FIRST and NULLS LAST are known.
+    #: Whether it has NULLS FIRST and NULLS LAST.
     has_nulls_first: ClassVar[bool] = True
-    #: Whether a read that is stopped takes the transaction with it, but for a savepoint.
+    #: Whether a read that is stopped ends the transaction, unless there is a savepoint.
     needs_savepoint: ClassVar[bool] = False
-    #: Whether the rows of a subquery are taken in its own order.
+    #: Whether a subquery's ORDER BY is that of its rows.
     has_ordered_subqueries: ClassVar[bool] = True
-    #: Whether decimals are added and multiplied as the engine does, or with an error.
+    #: Whether sums and products of decimals are exact, or an error.
     has_exact_decimals: ClassVar[bool] = False
-    #: Whether LIKE without a backslash is the engine's, but for what the column's collation finds equal.
+    #: Whether LIKE without a backslash is the engine's, but for the column's collation.
     has_plain_like: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
-        """Look a table up, first by its very name, then by its letters; None where there is none.
+    def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
+        """Look a table up by its exact name, then without regard to case; None where there is none.
 
-        Columns of the kinds ``lossy_kinds`` are loaded otherwise than they are stored, so nothing is asked of them.
+        Columns of the kinds ``lossy`` are loaded otherwise than they are stored, so the source does not compare them.
         """
 
     def name(self, text: str) -> str:
@@ -52,7 +50,7 @@ class Dialect(abc.ABC):
         return self.quote + text.replace(self.quote, 2 * self.quote) + self.quote
 
     def literal(self, value: Any, wanted: Type) -> str:
-        """Write a value that fits a type."""
+        """Write a value of a type."""
         if wanted.kind is Kind.BOOLEAN:
             return "TRUE" if value else "FALSE"
         if wanted.kind is Kind.INTEGER:
@@ -65,12 +63,12 @@ class Dialect(abc.ABC):
         return writer(value)
 
     def count(self, sql: str, *, is_alone: bool) -> str:
-        """Count the values of ``sql``, or with ``*`` the rows; it is alone if its SELECT counts nothing else."""
+        """Count the values of ``sql``, or with ``*`` the rows; ``is_alone`` where its SELECT has no other count."""
         del is_alone
         return f"count({sql})"
 
     def ordered(self, sql: str, _type: Type) -> str:
-        """Give what the engine's order of a column is the source's order of."""
+        """Give the expression by which the source orders a column as the engine does."""
         return sql
 
     def sort(self, sql: str, wanted: Type, *, descending: bool, nulls_first: bool) -> str:
@@ -81,20 +79,20 @@ class Dialect(abc.ABC):
         return f"({sql} IS NULL){' DESC' if nulls_first else ''}, {key}"
 
 
-def chosen(found: Sequence[tuple[str, ...]], parts: Sequence[str]) -> tuple[str, ...] | None:
-    """Choose between tables whose names differ in the case of letters; raises where that is not clear.
+def match_table(candidates: Sequence[tuple[str, ...]], parts: Sequence[str]) -> tuple[str, ...] | None:
+    """Choose between tables whose names differ in case; raises where that is ambiguous.
 
-    A catalogue's own comparison may be a collation's, which finds more: what is an é to the engine, and no e.
+    A catalogue may compare by a collation, which finds more: to it, é may be e.
     """
-    found = [names for names in found if _folded(names[-len(parts) :]) == _folded(parts)]
-    exact = [names for names in found if names[-len(parts) :] == tuple(parts)]
+    matching = [names for names in candidates if _folded(names[-len(parts) :]) == _folded(parts)]
+    exact = [names for names in matching if names[-len(parts) :] == tuple(parts)]
     if exact:
         return exact[0]
-    if len(found) > 1:
-        names = " and ".join(sorted(".".join(name) for name in found))
+    if len(matching) > 1:
+        names = " and ".join(sorted(".".join(name) for name in matching))
         message = f"{'.'.join(parts)} is not clear: there are {names}; write one of them in its own letters"
         raise ProgrammingError(message)
-    return found[0] if found else None
+    return matching[0] if matching else None
 
 
 def _folded(names: Sequence[str]) -> list[str]:
@@ -102,15 +100,12 @@ def _folded(names: Sequence[str]) -> list[str]:
 
 
 def timestamp_text(value: dt.datetime) -> str:
-    """Write a moment without its zone, with all of its digits."""
+    """Write a timestamp without its zone, with all of its digits."""
     return value.replace(tzinfo=None).isoformat(sep=" ")
 
 
-def plain(value: str) -> str:
-    """Quote a text; raises ``Unsafe`` for a backslash, which settings of a server may give a meaning."""
+def quote_text(value: str) -> str:
+    """Quote a text; raises ``Unsafe`` for a backslash, whose meaning depends on the server's settings."""
     if "\\" in value:
         raise Unsafe
     return "'" + value.replace("'", "''") + "'"
-
-
-Constant = decimal.Decimal | float | dt.date | uuid.UUID | str

@@ -22,42 +22,38 @@ class Value:
 
     sql: str
     type: Type
-    #: Whether it is a column of a table, as it is.
-    plain: bool = False
-    #: A ``char(n)`` as its table has it: its comparisons with constants, and LIKE, are the source's own.
+    #: Whether it is a column of a table, without a cast.
+    is_column: bool = False
+    #: The bare column of a ``char(n)``, for its comparisons with constants and LIKE.
     padded: str | None = None
 
     @property
     def compared(self) -> str:
-        """What is compared with a constant, where the source may use an index."""
+        """The SQL for comparisons with constants, for which the source may use an index."""
         return self.padded or self.sql
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A table of a FROM, by the names that columns call it."""
+    """A table of a FROM: its names in columns, and its columns."""
 
     names: AbstractSet[tuple[str, ...]]
-    #: By name in lower case, in the table's order; None for what is there and cannot be used.
+    #: By name in lower case, in the table's order; None for a column that cannot be used.
     columns: Mapping[str, Value | None]
-    #: The columns' names in their own letters.
+    #: The columns' names as they are spelled.
     spelled: Sequence[str] = field(default=())
 
 
 class NameScope:
-    """The relations of one FROM."""
+    """The relations of one FROM, in which columns are looked up."""
 
-    def __init__(
-        self,
-        relations: Sequence[Relation],
-        merged: Mapping[str, Value] | None = None,
-    ) -> None:
-        """Keep the relations in their order; ``merged`` are the columns of a USING."""
+    def __init__(self, relations: Sequence[Relation], merged: Mapping[str, Value] | None = None) -> None:
+        """Take the relations in their order; ``merged`` are the columns of a USING."""
         self.relations = relations
         self.merged = merged or {}
 
     def find(self, column: exp.Column) -> Value:
-        """Give what a column stands for; raises ``Unsafe`` for what is not clear."""
+        """Give a column's value; raises ``Unsafe`` where it is ambiguous."""
         parts = column.parts
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise Unsafe
@@ -69,49 +65,51 @@ class NameScope:
         """Give the column of a name in lower case, of one table or of any; raises ``Unsafe`` as ``find`` does."""
         if not table and name in self.merged:
             return self.merged[name]
-        near = [relation for relation in self.relations if not table or table in relation.names]
-        found = [relation.columns[name] for relation in near if name in relation.columns]
-        if len(found) != 1 or found[0] is None:
+        relations = [relation for relation in self.relations if not table or table in relation.names]
+        values = [relation.columns[name] for relation in relations if name in relation.columns]
+        if len(values) != 1 or values[0] is None:
             raise Unsafe
-        return found[0]
+        return values[0]
 
 
 def relation_of(reference: Reference, table: Table, alias: str) -> Relation:
-    """Give a table of a source, under an alias of the source's SQL."""
+    """Give a source's table under an alias in the source's SQL."""
     names = {(reference.alias.lower(),), *reference.full_names}
     columns: dict[str, Value | None] = {}
     for column in table.columns:
         name = column.name.lower()
         padded = f"{alias}.{column.quoted}" if column.padded is not None else None
-        value = Value(column.sql(alias), column.type, plain=column.form == "{}", padded=padded)
-        # Two names that differ in the case of letters are one to the engine.
+        value = Value(column.sql(alias), column.type, is_column=column.form == "{}", padded=padded)
+        # Names that differ in case are one to the engine.
         columns[name] = None if name in columns else value
     return Relation(names, columns, [column.name for column in table.columns])
 
 
 def require_only(node: exp.Expression, *names: str) -> None:
-    """Raise ``Unsafe`` where a node has more to say than ``names``."""
+    """Raise ``Unsafe`` where a node has other arguments than ``names``."""
     if any(value for name, value in node.args.items() if name not in names and name != "_type"):
         raise Unsafe
 
 
-#: SQL and how far it is the engine's.
+#: A condition's SQL, and how far it agrees with the engine.
 Test = tuple[str, Trust]
 
+_CONNECTORS: Mapping[type[exp.Expression], str] = {exp.And: "AND", exp.Or: "OR"}
+_EQUALITIES: Mapping[type[exp.Expression], str] = {exp.EQ: "=", exp.NEQ: "<>"}
 _ORDERS: Mapping[type[exp.Expression], str] = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
 class ExpressionWriter:
-    """Writes expressions in a source's SQL; whatever is not known to be safe raises ``Unsafe``."""
+    """The writer of conditions in a source's SQL; an expression that is not on the list raises ``Unsafe``."""
 
     def __init__(self, dialect: Dialect, names: NameScope, params: Params) -> None:
-        """Keep the source's dialect, what columns mean, and the values of parameters."""
+        """Take the source's dialect, the columns in scope, and the values of parameters."""
         self.dialect = dialect
         self.names = names
         self.params = params
 
     def value(self, node: exp.Expression) -> Value:
-        """Write what has a value in each row."""
+        """Write a column."""
         if isinstance(node, exp.Paren):
             return self.value(node.this)
         if isinstance(node, exp.Column):
@@ -131,16 +129,10 @@ class ExpressionWriter:
     def _paren(self, node: exp.Expression) -> Test:
         return self.test(node.this)
 
-    def _and(self, node: exp.Expression) -> Test:
-        return self._both(node, "AND")
-
-    def _or(self, node: exp.Expression) -> Test:
-        return self._both(node, "OR")
-
-    def _both(self, node: exp.Expression, word: str) -> Test:
+    def _both(self, node: exp.Expression) -> Test:
         require_only(node, "this", "expression")
         (left, left_trust), (right, right_trust) = self.test(node.this), self.test(node.expression)
-        return f"({left} {word} {right})", min(left_trust, right_trust)
+        return f"({left} {_CONNECTORS[type(node)]} {right})", min(left_trust, right_trust)
 
     def _not(self, node: exp.Expression) -> Test:
         require_only(node, "this")
@@ -164,7 +156,7 @@ class ExpressionWriter:
         value = self._of_null(node)
         if value.type.kind is Kind.OTHER and not value.type.nulls:
             raise Unsafe
-        # What is NULL when it is loaded may be a value in the source, but not the other way.
+        # A value in the source may be loaded as NULL, but not the other way.
         return f"({value.sql} IS NOT NULL)", Trust.EXACT if value.type.nulls else Trust.SUPERSET
 
     def _of_null(self, node: exp.Expression) -> Value:
@@ -173,42 +165,31 @@ class ExpressionWriter:
             raise Unsafe
         return self.value(node.this)
 
-    def _equal(self, node: exp.Expression) -> Test:
-        left, right, trust = self._sides(node, lambda of: of.equal)
-        return f"({left} = {right})", trust
-
-    def _unequal(self, node: exp.Expression) -> Test:
-        left, right, trust = self._sides(node, lambda of: of.equal)
-        if trust is not Trust.EXACT:
+    def _equality(self, node: exp.Expression) -> Test:
+        values, left, right = self._sides(node)
+        trust = min(value.type.equal for value in values)
+        if trust is Trust.NONE or (isinstance(node, exp.NEQ) and trust is not Trust.EXACT):
             raise Unsafe
-        return f"({left} <> {right})", trust
+        return f"({left} {_EQUALITIES[type(node)]} {right})", trust
 
     def _order(self, node: exp.Expression) -> Test:
-        left, right, trust = self._sides(node, lambda of: of.order, ordered=True)
-        return f"({left} {_ORDERS[type(node)]} {right})", trust
-
-    def _sides(
-        self, node: exp.Expression, how: Callable[[Type], Trust], *, ordered: bool = False
-    ) -> tuple[str, str, Trust]:
-        """Write both sides of a comparison, at least one of which is no constant."""
-        require_only(node, "this", "expression")
-        left, right = self._side(node.this), self._side(node.expression)
-        if isinstance(left, Value) and isinstance(right, Value):
-            trust = min(how(left.type), how(right.type))
-            same_meaning(left.type, right.type)
-            sides = left.compared, right.compared
-            of = left.type
-        elif isinstance(left, Value):
-            of, trust = left.type, how(left.type)
-            sides = left.compared, self._constant(left, right)
-        elif isinstance(right, Value):
-            of, trust = right.type, how(right.type)
-            sides = self._constant(right, left), right.compared
-        else:
-            raise Unsafe
+        values, left, right = self._sides(node)
+        trust = min(value.type.order for value in values)
         if trust is Trust.NONE:
             raise Unsafe
-        return (self.dialect.ordered(sides[0], of) if ordered else sides[0]), sides[1], trust
+        return f"({self.dialect.ordered(left, values[0].type)} {_ORDERS[type(node)]} {right})", trust
+
+    def _sides(self, node: exp.Expression) -> tuple[list[Value], str, str]:
+        """Write both sides of a comparison, after the list of those that are not constants, at least one."""
+        require_only(node, "this", "expression")
+        sides = [self._side(node.this), self._side(node.expression)]
+        values = [side for side in sides if isinstance(side, Value)]
+        if not values:
+            raise Unsafe
+        if len(values) > 1:
+            same_meaning(values[0].type, values[1].type)
+        left, right = (side.compared if isinstance(side, Value) else self._constant(values[0], side) for side in sides)
+        return values, left, right
 
     def _side(self, node: exp.Expression) -> Any:
         try:
@@ -217,12 +198,9 @@ class ExpressionWriter:
             return self.value(node)
 
     def _constant(self, value: Value, literal: Any) -> str:
-        """Write a constant that a value is compared with: blanks at its end are nothing to what is padded."""
+        """Write the constant that a value is compared with, of which a ``char(n)`` ignores blanks at the end."""
         fits = fit(literal, value.type)
         return self.dialect.literal(fits.rstrip(" ") if value.type.padded else fits, value.type)
-
-    def _literal(self, value: Any, of: Type) -> str:
-        return self.dialect.literal(fit(value, of), of)
 
     def _in(self, node: exp.Expression) -> Test:
         require_only(node, "this", "expressions")
@@ -253,17 +231,15 @@ class ExpressionWriter:
             raise Unsafe
         if value.type.padded and value.padded is None:
             raise Unsafe
-        test = f"({value.compared} LIKE {self._literal(pattern, value.type)})", Trust.EXACT
+        test = f"({value.compared} LIKE {self.dialect.literal(fit(pattern, value.type), value.type)})", Trust.EXACT
         return self._negated(test) if node.args.get("negate") else test
 
     _TESTS: ClassVar[Mapping[type[exp.Expression], Callable[["ExpressionWriter", Any], Test]]] = {
         exp.Paren: _paren,
-        exp.And: _and,
-        exp.Or: _or,
+        **dict.fromkeys(_CONNECTORS, _both),
         exp.Not: _not,
         exp.Is: _is,
-        exp.EQ: _equal,
-        exp.NEQ: _unequal,
+        **dict.fromkeys(_EQUALITIES, _equality),
         **dict.fromkeys(_ORDERS, _order),
         exp.In: _in,
         exp.Between: _between,
@@ -273,18 +249,18 @@ class ExpressionWriter:
 
 _COUNT = Type(Kind.INTEGER, "BIGINT", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, sums=True)
 _SUM = Type(Kind.INTEGER, "HUGEINT", equal=Trust.EXACT, order=Trust.EXACT, nulls=True)
-#: Of a decimal whose sums the engine's 128 bits hold, however many rows there are.
+#: The digits of decimals whose sums fit the engine's 128 bits, for any number of rows.
 _SUMMED_DIGITS = 19
 #: The most digits of the engine's decimals, and after the point of MySQL's.
 _MOST_DIGITS, _MOST_SCALE = 38, 30
-#: The digits of whole numbers by their type; the longest of the rest is a UBIGINT.
+#: The digits of integers by their type; the widest other one is UBIGINT.
 _DIGITS = {"TINYINT": 3, "UTINYINT": 3, "SMALLINT": 5, "USMALLINT": 5, "INTEGER": 10, "UINTEGER": 10, "BIGINT": 19}
 _MOST_DIGITS_OF_INTEGER = 20
 _SIGNS: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
 class ValueWriter(ExpressionWriter):
-    """Writes what a SELECT computes."""
+    """The writer of a SELECT: aggregates and decimals' arithmetic as well."""
 
     def value(self, node: exp.Expression) -> Value:
         """Write a column or an aggregate."""
@@ -294,8 +270,8 @@ class ValueWriter(ExpressionWriter):
     def computed(self, node: exp.Expression) -> Value:
         """Write a column, an aggregate, or decimals that are added and multiplied.
 
-        The engine computes products of decimals in 18 digits, if both have no more, and fails beyond. Those go to the
-        source all the same: its sums of them are exact, and are what remote tables are asked for most.
+        The engine computes products of decimals of up to 18 digits in 18 digits, and fails beyond. The source's are
+        exact, and their sums are what remote tables are asked for most.
         """
         if isinstance(node, exp.Paren):
             return self.computed(node.this)
@@ -305,7 +281,7 @@ class ValueWriter(ExpressionWriter):
         if not self.dialect.has_exact_decimals:
             raise Unsafe
         left, right = self._operand(node.this), self._operand(node.expression)
-        # In MySQL, what becomes of unsigned numbers may not be negative; in the engine it may.
+        # In MySQL, unsigned arithmetic fails below 0; in the engine it does not.
         if any((side.type.engine or "").startswith("U") for side in (left, right)):
             raise Unsafe
         of = _computed(left.type, right.type, multiplied=isinstance(node, exp.Mul))
@@ -363,25 +339,19 @@ class ValueWriter(ExpressionWriter):
             of = dataclasses.replace(of, equal=trust, order=trust, nulls=is_held, sums=False, groups=False)
         return Value(f"sum({value.sql})", of)
 
-    def _least(self, node: exp.Expression) -> Value:
-        return self._end(node, "min")
-
-    def _greatest(self, node: exp.Expression) -> Value:
-        return self._end(node, "max")
-
-    def _end(self, node: exp.Expression, name: str) -> Value:
+    def _end(self, node: exp.Expression) -> Value:
         require_only(node, "this")
         value = self._argument(node.this)
-        # Of values that are equal and not the same, such as 0 and -0, either may be the least.
+        # Of equal values that differ, such as 0 and -0, either may be the least.
         if not (value.type.groups or value.type.sums) or value.type.order is not Trust.EXACT:
             raise Unsafe
         ordered = self.dialect.ordered(value.sql, value.type)
-        # A text that was given a collation is compared with no column's that has another.
+        # A text with an explicit collation is not compared with columns of others.
         of = value.type if ordered == value.sql else dataclasses.replace(value.type, collation=None)
-        return Value(f"{name}({ordered})", of)
+        return Value(f"{node.key}({ordered})", of)
 
     def _argument(self, node: exp.Expression) -> Value:
-        """Write the argument of an aggregate, which has none in it."""
+        """Write the argument of an aggregate, which cannot contain another."""
         if isinstance(node, exp.AggFunc) or node.find(exp.AggFunc):
             raise Unsafe
         return self.computed(node)
@@ -389,15 +359,15 @@ class ValueWriter(ExpressionWriter):
     _AGGREGATES: ClassVar[Mapping[type[exp.Expression], Callable[["ValueWriter", Any], Value]]] = {
         exp.Count: _count,
         exp.Sum: _sum,
-        exp.Min: _least,
-        exp.Max: _greatest,
+        exp.Min: _end,
+        exp.Max: _end,
     }
 
 
 def _computed(left: Type, right: Type, *, multiplied: bool) -> Type:
     """Give the type of a sum or a product; raises ``Unsafe`` where the engine may turn to floating point.
 
-    Two integers may overflow in the one and not in the other, so they are left to the engine.
+    Two integers may overflow in one and not in the other, so the engine computes them.
     """
     if left.kind is right.kind is Kind.INTEGER:
         raise Unsafe

@@ -1,4 +1,4 @@
-"""Constants of a query, and the values that fit a type without a doubt."""
+"""A query's constants, as values of the types that they are compared with."""
 
 import datetime as dt
 import decimal
@@ -17,11 +17,11 @@ from longshore.engine.remote.types import BASIC_PLANE, Kind, Type, Unsafe
 __all__ = ["Params", "Quoted", "constant", "fit", "whole_number"]
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
 _ZONE = re.compile(r"(Z|[+-]\d\d(:\d\d)?)")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INT64 = 1 << 63
-#: Whole numbers that a double holds, and as many digits as it gives back.
+#: The integers that a double holds, and the digits that it preserves.
 _EXACT = 1 << 53
 _DIGITS = 15
 _MOST_DIGITS = 38
@@ -29,20 +29,20 @@ _MOST_DIGITS = 38
 _CASTS = {
     exp.DataType.Type.DATE: Kind.DATE,
     exp.DataType.Type.TIMESTAMP: Kind.TIMESTAMP,
-    exp.DataType.Type.TIMESTAMPTZ: Kind.INSTANT,
+    exp.DataType.Type.TIMESTAMPTZ: Kind.TIMESTAMPTZ,
     exp.DataType.Type.UUID: Kind.UUID,
 }
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """A quoted constant: the engine reads it as whatever it is compared with."""
+    """A quoted constant, which the engine reads as the type that it is compared with."""
 
     text: str
 
 
 def constant(node: exp.Expression, params: Params) -> Any:
-    """Give the value of a constant as Python has it; raises ``Unsafe`` for what is none."""
+    """Give a constant's value in Python; raises ``Unsafe`` for other expressions."""
     if isinstance(node, exp.Paren):
         return constant(node.this, params)
     if isinstance(node, exp.Literal):
@@ -69,7 +69,7 @@ def _number(text: str) -> int | float | decimal.Decimal:
 
 
 def _cast(node: exp.Cast) -> Any:
-    """Read a constant whose type is written beside it."""
+    """Give a constant with its type, as in ``DATE '2026-05-01'``."""
     to = node.to
     kind = _CASTS.get(to.this)
     literal = node.this
@@ -95,7 +95,7 @@ def _param(node: exp.Placeholder, params: Params) -> Any:
 
 
 def whole_number(node: exp.Expression, params: Params) -> int:
-    """Give a LIMIT's number; raises ``Unsafe`` for what is none."""
+    """Give a LIMIT's number; raises ``Unsafe`` for other expressions."""
     value = constant(node, params)
     if type(value) is int and 0 <= value < _INT64:
         return value
@@ -103,7 +103,7 @@ def whole_number(node: exp.Expression, params: Params) -> int:
 
 
 def fit(value: Any, wanted: Type) -> Any:
-    """Give a constant as a value of the type it is compared with; raises ``Unsafe`` where that could be read twice."""
+    """Give a constant as a value of the type it is compared with; raises ``Unsafe`` where it is ambiguous."""
     reader = _READERS.get(wanted.kind)
     if reader is None:
         raise Unsafe
@@ -114,7 +114,7 @@ def fit(value: Any, wanted: Type) -> Any:
 
 
 def _integer(value: Any, _wanted: Type) -> int:
-    # A subclass may print as it likes: a bool, an enumeration.
+    # Not a subclass, such as bool or an enumeration.
     if type(value) is int and abs(value) < _INT64:
         return value
     raise Unsafe
@@ -129,7 +129,7 @@ def _decimal(value: Any, wanted: Type) -> decimal.Decimal:
     exponent = exact.as_tuple().exponent
     scale = max(-int(exponent), 0)
     before = max(exact.adjusted() + 1, 1)
-    # The engine brings both to one type, which has to hold either.
+    # The engine casts both to one type, which has to hold either.
     if max(before, wanted.precision - wanted.scale) + max(scale, wanted.scale) > _MOST_DIGITS:
         raise Unsafe
     return exact
@@ -162,17 +162,17 @@ def _timestamp(value: Any, _wanted: Type) -> dt.datetime:
     if type(value) is dt.date:
         return dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  as naive as the column
     text = value.text if isinstance(value, Quoted) and value.text.isascii() else ""
-    if _DATE.fullmatch(text) or _MOMENT.fullmatch(text):
+    if _DATE.fullmatch(text) or _TIMESTAMP.fullmatch(text):
         return dt.datetime.fromisoformat(text)
     raise Unsafe
 
 
-def _instant(value: Any, _wanted: Type) -> dt.datetime:
+def _timestamptz(value: Any, _wanted: Type) -> dt.datetime:
     if type(value) is dt.datetime and value.tzinfo is not None:
         return value.astimezone(dt.UTC)
     text = value.text if isinstance(value, Quoted) and value.text.isascii() else ""
-    timestamp_text = _MOMENT.match(text)
-    if timestamp_text and _ZONE.fullmatch(text, timestamp_text.end()):
+    match = _TIMESTAMP.match(text)
+    if match and _ZONE.fullmatch(text, match.end()):
         return dt.datetime.fromisoformat(text).astimezone(dt.UTC)
     raise Unsafe
 
@@ -189,13 +189,13 @@ def _text(value: Any, wanted: Type) -> str:
     text = value.text if isinstance(value, Quoted) else value
     if type(text) is not str or "\0" in text:
         raise Unsafe
-    # A lone surrogate is no text: the engine says so.
+    # A lone surrogate is refused, as by the engine.
     text.encode()
     if wanted.charset == BASIC_PLANE:
         if any(letter > "\uffff" for letter in text):
             raise Unsafe
     else:
-        # The source would refuse the whole query for a letter that none of its values can have.
+        # The source would refuse a query with characters outside its encoding.
         text.encode(wanted.charset)
     return text
 
@@ -213,7 +213,7 @@ _READERS = {
     Kind.DECIMAL: _decimal,
     Kind.DATE: _date,
     Kind.TIMESTAMP: _timestamp,
-    Kind.INSTANT: _instant,
+    Kind.TIMESTAMPTZ: _timestamptz,
     Kind.UUID: _uuid,
     Kind.TEXT: _text,
 }

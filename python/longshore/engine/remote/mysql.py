@@ -1,11 +1,11 @@
-"""MySQL and MariaDB: their catalogue, and what they mean by their types."""
+"""MySQL and MariaDB: their catalogue and types."""
 
 import dataclasses
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from longshore.engine.remote.dialect import Ask, Dialect, chosen, plain, timestamp_text
+from longshore.engine.remote.dialect import Ask, Dialect, match_table, quote_text, timestamp_text
 from longshore.engine.remote.types import BASIC_PLANE, Column, Kind, Table, Trust, Type, decimal, scalar
 
 __all__ = ["MySQL"]
@@ -20,26 +20,20 @@ _EXACT = {"table": "table_name = ?", "schema": "table_schema = ?"}
 _FOLDED = {"table": "lower(table_name) = lower(?)", "schema": "lower(table_schema) = lower(?)"}
 _HERE = "table_schema = database()"
 
-_INTEGERS = {
-    "tinyint": "TINYINT",
-    "smallint": "SMALLINT",
-    "mediumint": "INTEGER",
-    "int": "INTEGER",
-    "bigint": "BIGINT",
-}
+_INTEGERS = {"tinyint": "TINYINT", "smallint": "SMALLINT", "mediumint": "INTEGER", "int": "INTEGER", "bigint": "BIGINT"}
 _TYPES = {
     # Zero dates are NULL when they are loaded, and less than every date in the server.
     "date": Type(Kind.DATE, "DATE", equal=Trust.SUPERSET, order=Trust.SUPERSET),
     "datetime": Type(Kind.TIMESTAMP, "TIMESTAMP", equal=Trust.SUPERSET, order=Trust.SUPERSET),
     "float": Type(Kind.OTHER, "FLOAT", nulls=True),
 }
-#: Collations find texts equal that are not the same, but never the same text unequal.
+#: Collations find different texts equal, and a text always equal to itself.
 _TEXT = Type(Kind.TEXT, "VARCHAR", equal=Trust.SUPERSET, nulls=True)
-#: Collations that neither pass over case nor over spaces at the end.
+#: Collations that compare bytes, with spaces at the end.
 _BYTEWISE = ("_nopad_bin", "_0900_bin")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _OTHER = Type(Kind.OTHER)
-#: What Python calls a column's character set; of others, ASCII is in all but swe7.
+#: Python's names of character sets; all others but swe7 contain ASCII.
 _CHARSETS = {"utf8mb4": "utf-8", "utf8mb3": BASIC_PLANE, "utf8": BASIC_PLANE, "latin1": "cp1252", "swe7": "undefined"}
 
 
@@ -56,28 +50,25 @@ class MySQL(Dialect):
     has_exact_decimals: ClassVar[bool] = True
     has_plain_like: ClassVar[bool] = True
 
-    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
+    def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a database, in the session's."""
         for how in (_EXACT, _FOLDED):
             schema = how["schema"] if len(parts) > 1 else _HERE
             rows = [
                 tuple(map(_text, row)) for row in ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
             ]
-            names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
+            names = match_table(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
             if names is not None:
-                return self._table(names, [row[2:] for row in rows if row[:2] == names], lossy_kinds)
+                return self._table(names, [row[2:] for row in rows if row[:2] == names], lossy)
         return None
 
     def count(self, sql: str, *, is_alone: bool) -> str:
-        """Count what might be NULL, for all that the server knows.
-
-        If one count of a SELECT counts all rows, MySQL 8.0.15 gives their number for every other one, too.
-        """
+        """Count what looks nullable to the server: one count of all rows makes MySQL 8.0.15 answer others with it."""
         if is_alone:
             return super().count(sql, is_alone=is_alone)
         return "count(nullif(1, 2))" if sql == "*" else f"count(nullif({sql}, NULL))"
 
-    def _table(self, names: Sequence[str], rows: Sequence[Any], lossy_kinds: frozenset[Kind]) -> Table:
+    def _table(self, names: Sequence[str], rows: Sequence[Any], lossy: frozenset[Kind]) -> Table:
         columns = []
         for name, data_type, column_type, precision, scale, collation, extra, charset, privileges in rows:
             if "INVISIBLE" in extra.upper():
@@ -85,7 +76,7 @@ class MySQL(Dialect):
             of = _type(data_type.lower(), column_type.lower(), precision, scale)
             if of.kind is Kind.TEXT:
                 of = dataclasses.replace(of, charset=_CHARSETS.get(charset, "ascii"))
-                # In these, what is equal is the same to the last byte; their order is not asked for.
+                # In these, equal texts are the same bytes.
                 if collation and collation.endswith(_BYTEWISE):
                     of = dataclasses.replace(of, equal=Trust.EXACT, groups=True)
                 of = dataclasses.replace(of, collation=collation)
@@ -93,7 +84,7 @@ class MySQL(Dialect):
                 # MariaDB's JSON.
                 of = _OTHER
             boolean = column_type.lower().startswith("tinyint(1)")
-            if of.kind in lossy_kinds or (boolean and Kind.BOOLEAN in lossy_kinds):
+            if of.kind in lossy or (boolean and Kind.BOOLEAN in lossy):
                 of = _OTHER
             columns.append(
                 Column(
@@ -107,7 +98,7 @@ class MySQL(Dialect):
         return Table(".".join(map(self.name, names)), columns)
 
     def _text(self, value: str) -> str:
-        return plain(value)
+        return quote_text(value)
 
     def _double(self, value: float) -> str:
         text = repr(value)

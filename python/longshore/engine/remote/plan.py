@@ -1,12 +1,13 @@
 """A query over attached databases, divided: what each source reads, and what the engine does with it.
 
-The engine tests the conditions of one table again, so a condition of a source has to be true wherever the engine's is,
-and no more.
+The engine tests the filters of one table again, so a source's has to be true wherever the engine's is, but for a
+condition that only the source's collation decides.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -14,107 +15,289 @@ from sqlglot import exp
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.expressions import ExpressionWriter, NameScope, Relation, relation_of
 from longshore.engine.remote.literals import Params
-from longshore.engine.remote.queries import ResultColumn, checked, empty_table, write
+from longshore.engine.remote.queries import QueryWriter, ResultColumn, empty_table, result_columns
 from longshore.engine.remote.references import (
     ParsedQuery,
     Projection,
     Reference,
+    is_read_once,
     listed_source,
     parse_query,
     quoted,
-    read_once,
 )
 from longshore.engine.remote.semantics import semantics
+from longshore.engine.remote.source import Source
 from longshore.engine.remote.text import (
     Edit,
     Tokens,
     apply_edits,
     is_stateless,
+    locate,
     mixes_parameter_styles,
     parenthesized,
-    parsed,
-    place,
+    parse,
 )
 from longshore.engine.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError
 
-__all__ = [
-    "Catalog",
-    "Describe",
-    "Filter",
-    "Piece",
-    "Plan",
-    "Read",
-    "filters",
-    "names_all",
-    "params_of",
-    "params_without",
-    "pieces",
-    "plan",
-]
+__all__ = ["Plan", "Read", "plan"]
+
+Tables = Sequence[tuple[Reference, Table]]
 
 _JOINS = {"", "INNER", "CROSS", "OUTER"}
 _SIDES = {"", "LEFT", "RIGHT", "FULL"}
 
+#: The parts of a subquery that reduce its rows, beyond its tables' filters.
+_REDUCING = (exp.AggFunc, exp.Group, exp.Join, exp.Limit, exp.Distinct, exp.Union)
+
 
 @dataclass(frozen=True)
-class Filter:
-    """A condition in a source's SQL."""
+class Read:
+    """A query that a source runs, and the name of its result in the engine's query."""
+
+    name: str
+    source: str
+    sql: str
+    #: Whether the result's types are known before its rows.
+    is_typed: bool = True
+    #: Whether the engine reads the rows once, so that they can be streamed.
+    is_read_once: bool = True
+    #: Whether several connections may read it, a part each.
+    can_split: bool = True
+    #: Arrow types of columns that have another type in the source.
+    schema: Mapping[str, pa.DataType] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The engine's query, and the reads that it needs."""
 
     sql: str
-    #: Where the condition stands in the query if the engine may not test it again: its first and its last letter.
-    place: tuple[int, int] | None = None
-    node: exp.Expression | None = None
+    params: Params
+    reads: Sequence[Read] = ()
+    #: The columns of the result if the one read is all of the query.
+    whole: Sequence[ResultColumn] | None = None
+    #: The columns that the engine compares by bytes and their databases by a collation, with that.
+    bytewise: Mapping[str, str] = field(default_factory=dict)
 
 
-def filters(
-    reference: Reference,
-    table: Table,
-    dialect: Dialect,
-    others: Sequence[tuple[Reference, Table]],
-    params: Params,
-    place: Callable[[exp.Expression], tuple[int, int] | None],
-) -> list[Filter]:
-    """Give the conditions on a table in its source's SQL, its columns without an alias; none where in doubt.
+#: Gives the names and the engine's types of a query's columns; raises ``Unsafe`` where it cannot be bound.
+Describe = Callable[[str, Params], Sequence[tuple[str, str]]]
 
-    What a collation decides is the source's alone, if ``place`` tells where in the query it stands.
-    """
-    node = reference.node
-    if (
-        node is None
-        or not isinstance(node.parent, exp.From | exp.Join)
-        or not isinstance(node.parent.parent, exp.Select)
-    ):
-        return []
-    select = node.parent.parent
-    names = _names(reference, table, [(one, of) for one, of in others if one.node is not node], select)
-    if names is None or node.alias_column_names or any(node.args.get(name) for name in ("sample", "pivots", "joins")):
-        return []
-    inside = replace(table, columns=[column.in_source for column in table.columns])
-    own = _names(reference, inside, [(one, of) for one, of in others if one.node is not node], select) or names
-    collated = {column.name.lower() for column in table.columns if column.collation is not None}
-    found = []
-    for condition in _conjuncts(select, node):
+
+def plan(query: str, sources: Mapping[str, Source], params: Params, describe: Describe, *, whole: bool = True) -> Plan:
+    """Divide a query; ``whole`` is whether one source may answer all of it."""
+    text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
+    if (name := listed_source(text.words, sources)) is not None:
+        hint = sources[name].dialect.listing.format(quoted(name))
+        message = f"SHOW lists the engine's own tables, and none of an attached database\nHint: {hint}"
+        raise NotSupportedError(message, hint=hint)
+    if not text.references:
+        return Plan(query, params)
+    for name, source in sources.items():
+        # Before the first query of a catalogue, which is then of the same snapshot as the rows.
+        source.in_snapshot = sum(reference.source == name for reference in text.references) > 1
+    tables = [sources[one.source].table(one.parts) for one in text.references]
+
+    def make() -> Plan:
+        described = list(zip(text.references, tables, strict=True))
+        planner = _Planner(query, text, sources, described, params, describe)
+        return (planner.whole() if whole else None) or planner.parts()
+
+    # Equal parameters, such as 1 and True, can be different constants.
+    return text.plan(tables, make, whole=whole) if params is None else make()
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """A subquery: its span in the text without the parentheses, its tree, and its tables."""
+
+    start: int
+    end: int
+    node: exp.Expression
+    tables: Tables
+
+
+@dataclass
+class _Planner:
+    """The planner of one query."""
+
+    query: str
+    text: ParsedQuery
+    sources: Mapping[str, Source]
+    tables: Tables
+    params: Params
+    describe: Describe
+
+    def __post_init__(self) -> None:
+        trees = self.text.trees or []
+        #: Whether a source may get more than a selection of columns.
+        self._pushes = (
+            not mixes_parameter_styles(self.text.words) and is_stateless(trees) and _has_all_params(trees, self.params)
+        )
+        self._reads: dict[tuple[str, str], Read] = {}
+        #: Conditions that a source tests alone, each with its replacement.
+        self._replaced: list[tuple[exp.Expression, Edit]] = []
+
+    def whole(self) -> Plan | None:
+        """Give the whole query to one source, or None."""
+        if not self._pushes or self.text.trees is None or len(self.text.trees) != 1:
+            return None
+        answered = self._push(self.text.trees[0], self.query, self.tables)
+        if answered is None:
+            return None
+        read, columns = answered
+        if all(column.type for column in columns):
+            return Plan("", None, [read], whole=columns)
+        return Plan(_renamed(read, columns), None, [read])
+
+    def parts(self) -> Plan:
+        """Give subqueries to sources, read the other tables one by one, and have the engine do the rest."""
+        edits, pushed = self._push_subqueries()
+        inside = {id(one) for subquery in pushed for one, _ in subquery.tables}
+        projection = Projection(self.text.words, self.text.trees)
+        for reference, table in self.tables:
+            if id(reference) not in inside:
+                edits += reference.replacements(self._read(reference, table, projection))
+        edits += [edit for _, edit in self._replaced]
+        trees = self.text.trees or []
+        answered = [*(subquery.node for subquery in pushed), *(node for node, _ in self._replaced)]
+        meaning = semantics(trees, self.tables, answered, self.params)
+        params = meaning.params(self.params)
+        if isinstance(params, dict) and self.text.trees is not None:
+            params = _params_without(trees, answered, params)
+        sql = apply_edits(self.query, [*edits, *meaning.edits])
+        return Plan(sql, params, list(self._reads.values()), bytewise=meaning.bytewise)
+
+    def _push_subqueries(self) -> tuple[list[Edit], list[Subquery]]:
+        """Give the subqueries that sources answer, outer ones first, and the edits that replace them."""
+        edits: list[Edit] = []
+        pushed: list[Subquery] = []
+        trees = self.text.trees or [] if self._pushes else []
+        nodes: Iterator[Any] = (node for tree in trees for node in tree.find_all(exp.Subquery, exp.CTE, bfs=True))
+        for node in nodes:
+            subquery = self._subquery(node)
+            if subquery is None or any(one.start <= subquery.start <= one.end for one in pushed):
+                continue
+            text = self.query[subquery.start : subquery.end + 1]
+            answered = self._push(node.this, text, subquery.tables, offset=subquery.start)
+            if answered is not None:
+                read, columns = answered
+                streams = not isinstance(node, exp.CTE) and is_read_once(node)
+                self._reads[read.source, f"{read.name}: {read.sql}"] = replace(read, is_read_once=streams)
+                edits.append(Edit(subquery.start, subquery.end, _renamed(read, columns)))
+                pushed.append(subquery)
+        return edits, pushed
+
+    def _subquery(self, node: Any) -> Subquery | None:
+        """Give a subquery over tables of one source that reduces rows, without positional parameters; else None."""
+        tables = [(one, table) for one, table in self.tables if one.node is not None and _within(one.node, node)]
+        if not tables or len({one.source for one, _ in tables}) > 1 or not node.this.find(*_REDUCING):
+            return None
+        if isinstance(self.params, list) and node.find(exp.Placeholder):
+            return None
+        span = _locate_subquery(self.query, self.text.words, node, tables)
+        return span and Subquery(*span, node, tables)
+
+    def _push(
+        self, tree: exp.Expression, text: str, tables: Tables, offset: int = 0
+    ) -> tuple[Read, list[ResultColumn]] | None:
+        """Write a query for the one source of its tables; None where it has several, or cannot be pushed."""
+        first, _ = tables[0]
+        if not all(one.source == first.source and table.is_typed for one, table in tables):
+            return None
+        dialect = self.sources[first.source].dialect
         try:
+            written = QueryWriter(dialect, tables, self.params).query(tree)
+            edits = [edit.shifted(-offset) for one, table in tables for edit in one.replacements(empty_table(table))]
+            columns = result_columns(written, self.describe(apply_edits(text, edits), _params_of(tree, self.params)))
+        except (Unsafe, RecursionError):
+            return None
+        casts = {column.read: column.type for column in columns if column.is_cast}
+        sql = written.sql([dialect.name(column.read) for column in columns])
+        return Read(self._name(), first.source, sql, can_split=False, schema=casts), columns
+
+    def _read(self, reference: Reference, table: Table, projection: Projection) -> str:
+        """Read the rows and columns that the query needs of a table, and give their name in the engine's query."""
+        dialect = self.sources[reference.source].dialect
+        columns = projection.columns(reference, table)
+        _refuse_ambiguous(reference, columns)
+        sql = f"SELECT {', '.join(column.select_item for column in columns)} FROM {table.sql}"
+        if filters := self._filters(reference, table, dialect):
+            sql += f" WHERE {' AND '.join(filters)}"
+        key = reference.source, sql
+        if key in self._reads:
+            self._reads[key] = replace(self._reads[key], is_read_once=False)
+        else:
+            name = self._name()
+            self._reads[key] = Read(
+                name, reference.source, sql, is_typed=table.is_typed, is_read_once=reference.is_read_once
+            )
+        return self._reads[key].name
+
+    def _filters(self, reference: Reference, table: Table, dialect: Dialect) -> list[str]:
+        """Give the filters of a table in its source's SQL, its columns without an alias.
+
+        A condition that a collation decides is the source's alone, if its text can be replaced in the query.
+        """
+        node, select = reference.node, reference.select
+        if not self._pushes or not table.is_typed or node is None or select is None or node.args.get("sample"):
+            return []
+        others = [(one, of) for one, of in self.tables if one.node is not node]
+        names = _names(reference, table, others, select)
+        if names is None:
+            return []
+        in_source = replace(table, columns=[column.in_source for column in table.columns])
+        source_names = _names(reference, in_source, others, select) or names
+        collated = {column.name.lower() for column in table.columns if column.collation is not None}
+        filters = []
+        for condition in _conjuncts(select, node):
             if any(one.name.lower() in collated for one in condition.find_all(exp.Column)):
-                sql, trust = ExpressionWriter(dialect, own, params).test(condition)
-                where = place(condition)
-                if trust is Trust.EXACT and where is not None:
-                    found.append(Filter(sql, where, condition))
-                    continue
-        except Unsafe:
-            pass
-        try:
-            found.append(Filter(ExpressionWriter(dialect, names, params).test(condition)[0]))
-        except Unsafe:
-            continue
-    return found
+                with contextlib.suppress(Unsafe):
+                    sql, trust = ExpressionWriter(dialect, source_names, self.params).test(condition)
+                    span = self._locate(condition)
+                    if trust is Trust.EXACT and span is not None:
+                        filters.append(sql)
+                        self._replaced.append((condition, Edit(*span, "TRUE")))
+                        continue
+            with contextlib.suppress(Unsafe):
+                filters.append(ExpressionWriter(dialect, names, self.params).test(condition)[0])
+        return filters
+
+    def _locate(self, condition: exp.Expression) -> tuple[int, int] | None:
+        """Give a condition's span in the text, if it can be replaced there."""
+        if isinstance(self.params, list) and condition.find(exp.Placeholder):
+            return None
+        return locate(self.query, self.text.words, condition)
+
+    def _name(self) -> str:
+        name = f"longshore_{len(self._reads) + 1}"
+        while name in self.query.lower():
+            name += "_"
+        return name
 
 
-def _names(
-    reference: Reference, table: Table, others: Sequence[tuple[Reference, Table]], select: exp.Select
-) -> NameScope | None:
-    """Give the columns that are the table's alone, and none of a USING; None for joins of another kind."""
+def _renamed(read: Read, columns: Sequence[ResultColumn]) -> str:
+    """Give a source's columns the engine's names."""
+    return f"SELECT {', '.join(column.sql for column in columns)} FROM {read.name}"
+
+
+def _refuse_ambiguous(reference: Reference, columns: Sequence[Column]) -> None:
+    """Refuse two columns whose names differ in case: the engine would rename one."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        twin = seen.setdefault(column.name.lower(), column.name)
+        if twin != column.name:
+            table = ".".join((reference.source, *reference.parts))
+            message = (
+                f"{table} has the columns {twin!r} and {column.name!r}, which are one name to the engine; "
+                "read_sql gives a frame in which they can be renamed"
+            )
+            raise NotSupportedError(message)
+
+
+def _names(reference: Reference, table: Table, others: Tables, select: exp.Select) -> NameScope | None:
+    """Give the columns that are the table's alone, but for those of a USING; None for other kinds of joins."""
     joins = select.args.get("joins") or []
     if any(join.kind not in _JOINS or join.side not in _SIDES or join.method for join in joins):
         return None
@@ -125,31 +308,31 @@ def _names(
     relations = [Relation(own.names, {name: None if name in merged else value for name, value in own.columns.items()})]
     for other, of in others:
         if other.node is not None and other.node.parent_select is select:
-            named = relation_of(other, of, "")
-            relations.append(Relation(named.names, dict.fromkeys(named.columns)))
+            hidden = relation_of(other, of, "")
+            relations.append(Relation(hidden.names, dict.fromkeys(hidden.columns)))
     return NameScope(relations)
 
 
 def _conjuncts(select: exp.Select, table: exp.Table) -> list[exp.Expression]:
-    """Give the conditions that every row of the table meets which has a part in the result."""
+    """Give the conditions that hold for every row of the table in the result."""
     joins: Sequence[exp.Join] = select.args.get("joins") or []
     own = next((at for at, join in enumerate(joins) if join.this is table), -1)
-    found: list[exp.Expression] = []
+    conjuncts: list[exp.Expression] = []
     if own >= 0 and joins[own].side in {"", "LEFT"}:
-        # A row that fails its own join's condition meets nothing there, and is left out or goes without it.
-        found += _split(joins[own].args.get("on"))
+        # A row of the table that fails its join's condition is not joined.
+        conjuncts += _split(joins[own].args.get("on"))
     if _may_be_missing(joins, own):
-        return found
+        return conjuncts
     where = select.args.get("where")
-    found += _split(where.this if where else None)
+    conjuncts += _split(where.this if where else None)
     for at, join in enumerate(joins):
         if at != own and not join.side:
-            found += _split(join.args.get("on"))
-    return found
+            conjuncts += _split(join.args.get("on"))
+    return conjuncts
 
 
 def _may_be_missing(joins: Sequence[exp.Join], own: int) -> bool:
-    """Whether an outer join may put NULLs in the place of the table's row."""
+    """Whether an outer join may give NULLs instead of the table's row."""
     if own >= 0 and joins[own].side in {"LEFT", "FULL"}:
         return True
     return any(join.side in {"RIGHT", "FULL"} for join in joins[own + 1 :])
@@ -165,68 +348,29 @@ def _split(condition: exp.Expression | None) -> list[exp.Expression]:
     return [condition]
 
 
-#: What makes less of the rows than the conditions of their table do.
-_WORTH = (exp.AggFunc, exp.Group, exp.Join, exp.Limit, exp.Distinct, exp.Union)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A subquery: its place in the text without its parentheses, its tree, and the tables in it."""
-
-    start: int
-    end: int
-    node: exp.Expression
-    tables: Sequence[tuple[Reference, Table]]
-
-
-def pieces(
-    query: str,
-    words: Tokens,
-    trees: Sequence[exp.Expression],
-    tables: Sequence[tuple[Reference, Table]],
-    *,
-    by_place: bool,
-) -> Iterator[Piece]:
-    """Find the subqueries that have tables of one source only, and something to gain; the outer ones first.
-
-    Where parameters are given ``by_place``, none may go.
-    """
-    for tree in trees:
-        nodes: Iterator[Any] = tree.find_all(exp.Subquery, exp.CTE, bfs=True)
-        for node in nodes:
-            inside = [(one, table) for one, table in tables if one.node is not None and _within(one.node, node)]
-            if not inside or len({one.source for one, _ in inside}) > 1 or not node.this.find(*_WORTH):
-                continue
-            if by_place and node.find(exp.Placeholder):
-                continue
-            place = _place(query, words, node, inside)
-            if place is not None:
-                yield Piece(*place, node, inside)
-
-
-def params_of(tree: exp.Expression, params: Params) -> Params:
-    """Give the parameters of a query, or of a part of it that has none by place."""
+def _params_of(tree: exp.Expression, params: Params) -> Params:
+    """Give the parameters of a query, or the named ones of its part."""
     if not isinstance(params, dict):
         return params if tree.parent is None else None
     names = {one.name for one in tree.find_all(exp.Placeholder)}
     return {name: value for name, value in params.items() if name in names} or None
 
 
-def names_all(trees: Sequence[exp.Expression], params: Params) -> bool:
-    """Whether there is no parameter by name that the query does not have, which is the engine's error."""
+def _has_all_params(trees: Sequence[exp.Expression], params: Params) -> bool:
+    """Whether the query has all named parameters; one that it does not have is the engine's error."""
     if not isinstance(params, dict):
         return True
     return params.keys() <= {one.name for tree in trees for one in tree.find_all(exp.Placeholder)}
 
 
-def params_without(
-    trees: Sequence[exp.Expression], gone: Sequence[exp.Expression], params: Mapping[str, object]
+def _params_without(
+    trees: Sequence[exp.Expression], pushed: Sequence[exp.Expression], params: Mapping[str, object]
 ) -> dict[str, object]:
-    """Give the named parameters that the query without its pieces still has."""
-    inside = {id(one) for node in gone for one in node.find_all(exp.Placeholder)}
+    """Give the named parameters of the query without its pushed parts."""
+    inside = {id(one) for node in pushed for one in node.find_all(exp.Placeholder)}
     used = {one.name for tree in trees for one in tree.find_all(exp.Placeholder) if id(one) not in inside}
-    went = {one.name for node in gone for one in node.find_all(exp.Placeholder)} - used
-    return {name: value for name, value in params.items() if name not in went}
+    unused = {one.name for node in pushed for one in node.find_all(exp.Placeholder)} - used
+    return {name: value for name, value in params.items() if name not in unused}
 
 
 def _within(node: Any, around: Any) -> bool:
@@ -235,240 +379,14 @@ def _within(node: Any, around: Any) -> bool:
     return node is not None
 
 
-def _place(
-    query: str, words: Tokens, node: exp.Expression, tables: Sequence[tuple[Reference, Table]]
-) -> tuple[int, int] | None:
-    """Find where the text of a subquery begins and ends: what is there has to be read as the same tree."""
+def _locate_subquery(query: str, words: Tokens, node: exp.Expression, tables: Tables) -> tuple[int, int] | None:
+    """Find where the text of a subquery begins and ends: it has to parse to the same tree."""
     start, end = min(one.start for one, _ in tables), max(one.end for one, _ in tables)
     for opening, closing in parenthesized(words):
         inner = words[opening + 1 : closing]
         if not inner or inner[0].start > start or inner[-1].end < end:
             continue
-        alone = parsed(query, inner)
+        alone = parse(query, inner)
         if alone is not None and len(alone) == 1 and alone[0] == node.this:
             return inner[0].start, inner[-1].end
     return None
-
-
-Tables = Sequence[tuple[Reference, Table]]
-
-
-class Catalog(Protocol):
-    """What planning asks of a source."""
-
-    in_snapshot: bool
-
-    @property
-    def dialect(self) -> Dialect:
-        """The source's SQL."""
-
-    def table(self, parts: tuple[str, ...]) -> Table:
-        """Look a table up; raises ``ProgrammingError`` where there is none."""
-
-
-@dataclass(frozen=True)
-class Read:
-    """A query that a source runs, and the name of its result in the engine's query."""
-
-    name: str
-    source: str
-    sql: str
-    #: Whether the result's types are known before its rows.
-    typed: bool = True
-    #: Whether the engine looks at the rows once only, so that they can be streamed.
-    once: bool = True
-    #: Whether several connections may read it, a part each.
-    parts: bool = True
-    #: Arrow types of the columns whose type in the source is another.
-    schema: Mapping[str, pa.DataType] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be done."""
-
-    sql: str
-    params: Params
-    reads: Sequence[Read] = ()
-    #: The columns of the result where the one read is all there is to do.
-    whole: Sequence[ResultColumn] | None = None
-    #: Columns that the engine compares byte by byte, and their databases do not, with their collations.
-    bytewise: Mapping[str, str] = field(default_factory=dict)
-
-
-#: Gives the names and the engine's types of a query's columns; raises ``Unsafe`` where it cannot be bound.
-Describe = Callable[[str, Params], Sequence[tuple[str, str]]]
-
-
-def plan(query: str, sources: Mapping[str, Catalog], params: Params, describe: Describe, *, whole: bool = True) -> Plan:
-    """Divide a query. What is not known to be safe is left to the engine.
-
-    ``whole`` is whether one source may answer all of it.
-    """
-    text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
-    if (name := listed_source(text.words, sources)) is not None:
-        hint = sources[name].dialect.listing.format(quoted(name))
-        message = f"SHOW lists the engine's own tables, and none of an attached database\nHint: {hint}"
-        raise NotSupportedError(message, hint=hint)
-    if not text.references:
-        return Plan(query, params)
-    for name, source in sources.items():
-        # Set before the first look into a catalogue: names and rows are then of one moment, too.
-        source.in_snapshot = sum(reference.source == name for reference in text.references) > 1
-    tables = [sources[one.source].table(one.parts) for one in text.references]
-
-    def made() -> Plan:
-        described = list(zip(text.references, tables, strict=True))
-        planner = _Planner(query, text, sources, described, params, describe)
-        return (planner.whole() if whole else None) or planner.parts()
-
-    # Values that are equal, as 1 and True are, are not the same constants.
-    return text.planned(tables, made, whole=whole) if params is None else made()
-
-
-class _Planner:
-    """The pieces of one query."""
-
-    def __init__(
-        self,
-        query: str,
-        text: ParsedQuery,
-        sources: Mapping[str, Catalog],
-        tables: Tables,
-        params: Params,
-        describe: Describe,
-    ) -> None:
-        self._query = query
-        self._words = text.words
-        self._trees = text.trees
-        self._sources = sources
-        self._tables = tables
-        self._params = params
-        self._describe = describe
-        #: Whether a source may be asked for more than columns.
-        relation_of = text.trees or []
-        self._pushes = (
-            not mixes_parameter_styles(text.words) and is_stateless(relation_of) and names_all(relation_of, params)
-        )
-        self._reads: dict[tuple[str, str], Read] = {}
-        #: Conditions that a source tests alone, each with what takes its place.
-        self._tested: list[tuple[exp.Expression, Edit]] = []
-
-    def whole(self) -> Plan | None:
-        """Give the whole query to one source, or None."""
-        if not self._pushes or self._trees is None or len(self._trees) != 1:
-            return None
-        answered = self._push(self._trees[0], self._query, self._tables)
-        if answered is None:
-            return None
-        read, columns = answered
-        if all(column.type for column in columns):
-            return Plan("", None, [read], whole=columns)
-        return Plan(_renamed(read, columns), None, [read])
-
-    def parts(self) -> Plan:
-        """Give what one source can answer to it, read the other tables each by itself, and leave the rest."""
-        edits, gone = self._pieces()
-        inside = {id(one) for piece in gone for one, _ in piece.tables}
-        needs = Projection(self._words, self._trees)
-        for reference, table in self._tables:
-            if id(reference) not in inside:
-                edits += reference.replaced(self._read(reference, table, needs))
-        edits += [edit for _, edit in self._tested]
-        trees, answered = self._trees or [], [*(piece.node for piece in gone), *(node for node, _ in self._tested)]
-        meaning = semantics(trees, self._tables, answered, self._params)
-        params = meaning.params(self._params)
-        if isinstance(params, dict) and self._trees is not None:
-            params = params_without(trees, answered, params)
-        sql = apply_edits(self._query, [*edits, *meaning.edits])
-        return Plan(sql, params, list(self._reads.values()), bytewise=meaning.bytewise)
-
-    def _pieces(self) -> tuple[list[Edit], list[Piece]]:
-        """Give the subqueries that a source answers, and what takes their places."""
-        edits: list[Edit] = []
-        gone: list[Piece] = []
-        if not self._pushes or self._trees is None:
-            return edits, gone
-        by_place = isinstance(self._params, list)
-        for piece in pieces(self._query, self._words, self._trees, self._tables, by_place=by_place):
-            if any(one.start <= piece.start <= one.end for one in gone):
-                continue
-            text = self._query[piece.start : piece.end + 1]
-            answered = self._push(piece.node.this, text, piece.tables, offset=piece.start)
-            if answered is not None:
-                read, columns = answered
-                once = not isinstance(piece.node, exp.CTE) and read_once(piece.node)
-                self._reads[read.source, f"{read.name}: {read.sql}"] = replace(read, once=once)
-                edits.append(Edit(piece.start, piece.end, _renamed(read, columns)))
-                gone.append(piece)
-        return edits, gone
-
-    def _push(
-        self, tree: exp.Expression, text: str, tables: Tables, offset: int = 0
-    ) -> tuple[Read, list[ResultColumn]] | None:
-        """Write a query for the one source of its tables; None where it has several, or where in doubt."""
-        first, _ = tables[0]
-        if not all(one.source == first.source and table.typed for one, table in tables):
-            return None
-        dialect = self._sources[first.source].dialect
-        try:
-            written = write(tree, dialect, tables, self._params)
-            edits = [edit.moved(-offset) for one, table in tables for edit in one.replaced(empty_table(table))]
-            columns = checked(written, self._describe(apply_edits(text, edits), params_of(tree, self._params)))
-        except (Unsafe, RecursionError):
-            return None
-        asked = {column.read: column.type for column in columns if column.asked}
-        sql = written.write([dialect.name(column.read) for column in columns])
-        return Read(self._name(), first.source, sql, parts=False, schema=asked), columns
-
-    def _read(self, reference: Reference, table: Table, needs: Projection) -> str:
-        """Give the name under which the engine finds the rows that the query needs of a table."""
-        dialect = self._sources[reference.source].dialect
-        columns = needs.columns(reference, table)
-        _refuse_twins(reference, columns)
-        pushes = self._pushes and table.typed
-        tests = filters(reference, table, dialect, self._tables, self._params, self._place) if pushes else []
-        for test in tests:
-            if test.node is not None and test.place is not None:
-                self._tested.append((test.node, Edit(*test.place, "TRUE")))
-        sql = f"SELECT {', '.join(column.loaded for column in columns)} FROM {table.sql}"
-        if tests:
-            sql += f" WHERE {' AND '.join(test.sql for test in tests)}"
-        key = reference.source, sql
-        if key in self._reads:
-            self._reads[key] = replace(self._reads[key], once=False)
-        else:
-            name = self._name()
-            self._reads[key] = Read(name, reference.source, sql, typed=table.typed, once=reference.read_once)
-        return self._reads[key].name
-
-    def _place(self, condition: exp.Expression) -> tuple[int, int] | None:
-        """Find where a condition stands in the text, if it may go from there."""
-        if isinstance(self._params, list) and condition.find(exp.Placeholder):
-            return None
-        return place(self._query, self._words, condition)
-
-    def _name(self) -> str:
-        name = f"longshore_{len(self._reads) + 1}"
-        while name in self._query.lower():
-            name += "_"
-        return name
-
-
-def _renamed(read: Read, columns: Sequence[ResultColumn]) -> str:
-    """Give a source's answer the names that the engine would give."""
-    return f"SELECT {', '.join(column.sql for column in columns)} FROM {read.name}"
-
-
-def _refuse_twins(reference: Reference, columns: Sequence[Column]) -> None:
-    """Refuse two columns whose names differ in the case of letters: the engine would rename one."""
-    seen: dict[str, str] = {}
-    for column in columns:
-        twin = seen.setdefault(column.name.lower(), column.name)
-        if twin != column.name:
-            table = ".".join((reference.source, *reference.parts))
-            message = (
-                f"{table} has the columns {twin!r} and {column.name!r}, which are one name to the engine; "
-                "read_sql gives a frame in which they can be renamed"
-            )
-            raise NotSupportedError(message)

@@ -1,4 +1,4 @@
-"""PostgreSQL: its catalogue, and what it means by its types."""
+"""PostgreSQL: its catalogue and types."""
 
 import dataclasses
 import datetime as dt
@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from longshore.engine.remote.dialect import Ask, Dialect, chosen, timestamp_text
+from longshore.engine.remote.dialect import Ask, Dialect, match_table, timestamp_text
 from longshore.engine.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
 
 __all__ = ["PostgreSQL"]
 
-#: No column as it is: whether it may be NULL would be asked for, too, each time.
+#: Expressions alone: of a plain column, a read would also ask whether it may be NULL.
 _COLUMNS = """
 SELECT n.nspname || '', c.relname || '', a.attname || '', CAST(a.atttypid AS int8), CAST(t.typtype AS text),
     a.atttypmod + 0, CAST(t.typbasetype AS int8), t.typtypmod + 0,
@@ -27,10 +27,10 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND {table} AND {schema}
 ORDER BY array_position(current_schemas(true), n.nspname), n.nspname, c.relname, a.attnum
 """
 
-#: What a domain is made of.
+#: The base type of a domain.
 _BASE = "SELECT CAST(typbasetype AS int8), typtypmod + 0 FROM pg_catalog.pg_type WHERE oid = $1 AND typtype = 'd'"
 
-#: Of what the pushed text names, whichever table its name without a schema would be by now.
+#: By the name in the pushed text, which without a schema may mean another table by now.
 _VERSIONS = """
 SELECT concat(c.oid, ' ', c.xmin, ' ', a.xmin)
 FROM pg_catalog.pg_class AS c
@@ -42,7 +42,7 @@ _EXACT = {"table": "c.relname = $1", "schema": "n.nspname = $2"}
 _FOLDED = {"table": "lower(c.relname) = lower($1)", "schema": "lower(n.nspname) = lower($2)"}
 _IN_PATH = "n.nspname = ANY (current_schemas(true))"
 
-#: By OID. What is missing is loaded and never asked for.
+#: By OID; other types are loaded only.
 _TYPES = {
     16: Type(Kind.BOOLEAN, "BOOLEAN", equal=Trust.EXACT, groups=True, nulls=True),
     20: scalar(Kind.INTEGER, "BIGINT"),
@@ -50,26 +50,26 @@ _TYPES = {
     23: scalar(Kind.INTEGER, "INTEGER"),
     # Compared with 0.1, real is double precision in PostgreSQL, and the literal is real in the engine.
     700: Type(Kind.OTHER, "FLOAT", nulls=True),
-    # Equal values need not be the same: 0 and -0. Sums depend on the order of rows.
+    # 0 and -0 are equal and differ. Sums depend on the order of rows.
     701: Type(Kind.DOUBLE, "DOUBLE", equal=Trust.EXACT, order=Trust.EXACT, nulls=True),
     1082: scalar(Kind.DATE, "DATE"),
     1114: scalar(Kind.TIMESTAMP, "TIMESTAMP"),
-    1184: scalar(Kind.INSTANT, "TIMESTAMP WITH TIME ZONE"),
-    # There is no min(uuid) before version 18.
+    1184: scalar(Kind.TIMESTAMPTZ, "TIMESTAMP WITH TIME ZONE"),
+    # Versions before 18 lack min(uuid).
     2950: Type(Kind.UUID, "UUID", equal=Trust.EXACT, groups=True, nulls=True),
 }
 _NUMERIC = 1700
 _PADDED, _PADDED_ARRAY = 1042, 1014
 _VARYING = 1043
 _TEXTS = (25, _VARYING, _PADDED)
-#: Padding means nothing in comparisons, and a cast takes it away.
+#: A cast removes the padding, which comparisons ignore.
 _FORMS = {_PADDED: "{}::text", _PADDED_ARRAY: "{}::text[]"}
 #: Bytes of a value's length, which a modifier counts.
 _HEADER = 4
-#: Types below are the server's own, of which no domain is padded.
+#: OIDs of users' types; the server's domains below are not padded.
 _FIRST_OF_USERS = 16384
 _OTHER = Type(Kind.OTHER)
-#: What Python calls a server's encoding; of others, ASCII is in all.
+#: Python's names of server encodings; all others contain ASCII.
 _CHARSETS = {"UTF8": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "WIN1252": "cp1252"}
 
 
@@ -82,19 +82,19 @@ class PostgreSQL(Dialect):
     has_exact_decimals: ClassVar[bool] = True
     has_plain_like: ClassVar[bool] = True
 
-    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
+    def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a schema, in the search path."""
         for how in (_EXACT, _FOLDED):
             schema = how["schema"] if len(parts) > 1 else _IN_PATH
             rows = ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
-            names = chosen(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
+            names = match_table(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
             if names is not None:
                 own = [_Row(*row[2:]) for row in rows if row[:2] == names]
-                columns = [self._column(_based(row, ask), lossy_kinds) for row in own if row.name is not None]
+                columns = [self._column(_domain_base(row, ask), lossy) for row in own if row.name is not None]
                 return Table(".".join(map(self.name, names)), columns, version=[row.version for row in own])
         return None
 
-    def _column(self, row: "_Row", lossy_kinds: frozenset[Kind]) -> Column:
+    def _column(self, row: "_Row", lossy: frozenset[Kind]) -> Column:
         of = _type(row.oid, row.modifier, row.collation, deterministic=row.deterministic and row.encoding == "UTF8")
         if of.kind is Kind.TEXT:
             of = dataclasses.replace(of, charset=_CHARSETS.get(row.encoding, "ascii"))
@@ -102,7 +102,7 @@ class PostgreSQL(Dialect):
         if row.category == "e" and row.encoding == "UTF8":
             # An enumeration is a text to the engine, and its order is that of texts.
             of, form = _text(Trust.EXACT, "enum"), "{}::text"
-        if not _known(row.server) or of.kind in lossy_kinds:
+        if not _is_postgresql(row.server) or of.kind in lossy:
             of = _OTHER
         of = dataclasses.replace(of, padded=row.oid == _PADDED, varying=_VARYING in (row.oid, row.base))
         return Column(
@@ -117,12 +117,12 @@ class PostgreSQL(Dialect):
         )
 
     def ordered(self, sql: str, wanted: Type) -> str:
-        """Texts are in the engine's order, that of their bytes, under one collation only."""
+        """Order texts by their bytes, as the engine does."""
         return f'{sql} COLLATE "C"' if wanted.kind is Kind.TEXT else sql
 
     def _text(self, value: str) -> str:
         if "\\" in value:
-            # Whatever standard_conforming_strings says.
+            # This does not depend on standard_conforming_strings.
             return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
         return "'" + value.replace("'", "''") + "'"
 
@@ -135,7 +135,7 @@ class PostgreSQL(Dialect):
     def _timestamp(self, value: dt.datetime) -> str:
         return f"'{timestamp_text(value)}'::timestamp"
 
-    def _instant(self, value: dt.datetime) -> str:
+    def _timestamptz(self, value: dt.datetime) -> str:
         return f"'{timestamp_text(value)}+00'::timestamptz"
 
     def _uuid(self, value: uuid.UUID) -> str:
@@ -143,7 +143,7 @@ class PostgreSQL(Dialect):
 
 
 class _Row(NamedTuple):
-    """A column in the catalogue."""
+    """A column's row in the catalogue."""
 
     name: str
     oid: int
@@ -160,8 +160,8 @@ class _Row(NamedTuple):
     readable: bool
 
 
-def _based(row: _Row, ask: Ask) -> _Row:
-    """Give a domain over a ``char(n)`` as what it is to comparisons and to LIKE."""
+def _domain_base(row: _Row, ask: Ask) -> _Row:
+    """Give a domain over a ``char(n)`` as the ``char(n)`` that comparisons and LIKE see."""
     base, modifier = row.base, row.base_modifier
     while base >= _FIRST_OF_USERS:
         below = ask(_BASE, [base])
@@ -171,8 +171,8 @@ def _based(row: _Row, ask: Ask) -> _Row:
     return row._replace(oid=base, modifier=modifier) if base in _FORMS else row._replace(base=base)
 
 
-def _known(version: str) -> bool:
-    """Whether it is PostgreSQL, and not what speaks as it does."""
+def _is_postgresql(version: str) -> bool:
+    """Whether it is PostgreSQL 12 or newer, and not another server of its protocol."""
     name, number, *_ = [*version.split(), "", ""]
     major = number.partition(".")[0]
     return name == "PostgreSQL" and major.isdecimal() and int(major) >= 12 and "-YB-" not in version  # noqa: PLR2004
@@ -193,7 +193,7 @@ def _text(equal: Trust, collation: str) -> Type:
 
 
 def _numeric(modifier: int) -> Type:
-    """Its precision and scale; without them, what it is depends on its values."""
+    """Give precision and scale; without them, the type depends on the values."""
     if modifier < 0:
         return _OTHER
     # The header's four bytes come first; the scale has eleven bits, with a sign since version 15.

@@ -1,7 +1,7 @@
 """A whole query in a source's SQL, where every part of it is known to mean the same there."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,24 +11,14 @@ from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.expressions import NameScope, Relation, Test, Value, ValueWriter, relation_of, require_only
 from longshore.engine.remote.literals import Params, constant, whole_number
 from longshore.engine.remote.references import Reference, quoted
-from longshore.engine.remote.types import Kind, Table, Trust, Type, Unsafe, same_meaning
+from longshore.engine.remote.types import Kind, Table, Trust, Type, Unsafe, arrow_type, same_meaning
 
-__all__ = [
-    "Output",
-    "QueryWriter",
-    "ResultColumn",
-    "Select",
-    "SourceQuery",
-    "arrow_type",
-    "checked",
-    "empty_table",
-    "write",
-]
+__all__ = ["QueryWriter", "ResultColumn", "empty_table", "result_columns"]
 
 
 @dataclass(frozen=True)
 class Output:
-    """A column of a query: the names that other parts of the query know it by, and what is written for it."""
+    """A column of a query: its name in other parts of the query, its value and its tree."""
 
     name: str | None
     value: Value
@@ -37,44 +27,91 @@ class Output:
 
 @dataclass(frozen=True)
 class SourceQuery:
-    """A query in the source's SQL."""
+    """A SELECT in the source's SQL."""
 
-    #: Writes it with names for its columns, quoted.
-    write: Callable[[Sequence[str]], str]
     outputs: Sequence[Output]
+    distinct: str
+    rest: str
 
-    @property
-    def sql(self) -> str:
-        """The query with the columns c1, c2, ..."""
-        return self.write([f"c{at}" for at in range(1, len(self.outputs) + 1)])
+    def sql(self, names: Sequence[str] = ()) -> str:
+        """Give the SQL with these quoted names of its columns, or c1, c2, ..."""
+        names = names or [f"c{at}" for at in range(1, len(self.outputs) + 1)]
+        items = (f"{output.value.sql} AS {name}" for output, name in zip(self.outputs, names, strict=True))
+        return f"SELECT {self.distinct}{', '.join(items)} {self.rest}"
 
 
-class Select:
-    """One SELECT on its way; whatever is not known to be safe raises ``Unsafe``."""
+_PARTS = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct")
+
+
+class QueryWriter:
+    """The writer of a query with its subqueries; a part that is not on the list raises ``Unsafe``."""
+
+    def __init__(self, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params) -> None:
+        """Take the dialect, the tables, and the values of parameters."""
+        self.dialect = dialect
+        self.params = params
+        self._tables = {id(reference.node): (reference, table) for reference, table in tables}
+        self._aliases = 0
+
+    def query(self, node: exp.Expression) -> SourceQuery:
+        """Write a query."""
+        if isinstance(node, exp.Subquery):
+            require_only(node, "this")
+            return self.query(node.this)
+        if not isinstance(node, exp.Select):
+            raise Unsafe
+        require_only(node, *_PARTS)
+        return SelectWriter(self, node).query()
+
+    def relation(self, node: exp.Expression) -> tuple[str, Relation]:
+        """Write a table or subquery of a FROM."""
+        self._aliases += 1
+        alias = self.dialect.name(f"t{self._aliases}")
+        require_only(node, "this", "db", "catalog", "alias")
+        if (name := node.args.get("alias")) is not None:
+            require_only(name, "this")
+        if isinstance(node, exp.Subquery):
+            if node.this.find(exp.Order) and not self.dialect.has_ordered_subqueries:
+                raise Unsafe
+            return self._derived(self.query(node.this), alias, node.alias)
+        if id(node) not in self._tables:
+            raise Unsafe
+        reference, table = self._tables[id(node)]
+        table = replace(table, columns=[column.in_source for column in table.columns])
+        return f"{table.sql} AS {alias}", relation_of(reference, table, alias)
+
+    def _derived(self, written: SourceQuery, alias: str, name: str) -> tuple[str, Relation]:
+        columns: dict[str, Value | None] = {}
+        spelled = []
+        for at, output in enumerate(written.outputs, 1):
+            if output.name is None:
+                raise Unsafe
+            key = output.name.lower()
+            columns[key] = None if key in columns else Value(f"{alias}.c{at}", output.value.type)
+            spelled.append(output.name)
+        return f"({written.sql()}) AS {alias}", Relation({(name.lower(),)} if name else set(), columns, spelled)
+
+
+class SelectWriter:
+    """The writer of one SELECT; a part that is not on the list raises ``Unsafe``."""
 
     def __init__(self, queries: "QueryWriter", node: exp.Select) -> None:
         """Write its FROM and its columns."""
         self._queries = queries
         self._node = node
-        self._dialect_of = queries.dialect
+        self._dialect = queries.dialect
         self._params = queries.params
-        #: For each table by its place in the FROM, its columns that a USING made one with another's.
+        #: For each table of the FROM, its columns that a USING merged with another's.
         self._merged: list[set[str]] = [set()]
         self._from_sql, self._names = self._relations()
-        self._write = ValueWriter(self._dialect_of, self._names, self._params)
+        self._write = ValueWriter(self._dialect, self._names, self._params)
         self._outputs = [output for item in node.expressions for output in self._output(item)]
 
-    def written(self) -> SourceQuery:
-        """Put the parts together."""
+    def query(self) -> SourceQuery:
+        """Write the SELECT."""
         parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
         rest = " ".join(part for part in [f"FROM {self._from_sql}", *parts] if part)
-        distinct = self._distinct()
-
-        def write(names: Sequence[str]) -> str:
-            named = zip(self._outputs, names, strict=True)
-            return f"SELECT {distinct}{', '.join(f'{output.value.sql} AS {name}' for output, name in named)} {rest}"
-
-        return SourceQuery(write, self._outputs)
+        return SourceQuery(self._outputs, self._distinct(), rest)
 
     def _relations(self) -> tuple[str, NameScope]:
         place = self._node.args.get("from_")
@@ -92,7 +129,7 @@ class Select:
             if (names.merged.keys() - using) & relation.columns.keys():
                 raise Unsafe
             self._merged.append(using)
-            tests = [_paired(names.named(name), relation.columns.get(name)) for name in sorted(using)]
+            tests = [_using_test(names.named(name), relation.columns.get(name)) for name in sorted(using)]
             merged = {**names.merged, **{name: names.named(name) for name in using}}
             names = NameScope([*names.relations, relation], merged)
             sql += self._join(join, right, names, tests)
@@ -110,7 +147,7 @@ class Select:
             return f" CROSS JOIN {right}"
         if join.kind == "CROSS":
             raise Unsafe
-        test, trust = ValueWriter(self._dialect_of, names, self._params).test(on)
+        test, trust = ValueWriter(self._dialect, names, self._params).test(on)
         if trust is not Trust.EXACT or on.find(exp.AggFunc):
             raise Unsafe
         return f" {join.side or 'INNER'} JOIN {right} ON {test}"
@@ -130,11 +167,11 @@ class Select:
 
     def _star(self, table: tuple[str, ...] | None) -> list[Output]:
         every = zip(self._names.relations, self._merged, strict=True)
-        found = [(one, merged) for one, merged in every if table is None or table in one.names]
-        if not found or (table is not None and len(found) > 1):
+        relations = [(one, merged) for one, merged in every if table is None or table in one.names]
+        if not relations or (table is not None and len(relations) > 1):
             raise Unsafe
         outputs = []
-        for relation, merged in found:
+        for relation, merged in relations:
             for name in relation.spelled:
                 if table is None and name.lower() in merged:
                     continue
@@ -167,7 +204,7 @@ class Select:
             return ""
         if self._node.args.get("group") is None:
             raise Unsafe
-        # The engine takes an output's name for the output, even where a column has it too.
+        # In the engine, an output's name means the output, even where a column has it, too.
         aliases = {item.alias.lower() for item in self._node.expressions if isinstance(item, exp.Alias)}
         if any(len(one.parts) == 1 and one.name.lower() in aliases for one in having.find_all(exp.Column)):
             raise Unsafe
@@ -179,7 +216,7 @@ class Select:
             return ""
         require_only(group, "expressions", "all")
         if group.args.get("all"):
-            # Quoted, it would be a column's name.
+            # The parser does not tell ALL from a quoted column of that name.
             if any("all" in relation.columns for relation in self._names.relations):
                 raise Unsafe
             keys = [output.value for output in self._outputs if not output.node.find(exp.AggFunc)]
@@ -190,7 +227,7 @@ class Select:
         return f"GROUP BY {', '.join(key.sql for key in keys)}"
 
     def _key(self, node: exp.Expression) -> Value:
-        """Find what is grouped by: an output's number, a column, or else an output's name."""
+        """Write a key of a GROUP BY: an output's number, a column, or else an output's name."""
         if isinstance(node, exp.Literal):
             return self._numbered(node)
         try:
@@ -211,8 +248,8 @@ class Select:
         if key.type.order is not Trust.EXACT:
             raise Unsafe
         descending, first = bool(one.args.get("desc")), bool(one.args.get("nulls_first"))
-        sql = self._dialect_of.sort(key.sql, key.type, descending=descending, nulls_first=first)
-        # Rows that stand for several are ordered by what they have, and by nothing that is made of it.
+        sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
+        # Rows of a DISTINCT are ordered by their columns alone, without expressions.
         if self._node.args.get("distinct") and not any(
             sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self._outputs
         ):
@@ -220,7 +257,7 @@ class Select:
         return sql
 
     def _sort_key(self, node: exp.Expression) -> Value:
-        """Find what is sorted by: an output's number or name, or else a value."""
+        """Write a key of an ORDER BY: an output's number or name, or else a value."""
         if isinstance(node, exp.Literal):
             return self._numbered(node)
         names = {(output.name or "").lower() for output in self._outputs}
@@ -238,10 +275,10 @@ class Select:
     def _named(self, node: exp.Expression) -> Value:
         if not isinstance(node, exp.Column) or len(node.parts) != 1:
             raise Unsafe
-        found = [output.value for output in self._outputs if (output.name or "").lower() == node.name.lower()]
-        if len(found) != 1:
+        values = [output.value for output in self._outputs if (output.name or "").lower() == node.name.lower()]
+        if len(values) != 1:
             raise Unsafe
-        return found[0]
+        return values[0]
 
     def _limit(self) -> str:
         limit, offset = self._node.args.get("limit"), self._node.args.get("offset")
@@ -264,8 +301,8 @@ def _exact(test: Test) -> str:
     return sql
 
 
-def _paired(left: Value, right: Value | None) -> str:
-    """Compare the columns of a USING, of which the left one stands for both."""
+def _using_test(left: Value, right: Value | None) -> str:
+    """Compare the columns of a USING, whose left one replaces both."""
     if right is None or not (left.type.groups and right.type.groups):
         raise Unsafe
     same_meaning(left.type, right.type)
@@ -274,87 +311,6 @@ def _paired(left: Value, right: Value | None) -> str:
     return f"({left.sql} = {right.sql})"
 
 
-#: Gives a table of the source under an alias of the source's SQL; raises ``Unsafe`` for what is none.
-Tables = Callable[[exp.Table, str], tuple[str, Relation]]
-
-_PARTS = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct")
-
-
-class QueryWriter:
-    """Writes SELECTs; whatever is not known to be safe raises ``Unsafe``."""
-
-    def __init__(self, dialect: Dialect, tables: Tables, params: Params) -> None:
-        """Keep what a table is, and the values of parameters."""
-        self.dialect = dialect
-        self._tables = tables
-        self.params = params
-        self._aliases = 0
-
-    def query(self, node: exp.Expression) -> SourceQuery:
-        """Write a query."""
-        if isinstance(node, exp.Subquery):
-            require_only(node, "this")
-            return self.query(node.this)
-        if not isinstance(node, exp.Select):
-            raise Unsafe
-        require_only(node, *_PARTS)
-        return Select(self, node).written()
-
-    def alias(self) -> str:
-        """Give a name that the query has not had."""
-        self._aliases += 1
-        return self.dialect.name(f"t{self._aliases}")
-
-    def relation(self, node: exp.Expression) -> tuple[str, Relation]:
-        """Write what stands in a FROM."""
-        alias = self.alias()
-        if isinstance(node, exp.Subquery):
-            require_only(node, "this", "alias")
-            _plain_alias(node)
-            if node.this.find(exp.Order) and not self.dialect.has_ordered_subqueries:
-                raise Unsafe
-            return self._derived(self.query(node.this), alias, node.alias)
-        if not isinstance(node, exp.Table):
-            raise Unsafe
-        require_only(node, "this", "db", "catalog", "alias")
-        _plain_alias(node)
-        return self._tables(node, alias)
-
-    def _derived(self, written: SourceQuery, alias: str, name: str) -> tuple[str, Relation]:
-        columns: dict[str, Value | None] = {}
-        spelled = []
-        for at, output in enumerate(written.outputs, 1):
-            if output.name is None:
-                raise Unsafe
-            key = output.name.lower()
-            columns[key] = None if key in columns else Value(f"{alias}.c{at}", output.value.type)
-            spelled.append(output.name)
-        return f"({written.sql}) AS {alias}", Relation({(name.lower(),)} if name else set(), columns, spelled)
-
-
-def _plain_alias(node: exp.Expression) -> None:
-    alias = node.args.get("alias")
-    if alias is not None:
-        require_only(alias, "this")
-
-
-_ARROW = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INTEGER": pa.int32(),
-    "BIGINT": pa.int64(),
-    "UTINYINT": pa.uint8(),
-    "USMALLINT": pa.uint16(),
-    "UINTEGER": pa.uint32(),
-    "UBIGINT": pa.uint64(),
-    "HUGEINT": pa.decimal128(38, 0),
-    "DOUBLE": pa.float64(),
-    "VARCHAR": pa.string(),
-    "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("us"),
-    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
-}
 #: PostgreSQL's: 63 bytes.
 _LONGEST_NAME = 63
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
@@ -367,87 +323,65 @@ class ResultColumn:
     #: Its name in the source's result, and in the engine's.
     read: str
     name: str
-    #: Its Arrow type; None where the engine hands over another than the source.
+    #: Its Arrow type; None where the engine's is another than the source's.
     type: pa.DataType | None
-    #: Whether the source has to be asked for that type, as its own may be another.
-    asked: bool = False
-    #: Whether it is an integer of the engine's 128 bits, which Arrow has as decimals.
+    #: Whether the source has to cast to that type, as its own may be another.
+    is_cast: bool = False
+    #: Whether it is an integer of 128 bits in the engine, which is a decimal in Arrow.
     huge: bool = False
 
     @property
     def field(self) -> pa.Field:
-        """Its field, as the engine's results have it."""
+        """Its field in the engine's result."""
         return pa.field(self.name, self.type, metadata={"native_type": "hugeint"} if self.huge else None)
 
     @property
     def sql(self) -> str:
-        """Make of the source's column what the engine's would be, in the engine's SQL."""
+        """The engine's SQL that makes its column of the source's."""
         read = quoted(self.read)
         return f"{f'CAST({read} AS HUGEINT)' if self.huge else read} AS {quoted(self.name)}"
 
 
-def write(
-    tree: exp.Expression, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params
-) -> SourceQuery:
-    """Write a query in its source's SQL; raises ``Unsafe`` where a part of it may mean something else there."""
-    by_node = {id(reference.node): (reference, table) for reference, table in tables}
-
-    def relation(node: exp.Table, alias: str) -> tuple[str, Relation]:
-        if id(node) not in by_node:
-            raise Unsafe
-        reference, table = by_node[id(node)]
-        table = replace(table, columns=[column.in_source for column in table.columns])
-        return f"{table.sql} AS {alias}", relation_of(reference, table, alias)
-
-    return QueryWriter(dialect, relation, params).query(tree)
-
-
 def empty_table(table: Table) -> str:
-    """Give an empty table for the engine, with the names and types of a table."""
+    """Give an empty table in the engine's SQL, with the names and types of a table."""
     columns = ", ".join(
         f"CAST(NULL AS {column.type.engine or 'VARCHAR'}) AS {quoted(column.name)}" for column in table.columns
     )
     return f"(SELECT {columns} LIMIT 0)"
 
 
-def checked(written: SourceQuery, described: Sequence[tuple[str, str]]) -> list[ResultColumn]:
-    """Compare what was written with what the engine would make of the query; raises ``Unsafe`` where they differ."""
+def result_columns(written: SourceQuery, described: Sequence[tuple[str, str]]) -> list[ResultColumn]:
+    """Give the columns with the engine's names and types; raises ``Unsafe`` where the source's types differ."""
     if len(described) != len(written.outputs):
         raise Unsafe
     names = [name for name, _ in described]
     usable = len({name.lower() for name in names}) == len(names) and all(map(_is_portable, names))
     reads = names if usable else [f"c{at}" for at in range(1, len(names) + 1)]
     return [
-        _result(read, name, engine, output.value.type, plain=output.value.plain)
+        _result(read, name, engine, output.value.type, is_column=output.value.is_column)
         for read, output, (name, engine) in zip(reads, written.outputs, described, strict=True)
     ]
 
 
-def arrow_type(engine: str) -> pa.DataType | None:
-    """Give the Arrow type of a type of the engine's; None where it is not one of the list."""
-    number = _DECIMAL.fullmatch(engine)
-    return pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(engine)
-
-
 def _is_portable(name: str) -> bool:
-    """Whether every source gives a column this name, uncut."""
+    """Whether every source can name a column so, without truncation."""
     return 0 < len(name.encode()) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
 
 
-def _result(read: str, name: str, described: str, of: Type, *, plain: bool) -> ResultColumn:
+def _result(read: str, name: str, described: str, of: Type, *, is_column: bool) -> ResultColumn:
     if of.kind in {Kind.OTHER, Kind.UUID}:
-        if not plain:
+        if not is_column:
             raise Unsafe
         return ResultColumn(read, name, None)
     number = _DECIMAL.fullmatch(described)
     arrow = arrow_type(described)
     if arrow is None or not _is_expected(of, described, scale=int(number[2]) if number else None):
         raise Unsafe
-    return ResultColumn(read, name, arrow, asked=not plain, huge=described == "HUGEINT")
+    return ResultColumn(read, name, arrow, is_cast=not is_column, huge=described == "HUGEINT")
 
 
 def _is_expected(of: Type, described: str, *, scale: int | None) -> bool:
-    """Whether the engine's type is the one that was reckoned with."""
+    """Whether the engine's type is the expected one."""
     if of.engine is not None:
         return of.engine == described
     if of.kind is Kind.DECIMAL:

@@ -1,4 +1,4 @@
-"""Where a query names tables of attached databases, and which of their columns it needs."""
+"""Where a query names tables of attached databases, and the columns that it reads of them."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from longshore.engine.remote.text import Edit, Tokens, parsed, tokens
+from longshore.engine.remote.text import Edit, Tokens, parse, tokenize
 from longshore.engine.remote.types import Column, Table
 from longshore.errors import NotSupportedError
 
@@ -22,11 +22,11 @@ __all__ = [
     "Sources",
     "find_in_tokens",
     "find_in_trees",
+    "is_read_once",
     "is_table_statement",
     "listed_source",
     "parse_query",
     "quoted",
-    "read_once",
 ]
 
 _WRITES = (
@@ -42,7 +42,7 @@ _WRITES = (
 )
 _NAMES = {TokenType.VAR, TokenType.IDENTIFIER}
 _BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN, TokenType.TABLE}
-#: What a table follows that takes no alias.
+#: The words before a table without an alias.
 _BARE = {"TABLE", "PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER", "SUMMARIZE", "DESCRIBE", "DESC", "SHOW"}
 #: An attached name, a schema and a table.
 _MOST_PARTS = 3
@@ -57,34 +57,43 @@ class Reference:
     parts: tuple[str, ...]
     start: int
     end: int
-    #: The name by which the query's columns call it.
+    #: Its name in the query's columns.
     alias: str
-    #: Whether the query gives the alias itself, or can have none.
-    named: bool
+    #: Whether the query gives the alias, or cannot have one.
+    is_named: bool
     node: exp.Table | None = None
-    #: Columns that call the table by its full name.
+    #: Edits of columns that have the table's full name.
     edits: list[Edit] = field(default_factory=list)
 
     @property
     def full_names(self) -> list[tuple[str, ...]]:
-        """The names other than the alias by which columns may call the table, in lower case."""
-        if self.named:
+        """The table's names in columns other than the alias, in lower case."""
+        if self.is_named:
             return []
         parts = tuple(part.lower() for part in self.parts)
         return [(self.source, *parts), *([parts] if len(parts) > 1 else [])]
 
     @property
-    def read_once(self) -> bool:
-        """Whether the engine goes through the rows once: not so in a WITH, which may be used anywhere and again."""
-        return self.node is not None and read_once(self.node)
+    def select(self) -> exp.Select | None:
+        """The SELECT whose FROM has the table with an alias at most; None for any other place."""
+        node = self.node
+        if node is None or node.alias_column_names or node.args.get("pivots") or node.args.get("joins"):
+            return None
+        select = node.parent.parent if isinstance(node.parent, exp.From | exp.Join) else None
+        return select if isinstance(select, exp.Select) else None
 
-    def replaced(self, by: str) -> list[Edit]:
-        """Give the edits that put another table in its place."""
-        return [Edit(self.start, self.end, by if self.named else f"{by} AS {quoted(self.alias)}"), *self.edits]
+    @property
+    def is_read_once(self) -> bool:
+        """Whether the engine reads the rows once; in a WITH, it may read them again."""
+        return self.node is not None and is_read_once(self.node)
+
+    def replacements(self, by: str) -> list[Edit]:
+        """Give the edits that replace it by another table."""
+        return [Edit(self.start, self.end, by if self.is_named else f"{by} AS {quoted(self.alias)}"), *self.edits]
 
 
-def read_once(node: exp.Expression) -> bool:
-    """Whether what stands in a FROM is gone through once, however often the rest of the query is."""
+def is_read_once(node: exp.Expression) -> bool:
+    """Whether a table or subquery stands in the FROM of the outermost query, which is read once."""
     while node.parent is not None:
         if not isinstance(node.parent, exp.From | exp.Join | exp.Select | exp.Union) or node.arg_key == "expressions":
             return False
@@ -93,21 +102,21 @@ def read_once(node: exp.Expression) -> bool:
 
 
 def quoted(name: str) -> str:
-    """Give a name as the engine reads it, whatever it holds."""
+    """Quote a name for the engine."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def find_in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
     """Find the tables of ``sources``, whose names are in lower case; raises where one would be written."""
-    found = []
+    references = []
     for tree in trees:
         for node in tree.find_all(exp.Table):
             reference = _table(node, sources)
             if reference is not None:
-                found.append(reference)
+                references.append(reference)
     for tree in trees:
-        _add_columns(tree, found)
-    return found
+        _add_columns(tree, references)
+    return references
 
 
 def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
@@ -127,14 +136,14 @@ def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
         start=parts[0].meta["start"],
         end=parts[-1].meta["end"],
         alias=node.alias or parts[-1].name,
-        named=bool(node.alias) or not isinstance(node.parent, exp.From | exp.Join),
+        is_named=bool(node.alias) or not isinstance(node.parent, exp.From | exp.Join),
         node=node,
     )
 
 
-def _add_columns(tree: exp.Expression, found: Sequence[Reference]) -> None:
-    """Call columns under a table's full name by its alias instead, as the table goes to another place."""
-    unnamed = [reference for reference in found if not reference.named]
+def _add_columns(tree: exp.Expression, references: Sequence[Reference]) -> None:
+    """Have columns with a table's full name use its alias instead, as another table replaces it."""
+    unnamed = [reference for reference in references if not reference.is_named]
     by_name = {full: reference for reference in unnamed for full in reference.full_names}
     for column in tree.find_all(exp.Column):
         parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
@@ -148,7 +157,7 @@ def _add_columns(tree: exp.Expression, found: Sequence[Reference]) -> None:
 
 
 def is_table_statement(words: Sequence[Token]) -> bool:
-    """Whether these are ``TABLE t``, which stands for a whole SELECT; its table takes no alias."""
+    """Whether it is ``TABLE t``, a whole SELECT, whose table cannot have an alias."""
     return bool(words) and words[0].token_type is TokenType.TABLE
 
 
@@ -164,8 +173,8 @@ def listed_source(words: Sequence[Token], sources: Collection[str]) -> str | Non
 
 
 def find_in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Reference]:
-    """Find what stands where a table does, in a text that no parser knows."""
-    found = []
+    """Find tables by the words before them, in a text that the parser does not know."""
+    references = []
     for at, word in enumerate(words):
         if word.token_type not in _NAMES or word.text.lower() not in sources:
             continue
@@ -176,8 +185,8 @@ def find_in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Ref
         if len(parts) > 1:
             names = tuple(part.text for part in parts[1:])
             named = bare or _has_alias(words, at + 2 * len(parts) - 1)
-            found.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], named))
-    return found
+            references.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], named))
+    return references
 
 
 def _dotted(words: Sequence[Token], at: int) -> list[Token]:
@@ -195,59 +204,47 @@ def _has_alias(words: Sequence[Token], at: int) -> bool:
 
 
 class Projection:
-    """What a query's text and tree tell of the columns that it reads.
+    """The columns that a query may read, by its words and trees.
 
-    A column whose name is nowhere in the text can be reached only through a star, or through the row as a whole. So
-    the answer needs no binding, and errs only on the side of a column too many.
+    A column whose name is not in the text can be reached only through a star, or through the row as a whole. So this
+    does not need binding, and errs only on the side of a column too many.
     """
 
     def __init__(self, words: Sequence[Token], trees: Sequence[exp.Expression] | None) -> None:
-        """Look at the query once for all tables."""
+        """Collect the words, stars and rows of the query."""
         self._words = {word.text.lower() for word in words}
         self._trees = trees
-        self._everything = trees is None or any(word.token_type is TokenType.HASH for word in words)
+        self._reads_all = trees is None or any(word.token_type is TokenType.HASH for word in words)
         self._stars: list[exp.Expression] = []
         self._rows: set[str] = set()
         for tree in trees or []:
-            self._look(tree)
+            self._collect(tree)
 
     def columns(self, reference: Reference, table: Table) -> list[Column]:
-        """Give the columns, in the table's order; one where none is named, as for ``count(*)``."""
-        if self._whole(reference):
+        """Give the columns in the table's order; where none is named, as for ``count(*)``, the narrowest."""
+        if self._is_read_whole(reference):
             return list(table.columns)
-        named = [column for column in table.columns if column.name.lower() in self._words]
-        return named or sorted(table.columns, key=_width)[:1]
+        columns = [column for column in table.columns if column.name.lower() in self._words]
+        return columns or sorted(table.columns, key=_width)[:1]
 
-    def _look(self, tree: exp.Expression) -> None:
+    def _collect(self, tree: exp.Expression) -> None:
         for node in tree.walk():
             if isinstance(node, exp.Columns | exp.PositionalColumn) or (
                 isinstance(node, exp.Join) and node.method.upper() == "NATURAL"
             ):
-                self._everything = True
+                self._reads_all = True
             elif isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
                 self._stars.append(node)
             elif isinstance(node, exp.Column) and len(node.parts) == 1:
                 self._rows.add(node.name.lower())
 
-    def _whole(self, reference: Reference) -> bool:
-        if self._everything or reference.node is None or not _is_simple(reference.node):
+    def _is_read_whole(self, reference: Reference) -> bool:
+        if self._reads_all or reference.select is None:
             return True
-        # The name of a table is its row, as one value.
+        # The name of a table as a column is its row.
         if reference.alias.lower() in self._rows:
             return True
         return any(_reaches(star, reference) for star in self._stars)
-
-
-def _is_simple(table: exp.Table) -> bool:
-    """Whether it stands in the FROM of a SELECT, with nothing but an alias."""
-    place = table.parent
-    return (
-        isinstance(place, exp.From | exp.Join)
-        and isinstance(place.parent, exp.Select)
-        and not table.args.get("pivots")
-        and not table.args.get("joins")
-        and not table.alias_column_names
-    )
 
 
 def _reaches(star: exp.Expression, reference: Reference) -> bool:
@@ -258,28 +255,28 @@ def _reaches(star: exp.Expression, reference: Reference) -> bool:
 
 
 def _width(column: Column) -> int:
-    """Put fixed widths before texts, and these before what is unknown."""
-    kinds = ["boolean", "integer", "date", "timestamp", "instant", "double", "decimal", "uuid", "text", "other"]
+    """Order fixed widths before texts, and these before other types."""
+    kinds = ["boolean", "integer", "date", "timestamp", "timestamptz", "double", "decimal", "uuid", "text", "other"]
     return kinds.index(column.type.kind.value)
 
 
 #: The names of the attached databases in lower case, each with the class of its SQL.
 Sources = tuple[tuple[str, type], ...]
 
-#: Texts that are kept, and the letters of the longest: a tree is many times as large.
-_MOST = 64
-_LONGEST = 4096
+#: The texts in the cache, and the length of the longest: a tree is many times as large.
+_CACHE_SIZE = 64
+_LONGEST_TEXT = 4096
 
 
 class ParsedQuery:
-    """A query's tokens, trees and references. Nobody changes them: other threads plan by them, too."""
+    """A query's tokens, trees and references; read only, as other threads plan by them, too."""
 
     def __init__(self, query: str, sources: Sources) -> None:
         """Parse; raises where a table of the sources would be written."""
-        self.words: Tokens = tokens(query)
-        trees = parsed(query, self.words)
+        self.words: Tokens = tokenize(query)
+        trees = parse(query, self.words)
         if trees is not None and is_table_statement(self.words):
-            # Not every version of the parser knows it, and says so.
+            # Some versions of the parser do not know it, without an error.
             trees = None
         self.trees: Sequence[exp.Expression] | None = trees
         names = {name for name, _ in sources}
@@ -288,8 +285,8 @@ class ParsedQuery:
         )
         self._last: tuple[Sequence[Table], bool, Plan] | None = None
 
-    def planned(self, tables: Sequence[Table], make: Callable[[], "Plan"], *, whole: bool) -> "Plan":
-        """Give the plan for tables as the catalogues have them now: the last one, or a new one where they differ."""
+    def plan(self, tables: Sequence[Table], make: Callable[[], "Plan"], *, whole: bool) -> "Plan":
+        """Give the last plan if the catalogues' tables are the same, else a new one."""
         last = self._last
         if last is not None and last[1] is whole and last[0] == tables:
             return last[2]
@@ -299,10 +296,10 @@ class ParsedQuery:
 
 
 def parse_query(query: str, sources: Sources) -> ParsedQuery:
-    """Parse a query, or give what was made of the same text before."""
-    return _cached(query, sources) if len(query) <= _LONGEST else ParsedQuery(query, sources)
+    """Parse a query, or give it from the cache."""
+    return _cached(query, sources) if len(query) <= _LONGEST_TEXT else ParsedQuery(query, sources)
 
 
-@lru_cache(maxsize=_MOST)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _cached(query: str, sources: Sources) -> ParsedQuery:
     return ParsedQuery(query, sources)

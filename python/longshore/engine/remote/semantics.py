@@ -1,4 +1,4 @@
-"""Where the engine would compare a column otherwise than its database: what is done about it, or told."""
+"""The comparisons that a database makes otherwise than the engine: char(n) is edited, collations are reported."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,33 +16,33 @@ from longshore.engine.remote.text import Edit
 from longshore.engine.remote.types import Column, Table, Unsafe
 from longshore.errors import NotSupportedError
 
-__all__ = ["Found", "Lineage", "Semantics", "semantics"]
+__all__ = ["Semantics", "semantics"]
 
-#: What gives one of its argument's values.
+#: Expressions with a value of their argument.
 _ONE_OF = (exp.Paren, exp.Alias, exp.Min, exp.Max, exp.AnyValue, exp.IgnoreNulls, exp.First, exp.Last, exp.Window)
 
 
 @dataclass(frozen=True)
-class Found:
-    """A column, and the name of its table in the query."""
+class SourceColumn:
+    """A column of an attached table, and the table's name in the query."""
 
     table: str
     column: Column
 
     def __str__(self) -> str:
-        """Name it as the query may."""
+        """Give its name in the query."""
         return f"{self.table}.{self.column.name}"
 
 
-#: The name of a query's column, and what it is.
-Output = tuple[str, Found | None]
+#: The name of a query's column, and the source's column that it is.
+Output = tuple[str, SourceColumn | None]
 
 
 class Lineage:
-    """Follows names through the subqueries of a query; what is not clear is not found."""
+    """The columns of attached tables behind the names of a query, through subqueries; None where ambiguous."""
 
     def __init__(self, trees: Sequence[exp.Expression], tables: Sequence[tuple[Reference, Table]]) -> None:
-        """Look at each SELECT once."""
+        """Collect the scope of each SELECT."""
         self._tables = {id(reference.node): (reference, table) for reference, table in tables}
         scopes: list[Scope] = []
         for tree in trees:
@@ -55,7 +55,7 @@ class Lineage:
         self._outputs: dict[int, list[Output]] = {}
 
     def nodes(self) -> Iterator[tuple[Any, Scope]]:
-        """Give each expression with the SELECT that its names are of."""
+        """Give each expression with the scope of its names."""
         for tree in self._trees:
             for node in tree.walk():
                 scope = self.scope(node)
@@ -63,12 +63,12 @@ class Lineage:
                     yield node, scope
 
     def scope(self, node: Any) -> Scope | None:
-        """Give the SELECT that the names of an expression are of."""
+        """Give the scope of the names of an expression."""
         around = node if id(node) in self._by_node else node.find_ancestor(exp.Select, exp.SetOperation)
         return self._by_node.get(id(around))
 
-    def find(self, node: exp.Expression | None, scope: Scope) -> Found | None:
-        """Give the column that an expression is, or gives one value of."""
+    def find(self, node: exp.Expression | None, scope: Scope) -> SourceColumn | None:
+        """Give the column whose values an expression has."""
         if isinstance(node, exp.Column):
             return self._named(node.name.lower(), node.table.lower(), scope)
         if isinstance(node, _ONE_OF):
@@ -81,7 +81,7 @@ class Lineage:
     def outputs(self, node: Any) -> list[Output]:
         """Give the columns of a query, each with its name in lower case."""
         if id(node) not in self._outputs:
-            # What a recursive query has of itself is what it begins with.
+            # A recursive query has the columns of its first part.
             self._outputs[id(node)] = []
             self._outputs[id(node)] = self._listed(node)
         return self._outputs[id(node)]
@@ -101,70 +101,70 @@ class Lineage:
         scope = self._by_node.get(id(node))
         if scope is None or not isinstance(node, exp.Select):
             return []
-        found: list[Output] = []
+        outputs: list[Output] = []
         for item in node.expressions:
             if item.is_star:
-                found += self._star(item, scope)
+                outputs += self._star(item, scope)
             else:
-                found.append((item.alias_or_name.lower(), self.find(item, scope)))
-        return found
+                outputs.append((item.alias_or_name.lower(), self.find(item, scope)))
+        return outputs
 
     def _star(self, item: exp.Expression, scope: Scope) -> list[Output]:
         table = item.table.lower() if isinstance(item, exp.Column) else ""
         sources = self._sources(scope)
         return [one for name, *of in sources if not table or table == name.lower() for one in self._columns(*of)]
 
-    def _named(self, name: str, table: str, scope: Scope) -> Found | None:
+    def _named(self, name: str, table: str, scope: Scope) -> SourceColumn | None:
         around: Scope | None = scope
         while around is not None:
             for alias, *of in self._sources(around):
                 if not table or alias.lower() == table:
-                    for own, found in self._columns(*of):
-                        if own == name:
-                            return found
+                    for column_name, column in self._columns(*of):
+                        if column_name == name:
+                            return column
             select = around.expression
             if not table and isinstance(select, exp.Select):
                 for item in select.expressions:
-                    if isinstance(item, exp.Alias) and item.alias.lower() == name and not _names(item, name):
+                    if isinstance(item, exp.Alias) and item.alias.lower() == name and not _refers_to(item, name):
                         return self.find(item, around)
             around = around.parent
         return None
 
     def _sources(self, scope: Scope) -> Iterator[tuple[str, Any, Any]]:
-        """Give what stands in a FROM: its alias, its node, and the table or the query that it is."""
+        """Give the tables and subqueries of a FROM: alias, node, and table or scope."""
         for name, node in scope.references:
-            # Of subqueries without an alias there may be several.
+            # There may be several subqueries without an alias.
             source = self._by_node.get(id(node)) or scope.sources.get(name)
             if source is not None:
                 yield name, node, source
 
     def _columns(self, node: Any, source: Any) -> list[Output]:
-        """Give the columns of what stands in a FROM, under the names that it has there."""
+        """Give the columns of a table or subquery of a FROM, by their names there."""
         if isinstance(source, Scope):
-            found = self.outputs(source.expression)
+            columns = self.outputs(source.expression)
             common = source.expression.parent
             names = common.alias_column_names if isinstance(common, exp.CTE) else []
-            found = _renamed(found, names)
+            columns = _renamed(columns, names)
         elif id(source) in self._tables:
             reference, table = self._tables[id(source)]
             name = ".".join((reference.source, *reference.parts))
-            found = [(column.name.lower(), Found(name, column)) for column in table.columns]
+            columns = [(column.name.lower(), SourceColumn(name, column)) for column in table.columns]
         else:
             return []
-        place = node if isinstance(node, exp.Table) else node.parent
-        return _renamed(found, place.alias_column_names if isinstance(place, exp.Table | exp.Subquery) else [])
+        item = node if isinstance(node, exp.Table) else node.parent
+        return _renamed(columns, item.alias_column_names if isinstance(item, exp.Table | exp.Subquery) else [])
 
 
 def _renamed(columns: list[Output], names: Sequence[str]) -> list[Output]:
-    return [(name.lower(), found) for name, (_, found) in zip(names, columns, strict=False)] + columns[len(names) :]
+    return [(name.lower(), column) for name, (_, column) in zip(names, columns, strict=False)] + columns[len(names) :]
 
 
-def _names(item: exp.Expression, name: str) -> bool:
+def _refers_to(item: exp.Expression, name: str) -> bool:
     return any(column.name.lower() == name for column in item.find_all(exp.Column))
 
 
-def _either(left: Found | None, right: Found | None) -> Found | None:
-    """Give what one column of a UNION is: padded if both are, and to a length if that is one."""
+def _either(left: SourceColumn | None, right: SourceColumn | None) -> SourceColumn | None:
+    """Give one column of a UNION: padded if both are, and to their length if it is the same."""
     if left is None or right is None or left.column.padded is right.column.padded is None:
         return left or right
     if left.column.padded is None or right.column.padded is None:
@@ -175,17 +175,17 @@ def _either(left: Found | None, right: Found | None) -> Found | None:
 
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-#: What sees the padding of its first operand.
+#: Operators that see the padding of their first operand.
 _PATTERNS = (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.RegexpFullMatch, exp.SimilarTo)
-#: What sees the padding of each.
+#: Functions that see the padding of each argument.
 _BYTES = (exp.Concat, exp.ConcatWs, exp.Encode)
 _ENDS = (exp.Max, exp.Min)
-#: What gives one of its arguments, with its padding.
+#: Expressions with the value of one argument, and its padding.
 _CHOICES = (exp.Paren, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Greatest, exp.Least, *_ENDS)
 
 
 class _Kind(Enum):
-    """What decides whether blanks at the end count in a comparison."""
+    """The kinds of values that decide whether blanks at the end count in a comparison."""
 
     PADDED = "char(n)"
     VARYING = "varchar"
@@ -195,12 +195,12 @@ class _Kind(Enum):
 
 @dataclass
 class Semantics:
-    """What makes the engine's query mean what the databases mean."""
+    """The changes by which the engine's query means what the databases mean."""
 
     edits: list[Edit] = field(default_factory=list)
-    #: Values of parameters that blanks are taken from, by name, or by place from 0.
+    #: Values of parameters without their blanks, by name, or by position from 0.
     stripped: dict[Any, str] = field(default_factory=dict)
-    #: The columns that the engine compares byte by byte, and their databases do not, with their collations.
+    #: The columns that the engine compares by bytes and their databases by a collation, with that.
     bytewise: dict[str, str] = field(default_factory=dict)
 
     def params(self, params: Params) -> Params:
@@ -213,106 +213,106 @@ class Semantics:
 def semantics(
     trees: Sequence[exp.Expression],
     tables: Sequence[tuple[Reference, Table]],
-    gone: Sequence[exp.Expression],
+    pushed: Sequence[exp.Expression],
     params: Params,
 ) -> Semantics:
-    """Look at what the engine does with the columns of ``tables``; ``gone`` are the parts that a source answers."""
-    found = Semantics()
-    if not any(_is_own(column) for _, table in tables for column in table.columns):
-        return found
-    away = {id(node) for part in gone for node in part.walk()}
-    look = _Look(Lineage(trees, tables), params, found)
-    for node, scope in look.lineage.nodes():
-        if id(node) not in away:
-            look.at(node, scope)
-    look.end(trees, away)
-    return found
+    """Analyse what the engine does with the columns of ``tables``; ``pushed`` are the parts that sources answer."""
+    result = Semantics()
+    if not any(_is_special(column) for _, table in tables for column in table.columns):
+        return result
+    pushed_nodes = {id(node) for part in pushed for node in part.walk()}
+    analysis = _Analysis(Lineage(trees, tables), params, result)
+    for node, scope in analysis.lineage.nodes():
+        if id(node) not in pushed_nodes:
+            analysis.visit(node, scope)
+    analysis.strip_parameters(trees, pushed_nodes)
+    return result
 
 
-class _Look:
-    """One look at a query."""
+class _Analysis:
+    """The analysis of one query."""
 
-    def __init__(self, lineage: Lineage, params: Params, found: Semantics) -> None:
+    def __init__(self, lineage: Lineage, params: Params, result: Semantics) -> None:
         self.lineage = lineage
         self._params = params
-        self._found = found
+        self._result = result
         #: Placeholders that are compared with a padded column, by their names.
         self._placeholders: dict[str, list[exp.Expression]] = {}
 
-    def at(self, node: exp.Expression, scope: Scope) -> None:
-        """Look at one expression."""
+    def visit(self, node: exp.Expression, scope: Scope) -> None:
+        """Analyse one expression."""
         for operand in _padded(node):
             self._pad(operand, scope)
         for one, other in _compared(node):
             self._compare(one, other, scope)
         for equal in self._equals(node, scope):
-            found = equal if equal is None or isinstance(equal, Found) else self.lineage.find(equal, scope)
-            if found is not None and found.column.collation is not None:
-                self._found.bytewise[str(found)] = found.column.collation
+            column = equal if equal is None or isinstance(equal, SourceColumn) else self.lineage.find(equal, scope)
+            if column is not None and column.column.collation is not None:
+                self._result.bytewise[str(column)] = column.column.collation
 
-    def end(self, trees: Sequence[exp.Expression], away: set[int]) -> None:
-        """Take the blanks from parameters, which are constants as well."""
+    def strip_parameters(self, trees: Sequence[exp.Expression], pushed_nodes: set[int]) -> None:
+        """Strip the blanks of parameters that are compared with a ``char(n)``."""
         for name, compared in self._placeholders.items():
             everywhere = [one for tree in trees for one in tree.find_all(exp.Placeholder) if one.name == name]
-            if len([one for one in everywhere if id(one) not in away]) > len(compared):
+            if len([one for one in everywhere if id(one) not in pushed_nodes]) > len(compared):
                 message = (
                     f"the parameter {name} has blanks at its end, which mean nothing to a char(n) column and "
                     "something elsewhere in the query; give it twice, or without them"
                 )
                 raise NotSupportedError(message)
             key = int(name) - 1 if name.isdecimal() else name
-            self._found.stripped[key] = constant(compared[0], self._params).rstrip(" ")
+            self._result.stripped[key] = constant(compared[0], self._params).rstrip(" ")
 
     def _pad(self, node: Any, scope: Scope) -> None:
-        """Give a char(n) its padding where PostgreSQL sees it."""
+        """Pad a char(n) where PostgreSQL sees its padding."""
         node, scope = self._inner(node, scope)
         if isinstance(node, _CHOICES):
             for one in _branches(node):
                 self._pad(one, scope)
         if not isinstance(node, exp.Column):
             return
-        found = self.lineage.find(node, scope)
-        if found is None or found.column.padded is None:
+        column = self.lineage.find(node, scope)
+        if column is None or column.column.padded is None:
             return
-        if found.column.padded == 0:
-            hint = f"CAST({found.column.name} AS VARCHAR) is the text without them, here and in PostgreSQL"
+        if column.column.padded == 0:
+            hint = f"CAST({column.column.name} AS VARCHAR) is the text without them, here and in PostgreSQL"
             message = (
-                f"{found} is a bpchar without a length: LIKE, regular expressions and concat see the blanks at its "
+                f"{column} is a bpchar without a length: LIKE, regular expressions and concat see the blanks at its "
                 f"end, which sql does not have\nHint: {hint}"
             )
             raise NotSupportedError(message, hint=hint)
-        self._wrap(node, "rpad(", f", {found.column.padded}, ' ')")
+        self._wrap(node, "rpad(", f", {column.column.padded}, ' ')")
 
     def _compare(self, one: exp.Expression, other: exp.Expression, scope: Scope) -> None:
-        """Take the blanks from what is compared with a char(n), unless that is a text."""
+        """Strip the blanks of what is compared with a char(n), unless that is a text."""
         kinds = {self._kind(one, scope), self._kind(other, scope)}
         if _Kind.PADDED in kinds and _Kind.OTHER not in kinds:
             self._trim(one, scope)
             self._trim(other, scope)
 
     def _kind(self, node: Any, scope: Scope) -> "_Kind":
-        """Tell what a value is to PostgreSQL."""
+        """Give the kind of a value to PostgreSQL."""
         node, scope = self._inner(node, scope)
         if isinstance(node, exp.Null) or _text(node, self._params) is not None:
             return _Kind.CONSTANT
         if isinstance(node, _CHOICES):
             kinds = {self._kind(one, scope) for one in _branches(node)} - {_Kind.CONSTANT}
             # The greatest of varchar is a text.
-            relation_of = {_Kind.PADDED} if isinstance(node, _ENDS) else {_Kind.PADDED, _Kind.VARYING}
-            return min(kinds, key=lambda kind: kind.value) if kinds and kinds <= relation_of else _Kind.OTHER
-        found = self.lineage.find(node, scope)
-        if found is not None and found.column.padded is not None:
+            with_padding = {_Kind.PADDED} if isinstance(node, _ENDS) else {_Kind.PADDED, _Kind.VARYING}
+            return min(kinds, key=lambda kind: kind.value) if kinds and kinds <= with_padding else _Kind.OTHER
+        column = self.lineage.find(node, scope)
+        if column is not None and column.column.padded is not None:
             return _Kind.PADDED
-        return _Kind.VARYING if found is not None and found.column.type.varying else _Kind.OTHER
+        return _Kind.VARYING if column is not None and column.column.type.varying else _Kind.OTHER
 
     def _inner(self, node: Any, scope: Scope) -> tuple[Any, Scope]:
-        """Give a value without parentheses; of a subquery, its column."""
+        """Give a value without its parentheses, and of a subquery its column."""
         node = node.unnest()
         inner = self.lineage.scope(node) if isinstance(node, exp.Select) else None
         return (node, scope) if inner is None else self._inner(node.expressions[0].unalias(), inner)
 
     def _trim(self, node: Any, scope: Scope) -> None:
-        """Take the blanks from the end of a value."""
+        """Strip the blanks of a value."""
         node, scope = self._inner(node, scope)
         text = _text(node, self._params)
         if text is not None and text.endswith(" "):
@@ -320,7 +320,7 @@ class _Look:
                 self._placeholders.setdefault(node.name, []).append(node)
             else:
                 stripped = text.rstrip(" ").replace("'", "''")
-                self._found.edits.append(Edit(node.meta["start"], node.meta["end"], f"'{stripped}'"))
+                self._result.edits.append(Edit(node.meta["start"], node.meta["end"], f"'{stripped}'"))
         elif isinstance(node, _CHOICES) and not isinstance(node, _ENDS):
             for one in _branches(node):
                 self._trim(one, scope)
@@ -329,10 +329,10 @@ class _Look:
 
     def _wrap(self, node: exp.Column, before: str, after: str) -> None:
         start, end = node.parts[0].meta["start"], node.parts[-1].meta["end"]
-        self._found.edits += [Edit(start, start - 1, before), Edit(end + 1, end, after)]
+        self._result.edits += [Edit(start, start - 1, before), Edit(end + 1, end, after)]
 
-    def _equals(self, node: exp.Expression, scope: Scope) -> Iterator[exp.Expression | Found | None]:
-        """Give what is compared by its bytes, with another or with itself in other rows."""
+    def _equals(self, node: exp.Expression, scope: Scope) -> Iterator[exp.Expression | SourceColumn | None]:
+        """Give the values that the engine compares by bytes, with others or between rows."""
         for one, other in _compared(node):
             yield from (one, other)
         if isinstance(node, exp.Like):
@@ -342,23 +342,23 @@ class _Look:
             inputs = self.lineage.inputs(scope)
             if node.method.upper() == "NATURAL":
                 names = {name for name, count in Counter(name for name, _ in inputs).items() if count > 1}
-            yield from (found for name, found in inputs if name in names)
+            yield from (column for name, column in inputs if name in names)
         elif isinstance(node, exp.Window):
             yield from node.args.get("partition_by") or []
         elif isinstance(node, exp.Distinct) and isinstance(node.parent, exp.AggFunc):
             yield from node.expressions
         elif isinstance(node, exp.SetOperation) and not isinstance(node.parent, exp.SetOperation):
             every = isinstance(node, exp.Union) and not node.args.get("distinct")
-            yield from () if every else (found for _, found in self.lineage.outputs(node))
+            yield from () if every else (column for _, column in self.lineage.outputs(node))
         elif isinstance(node, exp.Select):
             yield from self._grouped(node)
 
-    def _grouped(self, node: exp.Select) -> Iterator[exp.Expression | Found | None]:
+    def _grouped(self, node: exp.Select) -> Iterator[exp.Expression | SourceColumn | None]:
         distinct = node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
             yield from distinct.args["on"].expressions
         elif distinct is not None:
-            yield from (found for _, found in self.lineage.outputs(node))
+            yield from (column for _, column in self.lineage.outputs(node))
         group = node.args.get("group")
         if group is None:
             return
@@ -372,7 +372,7 @@ class _Look:
 
 
 def _text(node: Any, params: Params) -> str | None:
-    """Give a constant text; None for what is none."""
+    """Give the text of a constant; None for other expressions."""
     try:
         value = constant(node, params)
     except Unsafe:
@@ -382,12 +382,12 @@ def _text(node: Any, params: Params) -> str | None:
     return value if isinstance(value, str) and isinstance(node, exp.Placeholder) else None
 
 
-def _is_own(column: Column) -> bool:
+def _is_special(column: Column) -> bool:
     return column.padded is not None or column.collation is not None
 
 
 def _padded(node: exp.Expression) -> Sequence[exp.Expression]:
-    """Give the operands of which PostgreSQL sees the padding."""
+    """Give the operands whose padding PostgreSQL sees."""
     if isinstance(node, _PATTERNS):
         return [node.this]
     if isinstance(node, _BYTES):
@@ -398,7 +398,7 @@ def _padded(node: exp.Expression) -> Sequence[exp.Expression]:
 
 
 def _branches(node: exp.Expression) -> list[exp.Expression]:
-    """Give the values of which an expression gives one."""
+    """Give the values of which an expression has one."""
     if isinstance(node, exp.Case):
         return [*(one.args["true"] for one in node.args["ifs"]), *filter(None, [node.args.get("default")])]
     if isinstance(node, exp.If):

@@ -14,9 +14,8 @@ from longshore.engine.failures import TableAltered
 from longshore.engine.remote.dialect import Dialect
 from longshore.engine.remote.mysql import MySQL
 from longshore.engine.remote.postgresql import PostgreSQL
-from longshore.engine.remote.queries import arrow_type
 from longshore.engine.remote.sqlite import SQLite
-from longshore.engine.remote.types import Column, Kind, Table
+from longshore.engine.remote.types import Column, Kind, Table, arrow_type
 from longshore.engine.scope import RESERVED_NAMES
 from longshore.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
@@ -204,7 +203,7 @@ def lossy_kinds(options: Options) -> frozenset[Kind]:
     if options.numeric_nan == "null":
         kinds.add(Kind.DECIMAL)
     if options.infinity == "null":
-        kinds |= {Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT}
+        kinds |= {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}
     if options.tinyint1 == "bool":
         kinds.add(Kind.BOOLEAN)
     if options.uuid == "text":

@@ -1,4 +1,4 @@
-"""SQLite: its catalogue, and what it means by its types."""
+"""SQLite: its catalogue and types."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ SELECT name, upper(type), (SELECT encoding FROM pragma_encoding) FROM pragma_tab
 # A sum beyond 64 bits is an error here, and not in the engine.
 _INTEGER = Type(Kind.INTEGER, "BIGINT", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True)
 _TEXT = Type(Kind.TEXT, "VARCHAR", equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, collation="BINARY")
-#: Of a STRICT table, where a column's values are of its type and of no other.
+#: The types of a STRICT table, whose values are of their column's type.
 _STRICT = {
     "INT": _INTEGER,
     "INTEGER": _INTEGER,
@@ -36,38 +36,36 @@ class SQLite(Dialect):
 
     listing: ClassVar[str] = "SELECT name FROM {}.sqlite_schema WHERE type IN ('table', 'view')"
     begin_snapshot: ClassVar[Sequence[str]] = ("BEGIN",)
-    #: Nor is there need: what a transaction sees has its catalogue with it.
+    #: Not needed: a snapshot includes its catalogue.
     has_locks: ClassVar[bool] = False
 
-    def find(self, ask: Ask, parts: Sequence[str], lossy_kinds: frozenset[Kind]) -> Table | None:
-        """Look a table up in the catalogue. SQLite's own names differ by more than the case of letters."""
-        found = ask(_TABLES, [parts[-1], parts[0] if len(parts) > 1 else None])
-        if not found:
+    def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
+        """Look a table up in the catalogue, whose names differ by more than case."""
+        tables = ask(_TABLES, [parts[-1], parts[0] if len(parts) > 1 else None])
+        if not tables:
             return None
-        schema, table, what, strict = found[0]
-        typed = bool(strict) and what == "table"
-        # Before the columns: it is then of no later moment than they.
+        schema, table, kind, strict = tables[0]
+        is_typed = bool(strict) and kind == "table"
+        # Before the columns: a change in between then shows.
         ((version,),) = ask(f"PRAGMA {self.name(schema)}.schema_version", [])
         columns = [
-            Column(
-                name, self.name(name), _type(declared, encoding, typed=typed, lossy_kinds=lossy_kinds), _form(declared)
-            )
+            Column(name, self.name(name), _type(declared, encoding, is_typed=is_typed, lossy=lossy), _form(declared))
             for name, declared, encoding in ask(_COLUMNS, [table, schema])
         ]
-        return Table(f"{self.name(schema)}.{self.name(table)}", columns, typed=typed, version=version)
+        return Table(f"{self.name(schema)}.{self.name(table)}", columns, is_typed=is_typed, version=version)
 
     def _text(self, value: str) -> str:
         return "'" + value.replace("'", "''") + "'"
 
 
 def _form(declared: str) -> str:
-    """Compare a text under the engine's collation, whatever the column's is."""
+    """Compare texts by bytes, as the engine does."""
     return "{} COLLATE BINARY" if declared == "TEXT" else "{}"
 
 
-def _type(declared: str, encoding: str, *, typed: bool, lossy_kinds: frozenset[Any]) -> Type:
-    of = _STRICT.get(declared, _OTHER) if typed else _OTHER
+def _type(declared: str, encoding: str, *, is_typed: bool, lossy: frozenset[Any]) -> Type:
+    of = _STRICT.get(declared, _OTHER) if is_typed else _OTHER
     # Bytes of UTF-16 have another order.
-    if of.kind in lossy_kinds or (of.kind is Kind.TEXT and encoding != "UTF-8"):
+    if of.kind in lossy or (of.kind is Kind.TEXT and encoding != "UTF-8"):
         return _OTHER
     return of

@@ -1,4 +1,4 @@
-"""The text of a query, as tokens and as a tree whose names know their places."""
+"""The text of a query: its tokens, its trees, the positions of nodes, and edits."""
 
 import re
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ __all__ = [
     "Tokens",
     "apply_edits",
     "is_stateless",
+    "locate",
     "mixes_parameter_styles",
     "parenthesized",
-    "parsed",
-    "place",
-    "tokens",
+    "parse",
+    "tokenize",
 ]
 
 Tokens = Sequence[Token]
 
-#: How many tokens are tried after the last one whose place is known.
-_MOST_MORE = 8
+#: The tokens tried after the last one whose position is known.
+_LOOKAHEAD = 8
 
-#: What a dollar can stand in that is no parameter's, and a parameter's name.
+#: Quoted texts and comments, whose dollars are not a parameter's, and a parameter's name.
 _DOLLARS = re.compile(
     r"""(?<!\w)[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$((?:[^\W\d]\w*)?)\$.*?\$\1\$"""
     r"""|--[^\n]*|/\*.*?\*/|(?<![\w$])\$(\w+)""",
@@ -36,60 +36,60 @@ _DOLLARS = re.compile(
 
 @dataclass(frozen=True, order=True)
 class Edit:
-    """A piece of the text, its end included, and what takes its place."""
+    """A replacement of the text from ``start`` to ``end``, inclusive."""
 
     start: int
     end: int
     text: str
 
-    def moved(self, by: int) -> "Edit":
-        """Give the same in a text that begins elsewhere."""
+    def shifted(self, by: int) -> "Edit":
+        """Give the same edit in a text that begins elsewhere."""
         return replace(self, start=self.start + by, end=self.end + by)
 
 
-def tokens(query: str) -> Tokens:
-    """Give the tokens; none where the text has no end to a quotation."""
+def tokenize(query: str) -> Tokens:
+    """Give the tokens; none where a quotation does not end."""
     try:
         words = _tokenized(query)
         if words and words[0].token_type is TokenType.COMMAND:
-            # EXPLAIN, and what else the tokenizer takes for one word and a text.
+            # EXPLAIN and other commands, which the tokenizer takes for one word and a text.
             rest = _tokenized(query[words[0].end + 1 :])
-            return [words[0], *(_moved(word, words[0].end + 1) for word in rest)]
+            return [words[0], *(_shifted(word, words[0].end + 1) for word in rest)]
     except SqlglotError:
         return []
     return words
 
 
-def parsed(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
+def parse(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
     """Give a tree for each statement; None for a text that the parser does not know.
 
-    A parameter without a name has its number, from 1.
+    Parameters without a name are numbered from 1.
     """
-    # What the parser passes over, it complains of in the log.
+    # The parser would log a warning for these.
     if any(word.token_type is TokenType.COMMAND for word in words) or (words and words[0].token_type is TokenType.SHOW):
         return None
     try:
-        trees = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(_numbered(words), query)
+        trees = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(_number_parameters(words), query)
     except (SqlglotError, RecursionError):
         return None
-    relation_of = [tree for tree in trees if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command)]
-    return relation_of if len(relation_of) == sum(tree is not None for tree in trees) else None
+    statements = [tree for tree in trees if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command)]
+    return statements if len(statements) == sum(tree is not None for tree in trees) else None
 
 
 def _tokenized(query: str) -> list[Token]:
-    """Give the tokens, where the tokenizer itself would take ``$1,$`` for the beginning of a quotation."""
-    dollars = {found.start(2) - 1 for found in _DOLLARS.finditer(query) if found[2]}
+    """Give the tokens, in spite of the tokenizer, which takes ``$1,$`` for the beginning of a quotation."""
+    dollars = {match.start(2) - 1 for match in _DOLLARS.finditer(query) if match[2]}
     letters = list(query)
     for at in dollars:
         letters[at] = "_"
-    found = []
+    words = []
     for word in sqlglot.tokenize("".join(letters), read="duckdb"):
-        found += _parameter(word) if word.start in dollars else [word]
+        words += _parameter(word) if word.start in dollars else [word]
         dollars.discard(word.start)
-    if dollars and found[0].token_type is not TokenType.COMMAND:
-        # One within another token is a part of its text.
+    if dollars and words[0].token_type is not TokenType.COMMAND:
+        # A dollar within another token is part of its text.
         return sqlglot.tokenize(query, read="duckdb")
-    return found
+    return words
 
 
 def _parameter(word: Token) -> list[Token]:
@@ -101,12 +101,12 @@ def _parameter(word: Token) -> list[Token]:
     ]
 
 
-def _moved(word: Token, by: int) -> Token:
+def _shifted(word: Token, by: int) -> Token:
     return Token(word.token_type, word.text, line=word.line, col=word.col, start=word.start + by, end=word.end + by)
 
 
 def parenthesized(words: Tokens) -> list[tuple[int, int]]:
-    """Give the places of each pair of parentheses, inner ones before those around them."""
+    """Give the positions of each pair of parentheses, inner pairs first."""
     opened: list[int] = []
     pairs = []
     for at, word in enumerate(words):
@@ -117,23 +117,23 @@ def parenthesized(words: Tokens) -> list[tuple[int, int]]:
     return pairs
 
 
-def place(query: str, words: Tokens, node: exp.Expression) -> tuple[int, int] | None:
-    """Find where the text of an expression begins and ends: what is there has to be read as the same tree."""
-    relation_of = [one.meta for one in node.walk() if "start" in one.meta]
-    if not relation_of:
+def locate(query: str, words: Tokens, node: exp.Expression) -> tuple[int, int] | None:
+    """Find where the text of an expression begins and ends: it has to parse to the same tree."""
+    positions = [one.meta for one in node.walk() if "start" in one.meta]
+    if not positions:
         return None
-    start, end = min(one["start"] for one in relation_of), max(one["end"] for one in relation_of)
+    start, end = min(one["start"] for one in positions), max(one["end"] for one in positions)
     inner = [word for word in words if start <= word.start and word.end <= end]
-    # A parenthesis at its end has no place of its own, nor has a parameter.
-    more = [word for word in words if word.start > end][:_MOST_MORE]
+    # The position of a parenthesis or a parameter at its end is not known.
+    more = [word for word in words if word.start > end][:_LOOKAHEAD]
     for count in range(len(more) + 1):
-        alone = parsed(query, [*inner, *more[:count]])
+        alone = parse(query, [*inner, *more[:count]])
         if alone is not None and list(alone) == [node]:
             return start, max(end, *(word.end for word in more[:count])) if count else end
     return None
 
 
-def _numbered(words: Tokens) -> list[Token]:
+def _number_parameters(words: Tokens) -> list[Token]:
     numbered = []
     count = 0
     for word in words:
@@ -147,22 +147,22 @@ def _numbered(words: Tokens) -> list[Token]:
 
 
 def mixes_parameter_styles(words: Tokens) -> bool:
-    """Whether parameters without a number stand beside others: the engine counts them on from the highest before."""
+    """Whether some parameters are numbered and some are not: the engine counts on from the highest before."""
     kinds = {word.token_type for word in words}
     return TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds
 
 
 def is_stateless(trees: Sequence[exp.Expression]) -> bool:
-    """Whether the statements before the last are none that settle what it means, as settings and macros do."""
+    """Whether the statements before the last cannot change its meaning, as settings and macros do."""
     return all(
         isinstance(tree, exp.Query) or (isinstance(tree, exp.Create) and tree.kind == "TABLE") for tree in trees[:-1]
     )
 
 
 def apply_edits(query: str, edits: Sequence[Edit]) -> str:
-    """Give the text with each piece replaced; of pieces within each other, the outer one.
+    """Give the edited text; of edits within each other, the outer one counts.
 
-    A piece that ends before it begins is put before what begins there.
+    An edit that ends before it begins is an insertion.
     """
     done, at = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.start <= edit.end, -edit.end)):

@@ -1,8 +1,11 @@
-"""What a column's values mean, and what may be asked of its database without changing an answer."""
+"""The types of attached tables' columns: what of them a database computes as the engine does."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
+
+import pyarrow as pa
 
 __all__ = [
     "BASIC_PLANE",
@@ -12,6 +15,7 @@ __all__ = [
     "Trust",
     "Type",
     "Unsafe",
+    "arrow_type",
     "decimal",
     "same_meaning",
     "scalar",
@@ -25,15 +29,15 @@ BASIC_PLANE = "utf8mb3"
 _MOST_DIGITS = 38
 
 
-class Unsafe(Exception):  # noqa: N818  it ends an attempt, and no caller ever sees it
-    """What was looked at may mean something else in the source, or is not known to mean the same."""
+class Unsafe(Exception):  # noqa: N818  it ends an attempt, and does not reach a caller
+    """An expression that may mean something else in the source, or is not known to mean the same."""
 
 
 class Trust(IntEnum):
-    """How far a test of the source is the engine's."""
+    """How far a source's test agrees with the engine's."""
 
     NONE = 0
-    #: True wherever the engine's is, and perhaps elsewhere: good for fewer rows, which the engine tests again.
+    #: True wherever the engine's is, and perhaps elsewhere: a filter of rows, which the engine tests again.
     SUPERSET = 1
     #: True, false and NULL where the engine's is.
     EXACT = 2
@@ -48,7 +52,7 @@ class Kind(Enum):
     DECIMAL = "decimal"
     DATE = "date"
     TIMESTAMP = "timestamp"
-    INSTANT = "instant"
+    TIMESTAMPTZ = "timestamptz"
     UUID = "uuid"
     TEXT = "text"
     OTHER = "other"
@@ -56,10 +60,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Type:
-    """A type, with what its source is trusted with."""
+    """A type, and how far its source agrees with the engine on its values."""
 
     kind: Kind
-    #: The engine's name of it; None where nothing depends on it.
+    #: The engine's name of it; None where it does not matter.
     engine: str | None = None
     equal: Trust = Trust.NONE
     order: Trust = Trust.NONE
@@ -71,13 +75,13 @@ class Type:
     sums: bool = False
     precision: int = 0
     scale: int = 0
-    #: Whether it is a ``char(n)``: blanks at the end of a constant are nothing to it, and LIKE would see its own.
+    #: Whether it is a ``char(n)``: it ignores blanks at the end of a constant, and LIKE sees its padding.
     padded: bool = False
-    #: Whether it is a ``varchar``, whose blanks mean nothing to a ``char(n)`` either, as those of a text do.
+    #: Whether it is a ``varchar``, whose blanks a ``char(n)`` ignores, too; those of a ``text`` count.
     varying: bool = field(default=False, compare=False)
-    #: Texts are compared with each other where this is the same.
+    #: Texts of one collation are compared with each other.
     collation: str | None = None
-    #: What the source can write texts of the column in, as Python calls it.
+    #: The encoding of the column's texts in the source, as Python calls it.
     charset: str = "utf-8"
 
 
@@ -88,11 +92,11 @@ class Column:
     name: str
     quoted: str
     type: Type
-    #: What stands for its value in a pushed query; {} is the column.
+    #: Its value in a pushed query; {} is the column.
     form: str = "{}"
     #: Whether this user may read it.
     readable: bool = True
-    #: Whether it is loaded in that form, too.
+    #: Whether it is loaded in this form, too.
     is_cast: bool = False
     #: The length of a PostgreSQL ``char(n)``, whose values enter without their padding; 0 where none was declared.
     padded: int | None = None
@@ -100,17 +104,17 @@ class Column:
     collation: str | None = None
 
     def sql(self, table: str) -> str:
-        """Give what stands for its value."""
+        """Give its value under a table's alias."""
         return self.form.replace("{}", f"{table}.{self.quoted}")
 
     @property
-    def loaded(self) -> str:
-        """What a SELECT has for it where the engine gets the table."""
+    def select_item(self) -> str:
+        """Its item in the SELECT that loads the table."""
         return f"{self.form.replace('{}', self.quoted)} AS {self.quoted}" if self.is_cast else self.quoted
 
     @property
     def in_source(self) -> "Column":
-        """The column for a query that the source answers whole: equal is what the collation says."""
+        """The column in a query that the source answers whole: its collation decides what is equal."""
         if self.collation is None or self.type.kind is not Kind.TEXT:
             return self
         return replace(self, type=replace(self.type, equal=Trust.EXACT, groups=True))
@@ -118,23 +122,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as the source's catalogue has it."""
+    """A table of a source's catalogue."""
 
     sql: str
     columns: Sequence[Column]
     #: Whether the columns have one type each, whatever rows are read.
-    typed: bool = True
-    #: Another one after every change of the table, even after one that was taken back; None where nothing tells.
+    is_typed: bool = True
+    #: A value that every change of the table changes, even one that was undone; None where there is none.
     version: object = None
 
 
 def scalar(kind: Kind, engine: str) -> Type:
-    """Give a type that means the same everywhere: whole numbers, and points of time."""
+    """Give a type on which all sources agree with the engine: integers, dates and timestamps."""
     return Type(kind, engine, equal=Trust.EXACT, order=Trust.EXACT, groups=True, nulls=True, sums=True)
 
 
 def decimal(precision: int, scale: int) -> Type:
-    """Give the type of decimals; one that the engine's 128 bits do not hold is trusted with nothing."""
+    """Give a type of decimals; one beyond the engine's 128 bits is loaded only."""
     if not 0 <= scale <= precision <= _MOST_DIGITS:
         return Type(Kind.OTHER)
     return Type(
@@ -161,3 +165,29 @@ def same_meaning(left: Type, right: Type) -> None:
     before = max(left.precision - left.scale, right.precision - right.scale)
     if before + max(left.scale, right.scale) > _MOST_DIGITS:
         raise Unsafe
+
+
+_ARROW = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "UTINYINT": pa.uint8(),
+    "USMALLINT": pa.uint16(),
+    "UINTEGER": pa.uint32(),
+    "UBIGINT": pa.uint64(),
+    "HUGEINT": pa.decimal128(38, 0),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
+}
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+
+def arrow_type(engine: str) -> pa.DataType | None:
+    """Give the Arrow type of the engine's type; None where it is not on the list."""
+    number = _DECIMAL.fullmatch(engine)
+    return pa.decimal128(int(number[1]), int(number[2])) if number else _ARROW.get(engine)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longshore.engine.waiting import undisturbed
+from longshore.engine.waiting import defer_interrupts
 from longshore.errors import DataError, InterfaceError, NotSupportedError
 from longshore.shell.files import FileLayout, Format
 from longshore.shell.files.csv import csv_columns, write_csv
@@ -106,7 +106,7 @@ def write_batches(stream: "Stream", layout: FileLayout, file: Any) -> int:
             count += batch.num_rows
 
     # pyarrow imports pandas with its first array, and what is raised meanwhile may be lost.
-    with undisturbed():
+    with defer_interrupts():
         pa.array([""])
     match layout.format:
         case Format.CSV:
