@@ -1,4 +1,4 @@
-"""What a query's text says of the tables that it reads: columns, predicates, limits.
+"""The columns, predicates and limits that a query's text has for the tables that it reads.
 
 Types of Python objects are inferred by looking at every row, before the query is bound. A column that the text does not
 name need not be looked at.

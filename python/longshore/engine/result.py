@@ -41,7 +41,7 @@ class ArrowStreamable(Protocol):
 
 
 class ClosedByResult:
-    """What a result closes at its end."""
+    """An object that a result closes at its end."""
 
     #: Whether a result is certain to close it.
     is_closed_by_result = False

@@ -192,7 +192,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class CancelScope:
-    """What stops the parts of one query, from any thread."""
+    """The callables that stop the parts of one query, from any thread."""
 
     def __init__(self) -> None:
         """Start without parts."""

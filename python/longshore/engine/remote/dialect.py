@@ -1,4 +1,4 @@
-"""What the SQL of sources has in common, and a name for each difference."""
+"""The SQL of a source: what all have in common, and a name for each difference."""
 
 import abc
 import datetime as dt
