@@ -1,6 +1,6 @@
 //! Parameters -> wire: each bound value in the text form of the type that the server expects.
 //!
-//! The server parses the text; what it would silently shift or cut is refused here, and integers that it would
+//! The server parses the text; what it would silently shift or truncate is refused here, and integers that it would
 //! round. Decimals and floats for a narrower float become the nearest one.
 
 use std::fmt::Write;

@@ -6,8 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
-use longshore_cells::{Assembly, ReadColumn};
+use arrow_schema::SchemaRef;
 use longshore_core::memory::make_room;
 use longshore_core::{Batches, Error, Finaliser, Kind, ReadOptions, Result, Session};
 
@@ -15,7 +14,7 @@ use crate::catalogue::{Catalogue, Needs, Question};
 use crate::columns::{ResultColumn, result_columns};
 use crate::connection::message::{HEADER, Reader};
 use crate::connection::{Described, TextRow, row_description, text_row};
-use crate::rows::{batch_options, check_count, finaliser, index_row};
+use crate::rows::{RowReader, check_count, index_row};
 use crate::session::no_result;
 use crate::types::Format;
 
@@ -48,7 +47,8 @@ pub struct Inquiry {
     columns: Vec<Described>,
     needs: Needs,
     asked: Option<Asked>,
-    floats: Floats,
+    /// Whether text has every digit of a float, once that was asked for.
+    exact_floats: Option<bool>,
 }
 
 #[derive(Debug)]
@@ -57,27 +57,12 @@ enum Asked {
     Floats,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Floats {
-    Unknown,
-    Exact,
-    Rounded,
-}
-
 impl Inquiry {
     /// About `statement`.
     #[must_use]
     pub fn new(statement: String, options: ReadOptions, knowledge: Knowledge) -> Self {
         let needs = Needs::of(&[], &[]);
-        Self {
-            statement,
-            options,
-            knowledge,
-            columns: Vec::new(),
-            needs,
-            asked: None,
-            floats: Floats::Unknown,
-        }
+        Self { statement, options, knowledge, columns: Vec::new(), needs, asked: None, exact_floats: None }
     }
 
     /// The server has described the statement with a whole `RowDescription`, or with none; the last one counts.
@@ -100,13 +85,13 @@ impl Inquiry {
         if !is_present || !self.plan()?.iter().any(ResultColumn::prints_floats) {
             return Ok(None);
         }
-        match self.floats {
-            Floats::Unknown => {
+        match self.exact_floats {
+            None => {
                 self.asked = Some(Asked::Floats);
                 Ok(Some(EXACT_FLOATS.to_owned()))
             }
-            Floats::Exact => Ok(None),
-            Floats::Rounded => Err(rounded()),
+            Some(true) => Ok(None),
+            Some(false) => Err(rounded()),
         }
     }
 
@@ -118,8 +103,8 @@ impl Inquiry {
                 self.knowledge.catalogue().answer(&mut self.needs, question, rows);
             }
             Some(Asked::Floats) => {
-                let is_exact = rows.first().and_then(|row| row.first()?.as_deref()) == Some("t");
-                self.floats = if is_exact { Floats::Exact } else { Floats::Rounded };
+                let answer = rows.first().and_then(|row| row.first()?.as_deref());
+                self.exact_floats = Some(answer == Some("t"));
             }
             None => return Err(Error::internal("an answer to nothing that was asked")),
         }
@@ -138,12 +123,7 @@ impl Inquiry {
 
     /// What takes the rows, once every column comes as it is wanted.
     pub fn arrival(&self) -> Result<Arrival> {
-        let planned = self.plan()?;
-        let readers =
-            planned.iter().map(|planned| planned.reader(&self.options)).collect::<Result<Vec<_>>>()?;
-        let formats = planned.iter().map(|planned| planned.format).collect();
-        let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
-        Ok(Arrival::new(Arc::new(schema), readers, formats, &self.options))
+        Ok(Arrival::new(RowReader::new(self.plan()?, &self.options)?))
     }
 
     fn plan(&self) -> Result<Vec<ResultColumn>> {
@@ -168,9 +148,7 @@ const PAGE: usize = 8 << 20;
 /// The rows of one result; the first failure is its end.
 #[derive(Debug)]
 pub struct Arrival {
-    assembly: Assembly,
-    formats: Vec<Format>,
-    options: ReadOptions,
+    reader: RowReader,
     /// Whole messages of rows that are not decoded.
     held: Vec<u8>,
     batches: Vec<RecordBatch>,
@@ -182,20 +160,8 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    fn new(schema: SchemaRef, columns: Vec<ReadColumn>, formats: Vec<Format>, options: &ReadOptions) -> Self {
-        let options = batch_options(&schema, options);
-        let assembly = Assembly::new(schema, columns, &options);
-        Self {
-            assembly,
-            formats,
-            options,
-            held: Vec::new(),
-            batches: Vec::new(),
-            size: 0,
-            received: 0,
-            paged: 0,
-            failure: None,
-        }
+    fn new(reader: RowReader) -> Self {
+        Self { reader, held: Vec::new(), batches: Vec::new(), size: 0, received: 0, paged: 0, failure: None }
     }
 
     /// Takes the row of a whole message.
@@ -213,11 +179,11 @@ impl Arrival {
     fn add(&mut self, message: &[u8]) -> Result<()> {
         let start = self.held.len();
         self.received += message.len();
-        self.options.budget.ask(message.len())?;
+        self.reader.options.budget.ask(message.len())?;
         make_room(&mut self.held, message.len())?;
         self.held.extend_from_slice(message);
-        let most = self.assembly.chunk_rows();
-        let spans = self.assembly.spans();
+        let most = self.reader.assembly.chunk_rows();
+        let spans = self.reader.assembly.spans();
         index_row(&self.held, start + HEADER, spans)?;
         if spans.rows() < most && self.held.len() < CHUNK {
             return Ok(());
@@ -229,12 +195,12 @@ impl Arrival {
         if self.held.is_empty() {
             return Ok(());
         }
-        self.assembly.decode(&self.held)?;
+        self.reader.assembly.decode(&self.held)?;
         self.held.clear();
         // A long row is over.
         self.held.shrink_to(2 * CHUNK);
-        if self.assembly.is_full() {
-            let batch = self.assembly.batch()?;
+        if self.reader.assembly.is_full() {
+            let batch = self.reader.assembly.batch()?;
             self.keep(batch)?;
         }
         Ok(())
@@ -242,7 +208,7 @@ impl Arrival {
 
     fn keep(&mut self, batch: RecordBatch) -> Result<()> {
         self.size = self.size.saturating_add(batch.get_array_memory_size());
-        self.options.budget.hold(self.size)?;
+        self.reader.options.budget.hold(self.size)?;
         self.batches.push(batch);
         Ok(())
     }
@@ -250,9 +216,9 @@ impl Arrival {
     /// How many rows the next page should have: no more than the next batch takes, nor than memory should hold at once.
     #[must_use]
     pub fn page_rows(&self) -> usize {
-        let rows = usize::try_from(self.assembly.decoded()).unwrap_or(usize::MAX);
+        let rows = usize::try_from(self.reader.assembly.decoded()).unwrap_or(usize::MAX);
         let page = self.received.checked_div(rows).map_or(FIRST_PAGE, |width| PAGE / width.max(1));
-        page.clamp(1, self.assembly.room())
+        page.clamp(1, self.reader.assembly.room())
     }
 
     /// The batches that are full, after a page of `asked` rows; and with the last page's `tag` what is left.
@@ -261,14 +227,14 @@ impl Arrival {
             return Err(failure);
         }
         self.decode()?;
-        let rows = self.assembly.decoded() - self.paged;
+        let rows = self.reader.assembly.decoded() - self.paged;
         self.paged += rows;
         match tag {
             Some(tag) => check_count(tag, rows)?,
             None => check_count(&format!("FETCH {asked}"), rows)?,
         }
         if tag.is_some()
-            && let Some(batch) = self.assembly.last()?
+            && let Some(batch) = self.reader.assembly.last()?
         {
             self.batches.push(batch);
         }
@@ -282,12 +248,12 @@ impl Arrival {
             return Err(failure);
         }
         self.decode()?;
-        check_count(tag, self.assembly.decoded())?;
-        if let Some(batch) = self.assembly.last()? {
+        check_count(tag, self.reader.assembly.decoded())?;
+        if let Some(batch) = self.reader.assembly.last()? {
             self.keep(batch)?;
         }
-        let schema = self.assembly.schema().clone();
-        let finaliser = finaliser(&schema, &self.formats, &self.options);
+        let schema = self.reader.assembly.schema().clone();
+        let finaliser = self.reader.finaliser();
         Ok(Box::new(WholeResult { schema, finaliser, batches: self.batches.into_iter() }))
     }
 }

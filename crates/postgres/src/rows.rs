@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
-use longshore_cells::{Assembly, ReadColumn, Span, Spans};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use longshore_cells::{Assembly, Span, Spans};
 use longshore_core::{
     Batches, Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, has_deferred,
 };
 
+use crate::columns::ResultColumn;
 use crate::connection::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
 use crate::decode::finalise;
 use crate::session::PostgresSession;
@@ -20,11 +21,39 @@ const UNREADABLE: &str = "22021";
 /// Rows of a batch whose decimals are finalised later: its cells and its decimals are there at once.
 const DEFERRED_ROWS: usize = 1 << 16;
 
+/// What makes record batches of a result's rows.
+#[derive(Debug)]
+pub(crate) struct RowReader {
+    pub(crate) assembly: Assembly,
+    formats: Vec<Format>,
+    pub(crate) options: ReadOptions,
+}
+
+impl RowReader {
+    pub(crate) fn new(columns: Vec<ResultColumn>, options: &ReadOptions) -> Result<Self> {
+        let readers = columns.iter().map(|column| column.reader(options)).collect::<Result<Vec<_>>>()?;
+        let formats = columns.iter().map(|column| column.format).collect();
+        let fields: Vec<Field> = columns.into_iter().map(|column| column.field).collect();
+        let mut options = options.clone();
+        if fields.iter().any(has_deferred) {
+            options.batch_rows = options.batch_rows.min(DEFERRED_ROWS);
+        }
+        let assembly = Assembly::new(Arc::new(Schema::new(fields)), readers, &options);
+        Ok(Self { assembly, formats, options })
+    }
+
+    /// What finalises the batches, if their types are not final.
+    pub(crate) fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        let is_final = !self.assembly.schema().fields().iter().any(|field| has_deferred(field));
+        let deferred = || Deferred { formats: self.formats.clone(), options: self.options.clone() };
+        (!is_final).then(|| Arc::new(deferred()) as _)
+    }
+}
+
+/// A result on its way.
 pub(crate) struct Rows {
     session: PostgresSession,
-    assembly: Assembly,
-    formats: Vec<Format>,
-    options: ReadOptions,
+    reader: RowReader,
     /// Bytes of the inbox whose rows are in the chunk.
     indexed: usize,
     /// `CommandComplete` has come.
@@ -52,24 +81,8 @@ enum Stop {
 }
 
 impl Rows {
-    pub(crate) fn new(
-        session: PostgresSession,
-        schema: SchemaRef,
-        columns: Vec<ReadColumn>,
-        formats: Vec<Format>,
-        options: &ReadOptions,
-    ) -> Self {
-        let options = batch_options(&schema, options);
-        let assembly = Assembly::new(schema, columns, &options);
-        Self {
-            session,
-            assembly,
-            formats,
-            options,
-            indexed: 0,
-            has_completed: false,
-            state: State::Streaming,
-        }
+    pub(crate) fn new(session: PostgresSession, reader: RowReader) -> Self {
+        Self { session, reader, indexed: 0, has_completed: false, state: State::Streaming }
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
@@ -80,7 +93,7 @@ impl Rows {
                     if !self.session.connection.has_room() {
                         self.decode()?;
                     }
-                    self.options.budget.ask(self.session.connection.growth())?;
+                    self.reader.options.budget.ask(self.session.connection.growth())?;
                     self.session.connection.fill()?;
                 }
                 Stop::Message(got) => {
@@ -88,18 +101,18 @@ impl Rows {
                     self.message(got)?;
                 }
             }
-            if self.assembly.is_full() {
-                return self.assembly.batch().map(Some);
+            if self.reader.assembly.is_full() {
+                return self.reader.assembly.batch().map(Some);
             }
         }
-        self.assembly.last()
+        self.reader.assembly.last()
     }
 
     /// First pass: the spans of all complete rows that the chunk can still take.
     fn index(&mut self) -> Result<Stop> {
         let bytes = self.session.connection.bytes();
-        let most = self.assembly.chunk_rows();
-        let spans = self.assembly.spans();
+        let most = self.reader.assembly.chunk_rows();
+        let spans = self.reader.assembly.spans();
         while spans.rows() < most {
             let Some(got) = frame(&bytes[self.indexed..])? else { return Ok(Stop::Starved) };
             if got.tag != b'D' {
@@ -118,9 +131,9 @@ impl Rows {
             return Ok(());
         }
         self.session.connection.check()?;
-        self.assembly.decode(self.session.connection.bytes())?;
+        self.reader.assembly.decode(self.session.connection.bytes())?;
         self.session.connection.consume(self.indexed);
-        self.options.meter.add_bytes(self.indexed as u64);
+        self.reader.options.meter.add_bytes(self.indexed as u64);
         self.indexed = 0;
         Ok(())
     }
@@ -128,13 +141,13 @@ impl Rows {
     /// `error`, of a text that the server cannot send as UTF-8, with the place where that is: a row is sent when it is
     /// computed, so that it is the next one.
     fn unreadable(&self, error: Error) -> Error {
-        let schema = self.assembly.schema();
+        let schema = self.reader.assembly.schema();
         let texts: Vec<&FieldRef> =
             schema.fields().iter().filter(|field| has_text(field.data_type())).collect();
         let column = if let [only] = texts.as_slice() { Some(*only) } else { None };
         let place = Place {
             column: column.map(|field| field.name().clone()),
-            row: Some(self.assembly.decoded()),
+            row: Some(self.reader.assembly.decoded()),
             native_type: column.and_then(|field| field.metadata().get(NATIVE_TYPE).cloned()),
         };
         let names: Vec<&str> = texts.iter().map(|field| field.name().as_str()).collect();
@@ -165,7 +178,7 @@ impl Rows {
             // CommandComplete, after which only ReadyForQuery is the end.
             b'C' => {
                 let tag = Reader::new(&connection.bytes()[HEADER..got.length]).text()?;
-                check_count(&tag, self.assembly.decoded())?;
+                check_count(&tag, self.reader.assembly.decoded())?;
                 connection.consume(got.length);
                 self.has_completed = true;
                 Ok(())
@@ -256,11 +269,11 @@ impl Iterator for Rows {
 
 impl Batches for Rows {
     fn schema(&self) -> SchemaRef {
-        self.assembly.schema().clone()
+        self.reader.assembly.schema().clone()
     }
 
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
-        finaliser(self.assembly.schema(), &self.formats, &self.options)
+        self.reader.finaliser()
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
@@ -270,24 +283,6 @@ impl Batches for Rows {
         // What has broken the protocol once is not trusted with another statement.
         (self.state != State::Broken).then(|| Box::new(self.session) as Box<dyn Session>)
     }
-}
-
-pub(crate) fn batch_options(schema: &Schema, options: &ReadOptions) -> ReadOptions {
-    let mut options = options.clone();
-    if schema.fields().iter().any(|field| has_deferred(field)) {
-        options.batch_rows = options.batch_rows.min(DEFERRED_ROWS);
-    }
-    options
-}
-
-/// What finalises the batches of `schema`, if their types are not final.
-pub(crate) fn finaliser(
-    schema: &Schema,
-    formats: &[Format],
-    options: &ReadOptions,
-) -> Option<Arc<dyn Finaliser>> {
-    let is_final = !schema.fields().iter().any(|field| has_deferred(field));
-    (!is_final).then(|| Arc::new(Deferred { formats: formats.to_vec(), options: options.clone() }) as _)
 }
 
 /// The decimals of a whole result whose scale only its values tell.

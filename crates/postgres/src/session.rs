@@ -1,9 +1,5 @@
 //! A session: describes and runs statements.
 
-use std::sync::Arc;
-
-use arrow_schema::{Schema, SchemaRef};
-use longshore_cells::ReadColumn;
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Load, Placeholders, Protocol, Query, ReadOptions, Result,
     SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Value, Watch,
@@ -15,9 +11,9 @@ use crate::columns::{ResultColumn, result_columns};
 use crate::connection::{Connection, Described, Prepared};
 use crate::dialect::{DIALECT, settings};
 use crate::encode;
-use crate::rows::Rows;
+use crate::rows::{RowReader, Rows};
 use crate::split::{self, Coordinator};
-use crate::types::{Format, Type};
+use crate::types::Type;
 use crate::write;
 
 /// One connection to PostgreSQL, or to a server that speaks its wire.
@@ -80,20 +76,18 @@ impl PostgresSession {
     }
 
     /// Sends `query`; its rows are next on the connection.
-    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<RowReader> {
         let statement = positional(&DIALECT, &query.text, &query.params)?;
         let planned = self.plan(&statement.text, options);
         let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
         let types = self.types_of(&prepared.parameters);
         let bound = encode::parameters(&statement.values, &types)?;
-        let columns = planned.iter().map(|planned| planned.reader(options)).collect::<Result<Vec<_>>>()?;
-        let formats: Vec<Format> = planned.iter().map(|planned| planned.format).collect();
         let prints_floats = planned.iter().any(ResultColumn::prints_floats);
-        let codes: Vec<i16> = formats.iter().map(|format| *format as i16).collect();
+        let codes: Vec<i16> = planned.iter().map(|column| column.format as i16).collect();
+        let reader = RowReader::new(planned, options)?;
         self.used = true;
         self.connection.execute(&bound, &codes, prints_floats && self.catalogue.is_present())?;
-        let schema = Schema::new(planned.into_iter().map(|planned| planned.field).collect::<Vec<_>>());
-        Ok(Started { schema: Arc::new(schema), columns, formats })
+        Ok(reader)
     }
 
     /// Runs a statement of Longshore's own.
@@ -135,13 +129,6 @@ impl PostgresSession {
         self.connection.execute(&bound, &[], false)?;
         self.connection.discard_rows()
     }
-}
-
-/// A statement whose rows come next.
-struct Started {
-    schema: SchemaRef,
-    columns: Vec<ReadColumn>,
-    formats: Vec<Format>,
 }
 
 /// The server's refusal of several statements, with what to do. Only its words distinguish it from another syntax error.
@@ -205,9 +192,7 @@ impl Session for PostgresSession {
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok(Started { schema, columns, formats }) => {
-                Ok(Box::new(Rows::new(*self, schema, columns, formats, options)))
-            }
+            Ok(reader) => Ok(Box::new(Rows::new(*self, reader))),
             Err(error) => {
                 let is_good = self.connection.stop_after(&error);
                 Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })

@@ -66,7 +66,7 @@ fn start(session: &mut PostgresSession, is_own: bool) -> Result<()> {
     session.connection.simple(&if is_own { "BEGIN".to_owned() } else { format!("SAVEPOINT {SAVEPOINT}") })
 }
 
-/// Refuses names that the server would cut: another table could have what is left.
+/// Refuses names that the server would truncate: another table could have what remains.
 fn names_fit(load: &Load) -> Result<()> {
     let table = load.table.schema.iter().chain([&load.table.table]);
     let columns = load.schema.fields().iter().map(|field| field.name());
@@ -75,7 +75,7 @@ fn names_fit(load: &Load) -> Result<()> {
         "the name {name:?} has {} bytes, PostgreSQL's have {LONGEST} at most",
         name.len()
     ))
-    .with_hint("shorten it: the server would cut it"))
+    .with_hint("shorten it: the server would truncate it"))
 }
 
 fn begin(session: &mut PostgresSession, load: &Load) -> Result<(CopyRows, Ending)> {

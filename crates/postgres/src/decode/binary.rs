@@ -28,13 +28,13 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Loss
         (Kind::Plain(class), _) => plain(*class, arrow, odds, losses),
         (Kind::Enum(labels), _) => Box::new(Labels::new(labels)),
         (Kind::Array { element, dimensions, delimiter, .. }, DataType::List(item)) => {
-            let mut leaf = item;
+            let mut innermost = item;
             for _ in 1..*dimensions {
-                if let DataType::List(inner) = leaf.data_type() {
-                    leaf = inner;
+                if let DataType::List(inner) = innermost.data_type() {
+                    innermost = inner;
                 }
             }
-            let values = decoder(element, leaf.data_type(), odds, losses);
+            let values = decoder(element, innermost.data_type(), odds, losses);
             // int2vector and oidvector, all of which begin at 0, are parted by blanks.
             let losses = (*delimiter != b' ').then(|| losses.clone());
             let split = Box::new(super::nested::BinaryArray);
@@ -153,7 +153,7 @@ fn time(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
 
 fn interval(cell: &[u8], policy: OnOdd) -> Result<IntervalMonthDayNano, Odd> {
     let value = u128::from_be_bytes(array(cell)?);
-    // The halves and quarters of the value, cut out as they are.
+    // The halves and quarters of the value, as they are.
     #[allow(clippy::cast_possible_truncation)]
     let (microseconds, days, months) = (
         ((value >> 64) as u64).cast_signed(),

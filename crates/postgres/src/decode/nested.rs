@@ -384,16 +384,21 @@ impl SplitArray for TextArray {
             return vector(cell, into);
         }
         let start = cell.iter().position(|byte| *byte == b'{').ok_or_else(|| damaged("array"))?;
-        let mut walk = Walk { rest: &cell[start..], lengths: Vec::new(), leaf: None, scratch: Vec::new() };
-        walk.list(self.delimiter, 0, into)?;
-        if !walk.rest.is_empty() {
+        let mut parser = ArrayParser {
+            rest: &cell[start..],
+            lengths: Vec::new(),
+            element_depth: None,
+            scratch: Vec::new(),
+        };
+        parser.list(self.delimiter, 0, into)?;
+        if !parser.rest.is_empty() {
             return Err(damaged("array"));
         }
         let mut dimensions = Dimensions { has_bounds: start > 0, ..Dimensions::default() };
-        if walk.lengths == [Some(0)] {
+        if parser.lengths == [Some(0)] {
             return Ok(dimensions);
         }
-        for length in walk.lengths {
+        for length in parser.lengths {
             dimensions.push(length.ok_or_else(|| damaged("array"))?)?;
         }
         Ok(dimensions)
@@ -413,16 +418,16 @@ fn vector(cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
     Ok(dimensions)
 }
 
-struct Walk<'a> {
+struct ArrayParser<'a> {
     rest: &'a [u8],
     /// The length of each dimension, as its first list tells it.
     lengths: Vec<Option<usize>>,
     /// The depth at which elements stand, once one was seen.
-    leaf: Option<usize>,
+    element_depth: Option<usize>,
     scratch: Vec<u8>,
 }
 
-impl Walk<'_> {
+impl ArrayParser<'_> {
     fn next(&mut self) -> Option<u8> {
         let (byte, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -444,9 +449,9 @@ impl Walk<'_> {
         }
         loop {
             match self.rest.first() {
-                Some(b'{') if self.leaf != Some(depth) => self.list(delimiter, depth + 1, into)?,
+                Some(b'{') if self.element_depth != Some(depth) => self.list(delimiter, depth + 1, into)?,
                 Some(b'{') => return Err(damaged("array")),
-                _ if *self.leaf.get_or_insert(depth) != depth => return Err(damaged("array")),
+                _ if *self.element_depth.get_or_insert(depth) != depth => return Err(damaged("array")),
                 _ => self.element(delimiter, into)?,
             }
             length += 1;

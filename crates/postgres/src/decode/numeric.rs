@@ -92,7 +92,7 @@ impl Numeric<'_> {
                 return Err(Misfit::Damaged);
             }
             if !whole && index + 1 == count && last < 4 {
-                // Only the last digit reaches beyond the scale: it is cut before it can overflow.
+                // Only the last digit reaches beyond the scale: it is divided before it can overflow.
                 let power = 10_i32.pow(last);
                 if digit % power != 0 {
                     return Err(Misfit::Decimals);
@@ -204,7 +204,7 @@ fn finalise_part(
     options: &ReadOptions,
 ) -> Result<(FieldRef, Vec<ArrayRef>)> {
     if field.metadata().contains_key(DEFERRED) {
-        return Leaf { column, field, format, options }.finalise(arrays);
+        return DeferredNumerics { column, field, format, options }.finalise(arrays);
     }
     match field.data_type() {
         DataType::List(item) if has_deferred(item) => {
@@ -271,7 +271,7 @@ fn with_type(field: &FieldRef, data_type: DataType) -> FieldRef {
 }
 
 /// One array of numerics as they came.
-struct Leaf<'a> {
+struct DeferredNumerics<'a> {
     /// The column that the errors name: the field, or what the field is a part of.
     column: &'a FieldRef,
     field: &'a FieldRef,
@@ -279,7 +279,7 @@ struct Leaf<'a> {
     options: &'a ReadOptions,
 }
 
-impl Leaf<'_> {
+impl DeferredNumerics<'_> {
     fn finalise(&self, arrays: Vec<ArrayRef>) -> Result<(FieldRef, Vec<ArrayRef>)> {
         let (mut decimals, mut whole) = (0, 0);
         for cell in arrays.iter().flat_map(AsArray::as_binary::<i32>).flatten() {

@@ -61,12 +61,12 @@ fn lists(
 ) -> Option<Box<dyn Decoder>> {
     let DataType::List(item) = arrow else { return None };
     let own = lists_in(element);
-    let (mut leaf, mut depth) = (item, 1);
-    while let (DataType::List(inner), true) = (leaf.data_type(), levels(leaf.data_type()) > own) {
-        leaf = inner;
+    let (mut innermost, mut depth) = (item, 1);
+    while let (DataType::List(inner), true) = (innermost.data_type(), levels(innermost.data_type()) > own) {
+        innermost = inner;
         depth += 1;
     }
-    let values = decoder(element, leaf.data_type(), odds, losses)?;
+    let values = decoder(element, innermost.data_type(), odds, losses)?;
     let split = Box::new(TextArray { delimiter });
     Some(Box::new(Lists::new(item.clone(), depth, values, split, Some(losses.clone()))))
 }

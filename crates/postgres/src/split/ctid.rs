@@ -203,7 +203,7 @@ pub(super) fn ranges(tables: &[ScannedTable], number: usize) -> Vec<BlockRange> 
 }
 
 /// Refuses a part whose plan is anything but the scan of one table, by a range of its blocks where it `is_ranged`, with
-/// what the whole query's `scan` of it hands on and keeps back.
+/// the output and the filter of the whole query's `scan` of it.
 pub(super) fn check_part_plan(
     part: &Plan,
     table: &Relation,
@@ -313,9 +313,9 @@ pub(super) fn restricted(query: &OneTable<'_>, condition: Option<&str>) -> Strin
     query.over(&format!("ONLY {}", query.table()), condition)
 }
 
-/// The same over the table `leaf`, by its qualified name, instead.
-pub(super) fn restricted_partition(query: &OneTable<'_>, leaf: &str, condition: Option<&str>) -> String {
-    query.over(&format!("ONLY {}", query.renamed(leaf)), condition)
+/// The same over `partition`, by its qualified name, instead.
+pub(super) fn restricted_partition(query: &OneTable<'_>, partition: &str, condition: Option<&str>) -> String {
+    query.over(&format!("ONLY {}", query.renamed(partition)), condition)
 }
 
 /// Whether the text names the row as a whole, or which table it is from: a partition would answer otherwise.

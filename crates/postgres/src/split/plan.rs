@@ -104,7 +104,7 @@ impl Plan {
 }
 
 impl Node {
-    /// What a scan hands on and what it keeps back, whatever the table is called.
+    /// A scan's output and filter, whatever the table is called.
     pub(super) fn shape(&self) -> (Vec<String>, Option<String>) {
         let anonymous = |text: &String| anonymous(text, &self.alias);
         (self.output.iter().map(anonymous).collect(), self.filter.as_ref().map(anonymous))

@@ -1,4 +1,4 @@
-//! What a column holds exactly. The server would round, cut, pad or drop what is beyond that, without a word.
+//! What a column holds exactly. The server would round, truncate, pad or drop what is beyond that, without a word.
 
 use arrow_schema::TimeUnit;
 use longshore_cells::{Item, Odd, microseconds, push_decimal};
@@ -64,7 +64,7 @@ pub(super) fn most_characters(native: &Type) -> Option<usize> {
     usize::try_from(native.modifier - 4).ok().filter(|_| matches!(native.name.as_str(), "varchar" | "bpchar"))
 }
 
-/// Text of as many characters as the column has, at most. The server would cut blanks at its end.
+/// Text of as many characters as the column has, at most. The server would drop blanks at its end.
 pub(super) fn length(native: &Type, value: &str) -> Result<(), Odd> {
     if value.as_bytes().contains(&0) {
         return Err(zero_byte());
@@ -77,7 +77,7 @@ pub(super) fn length(native: &Type, value: &str) -> Result<(), Odd> {
     }
     Err(Odd::with_hint(
         format!("the text has {count} characters, the column {most}"),
-        "widen the column, or cut the text",
+        "widen the column, or shorten the text",
     ))
 }
 
