@@ -260,7 +260,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn counts_only_while_nobody_else_can_read_it() {
+    fn counts_only_while_others_cannot_read_it() {
         use std::os::unix::fs::PermissionsExt;
         let path = std::env::temp_dir().join(format!("longshore-pgpass-{}", std::process::id()));
         std::fs::write(&path, "*:*:*:*:x").unwrap();
