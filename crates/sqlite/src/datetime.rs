@@ -36,7 +36,7 @@ pub(crate) fn date(text: &[u8]) -> Option<i32> {
     i32::try_from(days_from_civil(year, month, day)).ok()
 }
 
-/// `YYYY-MM-DD HH:MM:SS`, or with six digits of a fraction that is not zero: the one such text of this moment, which
+/// `YYYY-MM-DD HH:MM:SS`, or with six digits of a fraction that is not zero: the one such text of this timestamp, which
 /// [`timestamp_text`] writes.
 #[inline]
 pub(crate) fn timestamp(text: &[u8]) -> Option<i64> {
@@ -94,7 +94,7 @@ pub(crate) fn push_date(text: &mut String, days: i64) {
     push_ascii(text, &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
 }
 
-/// Writes a moment.
+/// Writes a timestamp.
 pub(crate) fn push_timestamp(text: &mut String, microseconds: i64) {
     push_date(text, microseconds.div_euclid(DAY));
     text.push(' ');
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn sqlites_texts_are_read() {
         let noon = 12 * 3600 * SECOND;
-        for (text, moment) in [
+        for (text, expected) in [
             ("1970-01-02", Temporal::Date(1)),
             ("1970-01-01 12:00", Temporal::Timestamp(noon)),
             ("1970-01-01T12:00:00.25", Temporal::Timestamp(noon + 250_000)),
@@ -283,7 +283,7 @@ mod tests {
             ("12:00", Temporal::Time(noon)),
             ("12:00:00.5", Temporal::Time(noon + 500_000)),
         ] {
-            assert_eq!(parse(text.as_bytes()), Some(moment), "{text}");
+            assert_eq!(parse(text.as_bytes()), Some(expected), "{text}");
         }
         for text in [
             "",

@@ -3,75 +3,26 @@
 use longshore_core::memory::NoRoom;
 use longshore_core::{Error, Kind};
 
-/// The names of the codes that callers meet, extended ones included.
+/// The names of the codes that callers meet, extended ones included, without `SQLITE_`.
+#[rustfmt::skip]
 const NAMES: &[(i32, &str)] = &[
-    (1, "SQLITE_ERROR"),
-    (2, "SQLITE_INTERNAL"),
-    (3, "SQLITE_PERM"),
-    (4, "SQLITE_ABORT"),
-    (5, "SQLITE_BUSY"),
-    (6, "SQLITE_LOCKED"),
-    (7, "SQLITE_NOMEM"),
-    (8, "SQLITE_READONLY"),
-    (9, "SQLITE_INTERRUPT"),
-    (10, "SQLITE_IOERR"),
-    (11, "SQLITE_CORRUPT"),
-    (12, "SQLITE_NOTFOUND"),
-    (13, "SQLITE_FULL"),
-    (14, "SQLITE_CANTOPEN"),
-    (15, "SQLITE_PROTOCOL"),
-    (17, "SQLITE_SCHEMA"),
-    (18, "SQLITE_TOOBIG"),
-    (19, "SQLITE_CONSTRAINT"),
-    (20, "SQLITE_MISMATCH"),
-    (21, "SQLITE_MISUSE"),
-    (22, "SQLITE_NOLFS"),
-    (23, "SQLITE_AUTH"),
-    (25, "SQLITE_RANGE"),
-    (26, "SQLITE_NOTADB"),
-    (257, "SQLITE_ERROR_MISSING_COLLSEQ"),
-    (261, "SQLITE_BUSY_RECOVERY"),
-    (262, "SQLITE_LOCKED_SHAREDCACHE"),
-    (264, "SQLITE_READONLY_RECOVERY"),
-    (266, "SQLITE_IOERR_READ"),
-    (267, "SQLITE_CORRUPT_VTAB"),
-    (270, "SQLITE_CANTOPEN_NOTEMPDIR"),
-    (275, "SQLITE_CONSTRAINT_CHECK"),
-    (513, "SQLITE_ERROR_RETRY"),
-    (516, "SQLITE_ABORT_ROLLBACK"),
-    (517, "SQLITE_BUSY_SNAPSHOT"),
-    (520, "SQLITE_READONLY_CANTLOCK"),
-    (522, "SQLITE_IOERR_SHORT_READ"),
-    (523, "SQLITE_CORRUPT_SEQUENCE"),
-    (526, "SQLITE_CANTOPEN_ISDIR"),
-    (531, "SQLITE_CONSTRAINT_COMMITHOOK"),
-    (769, "SQLITE_ERROR_SNAPSHOT"),
-    (773, "SQLITE_BUSY_TIMEOUT"),
-    (776, "SQLITE_READONLY_ROLLBACK"),
-    (778, "SQLITE_IOERR_WRITE"),
-    (779, "SQLITE_CORRUPT_INDEX"),
-    (782, "SQLITE_CANTOPEN_FULLPATH"),
-    (787, "SQLITE_CONSTRAINT_FOREIGNKEY"),
-    (1032, "SQLITE_READONLY_DBMOVED"),
-    (1034, "SQLITE_IOERR_FSYNC"),
-    (1043, "SQLITE_CONSTRAINT_FUNCTION"),
-    (1288, "SQLITE_READONLY_CANTINIT"),
-    (1299, "SQLITE_CONSTRAINT_NOTNULL"),
-    (1544, "SQLITE_READONLY_DIRECTORY"),
-    (1546, "SQLITE_IOERR_TRUNCATE"),
-    (1550, "SQLITE_CANTOPEN_SYMLINK"),
-    (1555, "SQLITE_CONSTRAINT_PRIMARYKEY"),
-    (1802, "SQLITE_IOERR_FSTAT"),
-    (1811, "SQLITE_CONSTRAINT_TRIGGER"),
-    (2067, "SQLITE_CONSTRAINT_UNIQUE"),
-    (2579, "SQLITE_CONSTRAINT_ROWID"),
-    (3082, "SQLITE_IOERR_NOMEM"),
-    (3091, "SQLITE_CONSTRAINT_DATATYPE"),
-    (3850, "SQLITE_IOERR_LOCK"),
-    (4618, "SQLITE_IOERR_SHMOPEN"),
-    (5386, "SQLITE_IOERR_SHMMAP"),
-    (6410, "SQLITE_IOERR_GETTEMPPATH"),
-    (8458, "SQLITE_IOERR_CORRUPTFS"),
+    (1, "ERROR"), (2, "INTERNAL"), (3, "PERM"), (4, "ABORT"), (5, "BUSY"), (6, "LOCKED"), (7, "NOMEM"),
+    (8, "READONLY"), (9, "INTERRUPT"), (10, "IOERR"), (11, "CORRUPT"), (12, "NOTFOUND"), (13, "FULL"),
+    (14, "CANTOPEN"), (15, "PROTOCOL"), (17, "SCHEMA"), (18, "TOOBIG"), (19, "CONSTRAINT"),
+    (20, "MISMATCH"), (21, "MISUSE"), (22, "NOLFS"), (23, "AUTH"), (25, "RANGE"), (26, "NOTADB"),
+    (257, "ERROR_MISSING_COLLSEQ"), (261, "BUSY_RECOVERY"), (262, "LOCKED_SHAREDCACHE"),
+    (264, "READONLY_RECOVERY"), (266, "IOERR_READ"), (267, "CORRUPT_VTAB"), (270, "CANTOPEN_NOTEMPDIR"),
+    (275, "CONSTRAINT_CHECK"), (513, "ERROR_RETRY"), (516, "ABORT_ROLLBACK"), (517, "BUSY_SNAPSHOT"),
+    (520, "READONLY_CANTLOCK"), (522, "IOERR_SHORT_READ"), (523, "CORRUPT_SEQUENCE"),
+    (526, "CANTOPEN_ISDIR"), (531, "CONSTRAINT_COMMITHOOK"), (769, "ERROR_SNAPSHOT"), (773, "BUSY_TIMEOUT"),
+    (776, "READONLY_ROLLBACK"), (778, "IOERR_WRITE"), (779, "CORRUPT_INDEX"), (782, "CANTOPEN_FULLPATH"),
+    (787, "CONSTRAINT_FOREIGNKEY"), (1032, "READONLY_DBMOVED"), (1034, "IOERR_FSYNC"),
+    (1043, "CONSTRAINT_FUNCTION"), (1288, "READONLY_CANTINIT"), (1299, "CONSTRAINT_NOTNULL"),
+    (1544, "READONLY_DIRECTORY"), (1546, "IOERR_TRUNCATE"), (1550, "CANTOPEN_SYMLINK"),
+    (1555, "CONSTRAINT_PRIMARYKEY"), (1802, "IOERR_FSTAT"), (1811, "CONSTRAINT_TRIGGER"),
+    (2067, "CONSTRAINT_UNIQUE"), (2579, "CONSTRAINT_ROWID"), (3082, "IOERR_NOMEM"),
+    (3091, "CONSTRAINT_DATATYPE"), (3850, "IOERR_LOCK"), (4618, "IOERR_SHMOPEN"), (5386, "IOERR_SHMMAP"),
+    (6410, "IOERR_GETTEMPPATH"), (8458, "IOERR_CORRUPTFS"),
 ];
 
 /// `SQLITE_IOERR_NOMEM`.
@@ -81,9 +32,10 @@ const NO_MEMORY_FOR_IO: i32 = 3082;
 const SNAPSHOT_GONE: i32 = 769;
 
 /// The name of `code`, or of the primary code that it belongs to.
-fn name(code: i32) -> &'static str {
-    let find = |code: i32| NAMES.iter().find(|(known, _)| *known == code).map(|(_, name)| *name);
-    find(code).or_else(|| find(code & 0xff)).unwrap_or("an unknown result code")
+fn name(code: i32) -> String {
+    let find = |code: i32| NAMES.iter().find(|(known, _)| *known == code);
+    let known = find(code).or_else(|| find(code & 0xff));
+    known.map_or("an unknown result code".to_owned(), |(_, name)| format!("SQLITE_{name}"))
 }
 
 /// The error of an extended result code and SQLite's own words.
@@ -102,7 +54,7 @@ pub fn error_of(code: i32, message: &str) -> Error {
     }
 }
 
-/// Whether somebody else was in the way: with a lock, or with a checkpoint beyond the snapshot.
+/// Whether another connection was in the way: with a lock, or with a checkpoint beyond the snapshot.
 fn is_passing(code: i32) -> bool {
     code & 0xff == 5 || code == SNAPSHOT_GONE
 }

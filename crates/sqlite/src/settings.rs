@@ -35,34 +35,34 @@ impl Settings {
             return Err(Error::interface("SQLite has no password"));
         }
         let (path, query) = target.rest().split_once('?').unwrap_or((target.rest(), ""));
-        let mut given = BTreeMap::new();
+        let mut values = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let key = percent_decode(key, "name of a setting")?;
             let value = percent_decode(value, &key)?;
-            if given.insert(key.clone(), value).is_some() {
+            if values.insert(key.clone(), value).is_some() {
                 return Err(Error::interface(format!("the URL gives {key} twice")));
             }
         }
         if !path.is_empty() {
-            given.insert("database".to_owned(), percent_decode(file_of(path)?, "path")?);
+            values.insert("database".to_owned(), percent_decode(file_of(path)?, "path")?);
         }
-        given.extend(target.keywords.clone());
-        Self::read(given, target.creates)
+        values.extend(target.keywords.clone());
+        Self::read(values, target.creates)
     }
 
-    fn read(mut given: BTreeMap<String, String>, creates: bool) -> Result<Self> {
-        let pragmas = pragmas(&mut given)?;
-        let is_immutable = given.remove("immutable").is_some_and(|value| flag(&value));
-        let mode = match given.remove("mode") {
+    fn read(mut values: BTreeMap<String, String>, creates: bool) -> Result<Self> {
+        let pragmas = pragmas(&mut values)?;
+        let is_immutable = values.remove("immutable").is_some_and(|value| flag(&value));
+        let mode = match values.remove("mode") {
             Some(mode) => Mode::of(&mode)?,
             None if creates && !is_immutable => Mode::Create,
             None => Mode::Write,
         };
-        let cache = given.remove("cache");
-        let busy_timeout = busy_timeout(given.remove("busy_timeout"), given.remove("timeout"))?;
-        let database = given.remove("database").unwrap_or_default();
-        if let Some(unknown) = given.keys().next() {
+        let cache = values.remove("cache");
+        let busy_timeout = busy_timeout(values.remove("busy_timeout"), values.remove("timeout"))?;
+        let database = values.remove("database").unwrap_or_default();
+        if let Some(unknown) = values.keys().next() {
             let hint = format!("the settings are {}", KNOWN.join(", "));
             return Err(longshore_source::settings::unknown(unknown, KNOWN.iter().copied(), None, &hint));
         }
@@ -141,8 +141,8 @@ enum Mode {
 }
 
 impl Mode {
-    fn of(given: &str) -> Result<Self> {
-        match given {
+    fn of(name: &str) -> Result<Self> {
+        match name {
             "rw" => Ok(Self::Write),
             "ro" => Ok(Self::Read),
             "rwc" => Ok(Self::Create),
@@ -154,31 +154,30 @@ impl Mode {
 
 /// The path of what follows `sqlite://`.
 fn file_of(rest: &str) -> Result<&str> {
-    let Some(path) = rest.strip_prefix('/') else {
-        return Err(Error::interface("a SQLite URL names no host")
-            .with_hint("write sqlite:///relative/path, sqlite:////absolute/path or sqlite:///:memory:"));
-    };
-    Ok(path)
+    rest.strip_prefix('/').ok_or_else(|| {
+        Error::interface("a SQLite URL has no host")
+            .with_hint("write sqlite:///relative/path, sqlite:////absolute/path or sqlite:///:memory:")
+    })
 }
 
 /// The parameters of a URI (sqlite.org/uri.html); `None` where a plain name does.
 fn parameters(mode: Mode, is_immutable: bool, cache: Option<&str>) -> Result<Option<String>> {
-    let mut found = Vec::new();
+    let mut parameters = Vec::new();
     match cache {
         None => {}
-        Some(kind @ ("shared" | "private")) => found.push(format!("cache={kind}")),
+        Some(kind @ ("shared" | "private")) => parameters.push(format!("cache={kind}")),
         Some(other) => return Err(Error::interface(format!("cache is shared or private, not {other:?}"))),
     }
     if is_immutable {
-        found.push("immutable=1".to_owned());
+        parameters.push("immutable=1".to_owned());
     }
-    if found.is_empty() {
+    if parameters.is_empty() {
         return Ok(None);
     }
     if mode == Mode::Memory {
-        found.push("mode=memory".to_owned());
+        parameters.push("mode=memory".to_owned());
     }
-    Ok(Some(found.join("&")))
+    Ok(Some(parameters.join("&")))
 }
 
 /// A path within a URI.
@@ -204,30 +203,30 @@ fn flag(value: &str) -> bool {
 }
 
 fn busy_timeout(busy_timeout: Option<String>, timeout: Option<String>) -> Result<Duration> {
-    let Some(given) = busy_timeout.or(timeout) else { return Ok(BUSY_TIMEOUT) };
-    let seconds: Option<f64> = given.parse().ok();
+    let Some(values) = busy_timeout.or(timeout) else { return Ok(BUSY_TIMEOUT) };
+    let seconds: Option<f64> = values.parse().ok();
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| Error::interface(format!("busy_timeout is a number of seconds, not {given:?}")))
+        .ok_or_else(|| Error::interface(format!("busy_timeout is a number of seconds, not {values:?}")))
 }
 
 /// `pragma.<name>=<value>` as statements.
-fn pragmas(given: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
-    let mut found = Vec::new();
+fn pragmas(values: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
+    let mut statements = Vec::new();
     let is_word =
         |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    let keys: Vec<String> = given.keys().filter(|key| key.starts_with("pragma.")).cloned().collect();
+    let keys: Vec<String> = values.keys().filter(|key| key.starts_with("pragma.")).cloned().collect();
     for key in keys {
-        let value = given.remove(&key).unwrap_or_default();
+        let value = values.remove(&key).unwrap_or_default();
         let name = &key["pragma.".len()..];
         let value = value.as_str();
         if !is_word(name) || !is_word(value.trim_start_matches('-')) {
             return Err(Error::interface(format!("{key} is not a PRAGMA with its value: {value:?}"))
                 .with_hint("write it as pragma.cache_size=-64000: a name, and a word or a number"));
         }
-        found.push(format!("PRAGMA {name} = {value}"));
+        statements.push(format!("PRAGMA {name} = {value}"));
     }
-    Ok(found)
+    Ok(statements)
 }
 
 #[cfg(test)]

@@ -101,6 +101,16 @@ impl Class {
         matches!(self, Self::Date | Self::Timestamp | Self::TimestampTz | Self::Time)
     }
 
+    /// Whether its values are whole numbers.
+    pub(crate) fn is_whole(self) -> bool {
+        matches!(self, Self::Int | Self::UInt | Self::Bool)
+    }
+
+    /// Whether its values are stored as numbers.
+    pub(crate) fn is_numeric(self) -> bool {
+        self.is_whole() || self.is_number() || self == Self::Float
+    }
+
     /// Whether integers and reals are kept together.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Self::Fraction | Self::Number)

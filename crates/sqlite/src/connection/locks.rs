@@ -3,8 +3,8 @@
 //! POSIX locks belong to a process and a file (sqlite.org/howtocorrupt.html, section 2.2): two copies of SQLite in one
 //! process, such as Python's own and this one, do not see each other's locks, an unlock by one drops the other's, and so does
 //! the closing of any descriptor of the file. So this copy takes its locks with `F_OFD_SETLK` (fcntl(2), "Open file
-//! description locks"), which conflict with POSIX locks of the same process too, and are dropped by nobody else. And it
-//! closes no descriptor of a file that somebody else in this process has open: such a one is parked until nobody has.
+//! description locks"), which conflict with POSIX locks of the same process too, and are dropped by no other. And it
+//! closes no descriptor of a file that another library in this process has open: such a one is parked until none has.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -186,7 +186,7 @@ impl Table {
         Some(found)
     }
 
-    /// Closes what is parked and whose file nobody else in this process has open.
+    /// Closes what is parked and whose file no other library in this process has open.
     fn sweep(&mut self) {
         let ours: HashSet<c_int> =
             self.open.keys().chain(self.holders.values()).chain(self.parked.keys()).copied().collect();
@@ -196,7 +196,7 @@ impl Table {
             if foreign.contains(file) {
                 return true;
             }
-            // SAFETY: nobody has it any more but this table.
+            // SAFETY: nothing refers to it any more but this table.
             unsafe { libc::close(*descriptor) };
             false
         });

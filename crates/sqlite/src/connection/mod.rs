@@ -84,25 +84,28 @@ impl Connection {
             handle.interrupt.install(raw);
             let off = |setting: c_int| ffi::sqlite3_db_config(raw, setting, 0, ptr::null_mut::<c_int>());
             off(ffi::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION);
-            // As SQLite has it where nobody decides otherwise.
+            // As SQLite has it by default.
             off(ffi::SQLITE_DBCONFIG_ENABLE_FKEY);
         }
         Ok(Self(Arc::new(handle)))
     }
 
     pub(crate) fn set_deadline(&self, watch: &Watch) {
-        self.0.interrupt.set_deadline(watch);
+        let mut state = self.0.interrupt.state();
+        state.watch = watch.clone();
+        state.stopped = None;
+        state.is_deferred = false;
     }
 
     /// How long to wait for a lock from here on; gives how long it was.
     pub(crate) fn set_busy_timeout(&self, busy_timeout: Duration) -> Duration {
-        self.0.interrupt.set_busy_timeout(busy_timeout)
+        std::mem::replace(&mut self.0.interrupt.state().busy_timeout, busy_timeout)
     }
 
     /// Has statements go on where they would be stopped, until it is told otherwise: a change that is stopped takes the whole
-    /// transaction with it. [`Connection::look`] tells instead.
+    /// transaction with it. [`Connection::check`] fails instead.
     pub(crate) fn defer_interrupts(&self, is_deferred: bool) {
-        self.0.interrupt.defer_interrupts(is_deferred);
+        self.0.interrupt.state().is_deferred = is_deferred;
     }
 
     /// Fails where the caller does not want to go on.
@@ -176,14 +179,6 @@ impl Connection {
         (code == ffi::SQLITE_OK).then_some((not_null != 0, primary != 0))
     }
 
-    fn handle(&self) -> Arc<Handle> {
-        self.0.clone()
-    }
-
-    fn raw(&self) -> *mut ffi::sqlite3 {
-        self.0.raw
-    }
-
     /// The error of a call that gave `code` and leaves the connection's own error as it was.
     fn error_of(&self, code: c_int) -> Error {
         if let Some(stopped) = self.0.interrupt.take_stopped() {
@@ -237,7 +232,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         // A forked child has its parent's locks in its hands: it must leave the file alone.
         if self.process == std::process::id() {
-            // SAFETY: nobody uses the handle any more; statements hold it, so all of them are finalized.
+            // SAFETY: nothing uses the handle any more; statements hold it, so all of them are finalized.
             unsafe { ffi::sqlite3_close(self.raw) };
         }
     }
@@ -246,8 +241,8 @@ impl Drop for Handle {
 /// Steps of SQLite's machine between two calls: about a tenth of a millisecond.
 const STEPS: c_int = 20_000;
 
-/// The caller's signals are looked at no more often than this.
-const EVERY: Duration = Duration::from_millis(50);
+/// The caller's signals and deadline are checked no more often than this.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The longest sleep before a lock is tried again.
 const LONGEST_SLEEP: Duration = Duration::from_millis(25);
@@ -284,23 +279,6 @@ impl Interrupt {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set_deadline(&self, watch: &Watch) {
-        let mut state = self.state();
-        state.watch = watch.clone();
-        state.stopped = None;
-        state.is_deferred = false;
-    }
-
-    /// How long to wait for a lock from here on; gives how long it was.
-    fn set_busy_timeout(&self, busy_timeout: Duration) -> Duration {
-        std::mem::replace(&mut self.state().busy_timeout, busy_timeout)
-    }
-
-    /// Has statements go on where they would be stopped.
-    fn defer_interrupts(&self, is_deferred: bool) {
-        self.state().is_deferred = is_deferred;
-    }
-
     /// Why a statement was stopped, which is now forgotten.
     fn take_stopped(&self) -> Option<Error> {
         self.state().stopped.take()
@@ -329,7 +307,7 @@ impl Interrupt {
     /// Whether to go on working.
     fn may_work(&self) -> bool {
         let mut state = self.state();
-        if state.last.elapsed() < EVERY {
+        if state.last.elapsed() < CHECK_INTERVAL {
             return state.stopped.is_none() || state.is_deferred;
         }
         state.last = Instant::now();

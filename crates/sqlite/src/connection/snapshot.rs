@@ -1,4 +1,4 @@
-//! A moment of a database in WAL mode (sqlite.org/c3ref/snapshot.html), which other connections can read.
+//! A snapshot of a database in WAL mode (sqlite.org/c3ref/snapshot.html), which other connections can read.
 
 use std::ptr;
 
@@ -14,12 +14,12 @@ pub(crate) struct Snapshot(pub(crate) [u8; SIZE]);
 pub(crate) const SIZE: usize = size_of::<ffi::sqlite3_snapshot>();
 
 impl Snapshot {
-    /// The moment of `connection`'s transaction, which begins to read where it has not yet; `None` where there is no log,
+    /// The snapshot of `connection`'s transaction, which begins to read where it has not yet; `None` where there is no log,
     /// or an empty one.
     pub(crate) fn of(connection: &Connection) -> Result<Option<Self>> {
         let mut raw = ptr::null_mut();
         // SAFETY: the connection is open; `raw` takes what is allocated.
-        let code = unsafe { ffi::sqlite3_snapshot_get(connection.raw(), c"main".as_ptr(), &raw mut raw) };
+        let code = unsafe { ffi::sqlite3_snapshot_get(connection.0.raw, c"main".as_ptr(), &raw mut raw) };
         if code == ffi::SQLITE_ERROR {
             return Ok(None);
         }
@@ -35,7 +35,7 @@ impl Snapshot {
         Ok(Some(Self(bytes)))
     }
 
-    /// Has the transaction that `connection` has begun, and has not read in, read this moment.
+    /// Has the transaction that `connection` has begun, and has not read in, read this snapshot.
     pub(crate) fn open(&self, connection: &Connection) -> Result<()> {
         // Aligned as the integers within that SQLite reads.
         let mut aligned = [0_u64; SIZE.div_ceil(8)];
@@ -46,7 +46,7 @@ impl Snapshot {
         }
         let raw = aligned.as_mut_ptr().cast::<ffi::sqlite3_snapshot>();
         // SAFETY: these are the bytes of a snapshot of this process, and SQLite only reads them.
-        let code = unsafe { ffi::sqlite3_snapshot_open(connection.raw(), c"main".as_ptr(), raw) };
+        let code = unsafe { ffi::sqlite3_snapshot_open(connection.0.raw, c"main".as_ptr(), raw) };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(connection.error_of(code)) }
     }
 }
@@ -67,7 +67,7 @@ mod tests {
         Connection::open(&open, &Watch::never()).unwrap()
     }
 
-    /// Waits for the readers of earlier moments, but not for a reader that is beginning: that one it must meet again.
+    /// Waits for the readers of earlier snapshots, but not for a reader that is beginning: that one it must meet again.
     fn checkpoint(writer: &Connection) {
         let mut statement = writer.prepare("PRAGMA wal_checkpoint(FULL)").unwrap().0.unwrap();
         let mut is_done = false;
@@ -112,7 +112,7 @@ mod tests {
         let busy = loop {
             match opened(&other, &snapshot) {
                 Err(error) => break error,
-                Ok(()) => assert!(Instant::now() < until, "nobody waits"),
+                Ok(()) => assert!(Instant::now() < until, "no checkpoint waits"),
             }
         };
         assert_eq!((busy.message(), busy.is_passing()), ("database is locked [SQLITE_BUSY]", true));

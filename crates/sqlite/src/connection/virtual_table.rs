@@ -115,7 +115,7 @@ impl BatchInsert {
 impl Table {
     fn new(connection: &Connection, name: &str, columns: usize) -> Result<Self> {
         let name = CString::new(name).map_err(|_| Error::internal("a name has a zero byte in it"))?;
-        let handle = connection.handle();
+        let handle = connection.0.clone();
         let shared = Box::into_raw(Box::new(Shared { columns, task: Slot::new(ptr::null_mut()) }));
         // SAFETY: the connection is open, the name ends with a zero byte and is copied, and the module is a constant. SQLite
         // calls `forget` once, with the last use of the module or where it could not be made.

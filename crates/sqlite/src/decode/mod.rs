@@ -249,14 +249,14 @@ pub(crate) struct Rows {
     /// `None` after the end or a failure.
     statement: Option<Statement>,
     collector: Collector,
-    /// The batch that told the schema.
+    /// The batch that decided the schema.
     first: Option<RecordBatch>,
     /// What the columns were planned for; `None` once the first row is there.
     planned: Option<Vec<Signature>>,
 }
 
 impl Rows {
-    /// Reads `statement` into `collector`; the first batch where only that tells the schema.
+    /// Reads `statement` into `collector`; the first batch where only that decides the schema.
     pub(crate) fn start(
         session: SqliteSession,
         statement: Statement,

@@ -55,11 +55,7 @@ impl Encoder {
         let affinity = Affinity::of(&column.declared, column.is_strict);
         let class = match Class::of(&column.declared) {
             // What the name says is not what the column does.
-            Class::Int | Class::UInt | Class::Bool | Class::Float | Class::Fraction | Class::Number
-                if affinity == Affinity::Text =>
-            {
-                Class::Text
-            }
+            class if class.is_numeric() && affinity == Affinity::Text => Class::Text,
             Class::Decimal(..) | Class::Rounded(..) => Class::Text,
             class => class,
         };
@@ -81,12 +77,10 @@ impl Encoder {
             return if self.nulls == Nulls::Stored { Ok(Cell::Null) } else { self.null() };
         }
         match self.class {
-            Class::Int | Class::UInt | Class::Bool | Class::Float | Class::Fraction | Class::Number => {
-                self.number(item)
-            }
+            class if class.is_numeric() => self.number(item),
             Class::Text | Class::Decimal(..) | Class::Rounded(..) => match item {
-                Item::Text(value) => self.kept(value),
-                _ => self.written(item, text),
+                Item::Text(value) => self.text_cell(value),
+                _ => self.formatted(item, text),
             },
             Class::Blob => match item {
                 Item::Bytes(value) => Ok(Cell::Blob(value)),
@@ -96,7 +90,7 @@ impl Encoder {
             Class::Date | Class::Timestamp | Class::TimestampTz | Class::Time => {
                 texts::temporal(self.class, item, text)
             }
-            Class::Any => self.any(item, text),
+            _ => self.any(item, text),
         }
     }
 
@@ -149,15 +143,15 @@ impl Encoder {
             Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Float(_) | Item::Double(_) => {
                 self.number(item)
             }
-            Item::Text(value) => self.kept(value),
+            Item::Text(value) => self.text_cell(value),
             Item::Bytes(value) => Ok(Cell::Blob(value)),
-            _ => self.written(item, text),
+            _ => self.formatted(item, text),
         }
     }
 
     /// A text that stays the text that it is.
     #[inline]
-    fn kept<'a>(&self, text: &'a str) -> Encoded<'a> {
+    fn text_cell<'a>(&self, text: &'a str) -> Encoded<'a> {
         if self.affinity.changes(text) {
             return refused(
                 "would become a number there",
@@ -167,12 +161,12 @@ impl Encoder {
         Ok(Cell::Text(text.as_bytes()))
     }
 
-    fn written<'a>(&self, item: &Item<'_>, text: &'a mut String) -> Encoded<'a> {
+    fn formatted<'a>(&self, item: &Item<'_>, text: &'a mut String) -> Encoded<'a> {
         match item {
             Item::List(_) | Item::Row(..) => self.document(item, text)?,
             _ => texts::write(item, text)?,
         }
-        self.kept(text)
+        self.text_cell(text)
     }
 
     fn document(&self, item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
@@ -229,7 +223,7 @@ impl Encoder {
         if value.is_nan() {
             return refused("would become NULL: SQLite has no NaN", "give NULL where NULL is meant");
         }
-        if !matches!(self.class, Class::Int | Class::UInt | Class::Bool) {
+        if !self.class.is_whole() {
             return Ok(Cell::Real(value));
         }
         // 2^63 itself is the first that is beyond.
@@ -256,7 +250,7 @@ impl Encoder {
                 return self.integer(value);
             }
         }
-        if matches!(self.class, Class::Int | Class::UInt | Class::Bool) {
+        if self.class.is_whole() {
             return refused("is not a whole number of 64 bits", "write it into a column of TEXT");
         }
         // Fifteen digits survive the way into a double and back; both operands are exact, so that the quotient is the
@@ -275,7 +269,7 @@ impl Encoder {
         {
             return self.integer(value);
         }
-        if !matches!(self.class, Class::Int | Class::UInt | Class::Bool)
+        if !self.class.is_whole()
             && let Ok(value) = text.parse::<f64>()
             && value.is_finite()
             && (value.to_string() == text || real_text(value) == text)

@@ -14,6 +14,9 @@ use crate::types::Class;
 /// 0000-01-01 and the day after 9999-12-31, in days since 1970-01-01.
 const YEARS: std::ops::Range<i64> = -719_528..2_932_897;
 
+const BEYOND_YEARS: (&str, &str) =
+    ("is outside the years 0 to 9999, which SQLite has", "leave it out, or write a number");
+
 /// Writes `item`, which is neither text nor bytes.
 pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
     text.clear();
@@ -94,10 +97,7 @@ fn misfit(class: Class) -> &'static str {
 
 fn date(days: i64, text: &mut String) -> Result<(), Refusal> {
     if !YEARS.contains(&days) {
-        return refused(
-            "is outside the years 0 to 9999, which SQLite has",
-            "leave it out, or write a number",
-        );
+        return refused(BEYOND_YEARS.0, BEYOND_YEARS.1);
     }
     push_date(text, days);
     Ok(())
@@ -133,20 +133,14 @@ fn duration(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal
 }
 
 fn timestamp(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
-    let at = match (microseconds(value, unit), unit) {
-        (Some(at), _) if YEARS.contains(&at.div_euclid(DAY)) => at,
-        (None, TimeUnit::Nanosecond) => {
-            return refused("is finer than a microsecond", "round it, or write a number");
+    match (microseconds(value, unit), unit) {
+        (Some(at), _) if YEARS.contains(&at.div_euclid(DAY)) => {
+            push_timestamp(text, at);
+            Ok(())
         }
-        _ => {
-            return refused(
-                "is outside the years 0 to 9999, which SQLite has",
-                "leave it out, or write a number",
-            );
-        }
-    };
-    push_timestamp(text, at);
-    Ok(())
+        (None, TimeUnit::Nanosecond) => refused("is finer than a microsecond", "round it, or write a number"),
+        _ => refused(BEYOND_YEARS.0, BEYOND_YEARS.1),
+    }
 }
 
 fn timestamp_tz(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
