@@ -85,7 +85,7 @@ fn classify(item: &Bound<'_, PyAny>) -> PyResult<Class> {
             return Ok(class);
         }
     }
-    Ok(temporal(item).or_else(|| nested(item)).unwrap_or(Class::Other))
+    Ok(other(item))
 }
 
 /// The interpreter's own types, and what inherits from them. A bool is an int, too.
@@ -125,9 +125,9 @@ fn named(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     }))
 }
 
-/// A datetime is a date, too.
-fn temporal(item: &Bound<'_, PyAny>) -> Option<Class> {
-    Some(match item {
+/// Types that may be among the bases of a named one. A datetime is a date, too.
+fn other(item: &Bound<'_, PyAny>) -> Class {
+    match item {
         _ if item.is_instance_of::<PyDateTime>() => {
             Class::Datetime { exact: item.is_exact_instance_of::<PyDateTime>() }
         }
@@ -136,15 +136,9 @@ fn temporal(item: &Bound<'_, PyAny>) -> Option<Class> {
         _ if item.is_instance_of::<PyDelta>() => {
             Class::Timedelta { exact: item.is_exact_instance_of::<PyDelta>() }
         }
-        _ => return None,
-    })
-}
-
-fn nested(item: &Bound<'_, PyAny>) -> Option<Class> {
-    Some(match item {
         _ if item.is_instance_of::<PyList>() => Class::List,
         _ if item.is_instance_of::<PyTuple>() => Class::Tuple,
         _ if item.is_instance_of::<PyDict>() => Class::Dict,
-        _ => return None,
-    })
+        _ => Class::Other,
+    }
 }

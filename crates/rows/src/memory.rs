@@ -7,14 +7,14 @@ use longshore_core::memory::{NoRoom, zeros};
 
 /// Bytes that neither move nor change their number.
 ///
-/// An event loop writes them through their address. References would claim that nobody else does, so here are pointers.
+/// An event loop writes them through their address. References would claim that no other thread does, so here are pointers.
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: the bytes are the memory's own, and whoever reads or moves them promises that nobody else is at them.
+// SAFETY: the bytes are the memory's own, and whoever reads or moves them promises that no other thread uses them.
 #[allow(unsafe_code)]
 unsafe impl Send for Memory {}
 
@@ -44,7 +44,7 @@ impl Memory {
     /// The bytes.
     ///
     /// # Safety
-    /// Nobody writes them until `use_` returns.
+    /// They are not written until `use_` returns.
     #[allow(unsafe_code)]
     pub unsafe fn read<T>(&self, use_: impl FnOnce(&[u8]) -> T) -> T {
         // SAFETY: they live as long as `self`, have been zeros at least, and are not written meanwhile.
@@ -57,7 +57,7 @@ impl Memory {
     /// Where one has not so many.
     ///
     /// # Safety
-    /// Nobody reads or writes either meanwhile.
+    /// Neither is read or written elsewhere meanwhile.
     #[allow(unsafe_code)]
     pub unsafe fn shift(&self, from: Range<usize>, into: &Self) {
         assert!(from.start <= from.end && from.end <= self.length && from.len() <= into.length);
@@ -78,7 +78,7 @@ impl From<Vec<u8>> for Memory {
 impl Drop for Memory {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: the memory was a box of just these bytes, and nobody else frees it.
+        // SAFETY: the memory was a box of just these bytes, and nothing else frees it.
         drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.start(), self.length)) });
     }
 }
@@ -91,19 +91,19 @@ mod tests {
     #[allow(unsafe_code)]
     fn receive(memory: &Memory, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= memory.len());
-        // SAFETY: within the memory, which nobody reads now.
+        // SAFETY: within the memory, which is not read now.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start().add(at), bytes.len()) };
     }
 
     #[allow(unsafe_code)]
     fn bytes(memory: &Memory) -> Vec<u8> {
-        // SAFETY: nobody writes.
+        // SAFETY: it is not written now.
         unsafe { memory.read(<[u8]>::to_vec) }
     }
 
     #[allow(unsafe_code)]
     fn shift(memory: &Memory, from: Range<usize>, into: &Memory) {
-        // SAFETY: nobody else is at either.
+        // SAFETY: neither is used elsewhere.
         unsafe { memory.shift(from, into) }
     }
 

@@ -115,7 +115,7 @@ impl Column {
         }
         match self.native {
             "bool" => Class::Bool,
-            // "char" may hold a byte that is no text.
+            // "char" may hold a byte that is not text.
             "bytea" | "char" => Class::Bytes,
             "int2" => Class::Int2,
             "int4" => Class::Int4,

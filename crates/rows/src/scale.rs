@@ -7,7 +7,7 @@ use crate::Unit;
 
 const MICROSECOND: i128 = 1_000_000_000_000;
 
-/// The attoseconds of a unit that is no calendar's.
+/// The attoseconds of a unit that is not a calendar's.
 fn attoseconds(unit: &Unit) -> Option<i128> {
     let one = match unit.name.as_str() {
         "W" => 7 * 86_400_000_000 * MICROSECOND,
@@ -41,7 +41,7 @@ pub(crate) enum Scale {
 /// Where a division's rest goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// To the past, for instants.
+    /// To the past, for dates and timestamps.
     Floor,
     /// To zero, for durations.
     Truncate,
@@ -99,20 +99,14 @@ impl Scale {
             Self::Months(count) => Some(months(days).div_euclid(count)),
             _ => match days.checked_mul(DAY) {
                 Some(microseconds) => self.apply(microseconds, Rest::Floor),
-                None => self.wide(i128::from(days) * i128::from(DAY)),
+                None => self.apply_wide(i128::from(days) * i128::from(DAY), Rest::Floor),
             },
         }
     }
 
     /// The same for microseconds beyond 64 bits.
     #[cold]
-    pub(crate) fn wide(self, microseconds: i128) -> Option<i64> {
-        self.wide_with(microseconds, Rest::Floor)
-    }
-
-    /// The same with either rest.
-    #[cold]
-    pub(crate) fn wide_with(self, microseconds: i128, rest: Rest) -> Option<i64> {
+    pub(crate) fn apply_wide(self, microseconds: i128, rest: Rest) -> Option<i64> {
         let (factor, divisor) = match self {
             Self::One => (1, 1),
             Self::Times(factor) => (i128::from(factor), 1),
@@ -196,7 +190,7 @@ mod tests {
                         for count in [edge, -edge, edge.saturating_add(1), (-edge).saturating_sub(1)] {
                             let want = expected(count, name, multiple, rest);
                             assert_eq!(scale.apply(count, rest), want, "{count} us in [{multiple}{name}]");
-                            assert_eq!(scale.wide_with(i128::from(count), rest), want);
+                            assert_eq!(scale.apply_wide(i128::from(count), rest), want);
                         }
                     }
                 }

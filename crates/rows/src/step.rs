@@ -188,7 +188,7 @@ fn timestamp(cell: [u8; 8], scale: Scale) -> Result<i64, Fault> {
         i64::MAX | i64::MIN => Err(Fault::Infinite),
         microseconds => match microseconds.checked_add(EPOCH_MICROSECONDS) {
             Some(microseconds) => scale.apply(microseconds, Rest::Floor),
-            None => scale.wide(i128::from(microseconds) + i128::from(EPOCH_MICROSECONDS)),
+            None => scale.apply_wide(i128::from(microseconds) + i128::from(EPOCH_MICROSECONDS), Rest::Floor),
         }
         .ok_or(Fault::OutOfRange),
     }
@@ -230,7 +230,7 @@ fn interval(cell: [u8; 16], scale: Scale) -> Result<i64, Fault> {
         return Err(Fault::Infinite);
     }
     let days = i128::from(months) * MONTH_DAYS + i128::from(days);
-    scale.wide_with(days * DAY + i128::from(microseconds), Rest::Truncate).ok_or(Fault::OutOfRange)
+    scale.apply_wide(days * DAY + i128::from(microseconds), Rest::Truncate).ok_or(Fault::OutOfRange)
 }
 
 fn json(cell: &[u8]) -> Result<&[u8], Fault> {

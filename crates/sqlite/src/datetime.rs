@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_text_of_a_moment_comes_back() {
+    fn the_one_text_of_a_timestamp_comes_back() {
         for text in ["2024-02-29", "0000-01-01", "9999-12-31", "1969-12-31"] {
             assert_eq!(date_text(date(text.as_bytes()).unwrap()), text);
         }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_moments() {
+    fn numbers_are_timestamps() {
         assert_eq!(julian(2_440_587.5), Some(0));
         assert_eq!(julian(2_440_588.0), Some(DAY / 2));
         assert_eq!(julian(f64::INFINITY), None);

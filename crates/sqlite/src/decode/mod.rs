@@ -55,16 +55,10 @@ struct Column {
     field: FieldRef,
     class: Class,
     buffer: ColumnBuffer,
-    finish: Finish,
+    read_as: ReadAs,
+    /// What reads an override.
+    reader: Option<Reader>,
     losses: Losses,
-}
-
-/// What is done with a buffer's values.
-enum Finish {
-    AsIs,
-    Infer,
-    Convert,
-    Override(Reader),
 }
 
 impl Collector {
@@ -175,7 +169,7 @@ impl Collector {
     /// Whether the schema is final only with the first batch.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.columns.iter().any(|column| matches!(column.finish, Finish::Infer))
+        self.columns.iter().any(|column| column.read_as == ReadAs::InferredFromFirstBatch)
     }
 
     /// The schema of every batch; deferred columns may have other types in some.
@@ -197,18 +191,16 @@ fn schema_of(columns: &[Column]) -> SchemaRef {
 
 fn column(plan: Plan, options: &ReadOptions) -> Result<Column> {
     let Plan { field, class, read_as } = plan;
-    let (buffer, finish) = match read_as {
-        ReadAs::Inferred => (ColumnBuffer::new(class), Finish::AsIs),
-        ReadAs::InferredFromFirstBatch => (ColumnBuffer::new(class), Finish::Infer),
-        ReadAs::Declared(_) => (ColumnBuffer::new(class), Finish::Convert),
-        ReadAs::Override(wanted) => {
-            let reader = reader(&wanted, class, options)
-                .ok_or_else(|| Error::internal(format!("no reader of {wanted} was there after all")))?;
-            (ColumnBuffer::tagged(), Finish::Override(reader))
-        }
+    let reader = match &read_as {
+        ReadAs::Override(wanted) => Some(
+            reader(wanted, class, options)
+                .ok_or_else(|| Error::internal(format!("no reader of {wanted} was there after all")))?,
+        ),
+        _ => None,
     };
+    let buffer = if reader.is_some() { ColumnBuffer::tagged() } else { ColumnBuffer::new(class) };
     let losses = Losses::of(field.name(), options);
-    Ok(Column { field: Arc::new(field), class, buffer, finish, losses })
+    Ok(Column { field: Arc::new(field), class, buffer, read_as, reader, losses })
 }
 
 impl Column {
@@ -217,19 +209,20 @@ impl Column {
         if !self.field.is_nullable() && raw.null_count() > 0 {
             return Err(broken_promise(raw.as_ref()));
         }
-        match &mut self.finish {
-            Finish::AsIs => Ok(raw),
-            Finish::Override(reader) => reader.read(&raw),
-            Finish::Convert => convert(&raw, self.class, self.field.data_type(), &mut self.losses),
-            Finish::Infer => {
-                let mut kinds = ValueKinds::default();
-                kinds.add(&raw, self.class);
-                let to = kinds.decide(self.class)?;
-                self.field = Arc::new(self.field.as_ref().clone().with_data_type(to));
-                self.finish = Finish::Convert;
-                convert(&raw, self.class, self.field.data_type(), &mut self.losses)
-            }
+        if let Some(reader) = &mut self.reader {
+            return reader.read(&raw);
         }
+        if self.read_as == ReadAs::Inferred {
+            return Ok(raw);
+        }
+        if self.read_as == ReadAs::InferredFromFirstBatch {
+            let mut kinds = ValueKinds::default();
+            kinds.add(&raw, self.class);
+            let to = kinds.decide(self.class)?;
+            self.field = Arc::new(self.field.as_ref().clone().with_data_type(to.clone()));
+            self.read_as = ReadAs::Declared(to);
+        }
+        convert(&raw, self.class, self.field.data_type(), &mut self.losses)
     }
 }
 
