@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import longshore
@@ -51,12 +52,28 @@ class Database:
         """Tell whether a statement with this text runs: on the server, or in this process on the database's file."""
         if self.quirks.running is not None:
             return self.rows(self.quirks.running.format(marker=marker)) != [(0,)]
+        return self.is_in_use()
+
+    def is_in_use(self) -> bool:
+        """Tell whether a session is open: on the server, or in this process on the database's file."""
+        if self.quirks.sessions is not None:
+            return self.rows(self.quirks.sessions) != [(0,)]
+        # Of this process or one of its own; a journal or a log next to the file is in use, too.
         file = Path(self.url.removeprefix("sqlite://"))
-        descriptors = []
-        for number in Path("/proc/self/fd").iterdir():
-            with contextlib.suppress(OSError):
-                descriptors.append(number.readlink())
-        return file in descriptors
+        found = []
+        for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+            for descriptor in Path(f"/proc/{process.pid}/fd").glob("*"):
+                with contextlib.suppress(OSError):
+                    found.append(descriptor.readlink())
+        return file in found or [*file.parent.iterdir()] != [file]
+
+    def marked(self, kind: str, marker: str) -> str:
+        """Return a statement that lasts, "computing" or "streaming", with a comment that finds it."""
+        return f"{getattr(self.quirks, kind)} /* {marker} */"
+
+    def column(self, name: str, shared: str, more: str = "") -> str:
+        """Return the definition of a column that holds a shared type."""
+        return f"{self.quirks.name(name)} {self.quirks.types[shared].native} {more}"
 
     @contextlib.contextmanager
     def can(self, what: str) -> Iterator[None]:
@@ -91,3 +108,12 @@ def table(database: Database) -> Iterator[str]:
     name = f"t_{uuid.uuid4().hex[:8]}"
     yield name
     database.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.fixture
+def leaves_nothing(database: Database, table: str) -> Iterator[None]:
+    """See that after the test there are no sessions, and no tables but its own."""
+    before = database.tables()
+    yield
+    wait(lambda: not database.is_in_use())
+    assert database.tables() - {table} == before

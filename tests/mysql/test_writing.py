@@ -26,6 +26,12 @@ def way(request: pytest.FixtureRequest, server: MySQLEndpoint) -> str:
     return server.url() if request.param == "files" else server.url(compression="zlib")
 
 
+@pytest.fixture
+def statements(server: MySQLEndpoint) -> str:
+    """Give the URL by which rows go as statements alone; by files they go in `tests/contract/test_writing.py`."""
+    return server.url(compression="zlib")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def loading(server: MySQLEndpoint) -> None:
     assert server.sql("SELECT @@local_infile") == [(1,)]
@@ -305,32 +311,34 @@ def leftovers(server: MySQLEndpoint) -> list[Any]:
     return server.sql("SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'longshore%'")
 
 
-def test_the_modes(way: str, server: MySQLEndpoint, tables: Run) -> None:
+def test_the_modes(statements: str, server: MySQLEndpoint, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS w")
     for mode in ("append", "truncate", "upsert"):
         with pytest.raises(longshore.ProgrammingError, match="there is no table"):
-            longshore.write_sql(pairs((1, "a")), "w", way, if_exists=mode, key="id" if mode == "upsert" else None)
-    assert longshore.write_sql(pairs((1, "a")), "w", way, key="id") == 1
+            longshore.write_sql(
+                pairs((1, "a")), "w", statements, if_exists=mode, key="id" if mode == "upsert" else None
+            )
+    assert longshore.write_sql(pairs((1, "a")), "w", statements, key="id") == 1
     with pytest.raises(longshore.ProgrammingError, match="is there already"):
-        longshore.write_sql(pairs((2, "b")), "w", way)
-    assert longshore.write_sql(pairs((2, "b"), (3, "c")), "w", way, if_exists="append") == 2
-    assert rows(way) == [(1, "a"), (2, "b"), (3, "c")]
+        longshore.write_sql(pairs((2, "b")), "w", statements)
+    assert longshore.write_sql(pairs((2, "b"), (3, "c")), "w", statements, if_exists="append") == 2
+    assert rows(statements) == [(1, "a"), (2, "b"), (3, "c")]
     data = pairs((3, "old"), (4, "d"), (3, "C"), (5, "e"))
-    assert longshore.write_sql(data, "w", way, if_exists="upsert", key="id") == 4
-    assert rows(way) == [(1, "a"), (2, "b"), (3, "C"), (4, "d"), (5, "e")]
+    assert longshore.write_sql(data, "w", statements, if_exists="upsert", key="id") == 4
+    assert rows(statements) == [(1, "a"), (2, "b"), (3, "C"), (4, "d"), (5, "e")]
     with pytest.raises(longshore.IntegrityError, match="1062"):
-        longshore.write_sql(pairs((9, "x"), (9, "y")), "w", way, if_exists="truncate")
-    assert len(rows(way)) == 5
-    assert longshore.write_sql(pairs((9, "x")), "w", way, if_exists="truncate") == 1
-    assert rows(way) == [(9, "x")]
+        longshore.write_sql(pairs((9, "x"), (9, "y")), "w", statements, if_exists="truncate")
+    assert len(rows(statements)) == 5
+    assert longshore.write_sql(pairs((9, "x")), "w", statements, if_exists="truncate") == 1
+    assert rows(statements) == [(9, "x")]
     with pytest.raises(longshore.IntegrityError):
-        longshore.write_sql(pairs((1, "x"), (1, "y")), "w", way, if_exists="replace", key="id")
-    assert rows(way) == [(9, "x")]
+        longshore.write_sql(pairs((1, "x"), (1, "y")), "w", statements, if_exists="replace", key="id")
+    assert rows(statements) == [(9, "x")]
     other = pa.table({"only": pa.array([1.5])})
-    assert longshore.write_sql(other, "w", way, if_exists="replace") == 1
-    assert rows(way) == [(1.5,)]
-    assert longshore.write_sql(other.slice(0, 0), "w", way, if_exists="replace") == 0
-    assert rows(way) == []
+    assert longshore.write_sql(other, "w", statements, if_exists="replace") == 1
+    assert rows(statements) == [(1.5,)]
+    assert longshore.write_sql(other.slice(0, 0), "w", statements, if_exists="replace") == 0
+    assert rows(statements) == []
     assert not leftovers(server)
 
 
@@ -363,19 +371,19 @@ def test_a_large_value(way: str, tables: Run) -> None:
     assert got["b"].to_pylist() == [blob, b""]
 
 
-def test_columns_are_matched_by_name(way: str, tables: Run) -> None:
+def test_columns_are_matched_by_name(statements: str, tables: Run) -> None:
     tables("""DROP TABLE IF EXISTS w; CREATE TABLE w (
         id int NOT NULL AUTO_INCREMENT PRIMARY KEY, `a``b "c" \\ é` int, D int DEFAULT 5, need int NOT NULL,
         twice int GENERATED ALWAYS AS (need * 2) STORED)""")
     data = pa.table({"need": [1, 2], 'a`b "c" \\ é': [7, 8], "ID": [0, 5]})
-    assert longshore.write_sql(data, "w", way, if_exists="append") == 2
-    assert rows(way) == [(0, 7, 5, 1, 2), (5, 8, 5, 2, 4)]
+    assert longshore.write_sql(data, "w", statements, if_exists="append") == 2
+    assert rows(statements) == [(0, 7, 5, 1, 2), (5, 8, 5, 2, 4)]
 
     def refused(data: pa.Table, *words: str) -> None:
         with pytest.raises(longshore.Error) as caught:
-            longshore.write_sql(data, "w", way, if_exists="append")
+            longshore.write_sql(data, "w", statements, if_exists="append")
         assert all(word in str(caught.value) for word in words), caught.value
-        assert len(rows(way)) == 2
+        assert len(rows(statements)) == 2
 
     refused(pa.table({"need": [1], "x": [1], "y": [2]}), "x, y", "need")
     refused(pa.table({"need": [1], "twice": [1]}), "twice", "generates")
@@ -383,22 +391,22 @@ def test_columns_are_matched_by_name(way: str, tables: Run) -> None:
     refused(pa.table({"need": [1], "d": [1], "D": [1]}), "two columns")
 
 
-def test_any_name(way: str, server: MySQLEndpoint, tables: Run) -> None:
+def test_any_name(statements: str, server: MySQLEndpoint, tables: Run) -> None:
     tables("DROP DATABASE IF EXISTS `o``ther`; CREATE DATABASE `o``ther`")
     for name in ("select", "Mixed Case", 'it\'s `quoted` "here"', "é€", "dot.dot", "x" * 64):
         data = pa.table({name[:64]: [1], "from": [2]})
         pair = ("o`ther", name)
-        assert longshore.write_sql(data, pair, way, key=name) == 1
-        assert longshore.write_sql(data, pair, way, if_exists="upsert", key=name) == 1
-        assert longshore.write_sql(data, pair, way, if_exists="replace") == 1
+        assert longshore.write_sql(data, pair, statements, key=name) == 1
+        assert longshore.write_sql(data, pair, statements, if_exists="upsert", key=name) == 1
+        assert longshore.write_sql(data, pair, statements, if_exists="replace") == 1
         quoted = "`" + name.replace("`", "``") + "`"
         assert server.sql(f"SELECT * FROM `o``ther`.{quoted}") == [(1, 2)]
     assert not leftovers(server)
     tables("DROP DATABASE `o``ther`")
     with pytest.raises(longshore.Error, match="64"):
-        longshore.write_sql(pa.table({"y" * 65: [1]}), "w2", way)
+        longshore.write_sql(pa.table({"y" * 65: [1]}), "w2", statements)
     with pytest.raises(longshore.Error):
-        longshore.write_sql(pairs((1, "a")), ("no_such_database", "w"), way)
+        longshore.write_sql(pairs((1, "a")), ("no_such_database", "w"), statements)
 
 
 def test_types_keys_and_nulls_of_a_new_table(way: str, server: MySQLEndpoint, tables: Run) -> None:
@@ -501,12 +509,12 @@ def test_the_key_of_an_upsert(way: str, tables: Run) -> None:
 
 
 @pytest.mark.parametrize("mode", ["append", "truncate", "upsert"])
-def test_an_open_transaction_is_joined(mode: Any, way: str, tables: Run, server: MySQLEndpoint) -> None:
+def test_an_open_transaction_is_joined(mode: Any, statements: str, tables: Run, server: MySQLEndpoint) -> None:
     tables(
         "DROP TABLE IF EXISTS w; CREATE TABLE w (id int primary key, word varchar(5)); INSERT INTO w VALUES (1, 'a')"
     )
     key = "id" if mode == "upsert" else None
-    with longshore.connect(way) as connection:
+    with longshore.connect(statements) as connection:
         connection.execute("INSERT INTO w VALUES (2, 'b')")
         assert longshore.write_sql(pairs((3, "c")), "w", connection, if_exists=mode, key=key) == 1
         inside = rows(connection)
@@ -520,7 +528,7 @@ def test_an_open_transaction_is_joined(mode: Any, way: str, tables: Run, server:
         assert server.sql("SELECT * FROM w") == [(1, "a")]
         assert value("SELECT @@sql_mode", connection) == server.sql("SELECT @@sql_mode")[0][0]
         connection.rollback()
-    assert rows(way) == [(1, "a")]
+    assert rows(statements) == [(1, "a")]
     assert inside == ([(3, "c")] if mode == "truncate" else [(1, "a"), (2, "b"), (3, "c")])
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import longshore
 from tests.quirks.columns import JSON
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal, on_server
 
@@ -52,10 +53,16 @@ SHARED: dict[str, Any] = {
     "computing": "SELECT sleep(60) AS s",
     "running": "SELECT count(*) AS n FROM information_schema.processlist "
     "WHERE info LIKE '%{marker}%' AND id <> connection_id()",
+    "sessions": "SELECT count(*) AS n FROM information_schema.processlist "
+    "WHERE db = database() AND id <> connection_id()",
+    "session": "SELECT connection_id() AS n",
     "tables": "SELECT table_name AS n FROM information_schema.tables WHERE table_schema = database()",
     "instant": "%Y-%m-%d %H:%M:%S.%f",
     "quote": "`",
-    "cannot": {"float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol")},
+    "cannot": {
+        "float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol"),
+        "a new table in a transaction": Refusal("would commit the open transaction", longshore.ProgrammingError),
+    },
 }
 THOUSAND = "WITH RECURSIVE digits (d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM digits WHERE d < 999)"
 SERIES = f"{THOUSAND}, series AS (SELECT h.d * 1000 + l.d + 1 AS i FROM digits AS h, digits AS l"

@@ -57,6 +57,9 @@ QUIRKS = Quirks(
     streaming="SELECT generate_series(1, 500000000) AS i, repeat('x', 100) AS t",
     running="SELECT count(*) AS n FROM pg_stat_activity "
     "WHERE query LIKE '%{marker}%' AND state <> 'idle' AND pid <> pg_backend_pid()",
+    sessions="SELECT count(*) AS n FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    session="SELECT pg_backend_pid() AS n",
     tables="SELECT relname::text AS n FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
     number="'{}'",
     binary="'\\x{}'",

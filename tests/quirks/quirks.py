@@ -39,10 +39,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a source cannot do: the reason, which the error says, and the error's class."""
+    """What a source cannot do: the reason, which the error says, and the error's class; a warning is an error here."""
 
     reason: str
-    error: type[longshore.Error] = longshore.NotSupportedError
+    error: type[Exception] = longshore.NotSupportedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +66,10 @@ class Quirks:
     streaming: str
     #: A query that counts the running statements in whose text is {marker}; None where no server runs them.
     running: str | None = None
+    #: A query that counts the other sessions of the database; None where no server has them.
+    sessions: str | None = None
+    #: A query of the session's number, which no other has; None where they have none.
+    session: str | None = None
     #: A query of the names of all tables.
     tables: str
     #: Numbers, bytes, and timestamps with time zone, as SQL has them.

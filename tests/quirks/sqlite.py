@@ -45,5 +45,8 @@ QUIRKS = Quirks(
     computing=f"{ENDLESS} count(*) AS n FROM r",
     streaming=f"{ENDLESS} i, printf('%.100c', 'x') AS t FROM r",
     tables="SELECT name AS n FROM sqlite_schema WHERE type = 'table'",
-    cannot={"uint64": Refusal("beyond SQLite's integers", longshore.DataError)},
+    cannot={
+        "uint64": Refusal("beyond SQLite's integers", longshore.DataError),
+        "writes over several connections": Refusal("one connection write at a time", longshore.SerialWriteWarning),
+    },
 )

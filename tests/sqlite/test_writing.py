@@ -359,31 +359,6 @@ def test_replace_names_what_points_at_the_table(make: Make, path: Path) -> None:
     assert asked(path, "SELECT * FROM t") == [(1,)]
 
 
-def test_upsert(make: Make, path: Path) -> None:
-    url = make(
-        "CREATE TABLE t (a TEXT, b INT, c, d DEFAULT 'kept', UNIQUE (b, a))",
-        "INSERT INTO t VALUES ('x', 1, 'old', 'mine'), ('y', 1, 'old', 'mine')",
-    )
-    data = pa.table({"c": ["1", "2", "3"], "a": ["x", "z", "x"], "b": [1, 1, 1]})
-    assert longshore.write_sql(data, "t", url, if_exists="upsert", key=["a", "b"]) == 3
-    assert asked(path, "SELECT * FROM t ORDER BY a") == [
-        ("x", 1, "3", "mine"),
-        ("y", 1, "old", "mine"),
-        ("z", 1, "2", "kept"),
-    ]
-    keys = data.select(["a", "b"])
-    assert longshore.write_sql(keys, "t", url, if_exists="upsert", key=["a", "b"]) == 3
-    for key in (["a"], ["a", "b", "c"]):
-        with pytest.raises(longshore.ProgrammingError, match="unique index") as caught:
-            longshore.write_sql(data, "t", url, if_exists="upsert", key=key)
-        assert "b, a" in (caught.value.hint or "")
-    nothing = pa.table({"a": ["q", None], "b": [1, 1]})
-    with pytest.raises(longshore.DataError, match="not a key") as null:
-        longshore.write_sql(nothing, "t", url, if_exists="upsert", key=["a", "b"])
-    assert (null.value.column, null.value.row) == ("a", 1)
-    assert asked(path, "SELECT count(*) FROM t") == [(3,)]
-
-
 def test_an_upsert_needs_an_index_over_all_rows(make: Make) -> None:
     url = make("CREATE TABLE t (a)", "CREATE UNIQUE INDEX i ON t (a) WHERE a > 0", "CREATE UNIQUE INDEX j ON t (a + 1)")
     with pytest.raises(longshore.ProgrammingError, match="unique index"):
@@ -420,23 +395,6 @@ def test_a_trigger_does_not_take_rows_away(make: Make, path: Path) -> None:
         longshore.write_sql(pa.table({"a": [1, 2]}), "t", url, if_exists="append")
     assert caught.value.row == 1
     assert asked(path, "SELECT * FROM t") == []
-
-
-def test_a_write_joins_an_open_transaction(make: Make, path: Path) -> None:
-    url = make("CREATE TABLE t (a)")
-    with longshore.connect(url) as connection:
-        connection.execute("INSERT INTO t VALUES (1)")
-        longshore.write_sql(pa.table({"a": [2]}), "t", connection, if_exists="append")
-        with pytest.raises(longshore.DataError):
-            longshore.write_sql(pa.table({"a": [3.0, float("nan")]}), "t", connection, if_exists="append")
-        with pytest.raises(longshore.DataError):
-            longshore.write_sql(pa.table({"a": [3.0, float("nan")]}), "t", connection, if_exists="replace")
-        assert asked(path, "SELECT * FROM t") == []
-        connection.rollback()
-        longshore.write_sql(pa.table({"a": [4]}), "t", connection, if_exists="append")
-        assert asked(path, "SELECT * FROM t") == []
-        connection.commit()
-    assert asked(path, "SELECT * FROM t") == [(4,)]
 
 
 def test_an_interrupted_part_leaves_the_owners_transaction(make: Make, path: Path) -> None:
@@ -499,28 +457,6 @@ def test_a_process_that_is_stopped_leaves_the_table(make: Make, path: Path, sent
         child.wait()
     assert said == ("interrupted\n" if sent == signal.SIGINT else "")
     assert asked(path, "SELECT * FROM t") == [(1,)]
-
-
-def test_an_input_that_fails_leaves_nothing(make: Make, path: Path) -> None:
-    url = make("CREATE TABLE t (a)")
-
-    def frames() -> Any:
-        yield pa.table({"a": [1]})
-        message = "the source is gone"
-        raise RuntimeError(message)
-
-    with pytest.raises(RuntimeError, match="the source is gone"):
-        longshore.write_sql(frames(), "t", url, if_exists="append")
-    assert asked(path, "SELECT * FROM t") == []
-
-
-def test_rows_are_counted_over_all_batches(make: Make, path: Path) -> None:
-    url = make("CREATE TABLE t (a REAL)")
-    frames = [pa.table({"a": [1.0, 2.0]}), pa.table({"a": [3.0, float("nan")]})]
-    with pytest.raises(longshore.DataError) as caught:
-        longshore.write_sql(iter(frames), "t", url, if_exists="append")
-    assert caught.value.row == 3
-    assert asked(path, "SELECT * FROM t") == []
 
 
 def test_a_locked_database_is_waited_for(make: Make, path: Path) -> None:

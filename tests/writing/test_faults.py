@@ -1,6 +1,5 @@
 """Writes that fail on the way: the table is as before, or as after; never between."""
 
-import contextlib
 import itertools
 import os
 import signal
@@ -129,20 +128,3 @@ def test_ctrl_c(table: str, url: str, postgres: Endpoint) -> None:
         if postgres.psql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active'") == "0":
             break
     assert count(postgres, table) == 2
-
-
-def test_a_connection_is_usable_after_a_failed_write(table: str, url: str) -> None:
-    with longshore.connect(url, autocommit=True) as connection:
-        for _ in range(3):
-            with contextlib.suppress(longshore.IntegrityError):
-                longshore.write_sql(pa.table({"n": [1]}), table, connection, if_exists="append")
-            assert not connection.closed
-        assert longshore.write_sql(DATA, table, connection, if_exists="append") == ROWS
-
-
-def test_a_pool_gives_a_session_and_has_it_back(table: str, url: str) -> None:
-    with longshore.Pool(url, size=1) as pool:
-        with pytest.raises(longshore.IntegrityError):
-            longshore.write_sql(pa.table({"n": [1]}), table, pool, if_exists="append")
-        assert longshore.write_sql(DATA, table, pool, if_exists="append") == ROWS
-        assert (pool.in_use, pool.idle) == (0, 1)

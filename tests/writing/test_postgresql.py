@@ -122,19 +122,6 @@ def now(url: Any, table: str) -> list[tuple[Any, ...]]:
     return rows(url, f"SELECT berth, name, price FROM {table} ORDER BY berth")
 
 
-def test_append_matches_columns_by_name(url: str, table: str) -> None:
-    data = boats((4, "Cid", 0.25)).select(["price", "berth", "name"])
-    assert longshore.write_sql(data, table, url, if_exists="append") == 1
-    assert now(url, table) == [*BEFORE, (4, "Cid", D("0.25"))]
-    assert rows(url, f"SELECT built FROM {table} WHERE berth = 4") == [(dt.date(2020, 1, 1),)]
-
-
-def test_truncate_keeps_the_table(url: str, table: str) -> None:
-    assert longshore.write_sql(boats((9, "Zoe", 1.0)), table, url, if_exists="truncate") == 1
-    assert now(url, table) == [(9, "Zoe", D("1.00"))]
-    assert rows(url, f"SELECT built FROM {table}") == [(dt.date(2020, 1, 1),)]
-
-
 def test_replace_makes_another_table(url: str, table: str, postgres: Endpoint) -> None:
     data = pa.table({"berth": [7], "note": ["new"]})
     assert longshore.write_sql(data, table, url, if_exists="replace", key="berth") == 1
@@ -142,11 +129,6 @@ def test_replace_makes_another_table(url: str, table: str, postgres: Endpoint) -
     schema = table.partition(".")[0]
     indexes = postgres.psql(f"SELECT indexname FROM pg_indexes WHERE schemaname = '{schema}'")
     assert indexes == "boats_pkey"
-
-
-def test_replace_where_nothing_is(url: str, harbour: str) -> None:
-    assert longshore.write_sql(boats((1, "Ada", 1.0)), f"{harbour}.new", url, if_exists="replace") == 1
-    assert rows(url, f"SELECT berth FROM {harbour}.new") == [(1,)]
 
 
 def test_what_depends_on_the_table_is_named(url: str, table: str, harbour: str, postgres: Endpoint) -> None:
@@ -159,53 +141,12 @@ def test_what_depends_on_the_table_is_named(url: str, table: str, harbour: str, 
     assert now(url, table) == BEFORE
 
 
-def test_upsert_replaces_and_adds(url: str, table: str) -> None:
-    data = boats((2, "Bea", 9.0), (5, "Eve", 5.0), (5, "Fay", 6.0), (1, None, None))
-    assert longshore.write_sql(data, table, url, if_exists="upsert", key="berth") == 4
-    assert now(url, table) == [(1, None, None), (2, "Bea", D("9.00")), (3, None, None), (5, "Fay", D("6.00"))]
-
-
-def test_upsert_of_keys_alone(url: str, table: str) -> None:
-    assert longshore.write_sql(pa.table({"berth": [1, 8]}), table, url, if_exists="upsert", key=["berth"]) == 2
-    assert [row[0] for row in now(url, table)] == [1, 2, 3, 8]
-
-
 def test_an_upsert_spares_a_table_that_has_the_name_of_its_own(url: str, table: str) -> None:
     with longshore.connect(url) as connection:
         connection.execute("CREATE TEMPORARY TABLE longshore_stage AS SELECT 7 AS n")
         with pytest.raises(longshore.ProgrammingError, match="longshore_stage"):
             longshore.write_sql(boats((1, "Ada", 1.0)), table, connection, if_exists="upsert", key="berth")
         assert rows(connection, "SELECT n FROM longshore_stage") == [(7,)]
-
-
-def test_upsert_needs_a_unique_index(url: str, table: str) -> None:
-    with pytest.raises(longshore.ProgrammingError, match="no unique index"):
-        longshore.write_sql(boats((1, "Ada", 1.0)), table, url, if_exists="upsert", key="name")
-    data = pa.table({"berth": pa.array([1, None], pa.int32())})
-    with pytest.raises(longshore.DataError, match="a key cannot be NULL") as caught:
-        longshore.write_sql(data, table, url, if_exists="upsert", key="berth")
-    assert (caught.value.row, caught.value.column) == (1, "berth")
-    assert now(url, table) == BEFORE
-
-
-def test_fail_needs_a_free_name(url: str, table: str) -> None:
-    with pytest.raises(longshore.ProgrammingError, match="append") as caught:
-        longshore.write_sql(boats((1, "Ada", 1.0)), table, url)
-    assert caught.value.sqlstate == "42P07"
-    assert now(url, table) == BEFORE
-
-
-@pytest.mark.parametrize("mode", ["append", "truncate", "upsert"])
-def test_a_missing_table_is_said(url: str, harbour: str, mode: Any) -> None:
-    key = "berth" if mode == "upsert" else None
-    with pytest.raises(longshore.ProgrammingError, match=rf"no table {harbour}\.none"):
-        longshore.write_sql(boats((1, "Ada", 1.0)), f"{harbour}.none", url, if_exists=mode, key=key)
-
-
-def test_extra_columns_are_named(url: str, table: str) -> None:
-    data = pa.table({"berth": [1], "speed": [2], "Name": ["x"]})
-    with pytest.raises(longshore.ProgrammingError, match='has no column "speed", "Name"'):
-        longshore.write_sql(data, table, url, if_exists="append")
 
 
 REFUSED = {

@@ -1,0 +1,363 @@
+"""`write_sql`: every mode, in every session, and nothing left behind of a write that fails."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.contract.conftest import Database
+from tests.quirks import COLUMNS
+
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
+Rows = list[tuple[Any, ...]]
+MODES = ("fail", "append", "replace", "truncate", "upsert")
+#: Modes that write into a table that must be there, and those that make one.
+INTO, MAKING = ("append", "truncate", "upsert"), ("fail", "replace")
+BEFORE: Rows = [(1, "Ada", 5), (2, "Bob", 5)]
+
+
+def boats(*rows: tuple[int | None, str | None]) -> pa.Table:
+    """Give rows of an id and a name."""
+    schema = pa.schema({"id": pa.int64(), "name": pa.string()})
+    return pa.table([[each for each, _ in rows], [each for _, each in rows]], schema=schema)
+
+
+def make(database: Database, table: str, more: str = "") -> None:
+    """Make a table with two boats, and a column that a write may leave out."""
+    columns = (
+        database.column("id", "int64", "PRIMARY KEY"),
+        f"name varchar(20){more}",
+        database.column("berth", "int32", "DEFAULT 5"),
+    )
+    database.execute(
+        f"CREATE TABLE {table} ({', '.join(columns)})", f"INSERT INTO {table} (id, name) VALUES (1, 'Ada'), (2, 'Bob')"
+    )
+
+
+def write(data: Any, table: str, conn: Any, mode: Any, **arguments: Any) -> int:
+    """Write by the key `id`, where the mode has one."""
+    key = None if mode in {"append", "truncate"} else "id"
+    return longshore.write_sql(data, table, conn, if_exists=mode, **{"key": key, **arguments})
+
+
+def test_append(database: Database, table: str) -> None:
+    make(database, table)
+    # By the columns' names, in any order and case; a column that is left out has its default.
+    data = boats((3, "Cid"), (4, None)).select(["name", "id"])
+    assert write(data, table, database.url, "append") == 2
+    assert database.rows(table) == [*BEFORE, (3, "Cid", 5), (4, None, 5)]
+    data = pa.table({"ID": [9], "Berth": pa.array([None], pa.int32())})
+    if database.source == "postgresql":
+        # Names are as they are written, not as an unquoted one would be read.
+        with pytest.raises(longshore.ProgrammingError, match='has no column "ID", "Berth"'):
+            write(data, table, database.url, "append")
+        return
+    assert write(data, table, database.url, "append") == 1
+    assert database.rows(f"SELECT * FROM {table} WHERE id = 9") == [(9, None, None)]
+
+
+def test_truncate_keeps_the_table(database: Database, table: str) -> None:
+    make(database, table)
+    assert write(boats((2, "Zoe")), table, database.url, "truncate") == 1
+    assert database.rows(table) == [(2, "Zoe", 5)]
+
+
+def test_replace_makes_another_table(database: Database, table: str) -> None:
+    make(database, table)
+    data = pa.table({"id": [7, 8], "note": ["new", None]})
+    for _ in range(2):
+        assert write(data, table, database.url, "replace") == 2
+        assert database.rows(table) == [(7, "new"), (8, None)]
+    # The key is the new table's.
+    with pytest.raises(longshore.IntegrityError):
+        write(data, table, database.url, "append")
+    # Of any other columns, and without rows.
+    assert write(pa.table({"only": [1.5]}).slice(1), table, database.url, "replace", key=None) == 0
+    assert database.rows(table) == []
+
+
+@pytest.mark.parametrize("mode", MAKING)
+def test_a_new_table(database: Database, table: str, mode: str) -> None:
+    schema = pa.schema({"id": pa.int64(), "price": pa.string(), "need": pa.int32()})
+    schema = schema.set(2, schema.field(2).with_nullable(nullable=False))
+    data = pa.table({"id": [1, 2], "price": ["1.50", None], "need": [7, 8]}, schema=schema)
+    types = {"price": database.quirks.types["decimal"].native}
+    assert write(data, table, database.url, mode, types=types) == 2
+    assert [(each, price and str(price)) for each, price, _ in database.rows(table)] == [(1, "1.5000000000"), (2, None)]
+    found = longshore.schema(f"SELECT price FROM {table}", database.url)
+    assert found.field("price").type == database.quirks.types["decimal"].arrow
+    with pytest.raises(longshore.Error):
+        database.execute(f"INSERT INTO {table} (id, need) VALUES (3, NULL)")
+
+
+def test_fail_needs_a_free_name(database: Database, table: str) -> None:
+    make(database, table)
+    with pytest.raises(longshore.ProgrammingError, match=r"there already|already exists") as caught:
+        write(boats((1, "Ada")), table, database.url, "fail")
+    assert "append" in (caught.value.hint or "")
+    assert caught.value.sqlstate in {"42P07", "42S01", None}
+    assert database.rows(table) == BEFORE
+
+
+def test_upsert_replaces_and_adds(database: Database, table: str) -> None:
+    make(database, table)
+    data = boats((2, "Bea"), (5, "Eve"), (5, "Fay"), (1, None))
+    # The last of equal keys is the one that stays.
+    assert write(data, table, database.url, "upsert") == 4
+    assert database.rows(table) == [(1, None, 5), (2, "Bea", 5), (5, "Fay", 5)]
+    keys = boats((1, ""), (8, "")).select(["id"])
+    assert write(keys, table, database.url, "upsert") == 2
+    assert database.rows(table) == [(1, None, 5), (2, "Bea", 5), (5, "Fay", 5), (8, None, 5)]
+
+
+def test_upsert_by_several_columns(database: Database, table: str) -> None:
+    database.execute(
+        f"CREATE TABLE {table} (word varchar(9) NOT NULL, n int NOT NULL, v int, UNIQUE (n, word))",
+        f"INSERT INTO {table} VALUES ('x', 1, 0), ('y', 1, 0)",
+    )
+    data = pa.table({"v": [1, 2, 3], "word": ["x", "z", "x"], "n": [1, 1, 1]})
+    # In any order.
+    assert write(data, table, database.url, "upsert", key=["word", "n"]) == 3
+    assert database.rows(table) == [("x", 1, 3), ("y", 1, 0), ("z", 1, 2)]
+    for key in ("word", ["n", "word", "v"]):
+        with pytest.raises(longshore.ProgrammingError, match="unique index"):
+            write(data, table, database.url, "upsert", key=key)
+
+
+def test_a_key_cannot_be_null(database: Database, table: str) -> None:
+    make(database, table)
+    for mode in ("upsert", "replace"):
+        with pytest.raises(longshore.DataError) as caught:
+            write(boats((3, "Cid"), (None, "Dan")), table, database.url, mode)
+        assert (caught.value.column, caught.value.row) == ("id", 1)
+    assert database.rows(table) == BEFORE
+
+
+@pytest.mark.parametrize("mode", INTO)
+def test_a_missing_table_is_said(database: Database, table: str, mode: str) -> None:
+    with pytest.raises(longshore.ProgrammingError, match=f"there is no table .*{table}"):
+        write(boats((1, "Ada")), table, database.url, mode)
+
+
+@pytest.mark.parametrize("mode", INTO)
+def test_columns_that_the_table_has_not_are_named(database: Database, table: str, mode: str) -> None:
+    make(database, table)
+    data = pa.table({"speed": [2], "id": [1], "draught": ["x"]})
+    with pytest.raises(longshore.ProgrammingError, match=r"no columns? .*speed.*draught"):
+        write(data, table, database.url, mode)
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+    with pytest.raises(longshore.Error, match=r"two columns|twice"):
+        write(twice, table, database.url, mode)
+    assert database.rows(table) == BEFORE
+
+
+def test_a_column_that_must_have_a_value_is_named(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (id int, need int NOT NULL)")
+    for data in (pa.table({"id": [1]}), pa.table({"id": [1], "need": pa.nulls(1, pa.int32())})):
+        with pytest.raises(longshore.Error, match="need"):
+            write(data, table, database.url, "append")
+    assert database.rows(table) == []
+
+
+def test_generated_columns_are_the_tables_own(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (id int, twice int GENERATED ALWAYS AS (id * 2) STORED)")
+    assert write(pa.table({"id": [4]}), table, database.url, "append") == 1
+    assert database.rows(table) == [(4, 8)]
+    with pytest.raises(longshore.ProgrammingError, match=r"generates .*twice|twice.* is generated"):
+        write(pa.table({"id": [4], "twice": [8]}), table, database.url, "append")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_any_name(database: Database, table: str, mode: str) -> None:
+    name = f'{table} Größe "select" `x` \' ; --'
+    column = "order \"by\" '?' `$1` :a \\ €"
+    quoted, key = database.quirks.name(name), database.quirks.name(column)
+    if mode != "fail":
+        database.execute(f"CREATE TABLE {quoted} ({database.column(column, 'int64', 'PRIMARY KEY')}, n int)")
+    try:
+        # A name that is more than a word is quoted, as SQL's standard does it.
+        standard = '"' + name.replace('"', '""') + '"'
+        own = None if mode in {"append", "truncate"} else column
+        assert write(pa.table({column: [1], "n": [2]}), standard, database.url, mode, key=own) == 1
+        assert database.rows(f"SELECT {key}, n FROM {quoted}") == [(1, 2)]
+    finally:
+        database.execute(f"DROP TABLE {quoted}")
+
+
+SHAPES: dict[str, pa.Array] = {
+    "dictionary": pa.array(["a", None, "b"]).dictionary_encode(),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", None])),
+    "large": pa.array(["a", None, "b" * 70_000], pa.large_string()),
+    "view": pa.array(["a", None, "more than twelve bytes"], pa.string_view()),
+    "slice": pa.array(["no", "a", None, "b", "no"]).slice(1, 3),
+    "chunks": pa.chunked_array([["a"], [], [None, "b"]]),
+    "nulls": pa.nulls(3),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_texts_in_any_arrow_layout(database: Database, table: str, shape: str) -> None:
+    assert write(pa.table({"n": range(3), "v": SHAPES[shape]}), table, database.url, "fail", key=None) == 3
+    assert [value for _, value in database.rows(table)] == SHAPES[shape].to_pylist()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("mode", ["fail", "append"])
+def test_each_type_comes_back(database: Database, table: str, name: str, mode: str) -> None:
+    column = COLUMNS[name]
+    array = pa.array([None, *column.held], getattr(column.arrow, "storage_type", column.arrow))
+    if name == "uuid":
+        array = pa.array([None, *(value.bytes for value in column.held)], pa.binary(16)).cast(column.arrow)
+    elif isinstance(column.arrow, pa.BaseExtensionType):
+        array = pa.ExtensionArray.from_storage(column.arrow, array)
+    with database.can(name):
+        kind = database.quirks.types.get(name)
+        if mode == "append" and kind is not None:
+            database.execute(f"CREATE TABLE {table} (n int, v {kind.native})")
+        write(pa.table({"n": range(3), "v": array}), table, database.url, mode if kind else "fail", key=None)
+        assert kind is not None
+        found = longshore.read_sql(f"SELECT v FROM {table} ORDER BY n", database.url, return_type="arrow")["v"]
+        assert found.to_pylist() == [None, *map(kind.cell, column.held)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_many_batches_are_one_write(database: Database, table: str, mode: str) -> None:
+    if mode != "fail":
+        make(database, table)
+    counter = itertools.count(10)
+    sizes = [0, 1, 5, 3000, 1, 0, 2000]
+    batches = [boats(*((next(counter), f"boat {number}") for number in range(size))) for size in sizes]
+    assert write(iter(batches), table, database.url, mode) == sum(sizes)
+    wanted = [(row["id"], row["name"]) for row in pa.concat_tables(batches).to_pylist()]
+    found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id")
+    assert found == wanted
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_rows(database: Database, table: str, mode: str) -> None:
+    if mode != "fail":
+        make(database, table)
+    assert write(boats(), table, database.url, mode) == 0
+    found = database.rows(f"SELECT id, name FROM {table} ORDER BY id")
+    assert found == ([row[:2] for row in BEFORE] if mode in {"append", "upsert"} else [])
+
+
+def fails(data: pa.Table) -> Iterator[pa.Table]:
+    """Give rows, and then an error."""
+    yield data
+    message = "the source is gone"
+    raise RuntimeError(message)
+
+
+MANY = boats(*((number, "x") for number in range(10, 5_010)))
+DIGITS = MANY.set_column(0, "id", MANY["id"].cast(pa.string()))
+#: What is written after 5000 good rows, and the error.
+LATE: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
+    "an iterator that raises": (lambda: fails(MANY), RuntimeError),
+    "other columns": (lambda: iter([MANY, pa.table({"other": [1]})]), longshore.Error),
+    "a key that is NULL": (lambda: iter([MANY, boats((6, "a"), (None, "b"))]), longshore.DatabaseError),
+    "a value that does not fit": (
+        lambda: iter([DIGITS, pa.table({"id": ["6", "x"], "name": ["a", "b"]})]),
+        longshore.DataError,
+    ),
+    "a key that is there": (lambda: iter([MANY, boats((5_010, "a"), (10, "b"))]), longshore.IntegrityError),
+}
+
+
+@pytest.mark.parametrize("session", ["url", "connection"])
+@pytest.mark.parametrize("late", LATE)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_failure_on_the_way_undoes_all(database: Database, table: str, mode: str, late: str, session: str) -> None:
+    data, error = LATE[late]
+    types = {"id": database.quirks.types["int64"].native} if mode in MAKING else None
+    if mode != "fail":
+        make(database, table)
+    if (mode, late) == ("upsert", "a key that is there"):
+        assert write(data(), table, database.url, mode) == 5_002
+        assert len(database.rows(table)) == 5_003
+        return
+    before = database.tables()
+    if session == "url":
+        with pytest.raises(error) as caught:
+            write(data(), table, database.url, mode, types=types)
+    else:
+        with longshore.connect(database.url, autocommit=True) as connection:
+            with pytest.raises(error) as caught:
+                write(data(), table, connection, mode, types=types)
+            assert database.rows("SELECT 7 AS n", connection) == [(7,)]
+    if late in {"a key that is NULL", "a value that does not fit"}:
+        # Counted over all batches.
+        told: Any = caught.value
+        assert told.row == 5_001
+        assert told.column == "id" or (database.source, error) == ("postgresql", longshore.DatabaseError)
+    assert database.tables() == before
+    assert mode == "fail" or database.rows(table) == BEFORE
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_open_transaction_is_joined(database: Database, table: str, mode: str) -> None:
+    if mode != "fail":
+        make(database, table)
+    before = database.tables()
+    with longshore.connect(database.url) as connection:
+        assert connection.execute("SELECT 1") is not None
+        with database.can("a new table in a transaction" if mode in MAKING else "a transaction"):
+            assert write(boats((3, "Cid")), table, connection, mode) == 1
+            inside = database.rows(f"SELECT id, name FROM {table} ORDER BY id", connection)
+            with pytest.raises(longshore.Error):
+                write(pa.table({"id": ["4", "x"]}), table, connection, "append")
+            # What failed has undone itself alone.
+            assert database.rows(f"SELECT id, name FROM {table} ORDER BY id", connection) == inside
+            assert inside == [*([(1, "Ada"), (2, "Bob")] if mode in {"append", "upsert"} else []), (3, "Cid")]
+        connection.rollback()
+    assert database.tables() == before
+    assert mode == "fail" or database.rows(table) == BEFORE
+
+
+def test_a_transaction_commits_what_was_written(database: Database, table: str) -> None:
+    make(database, table)
+    with longshore.connect(database.url) as connection:
+        connection.execute(f"DELETE FROM {table} WHERE id = 1")
+        assert write(boats((3, "Cid")), table, connection, "append") == 1
+        assert connection.in_transaction
+        assert database.rows(table) == BEFORE
+        connection.commit()
+    assert database.rows(table) == [(2, "Bob", 5), (3, "Cid", 5)]
+
+
+def test_a_pool_has_its_session_back(database: Database, table: str) -> None:
+    make(database, table)
+    with longshore.Pool(database.url, size=1) as pool:
+        for _ in range(3):
+            with pytest.raises(longshore.IntegrityError):
+                write(boats((1, "Ada")), table, pool, "append")
+            assert (pool.in_use, pool.idle) == (0, 1)
+        assert write(boats((3, "Cid")), table, pool, "append") == 1
+    assert database.rows(table) == [*BEFORE, (3, "Cid", 5)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_several_connections_write_the_same(database: Database, table: str, mode: str) -> None:
+    data = boats(*((number, f"boat {number % 7}") for number in range(10, 1_010)))
+    if mode != "fail":
+        make(database, table)
+    with database.can("writes over several connections"):
+        assert write(data, table, database.url, mode, parallel=3, batch_size=50) == 1_000
+        found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id")
+        assert found == [(row["id"], row["name"]) for row in data.to_pylist()]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_several_connections_fail_at_undoes_all(database: Database, table: str, mode: str) -> None:
+    bad = pa.concat_tables([MANY, boats((None, "a")), MANY])
+    if mode != "fail":
+        make(database, table)
+    before = database.tables()
+    with database.can("writes over several connections"), pytest.raises(longshore.DatabaseError):
+        write(bad, table, database.url, mode, parallel=3, batch_size=500)
+    assert database.tables() == before
+    assert mode == "fail" or database.rows(table) == BEFORE
