@@ -48,7 +48,7 @@ doctest: $(VENV)/.longshore
 	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.conftest --doctest-modules --pyargs longshore
 	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.conftest --doctest-glob='*.md' docs
 
-lint: $(VENV)/.longshore ## check format, lints, types and stubs
+lint: $(VENV)/.longshore ## check format, lints, types, stubs and words
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 		{ echo "cargo fmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
 	cargo fmt --all --check
@@ -57,6 +57,7 @@ lint: $(VENV)/.longshore ## check format, lints, types and stubs
 	$(VENV)/bin/ruff format --check
 	MYPYPATH=python $(VENV)/bin/mypy --strict -p longshore -p tests -p benches
 	cd $(VENV) && bin/python -m mypy.stubtest longshore._core
+	$(VENV)/bin/python -m tests.words
 
 bench: $(VENV)/.longshore $(VENV)/.group-bench ## measure reading and SQL beside their peers
 	$(VENV)/bin/python -m benches.read
