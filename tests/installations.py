@@ -168,6 +168,15 @@ def _copy_wheel(packages: Path, target: Path) -> None:
         _move(whole, target)
 
 
+def copy(source: Path, target: Path) -> None:
+    """Copy a directory with its owners; whole or not at all."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        done = run(["cp", "--archive", source, Path(scratch, "whole")])
+        if done.returncode:
+            raise RuntimeError(done.stderr.decode(errors="replace"))
+        _move(Path(scratch, "whole"), target)
+
+
 def _move(new: Path, target: Path) -> None:
     """Move a finished file or directory to its place; another run may have been quicker."""
     try:
