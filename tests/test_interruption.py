@@ -1,10 +1,8 @@
 """Ctrl-C, deadlines and dropped results: each ends the query on the server, and soon."""
 
-import gc
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -37,57 +35,6 @@ def wait(condition: Callable[[], bool], seconds: float = 10) -> float:
     return time.monotonic() - started
 
 
-@pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
-@pytest.mark.parametrize("return_type", ["pandas", "arrow", "polars", "numpy", "arrow_stream"])
-def test_ctrl_c(return_type: str, query: str, postgres: Endpoint) -> None:
-    name = f"ctrl_c_{return_type}_{'sleep' in query}"
-    script = f"""
-        import signal, sys, time
-        import {return_type.replace("arrow_stream", "pyarrow").replace("arrow", "pyarrow").replace("pypy", "py")}
-        import longshore
-
-        try:
-            print("ready", flush=True)
-            result = longshore.read_sql({query!r}, {postgres.url(application_name=name)!r}, return_type={return_type!r})
-            if {return_type == "arrow_stream"}:
-                # The Arrow C interface carries no exception of Python's: pyarrow's own comes first.
-                try:
-                    for batch in pyarrow.RecordBatchReader.from_stream(result):
-                        pass
-                except (pyarrow.ArrowException, OSError) as error:
-                    print(error, file=sys.stderr)
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-    """
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert child.stdout
-    assert child.stderr
-    assert child.stdout.readline() == "ready\n"
-    wait(lambda: running(postgres, name))
-    time.sleep(0.2)
-    child.send_signal(signal.SIGINT)
-    sent = time.monotonic()
-    said = child.stdout.readline()
-    took = time.monotonic() - sent
-    rest, errors = child.communicate(timeout=10)
-    assert (said, rest) == ("interrupted\n", ""), errors
-    assert took < 5
-    wait(lambda: not running(postgres, name))
-
-
-@pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
-def test_a_deadline(query: str, postgres: Endpoint) -> None:
-    name = f"deadline_{'sleep' in query}"
-    started = time.monotonic()
-    with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.5 s") as caught:
-        longshore.read_sql(query, postgres.url(application_name=name), return_type="arrow", timeout=0.5)
-    assert 0.5 <= time.monotonic() - started < 5
-    assert isinstance(caught.value, longshore.OperationalError)
-    wait(lambda: not running(postgres, name))
-
-
 def test_a_deadline_counts_for_the_whole_call(postgres: Endpoint) -> None:
     with pytest.raises(longshore.TimeoutError):
         longshore.read_sql(SLEEPING.replace("60", "0.1") + ", generate_series(1, 100)", postgres.url(), timeout=0.5)
@@ -109,33 +56,6 @@ def test_a_streams_deadline_is_for_each_wait(postgres: Endpoint) -> None:
     stream = longshore.read_sql(SLEEPING, postgres.url(), return_type="arrow_stream", timeout=0.3)
     with pytest.raises((pa.ArrowException, OSError), match=r"no answer within 0\.3 s"):
         pa.RecordBatchReader.from_stream(stream).read_all()
-
-
-@pytest.mark.parametrize("how", ["unread", "closed", "left", "part", "capsule"])
-def test_a_dropped_stream_ends_its_query(how: str, postgres: Endpoint) -> None:
-    name = f"dropped_{how}"
-    stream = longshore.read_sql(STREAMING, postgres.url(application_name=name), return_type="arrow_stream")
-    wait(lambda: running(postgres, name))
-    match how:
-        case "closed":
-            stream.close()
-            stream.close()
-        case "left":
-            with stream:
-                pass
-        case "part":
-            reader = pa.RecordBatchReader.from_stream(stream)
-            assert reader.read_next_batch().num_rows > 0
-            del reader
-        case "capsule":
-            capsule = stream.__arrow_c_stream__()
-            del capsule
-    if how in {"closed", "left"}:
-        with pytest.raises(longshore.InterfaceError, match="the stream is closed"):
-            stream.__arrow_c_stream__()
-    del stream
-    gc.collect()
-    wait(lambda: not running(postgres, name))
 
 
 def test_a_query_that_is_cancelled_by_somebody_else(postgres: Endpoint) -> None:

@@ -180,40 +180,11 @@ def test_sessions_are_like_new(here: str, postgres: Endpoint) -> None:
     postgres.psql("DROP TABLE pooled_state")
 
 
-def _give_up(pool: longshore.Pool) -> None:
-    with pytest.raises(longshore.TimeoutError):
-        read(SLEEPING, pool, timeout=0.3)
-
-
 def _drop(pool: longshore.Pool) -> None:
     reader = pa.RecordBatchReader.from_stream(stream(STREAMING, pool))
     assert reader.read_next_batch().num_rows > 0
     del reader
     gc.collect()
-
-
-def _overflow(pool: longshore.Pool) -> None:
-    with pytest.raises(longshore.MemoryLimitError):
-        read(STREAMING, pool, options={"memory_limit": 1 << 20})
-
-
-def _mistype(pool: longshore.Pool) -> None:
-    with pytest.raises(longshore.DataError):
-        read(
-            "SELECT CASE WHEN i < 90000 THEN 1 ELSE 'NaN' END::numeric(9,2) AS n FROM generate_series(1, 100000) AS i",
-            pool,
-        )
-
-
-@pytest.mark.parametrize("failure", [_give_up, _drop, _overflow, _mistype])
-def test_a_session_is_used_again_after(failure: Callable[[longshore.Pool], None], here: str) -> None:
-    with longshore.Pool(here, size=1) as pool:
-        before = read("SELECT pg_backend_pid() AS pid", pool)
-        for _ in range(3):
-            failure(pool)
-            assert (pool.in_use, pool.idle) == (0, 1)
-            assert read("SELECT pg_backend_pid() AS pid", pool) == before
-            assert read("SELECT 'x' AS x, pg_sleep(0.05)::text AS s", pool) == [{"x": "x", "s": ""}]
 
 
 def test_a_wait_ends_with_its_deadline(here: str) -> None:

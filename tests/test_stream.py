@@ -1,11 +1,7 @@
 """Streams: exact, loud, bounded, and over when they are dropped."""
 
-import gc
-import signal
 import subprocess
 import sys
-import textwrap
-import threading
 import time
 from decimal import Decimal
 from typing import Any
@@ -20,7 +16,7 @@ import pytest
 import longshore
 from longshore import Stream, read_sql
 from tests.servers import Endpoint
-from tests.test_interruption import SLEEPING, STREAMING, running, wait
+from tests.test_interruption import STREAMING, running, wait
 
 pytestmark = pytest.mark.packages
 
@@ -206,80 +202,6 @@ def test_a_failure_of_the_server(url: str) -> None:
     with pytest.raises(longshore.DataError, match="division by zero") as caught:
         next(stream)
     assert caught.value.sqlstate == "22012"
-
-
-@pytest.mark.parametrize("how", ["batches", "pandas", "polars"])
-def test_a_dropped_stream_ends_its_query(how: str, postgres: Endpoint) -> None:
-    name = f"dropped_{how}"
-    stream = opened(STREAMING, postgres.url(application_name=name))
-    pieces: Any = stream if how == "batches" else getattr(stream, how)()
-    assert len(next(pieces)) > 0
-    assert running(postgres, name)
-    del stream, pieces
-    gc.collect()
-    wait(lambda: not running(postgres, name))
-
-
-@pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
-def test_cancel_from_another_thread(query: str, postgres: Endpoint) -> None:
-    name = f"cancel_{'sleep' in query}"
-    stream = opened(query, postgres.url(application_name=name))
-    caught: list[longshore.Error] = []
-
-    def read() -> None:
-        try:
-            for _ in stream:
-                pass
-        except longshore.Error as error:
-            caught.append(error)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    wait(lambda: running(postgres, name))
-    time.sleep(0.2)
-    stream.cancel()
-    thread.join(2)
-    # Between two batches the thread does not wait, and is told at its next step.
-    between = [(longshore.InterfaceError, None)] if query == STREAMING else []
-    (told,) = ((type(error), error.sqlstate) for error in caught)
-    assert told in [(longshore.OperationalError, "57014"), *between]
-    wait(lambda: not running(postgres, name))
-    with pytest.raises(longshore.InterfaceError, match="the stream was cancelled"):
-        next(stream)
-
-
-def test_cancel_while_no_one_waits(postgres: Endpoint) -> None:
-    name = "cancel_idle"
-    stream = opened(STREAMING, postgres.url(application_name=name))
-    next(stream)
-    stream.cancel()
-    stream.cancel()
-    wait(lambda: not running(postgres, name))
-    with pytest.raises(longshore.InterfaceError, match="the stream was cancelled"):
-        next(stream)
-
-
-def test_ctrl_c_in_an_iteration(postgres: Endpoint) -> None:
-    name = "ctrl_c_iteration"
-    script = f"""
-        import longshore
-        stream = longshore.read_sql({STREAMING!r}, {postgres.url(application_name=name)!r}, return_type="arrow_stream")
-        print("ready", flush=True)
-        try:
-            for batch in stream.pandas():
-                pass
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-    """
-    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
-    assert child.stdout
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    assert child.stdout.readline() == "interrupted\n"
-    assert child.wait(10) == 0
-    child.stdout.close()
-    wait(lambda: not running(postgres, name))
 
 
 def test_a_slow_consumer_makes_the_server_wait(postgres: Endpoint) -> None:

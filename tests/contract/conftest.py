@@ -33,9 +33,9 @@ class Database:
             for statement in statements:
                 connection.execute(statement)
 
-    def rows(self, query: str, conn: Any = None, **arguments: Any) -> list[tuple[Any, ...]]:
+    def rows(self, query: str | list[str], conn: Any = None, **arguments: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query, or of a table by the order of its first column."""
-        if " " not in query:
+        if isinstance(query, str) and " " not in query:
             query = f"SELECT * FROM {query} ORDER BY 1"
         table: Any = longshore.read_sql(query, conn or self.url, return_type="arrow", **arguments)
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
@@ -59,7 +59,7 @@ class Database:
         if self.quirks.sessions is not None:
             return self.rows(self.quirks.sessions) != [(0,)]
         # Of this process or one of its own; a journal or a log next to the file is in use, too.
-        file = Path(self.url.removeprefix("sqlite://"))
+        file = Path(self.url.removeprefix("sqlite:///"))
         found = []
         for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
             for descriptor in Path(f"/proc/{process.pid}/fd").glob("*"):

@@ -139,18 +139,3 @@ def test_ctrl_c(mode: str, server: MySQLEndpoint, tables: Run) -> None:
     if mode == "replace":
         assert write(server.url(), "replace") == 2
         assert not server.sql("SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'longshore%'")
-
-
-def test_a_deadline_and_an_iterator_that_fails(server: MySQLEndpoint, tables: Run) -> None:
-    tables("DROP TABLE IF EXISTS cutw")
-    fresh(server, "append")
-    with pytest.raises(longshore.TimeoutError):
-        write(server.url(), "append", endless(), timeout=0.5)
-
-    def failing() -> Iterator[pa.Table]:
-        yield next(endless())
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        write(server.url(), "append", failing())
-    wait(lambda: rows(server) == BEFORE, 20)

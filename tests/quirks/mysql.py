@@ -61,6 +61,8 @@ SHARED: dict[str, Any] = {
     "quote": "`",
     "cannot": {
         "float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol"),
+        # The server sends the columns along with the first rows.
+        "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "a new table in a transaction": Refusal("would commit the open transaction", longshore.ProgrammingError),
     },
 }

@@ -47,6 +47,8 @@ QUIRKS = Quirks(
     tables="SELECT name AS n FROM sqlite_schema WHERE type = 'table'",
     cannot={
         "uint64": Refusal("beyond SQLite's integers", longshore.DataError),
+        # Its columns have the types of their first values.
+        "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("one connection write at a time", longshore.SerialWriteWarning),
     },
 )

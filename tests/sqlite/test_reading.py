@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -125,39 +124,6 @@ def test_a_locked_file_is_waited_for(path: Path, make: Make) -> None:
         later.start()
         assert read(url).num_rows == 1
         later.join()
-
-
-def test_a_running_query_ends_at_its_timeout(make: Make) -> None:
-    url = make("CREATE TABLE t (v)")
-    endless = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"
-    start = time.monotonic()
-    with longshore.connect(url) as connection:
-        with pytest.raises(longshore.TimeoutError):
-            read(connection, endless, timeout=0.3)
-        assert time.monotonic() - start < 5
-        assert read(connection).num_rows == 0
-
-
-ENDLESS = """
-import sys, longshore
-print("ready", flush=True)
-try:
-    longshore.read_sql(
-        "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r", sys.argv[1]
-    )
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-
-
-def test_control_c_ends_a_running_query(make: Make) -> None:
-    command = [sys.executable, "-c", ENDLESS, make("CREATE TABLE t (v)")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
-        assert reader.stdout is not None
-        assert reader.stdout.readline() == "ready\n"
-        time.sleep(1)
-        reader.send_signal(signal.SIGINT)
-        assert reader.communicate(timeout=20)[0] == "interrupted\n"
 
 
 def test_parameters(make: Make) -> None:

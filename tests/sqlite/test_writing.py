@@ -421,15 +421,6 @@ def test_a_file_that_is_full_says_what_is_lost(make: Make, path: Path) -> None:
     assert asked(path, "SELECT * FROM t") == [(1,), (3,)]
 
 
-def test_a_write_ends_at_its_timeout(make: Make, path: Path) -> None:
-    url = make("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
-    data = pa.table({"a": range(5_000_000)})
-    for if_exists in ("append", "truncate", "replace"):
-        with pytest.raises(longshore.TimeoutError):
-            longshore.write_sql(data, "t", url, if_exists=if_exists, timeout=0.2)
-        assert asked(path, "SELECT * FROM t") == [(1,)]
-
-
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_a_process_that_is_stopped_leaves_the_table(make: Make, path: Path, sent: signal.Signals) -> None:
     url = make("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")

@@ -1,0 +1,249 @@
+"""Ctrl-C, deadlines, cancelled and dropped results: each ends the statement on the server, and soon."""
+
+import contextlib
+import gc
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.contract.conftest import Database, wait
+from tests.contract.interrupted import WAYS
+
+pytestmark = [pytest.mark.packages, pytest.mark.usefixtures("leaves_nothing")]
+
+KINDS = pytest.mark.parametrize("kind", ["computing", "streaming"])
+
+
+def opened(query: Any, conn: Any, **arguments: Any) -> Any:
+    """Open a stream."""
+    return longshore.read_sql(query, conn, return_type="arrow_stream", **arguments)
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[subprocess.Popen[str]]:
+    """Give a process that makes calls."""
+    command = [sys.executable, "-m", "tests.contract.interrupted"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            # It may be at work on what a test that failed has left to it.
+            process.kill()
+
+
+def call(child: subprocess.Popen[str], *line: str) -> None:
+    assert child.stdin
+    child.stdin.write(json.dumps(line) + "\n")
+    child.stdin.flush()
+
+
+def interrupt(child: subprocess.Popen[str]) -> None:
+    """See that the call ends in KeyboardInterrupt, and soon."""
+    sent = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    assert child.stdout
+    while (said := child.stdout.readline()) == "written\n":
+        pass
+    assert said == "interrupted\n"
+    assert time.monotonic() - sent < 5
+
+
+@KINDS
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "write"])
+def test_ctrl_c(database: Database, child: subprocess.Popen[str], way: str, kind: str) -> None:
+    marker = f"ctrl_c_{way}_{kind}"
+    call(child, way, database.marked(kind, marker), database.url, "")
+    wait(lambda: database.running(marker))
+    time.sleep(0.1)
+    interrupt(child)
+    wait(lambda: not database.running(marker))
+
+
+def test_ctrl_c_in_a_write(database: Database, child: subprocess.Popen[str], table: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('id', 'int64')})", f"INSERT INTO {table} VALUES (1)")
+    call(child, "write", "SELECT 1", database.url, table)
+    assert child.stdout
+    for _ in range(20):
+        assert child.stdout.readline() == "written\n"
+    interrupt(child)
+    wait(lambda: not database.is_in_use())
+    assert database.rows(table) == [(1,)]
+
+
+@KINDS
+@pytest.mark.parametrize("protocol", ["binary", "text"])
+def test_a_deadline(database: Database, protocol: str, kind: str) -> None:
+    marker = f"deadline_{protocol}_{kind}"
+    started = time.monotonic()
+    with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s") as caught:
+        database.rows(database.marked(kind, marker), timeout=0.3, options={"protocol": protocol})
+    assert 0.3 <= time.monotonic() - started < 5
+    assert isinstance(caught.value, longshore.OperationalError)
+    wait(lambda: not database.running(marker))
+
+
+def test_a_streams_deadline_is_for_each_wait(database: Database) -> None:
+    with database.can("a stream before its first row"):
+        stream = opened(database.marked("computing", "stream_deadline"), database.url, timeout=0.3)
+        with stream, pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s"):
+            next(stream)
+        with pytest.raises(longshore.InterfaceError, match="the stream is closed"):
+            next(stream)
+    # Between the waits, time is the caller's own.
+    with opened(database.series(3000), database.url, timeout=0.3, batch_size=1000) as stream:
+        assert next(stream).num_rows == 1000
+        time.sleep(0.4)
+        assert sum(batch.num_rows for batch in stream) == 2000
+
+
+@KINDS
+def test_a_list_ends_at_its_deadline(database: Database, kind: str) -> None:
+    queries = [database.marked(kind, f"list_deadline_{n}") for n in range(3)]
+    with warnings.catch_warnings():
+        # Each source reads one kind or the other in parallel.
+        warnings.simplefilter("ignore", longshore.SerialReadWarning)
+        with pytest.raises(longshore.TimeoutError):
+            database.rows(queries, timeout=0.3, partition_num=3, options={"snapshot": False})
+    wait(lambda: not database.running("list_deadline"))
+
+
+@pytest.mark.parametrize("mode", ["fail", "append", "replace", "truncate", "upsert"])
+def test_a_writes_deadline(database: Database, table: str, mode: Any) -> None:
+    if mode != "fail":
+        column = database.column("id", "int64", "PRIMARY KEY")
+        database.execute(f"CREATE TABLE {table} ({column})", f"INSERT INTO {table} VALUES (-1)")
+    before = database.tables()
+    batches = (pa.record_batch({"id": pa.array(range(n * 1000, n * 1000 + 1000))}) for n in range(10**9))
+    key = "id" if mode == "upsert" else None
+    started = time.monotonic()
+    with pytest.raises(longshore.TimeoutError):
+        longshore.write_sql(batches, table, database.url, if_exists=mode, key=key, timeout=0.3)
+    assert time.monotonic() - started < 5
+    wait(lambda: not database.is_in_use())
+    assert database.tables() == before
+    assert mode == "fail" or database.rows(table) == [(-1,)]
+
+
+@pytest.mark.parametrize("how", ["unread", "closed", "left", "reader", "capsule", "batches", "pandas", "polars"])
+def test_a_dropped_stream_ends_its_query(database: Database, how: str) -> None:
+    marker = f"dropped_{how}"
+    stream = opened(database.marked("streaming", marker), database.url)
+    wait(lambda: database.running(marker))
+    pieces: Any = None
+    match how:
+        case "closed":
+            stream.close()
+            stream.close()
+        case "left":
+            with stream:
+                pass
+        case "reader":
+            pieces = pa.RecordBatchReader.from_stream(stream)
+            assert pieces.read_next_batch().num_rows > 0
+        case "capsule":
+            pieces = stream.__arrow_c_stream__()
+        case "batches" | "pandas" | "polars":
+            pieces = stream if how == "batches" else getattr(stream, how)()
+            assert len(next(pieces)) > 0
+    if how in {"closed", "left"}:
+        with pytest.raises(longshore.InterfaceError, match="the stream is closed"):
+            stream.__arrow_c_stream__()
+    del stream, pieces
+    gc.collect()
+    wait(lambda: not database.running(marker))
+
+
+@KINDS
+def test_cancel_from_another_thread(database: Database, kind: str) -> None:
+    marker = f"cancel_{kind}"
+    stream: Any = None
+    with database.can("a stream before its first row") if kind == "computing" else contextlib.nullcontext():
+        stream = opened(database.marked(kind, marker), database.url, timeout=1)
+    if stream is None:
+        return
+    caught: list[longshore.Error] = []
+
+    def read() -> None:
+        try:
+            for _ in stream:
+                pass
+        except longshore.Error as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    wait(lambda: database.running(marker))
+    time.sleep(0.1)
+    stream.cancel()
+    thread.join(5)
+    # Between two batches the thread does not wait, and is told at its next step.
+    between = [longshore.InterfaceError] if kind == "streaming" else []
+    assert [type(error) for error in caught] in [[each] for each in (longshore.OperationalError, *between)]
+    wait(lambda: not database.running(marker))
+    with pytest.raises(longshore.InterfaceError, match="the stream was cancelled"):
+        next(stream)
+
+
+def test_cancel_while_no_thread_waits(database: Database) -> None:
+    stream = opened(database.marked("streaming", "cancel_idle"), database.url)
+    next(stream)
+    stream.cancel()
+    stream.cancel()
+    wait(lambda: not database.running("cancel_idle"))
+    with pytest.raises(longshore.InterfaceError, match="the stream was cancelled"):
+        next(stream)
+
+
+def timed_out(database: Database, conn: Any, kind: str) -> None:
+    with pytest.raises(longshore.TimeoutError):
+        database.rows(database.marked(kind, "again"), conn, timeout=0.1)
+
+
+def dropped(database: Database, conn: Any, kind: str) -> None:
+    stream = opened(database.marked("streaming", "again"), conn)
+    assert next(stream).num_rows > 0 or kind
+    del stream
+    gc.collect()
+
+
+def too_large(database: Database, conn: Any, kind: str) -> None:
+    with pytest.raises(longshore.MemoryLimitError):
+        database.rows(database.marked("streaming", f"again {kind}"), conn, options={"memory_limit": 1 << 20})
+
+
+def refused(database: Database, conn: Any, kind: str) -> None:
+    text = database.series(20_000, "CASE WHEN i < 19000 THEN '1' ELSE 'x' END AS n")
+    with pytest.raises(longshore.DataError):
+        database.rows(f"{text} /* {kind} */", conn, schema={"n": "int64"})
+
+
+@KINDS
+@pytest.mark.parametrize("failure", [timed_out, dropped, too_large, refused])
+@pytest.mark.parametrize("session", ["connection", "pool"])
+def test_the_session_goes_on(database: Database, session: str, failure: Any, kind: str) -> None:
+    kept: Any = (
+        longshore.connect(database.url, autocommit=True)
+        if session == "connection"
+        else longshore.Pool(database.url, size=1)
+    )
+    with kept:
+        numbered = database.quirks.session or "SELECT 0 AS n"
+        number = database.rows(numbered, kept)
+        for _ in range(3):
+            failure(database, kept, kind)
+            # The request to stop may come late; it must not end the next statement.
+            for n in range(10):
+                assert database.rows(f"SELECT {n} AS n", kept) == [(n,)]
+        assert database.rows(numbered, kept) == number
+        if session == "pool":
+            assert (kept.in_use, kept.idle) == (0, 1)
