@@ -74,19 +74,6 @@ def test_a_failed_statement_leaves_the_connection(here: str) -> None:
     assert value(COUNT, here) == 1
 
 
-def test_a_list_of_queries_sees_one_snapshot(here: str) -> None:
-    with longshore.connect(here, autocommit=True) as other:
-        other.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
-        stream = longshore.read_sql(
-            ["SELECT i FROM t WHERE i = 1", "SELECT i FROM t WHERE i > 1"], here, return_type="arrow_stream"
-        )
-        reader = pa.RecordBatchReader.from_stream(stream)
-        first = reader.read_next_batch().num_rows
-        other.execute("INSERT INTO t VALUES (3, 'c')")
-        rest = sum(batch.num_rows for batch in reader)
-    assert first + rest == 2
-
-
 def test_temporary_tables_and_settings(here: str) -> None:
     with longshore.connect(here) as connection:
         connection.execute("CREATE TEMPORARY TABLE z AS SELECT 5 AS five")

@@ -107,29 +107,6 @@ def test_marks(query: str, params: Any, expected: tuple[Any, ...], url: str) -> 
     assert row == expected
 
 
-@pytest.mark.parametrize(
-    ("query", "params"),
-    [
-        ("SELECT ?", []),
-        ("SELECT ?", [1, 2]),
-        ("SELECT 1", [1]),
-        ("SELECT :a", {"b": 1}),
-        ("SELECT :a", {"a": 1, "b": 2}),
-    ],
-)
-def test_marks_that_do_not_match(query: str, params: Any, url: str) -> None:
-    with pytest.raises(longshore.Error) as caught:
-        table(query, url, params=params)
-    assert isinstance(caught.value, (longshore.InterfaceError, longshore.ProgrammingError))
-
-
-def test_in_the_text_protocol(url: str) -> None:
-    # A statement in text has no parameters: it is prepared all the same, and nothing is put into its text.
-    query, params = "SELECT ? AS a, CAST(? AS DECIMAL(5,2)) AS b", ["x'", Decimal("1.50")]
-    (row,) = table(query, url, params=params, options={"protocol": "text"}).to_pylist()
-    assert row == {"a": "x'", "b": Decimal("1.50")}
-
-
 def test_execute_counts(url: str) -> None:
     with longshore.connect(url) as connection:
         connection.execute("CREATE TEMPORARY TABLE z (i int, t text)")

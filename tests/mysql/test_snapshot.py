@@ -129,20 +129,3 @@ def test_one_snapshot_between_quick_changes(
             assert len(pc.unique(result["version"])) == 1
             reads += 1
     assert reads > 1
-
-
-def test_one_snapshot_of_a_list(server: MySQLEndpoint, tables: Tables, together: Options) -> None:
-    values = ", ".join(f"({i}, 0, 100)" for i in range(ROWS))
-    tables(f"""
-        CREATE TABLE moving (id int PRIMARY KEY, version int, amount int);
-        INSERT INTO moving VALUES {values}; CREATE TABLE ids AS SELECT id FROM moving
-    """)
-    queries = [f"SELECT * FROM moving WHERE id % 3 = {rest}" for rest in range(3)]
-    reads = 0
-    with changing(server, CHANGES) as more:
-        while more(reads):
-            result = table(queries, server.url(), options=together, partition_num=3)
-            assert len(pc.unique(result["version"])) == 1
-            assert (result.num_rows, pc.sum(result["amount"]).as_py()) == (ROWS, 100 * ROWS)
-            reads += 1
-    assert reads > 1

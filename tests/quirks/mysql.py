@@ -75,5 +75,5 @@ QUIRKS = Quirks(
     series=SERIES + " WHERE h.d <= {rows} DIV 1000 AND h.d * 1000 + l.d < {rows})",
     streaming=f"{THOUSAND} SELECT a.d AS i, repeat('x', 100) AS t FROM digits AS a, digits AS b, digits AS c",
     together={"lock": True},
-    **SHARED,
+    **SHARED | {"cannot": SHARED["cannot"] | {"uuid as a parameter": Refusal("Data too long", longshore.DataError)}},
 )

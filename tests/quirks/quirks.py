@@ -80,6 +80,8 @@ class Quirks:
     quote: str = '"'
     #: Options under which several sessions see one snapshot.
     together: Mapping[str, Any] = field(default_factory=dict)
+    #: Settings of a URL under which a session that another's locks keep out is told so soon; empty where none is.
+    contended: str = ""
     #: What the source cannot do.
     cannot: Mapping[str, Refusal] = field(default_factory=dict)
 

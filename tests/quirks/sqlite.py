@@ -45,8 +45,9 @@ QUIRKS = Quirks(
     computing=f"{ENDLESS} count(*) AS n FROM r",
     streaming=f"{ENDLESS} i, printf('%.100c', 'x') AS t FROM r",
     tables="SELECT name AS n FROM sqlite_schema WHERE type = 'table'",
+    contended="?busy_timeout=0.1",
     cannot={
-        "uint64": Refusal("beyond SQLite's integers", longshore.DataError),
+        "uint64": Refusal("beyond SQLite's integers|does not fit 64 bits", longshore.DataError),
         # Its columns have the types of their first values.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("one connection write at a time", longshore.SerialWriteWarning),

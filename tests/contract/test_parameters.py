@@ -1,0 +1,62 @@
+"""Parameters: what Python has reaches the database as it was, by position and by name, or is refused."""
+
+from typing import Any
+
+import pytest
+
+import longshore
+from tests.contract.conftest import Database
+from tests.quirks import COLUMNS
+
+pytestmark = [pytest.mark.packages, pytest.mark.usefixtures("leaves_nothing")]
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["positional", "named"])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_each_type(database: Database, table: str, name: str, named: bool) -> None:  # noqa: FBT001
+    kind = database.quirks.types.get(name, database.quirks.types["int64"])
+    database.execute(f"CREATE TABLE {table} (n int, v {kind.native})")
+    # A UUID goes as its text, which does not fit into 16 bytes.
+    refused = name if name in database.quirks.cannot else f"{name} as a parameter"
+    insert = f"INSERT INTO {table} VALUES ({':n, :v' if named else database.quirks.places(2)})"
+    with longshore.connect(database.url) as connection, database.can(refused):
+        for number, value in enumerate([*COLUMNS[name].held, None]):
+            params: Any = {"n": number, "v": value} if named else [number, value]
+            assert connection.execute(insert, params) == 1
+        found = database.rows(f"SELECT v FROM {table} ORDER BY n", connection)
+        assert found == [*((kind.cell(value),) for value in COLUMNS[name].held), (None,)]
+        connection.rollback()
+
+
+@pytest.mark.parametrize("protocol", ["binary", "text"])
+def test_in_a_query(database: Database, table: str, protocol: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int, v varchar(20))")
+    texts = ["", "x'; DROP TABLE t; --", 'größe "€" \\ %s ?', ":a $1"]
+    with longshore.connect(database.url, autocommit=True) as connection:
+        for number, text in enumerate(texts):
+            connection.execute(f"INSERT INTO {table} VALUES (:n, :v)", {"n": number, "v": text})
+    for number, text in enumerate(texts):
+        for place, params in ((":a", {"a": text}), (database.quirks.places(1), [text])):
+            query = f"SELECT n, v FROM {table} WHERE v = {place} AND v <> ':b' /* ? :c */ -- :d"
+            found = database.rows(query, params=params, options={"protocol": protocol})
+            assert found == [(number, text)]
+    # A name may come twice, and names in any order.
+    query = f"SELECT n FROM {table} WHERE n > :low AND n < :high AND n <> :low ORDER BY n"
+    assert database.rows(query, params={"high": 3, "low": 0}) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("params", [[], [1, 2], {"b": 1}, {"a": 1, "b": 2}])
+def test_parameters_that_do_not_match(database: Database, params: Any) -> None:
+    place = ":a" if isinstance(params, dict) else database.quirks.places(1)
+    with pytest.raises((longshore.InterfaceError, longshore.ProgrammingError)):
+        database.rows(f"SELECT 1 AS n WHERE 1 = {place}", params=params)
+    with pytest.raises((longshore.InterfaceError, longshore.ProgrammingError)):
+        database.rows("SELECT 1 AS n", params=params or [1])
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, 1 + 2j, float])
+def test_what_cannot_be_bound(database: Database, value: Any) -> None:
+    for place, params in ((":a", {"a": value}), (database.quirks.places(1), [value])):
+        name = place if place == ":a" else r"\$1"
+        with pytest.raises((TypeError, ValueError), match=f"parameter {name}: .*cannot be bound"):
+            database.rows(f"SELECT 1 AS n WHERE 1 = {place}", params=params)
