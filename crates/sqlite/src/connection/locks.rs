@@ -6,6 +6,7 @@
 //! description locks"), which conflict with POSIX locks of the same process too, and are dropped by no other. And it
 //! closes no descriptor of a file that another library in this process has open: such a one is parked until none has.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -33,7 +34,26 @@ struct Table {
     inherited: HashSet<File>,
 }
 
-static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(|| {
+    // SAFETY: the three are functions of this library, which is never unloaded (pthread_atfork(3)).
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork)) };
+    Mutex::default()
+});
+
+thread_local! {
+    /// The table, while this thread forks.
+    static HELD: RefCell<Option<MutexGuard<'static, Table>>> = const { RefCell::new(None) };
+}
+
+/// Takes the table, so that no other thread has it in the child, where that thread is not.
+extern "C" fn before_fork() {
+    let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = HELD.try_with(|held| *held.borrow_mut() = Some(table));
+}
+
+extern "C" fn after_fork() {
+    let _ = HELD.try_with(|held| held.borrow_mut().take());
+}
 
 fn table() -> MutexGuard<'static, Table> {
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,9 +261,43 @@ fn file_of(descriptor: c_int) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use longshore_core::Watch;
 
+    use super::table;
     use crate::connection::{Connection, Open};
+
+    /// Forks a child that only does `work`, and returns how it ended; one that waits for long is ended by a signal.
+    fn forked(work: impl FnOnce() -> bool) -> i32 {
+        // SAFETY: the child does nothing else, and ends without a word.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::alarm(5);
+                libc::_exit(i32::from(!work()));
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            status
+        }
+    }
+
+    #[test]
+    fn a_child_does_not_wait_for_a_thread_that_its_parent_has() {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let _table = table();
+                    let _ = std::hint::black_box(std::fs::metadata("/"));
+                }
+            });
+            let ends: Vec<i32> = (0..20).map(|_| forked(|| table().process == std::process::id())).collect();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(ends, [0; 20]);
+        });
+    }
 
     #[test]
     fn a_forked_child_opens_nothing_that_its_parent_has_open() {
@@ -253,19 +307,10 @@ mod tests {
         let parent = Connection::open(&open, &Watch::never()).unwrap();
         let (mut statement, _) = parent.prepare("CREATE TABLE t (a)").unwrap();
         assert!(!statement.as_mut().unwrap().step().unwrap());
-        // SAFETY: the child does nothing but open, and ends without a word.
-        let status = unsafe {
-            let child = libc::fork();
-            if child == 0 {
-                let refused = Connection::open(&open, &Watch::never())
-                    .is_err_and(|error| error.to_string().contains("fork"));
-                libc::_exit(i32::from(!refused));
-            }
-            let mut status = 0;
-            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-            status
+        let is_refused = || {
+            Connection::open(&open, &Watch::never()).is_err_and(|error| error.to_string().contains("fork"))
         };
-        assert_eq!(status, 0);
+        assert_eq!(forked(is_refused), 0);
         drop(statement);
         drop(parent);
         assert!(Connection::open(&open, &Watch::never()).is_ok());
