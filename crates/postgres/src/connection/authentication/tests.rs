@@ -190,7 +190,7 @@ fn the_server_must_prove_itself() {
     let secret = Secret::new("hidden");
     let challenge = |first: &[u8]| {
         let text = String::from_utf8(first.to_vec()).unwrap();
-        let nonce = text.rsplit_once("r=").unwrap().1.to_owned();
+        let nonce = text.split_once(",r=").unwrap().1.to_owned();
         request(request::SASL_CONTINUE, format!("r={nonce}more,s=c2FsdA==,i=4096").as_bytes())
     };
     // Content too early: after the offer, and after the challenge.
