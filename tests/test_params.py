@@ -163,8 +163,8 @@ def text(value: Any, type_: str, url: str, named: bool = False, **options: Any) 
         (None, "int4", None),
         (pd.NA, "text", None),
         (pd.NaT, "timestamptz", None),
-        (np.datetime64("NaT"), "timestamp", None),
-        (np.timedelta64("NaT"), "interval", None),
+        (np.datetime64("NaT", "us"), "timestamp", None),
+        (np.timedelta64("NaT", "us"), "interval", None),
     ],
 )
 def test_values(value: Any, type_: str, expected: str | None, named: bool, url: str) -> None:  # noqa: FBT001

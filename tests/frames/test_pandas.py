@@ -76,7 +76,7 @@ def test_json_is_text_or_objects(url: str) -> None:
 
 
 @pytest.mark.parametrize("dtype_backend", [None, "numpy"])
-@pytest.mark.parametrize("json", ["repeat('[', 5000) || repeat(']', 5000)", "repeat('9', 5000)"])
+@pytest.mark.parametrize("json", ["repeat('[', 12000) || repeat(']', 12000)", "repeat('9', 5000)"])
 def test_json_that_python_does_not_parse(json: str, dtype_backend: Any, url: str) -> None:
     query = f"SELECT n, CASE WHEN n > 1 THEN ({json})::json END AS c FROM generate_series(1, 2) AS n ORDER BY n"
     with pytest.raises(DataError, match="Python cannot parse this JSON") as caught:

@@ -32,7 +32,11 @@ def _table() -> pa.Table:
     f = random.integers(-400, 400, ROWS) / 100
     f[:8] = [np.nan, np.inf, -np.inf, -0.0, 0.99, np.nextafter(0.99, 1), 5e-324, 1.7e308]
     timestamps = np.datetime64("2025-01-01", "us") + random.integers(0, 365 * 86_400 * 10**6, ROWS).astype("m8[us]")
-    timestamps[:3] = [np.datetime64("2025-06-01"), np.datetime64("2025-06-01T00:00:00.000001"), np.datetime64("NaT")]
+    timestamps[:3] = [
+        np.datetime64("2025-06-01"),
+        np.datetime64("2025-06-01T00:00:00.000001"),
+        np.datetime64("NaT", "us"),
+    ]
     data = {
         "i": i,
         "s": random.integers(-300, 300, ROWS).astype(np.int16),
