@@ -141,6 +141,8 @@ def test_one_snapshot_while_another_session_writes(database: Database, table: st
         {"partition_num": True},
         {"partition_num": "three"},
         {"partition_on": "id", "partition_num": 2, "partition_range": (5,)},
+        {"partition_on": "id", "partition_num": 3, "partition_range": (700, 100)},
+        {"partition_on": "id", "partition_num": 3, "partition_range": (2**62 + 9, 2**62)},
         {"partition_on": "nothing", "partition_num": 2},
         {"partition_on": 7, "partition_num": 2},
     ],

@@ -359,7 +359,9 @@ fn located<C>(error: Error, columns: &[C], parts: impl Fn(&C) -> (&FieldRef, &Ty
             rest.strip_prefix(name.as_str()).is_some_and(|end| end.is_empty() || end.starts_with([':', '\n']))
         })
     };
-    let column = columns.iter().find(named).map(parts);
+    // A constraint names its column apart from the context.
+    let violated = |column: &&C| error.place().column.as_ref() == Some(parts(column).0.name());
+    let column = columns.iter().find(named).or_else(|| columns.iter().find(violated)).map(parts);
     let place = Place {
         column: column.map(|(field, _)| field.name().clone()),
         row: Some(row),

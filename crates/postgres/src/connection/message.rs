@@ -1,6 +1,6 @@
 //! Frames of the protocol, version 3 (PostgreSQL documentation, chapter "Message Formats").
 
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Kind, Place, Result};
 
 /// No message of the server is longer: a value is at most 1 GiB, a row a little more than that.
 const LONGEST: usize = 0x7fff_ffff;
@@ -113,7 +113,7 @@ pub(crate) fn server_error(body: &[u8]) -> Error {
 fn fields(body: &[u8]) -> Result<Error> {
     let mut reader = Reader::new(body);
     let (mut message, mut sqlstate, mut detail, mut hint) = (String::new(), String::new(), None, None);
-    let (mut context, mut position) = (None, None);
+    let (mut context, mut position, mut column) = (None, None, None);
     loop {
         match reader.u8()? {
             0 => break,
@@ -123,6 +123,7 @@ fn fields(body: &[u8]) -> Result<Error> {
             b'H' => hint = Some(reader.text()?),
             b'W' => context = Some(reader.text()?),
             b'P' => position = reader.text()?.parse().ok(),
+            b'c' => column = Some(reader.text()?),
             _ => drop(reader.text()?),
         }
     }
@@ -135,6 +136,9 @@ fn fields(body: &[u8]) -> Result<Error> {
     }
     if let Some(position) = position {
         error = error.with_position(position);
+    }
+    if column.is_some() {
+        error = error.at(Place { column, ..Place::default() });
     }
     Ok(error)
 }

@@ -24,7 +24,17 @@ pub(super) fn parts(
     let inner = format!("(\n{}\n) AS \"longshore\"", DIALECT.body(text));
     let key = format!("\"longshore\".{}", quoted_name(on));
     let bounds = if let Some((low, high)) = &split.range {
-        spread(&range_end(low)?, &range_end(high)?, number)
+        let (low, high) = (range_end(low)?, range_end(high)?);
+        // Bounds that fall would have rows in two parts.
+        let is_reversed = match (&low, &high) {
+            (OwnedCell::Integer(low), OwnedCell::Integer(high)) => low > high,
+            _ => number_of(&low) > number_of(&high),
+        };
+        if is_reversed {
+            return Err(Error::interface("partition_range ends before it begins")
+                .with_hint("give the lowest value first: partition_range=(low, high)"));
+        }
+        spread(&low, &high, number)
     } else {
         let text = format!("SELECT min({key}), max({key}) FROM {inner}");
         let query = Query { text, params: params.clone() };
