@@ -319,7 +319,7 @@ def test_a_fork_next_to_queries(options: Any) -> None:
                 os.write(told, b".")
                 break
             if not select.select([begins], [], [], 20)[0]:
-                # Python 3.11 itself may hang in a child, before any code runs there: another thread was making its state.
+                # Python 3.11 itself may hang in a child before any code runs: another thread was making its state.
                 assert sys.version_info < (3, 12)
                 os.kill(child, 9)
             else:
