@@ -8,7 +8,7 @@ import longshore
 from tests.contract.conftest import Database
 from tests.quirks import COLUMNS
 
-pytestmark = [pytest.mark.packages, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["positional", "named"])

@@ -218,13 +218,15 @@ struct Running {
     /// The engine is dropped after what reads from it.
     running: Option<(Relay, Engine)>,
     schema: SchemaRef,
+    /// The process that has the engine's threads.
+    owner: u32,
 }
 
 impl Running {
     fn start(batches: Box<dyn Batches>, engine: Engine, watch: &Watch) -> Result<Self> {
         let (schema, cancel) = (batches.schema(), engine.cancel.clone());
         let relay = Relay::start(batches, watch, move || cancel.call())?;
-        Ok(Self { running: Some((relay, engine)), schema })
+        Ok(Self { running: Some((relay, engine)), schema, owner: std::process::id() })
     }
 }
 
@@ -242,10 +244,15 @@ impl Iterator for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The engine may wait for what the caller's own objects do.
-        if let Some(running) = self.running.take() {
-            apart(move || drop(running));
+        let Some(running) = self.running.take() else { return };
+        if self.owner != std::process::id() {
+            // A forked child has none of its parent's threads; and one that it begins may find the memory of those, which
+            // glibc keeps for the next, half written.
+            std::mem::forget(running);
+            return;
         }
+        // The engine may wait for what the caller's own objects do.
+        apart(move || drop(running));
     }
 }
 

@@ -84,7 +84,7 @@ def parameter_names(query: str) -> set[str]:
 def by_parameter_name(params: Params) -> dict[str, Any]:
     """Give the values by the engine's names: those of a list are numbered from 1.
 
-    >>> by_name(["a", "b"])
+    >>> by_parameter_name(["a", "b"])
     {'1': 'a', '2': 'b'}
     """
     return params if isinstance(params, dict) else {str(at): value for at, value in enumerate(params or (), 1)}
