@@ -216,7 +216,7 @@ impl Batches for Blaming {
 /// A result that is read ahead on a thread of its own.
 struct Running {
     /// The engine is dropped after what reads from it.
-    running: Option<(Relay, Engine)>,
+    result: Option<(Relay, Engine)>,
     schema: SchemaRef,
     /// The process that has the engine's threads.
     owner: u32,
@@ -226,7 +226,7 @@ impl Running {
     fn start(batches: Box<dyn Batches>, engine: Engine, watch: &Watch) -> Result<Self> {
         let (schema, cancel) = (batches.schema(), engine.cancel.clone());
         let relay = Relay::start(batches, watch, move || cancel.call())?;
-        Ok(Self { running: Some((relay, engine)), schema, owner: std::process::id() })
+        Ok(Self { result: Some((relay, engine)), schema, owner: std::process::id() })
     }
 }
 
@@ -234,9 +234,9 @@ impl Iterator for Running {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.running.as_mut()?.0.next();
+        let next = self.result.as_mut()?.0.next();
         if next.is_none() {
-            self.running = None;
+            self.result = None;
         }
         next
     }
@@ -244,7 +244,7 @@ impl Iterator for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(running) = self.running.take() else { return };
+        let Some(running) = self.result.take() else { return };
         if self.owner != std::process::id() {
             // A forked child has none of its parent's threads; and one that it begins may find the memory of those, which
             // glibc keeps for the next, half written.
