@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| longshore_rows::fuzzing::stream(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| longshore_numpy_records::fuzzing::stream(bytes));

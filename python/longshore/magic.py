@@ -89,7 +89,7 @@ def _attached(line: str) -> tuple[dict[str, str], str]:
 
 def _variables(query: str, variables: dict[str, Any]) -> dict[str, Any] | None:
     """Give the notebook's variables that the query has as parameters."""
-    from longshore.engine.parameters import parameter_names
+    from longshore.duckdb.parameters import parameter_names
 
     return {name: variables[name] for name in parameter_names(query) if name in variables} or None
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from longshore.engine.scope import FrameSnapshot
+    from longshore.duckdb.scope import FrameSnapshot
 
 __all__ = ["sql", "sql_async"]
 
@@ -154,7 +154,7 @@ def sql(
     is an error where it is needed.
     """
     # DuckDB is imported with it.
-    from longshore.engine.query import run
+    from longshore.duckdb.query import run
 
     return run(
         query,
@@ -193,7 +193,7 @@ def sql_async(
     The variables are those of the call, with the values that they have then. Cancelling the task stops the engine, and
     the queries of attached databases; ``CancelledError`` is raised when the thread has stopped.
     """
-    from longshore.engine.scope import FrameSnapshot
+    from longshore.duckdb.scope import FrameSnapshot
 
     caller = FrameSnapshot.of(sys._getframe(1))  # noqa: SLF001  as above
     arguments = {
@@ -209,10 +209,10 @@ def sql_async(
 
 
 async def _awaited(query: str, caller: "FrameSnapshot", arguments: dict[str, Any]) -> Any:
-    from longshore.engine.waiting import CancelScope
+    from longshore.duckdb.waiting import CancelScope
 
     def work() -> Any:
-        from longshore.engine.query import run
+        from longshore.duckdb.query import run
 
         return run(query, caller, **arguments)
 

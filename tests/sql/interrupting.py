@@ -128,8 +128,8 @@ def usual(run: Callable[[], Any]) -> float:
 
 def remaining() -> tuple[int, int]:
     """Count the tasks that go on, and the connections that are not closed, when they had time to end."""
-    from longshore.engine.duckdb import shared
-    from longshore.engine.waiting import running_tasks
+    from longshore.duckdb.instance import shared
+    from longshore.duckdb.waiting import running_tasks
 
     deadline = time.monotonic() + 5
     while (running_tasks or shared.open) and time.monotonic() < deadline:

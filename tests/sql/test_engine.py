@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from longshore.engine.waiting import run_on_thread, running_tasks
+from longshore.duckdb.waiting import run_on_thread, running_tasks
 from tests.sql.interrupting import remaining
 from tests.sql.rows import rows
 
@@ -161,7 +161,7 @@ def test_an_internal_error_while_a_query_runs_does_not_end_the_next(query: str, 
 def test_an_instance_that_has_ended_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     import duckdb
 
-    from longshore.engine.duckdb import Instance, shared
+    from longshore.duckdb.instance import Instance, shared
 
     assert rows("SELECT 1 AS x") == [{"x": 1}]
     ended = shared._instance  # noqa: SLF001  no one else asks for it

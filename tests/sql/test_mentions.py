@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from longshore.engine.pushdown import SyntaxCache, referenced_columns
+from longshore.duckdb.pushdown import SyntaxCache, referenced_columns
 from tests.sql.rows import rows
 
 pytestmark = pytest.mark.packages

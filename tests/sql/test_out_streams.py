@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from longshore import DataError, OperationalError, sql
-from longshore.engine.result import Form, deliver
+from longshore.duckdb.result import Form, deliver
 from longshore.options import Options
 
 pytestmark = pytest.mark.packages

@@ -240,7 +240,7 @@ def test_many_rows_arrive_all() -> None:
 
 def test_nothing_of_numpys_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine is handed the very memory of the frame."""
-    from longshore.engine.session import Session
+    from longshore.duckdb.session import Session
 
     seen: list[Any] = []
     register = Session.register

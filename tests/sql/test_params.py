@@ -127,7 +127,7 @@ def test_places_and_names() -> None:
     ],
 )
 def test_a_colon_that_is_no_parameters_stays(query: str, expected: Any) -> None:
-    from longshore.engine.parameters import with_dollars
+    from longshore.duckdb.parameters import with_dollars
 
     assert with_dollars(query, {"a": 9, "b": True}) == query.replace(":b", "$b")
     assert rows(query, params={"b": True}) == [{"x": expected}]

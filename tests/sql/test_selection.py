@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from longshore.engine.session import Session
+from longshore.duckdb.session import Session
 from longshore.frames import selection
 
 pytestmark = pytest.mark.packages

@@ -7,9 +7,9 @@ use arrow_array::types::{Decimal128Type, Decimal256Type, DecimalType, Float64Typ
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_cells::Losses;
-use longshore_cells::decimal::ALWAYS_BACK;
 use longshore_core::{NATIVE_TYPE, Result, Warnings};
+use longshore_values::Losses;
+use longshore_values::decimal::ALWAYS_BACK;
 
 use crate::fault::Fault;
 use crate::retype::{retyped_batch, with_inner_fields};

@@ -10,8 +10,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use longshore_cells::{Booleans, CellFault, Cells, Decoder, Odd, Primitive, Span, fault};
 use longshore_core::{ReadOptions, Result, Warnings};
+use longshore_values::{Booleans, CellFault, Cells, Decoder, Odd, Primitive, Span, fault};
 
 use crate::temporal::{Civil, Zone, binary_time, write_time};
 use crate::types::{Class, Type, unreadable};
@@ -239,7 +239,7 @@ mod tests {
 
     fn text(class: Class, cell: &[u8]) -> String {
         let native = Type { class, label: "made".into(), not_null: false };
-        let mut decoder = rendered(&native, longshore_cells::text());
+        let mut decoder = rendered(&native, longshore_values::text());
         let span = Span::new(0, u32::try_from(cell.len()).unwrap());
         decoder.decode(Cells::new(cell, &[span], false)).unwrap();
         decoder.finish().as_string::<i32>().value(0).to_owned()

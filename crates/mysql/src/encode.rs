@@ -1,9 +1,9 @@
 //! Values -> the parameters of a prepared statement (MySQL Internals, `COM_STMT_EXECUTE`).
 
-use longshore_cells::calendar::{DAY, SECOND, civil_from_days};
-use longshore_cells::decimal::Text;
-use longshore_cells::uuid;
 use longshore_core::{Error, Result, Value};
+use longshore_values::calendar::{DAY, SECOND, civil_from_days};
+use longshore_values::decimal::Text;
+use longshore_values::uuid;
 
 use crate::packet::put_counted;
 use crate::temporal::{MAX_TIME, Zone, unknown_zone};

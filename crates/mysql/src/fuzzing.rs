@@ -1,8 +1,8 @@
 //! What the fuzz targets call: every reader of bytes that a server sends. There is none in an ordinary build.
 
 use arrow_array::Array;
-use longshore_cells::{Cells, Span, Spans};
 use longshore_core::ReadOptions;
+use longshore_values::{Cells, Span, Spans};
 
 use crate::authentication::PublicKey;
 use crate::channel::{Compression, decompress};

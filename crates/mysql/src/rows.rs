@@ -2,8 +2,8 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_cells::{Assembly, ReadColumn, Span, Spans};
 use longshore_core::{Batches, Error, Kind, ReadOptions, Result, Session, Warnings};
+use longshore_values::{Assembly, ReadColumn, Span, Spans};
 
 use crate::connection::{Connection, is_row};
 use crate::decode::Format;

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_cells::ReadColumn;
 use longshore_core::{
     Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Params, Protocol, Query, ReadOptions,
     Result, SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Watch,
 };
 use longshore_source::sql::{Numbered, Token, positional};
+use longshore_values::ReadColumn;
 
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use longshore_cells::Odd;
-use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
 use longshore_core::{Error, OnOdd};
+use longshore_values::Odd;
+use longshore_values::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
 
 /// The longest TIME, in microseconds: 838:59:59.
 pub(crate) const MAX_TIME: i64 = (838 * 3600 + 59 * 60 + 59) * SECOND;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
-use longshore_cells::ReadColumn;
 use longshore_core::{
     DEFERRED, Error, Kind as ErrorKind, NATIVE_TYPE, Place, Protocol, ReadOptions, Result, has_deferred,
 };
+use longshore_values::ReadColumn;
 
 use crate::catalogue::Catalogue;
 use crate::connection::Described;

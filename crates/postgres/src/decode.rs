@@ -12,10 +12,10 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
-use longshore_cells::odds::Odds;
-use longshore_cells::{CellFault, Cells, Decoder, Losses, Validity};
 use longshore_core::memory::make_room;
 use longshore_core::{Error, Kind, Place, ReadOptions, Result};
+use longshore_values::odds::Odds;
+use longshore_values::{CellFault, Cells, Decoder, Losses, Validity};
 
 use crate::types::{Format, Type};
 

@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use longshore_cells::calendar::civil_from_days;
 use longshore_core::{Error, Result, Value};
+use longshore_values::calendar::civil_from_days;
 use serde_json::Value as Json;
 
 use crate::types::{Attribute, Class, Kind, Type};

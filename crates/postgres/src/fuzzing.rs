@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
-use longshore_cells::{Cells, Span, Spans};
 use longshore_core::{OnOdd, ReadOptions, Uuids};
+use longshore_values::{Cells, Span, Spans};
 
 use crate::columns::requested_type;
 use crate::connection::message::{HEADER, Reader, frame, server_error};

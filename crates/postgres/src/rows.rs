@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use longshore_cells::{Assembly, Span, Spans};
 use longshore_core::{
     Batches, Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, has_deferred,
 };
+use longshore_values::{Assembly, Span, Spans};
 
 use crate::columns::ResultColumn;
 use crate::connection::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};

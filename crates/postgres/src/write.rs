@@ -10,10 +10,10 @@ mod upsert;
 
 use arrow_array::RecordBatch;
 use arrow_schema::FieldRef;
-use longshore_cells::{Item, Items, Odd};
 use longshore_core::{
     Error, Failed, IfExists, Load, Place, Result, Session, Sink, TableName, Transaction, Written,
 };
+use longshore_values::{Item, Items, Odd};
 
 use binary::{ColumnEncoder, Encode, encode};
 use table::TargetColumns;

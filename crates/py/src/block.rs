@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use longshore_rows::Memory;
+use longshore_numpy_records::Memory;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::Error;
-use longshore_engine::texts::{self, Position};
+use longshore_duckdb::texts::{self, Position};
 use pyo3::prelude::*;
 
 use crate::array::PyArray;

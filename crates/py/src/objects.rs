@@ -1,7 +1,7 @@
 //! Columns of Python objects on their way into Arrow.
 
 use arrow_schema::{DataType, Field, FieldRef};
-use longshore_objects::{Choices, Objects};
+use longshore_pyobjects::{Choices, Objects};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -43,7 +43,7 @@ pub(crate) fn texts(
     threads: Option<usize>,
 ) -> PyResult<Option<Vec<PyArray>>> {
     let choices = Choices { nan_is_null, as_text: false };
-    let arrays = longshore_objects::texts(values, name, choices, chunk, threads).map_err(raise)?;
+    let arrays = longshore_pyobjects::texts(values, name, choices, chunk, threads).map_err(raise)?;
     let field = FieldRef::new(Field::new(name, DataType::Utf8View, true));
     let part = |array| PyArray::new(field.clone(), array);
     Ok(arrays.map(|arrays| arrays.into_iter().map(part).collect()))

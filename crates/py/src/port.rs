@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longshore_core::Error;
-use longshore_rows::{Piece, Splitter, Wanted};
+use longshore_numpy_records::{Piece, Splitter, Wanted};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
 use pyo3::{PyTraverseError, PyVisit, ffi};

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::{ease, spawn};
 use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Warnings, Watch};
-use longshore_engine::{ColumnStream, EngineBatches, ValueOptions, stream_error};
+use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -29,7 +29,7 @@ const MOST: Duration = Duration::from_millis(250);
 /// Returns the result on its way, of an engine that has begun.
 ///
 /// `cancel` stops the engine, from any thread; `close` is called once, when the engine
-/// is not needed any more. `policy` holds the words of the type policy; `longshore.engine.result` has checked them.
+/// is not needed any more. `policy` holds the words of the type policy; `longshore.duckdb.result` has checked them.
 /// `labels` are those of each ENUM, in the order of the result's types.
 /// `failed` is called after a failure of the engine's, and gives the exception that made it fail, where there is one.
 #[pyfunction]

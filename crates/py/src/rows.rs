@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_core::Error;
 use longshore_core::memory::{Budget, MemoryLimit, NoRoom};
+use longshore_numpy_records::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
 use longshore_postgres::native_name;
-use longshore_rows::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
 use pyo3::prelude::*;
 
 use crate::block::Block;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use longshore_cells::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
+use longshore_values::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
 
 /// What a text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
-use longshore_cells::uuid;
 use longshore_core::{Error, Params, Result, Value};
+use longshore_values::uuid;
 
 use crate::cell::OwnedCell;
 use crate::connection::Statement;

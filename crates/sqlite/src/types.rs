@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_cells::decimal::DecimalType;
 use longshore_core::{
     Column, DEFERRED, Decimals, Error, Kind, NATIVE_TYPE, OnOdd, Place, ReadOptions, Result,
 };
+use longshore_values::decimal::DecimalType;
 
 use crate::decode::overrides;
 

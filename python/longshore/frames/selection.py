@@ -165,7 +165,7 @@ def map_threads(work: Callable[[T], U], items: Sequence[T], threads: int | None)
     most = min(threads or os.cpu_count() or 1, len(items))
     if most <= 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(most, "longshore-rows") as pool:
+    with ThreadPoolExecutor(most, "longshore-numpy-records") as pool:
         try:
             futures = [pool.submit(work, item) for item in items]
         except RuntimeError:

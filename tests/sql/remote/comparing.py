@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import longshore
-from longshore.engine.result import Form, deliver
+from longshore.duckdb.result import Form, deliver
 
 __all__ = ["Harbour", "loaded", "same"]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from longshore.engine.remote.attach import RemoteQuery
+from longshore.duckdb.remote.attach import RemoteQuery
 from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.conftest import url
 from tests.sql.remote.racing import Race, outcome

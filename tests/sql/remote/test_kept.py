@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import longshore
-from longshore.engine.remote import attach
+from longshore.duckdb.remote import attach
 from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.conftest import url
 

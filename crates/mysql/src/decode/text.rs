@@ -8,15 +8,15 @@ use arrow_array::types::{
     UInt64Type, Utf8Type,
 };
 use arrow_schema::{DataType, TimeUnit};
-use longshore_cells::calendar::DAY;
-use longshore_cells::decimal::{self, DecimalType};
-use longshore_cells::text::{
+use longshore_core::OnOdd;
+use longshore_values::calendar::DAY;
+use longshore_values::decimal::{self, DecimalType};
+use longshore_values::text::{
     double, exact_float, integer, narrowed, shortest_double, shortest_float, timestamps, utf8, uuid,
 };
-use longshore_cells::{
+use longshore_values::{
     Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_bytes, large_text, text,
 };
-use longshore_core::OnOdd;
 
 use super::{Context, zero_dates};
 use crate::temporal::{Civil, text_time};
@@ -218,8 +218,8 @@ fn coarser(time: i64, unit: i64) -> Result<i64, Odd> {
 
 #[cfg(test)]
 mod tests {
-    use longshore_cells::{Cells, Span};
     use longshore_core::ReadOptions;
+    use longshore_values::{Cells, Span};
 
     use crate::temporal::Zone;
 

@@ -3,9 +3,9 @@
 //! The server compares, in the column's own collation. Each part takes what all parts before it have left, so that the
 //! parts are disjoint and exhaustive whatever the order of the bounds is.
 
-use longshore_cells::calendar::timestamp_text;
 use longshore_core::{Error, Query, Result, Value};
 use longshore_source::NotSplit;
+use longshore_values::calendar::timestamp_text;
 use sqlparser::ast::{Expr, Select, SelectItem};
 
 use super::SMALL;

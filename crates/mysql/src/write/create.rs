@@ -1,11 +1,11 @@
 //! A new table: its types (Arrow -> MySQL), and how it replaces another.
 
 use arrow_schema::{DataType, Field};
-use longshore_cells::is_nested;
 use longshore_core::{
     EXTENSION, Error, IfExists, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name,
 };
 use longshore_source::sql::Token;
+use longshore_values::is_nested;
 
 use super::stage::StagingTable;
 use super::table::{self, Existing, Name, Server};

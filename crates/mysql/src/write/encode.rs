@@ -1,8 +1,8 @@
 //! The encoder of each column: values -> cells of a table's column, exactly or with an error.
 
 use arrow_schema::{FieldRef, TimeUnit};
-use longshore_cells::{Item, Odd, json, push_period, uuid};
 use longshore_core::{Error, Kind, Load, Nested, Place, Result};
+use longshore_values::{Item, Odd, json, push_period, uuid};
 
 use super::load::{Form, LoadBuffer};
 use super::table::{Column, Length, Name, Native, Otherwise};

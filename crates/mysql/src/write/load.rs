@@ -4,8 +4,8 @@ use std::io::Write;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_cells::{Items, push_decimal};
 use longshore_core::{Error, Kind, Place, Result};
+use longshore_values::{Items, push_decimal};
 
 use super::encode::Encoder;
 use super::table::Server;

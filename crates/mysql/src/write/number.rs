@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use longshore_cells::decimal::{Text, is_same_number, short_mantissa};
-use longshore_cells::{Item, push_decimal};
 use longshore_core::{Error, Result};
+use longshore_values::decimal::{Text, is_same_number, short_mantissa};
+use longshore_values::{Item, push_decimal};
 
 use super::encode::{misfit, refused};
 use super::load::LoadBuffer;

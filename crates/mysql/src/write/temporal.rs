@@ -1,9 +1,9 @@
 //! Dates and times of a column.
 
 use arrow_schema::TimeUnit;
-use longshore_cells::calendar::{DAY, SECOND};
-use longshore_cells::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
 use longshore_core::{Error, OnOdd, Result};
+use longshore_values::calendar::{DAY, SECOND};
+use longshore_values::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
 
 use super::encode::{misfit, refused};
 use super::load::LoadBuffer;

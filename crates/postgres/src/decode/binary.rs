@@ -7,11 +7,11 @@ use arrow_array::types::{
 };
 use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::DataType;
-use longshore_cells::calendar::DAY;
-use longshore_cells::decimal::DecimalType;
-use longshore_cells::odds::{Odds, infinite, out_of_range, time_24};
-use longshore_cells::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, text};
 use longshore_core::OnOdd;
+use longshore_values::calendar::DAY;
+use longshore_values::decimal::DecimalType;
+use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
+use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, text};
 
 use super::Labels;
 use super::nested::{Lists, Records};

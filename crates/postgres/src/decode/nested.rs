@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{FieldRef, Fields};
-use longshore_cells::{CellFault, Cells, Decoder, Losses, Odd, Span, Validity, fault};
+use longshore_values::{CellFault, Cells, Decoder, Losses, Odd, Span, Validity, fault};
 
 /// Receives the parts of one nested value, in order.
 #[derive(Default)]
@@ -543,7 +543,7 @@ fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), 
 
 #[cfg(test)]
 mod tests {
-    use longshore_cells::Cells;
+    use longshore_values::Cells;
 
     use super::*;
 

@@ -10,11 +10,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
-use longshore_cells::decimal::{
+use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, OnOdd, Place, ReadOptions, Result, has_deferred};
+use longshore_values::decimal::{
     self, ALWAYS_BACK, DecimalType, Mantissa, Misfit, beyond_double, exact_quotient, rescale, special,
 };
-use longshore_cells::{Losses, Odd};
-use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, OnOdd, Place, ReadOptions, Result, has_deferred};
+use longshore_values::{Losses, Odd};
 
 use crate::types::Format;
 

@@ -10,14 +10,14 @@ use arrow_array::types::{
 };
 use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use longshore_cells::calendar::{DAY, SECOND, number, parse_date, parse_time};
-use longshore_cells::decimal::{self, DecimalType};
-use longshore_cells::odds::{Odds, infinite, out_of_range, time_24};
-use longshore_cells::text::{
+use longshore_values::calendar::{DAY, SECOND, number, parse_date, parse_time};
+use longshore_values::decimal::{self, DecimalType};
+use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
+use longshore_values::text::{
     double, exact_float, integer, narrowed, not, shortest_double, shortest_float, timestamps, unhex, utf8,
     uuid,
 };
-use longshore_cells::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_text, text};
+use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_text, text};
 
 use super::Labels;
 use super::nested::{Lists, Records, TextArray, TextRecord};
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_numeric_as_a_float32_obeys_numeric_nan() {
-        use longshore_cells::{Cells, Span};
+        use longshore_values::{Cells, Span};
         let native = Type { name: "numeric".to_owned(), kind: Kind::Plain(Class::Numeric), modifier: -1 };
         let read = |text: &str, numeric_nan: OnOdd| {
             let odds = Odds { numeric_nan, infinity: OnOdd::Error, time_24: OnOdd::Error };
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_text_with_lists_of_unlike_depths_is_a_fault() {
         use arrow_schema::Field;
-        use longshore_cells::{Cells, Span};
+        use longshore_values::{Cells, Span};
         let odds = Odds { numeric_nan: OnOdd::Error, infinity: OnOdd::Error, time_24: OnOdd::Error };
         let list = |item: DataType| DataType::List(std::sync::Arc::new(Field::new_list_field(item, true)));
         let reads = |text: &str| {

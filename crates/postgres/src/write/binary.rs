@@ -3,9 +3,9 @@
 
 use arrow_array::{Array, GenericStringArray, LargeStringArray, OffsetSizeTrait, StringArray};
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_cells::decimal::short_mantissa;
-use longshore_cells::{Item, Items, Odd, Uniform, whole_day};
 use longshore_core::EXTENSION;
+use longshore_values::decimal::short_mantissa;
+use longshore_values::{Item, Items, Odd, Uniform, whole_day};
 
 use super::exact;
 use crate::types::{Class, Kind, Type};

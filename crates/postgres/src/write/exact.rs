@@ -1,7 +1,7 @@
 //! What a column holds exactly. The server would round, truncate, pad or drop what is beyond that, without a word.
 
 use arrow_schema::TimeUnit;
-use longshore_cells::{Item, Odd, microseconds, push_decimal};
+use longshore_values::{Item, Odd, microseconds, push_decimal};
 
 use crate::types::{Class, Kind, Type, precision_and_scale};
 

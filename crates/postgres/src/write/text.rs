@@ -2,8 +2,8 @@
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_cells::{Item, Items, Odd, element, json};
 use longshore_core::Value;
+use longshore_values::{Item, Items, Odd, element, json};
 
 use super::exact;
 use crate::encode;

@@ -16,9 +16,9 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
-use longshore_cells::{CellFault, Validity};
 use longshore_core::Kind;
 use longshore_core::memory::{NoRoom, make_room};
+use longshore_values::{CellFault, Validity};
 
 use crate::cell::Cell;
 use crate::datetime;

@@ -10,11 +10,11 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::DataType;
-use longshore_cells::calendar::DAY;
-use longshore_cells::decimal::text_double;
-use longshore_cells::{CellFault, Losses};
 use longshore_core::memory::room_for;
 use longshore_core::{Kind, OnOdd};
+use longshore_values::calendar::DAY;
+use longshore_values::decimal::text_double;
+use longshore_values::{CellFault, Losses};
 
 use super::buffer::{not_utf8, try_for_each};
 use crate::cell::{Cell, exact_double};

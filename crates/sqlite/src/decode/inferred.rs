@@ -6,8 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
-use longshore_cells::{CellFault, Losses};
 use longshore_core::{DEFERRED, Error, Finalised, Finaliser, Kind, NATIVE_TYPE, Place, ReadOptions, Result};
+use longshore_values::{CellFault, Losses};
 
 use super::buffer::for_each;
 use super::convert::{convert, midnight, temporal};

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
-use longshore_cells::{CellFault, Losses};
 use longshore_core::memory::Budget;
 use longshore_core::{Batches, Error, Finaliser, Kind, Meter, ReadOptions, Result, Session};
+use longshore_values::{CellFault, Losses};
 
 use crate::cell::Cell;
 use crate::connection::{Signature, Statement};

@@ -7,14 +7,14 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use longshore_cells::decimal::{DecimalType, text_double};
-use longshore_cells::text::{double, exact_float, integer, timestamps, uuid};
-use longshore_cells::{
+use longshore_core::ReadOptions;
+use longshore_core::memory::room_for;
+use longshore_values::decimal::{DecimalType, text_double};
+use longshore_values::text::{double, exact_float, integer, timestamps, uuid};
+use longshore_values::{
     Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, large_text,
     text,
 };
-use longshore_core::ReadOptions;
-use longshore_core::memory::room_for;
 
 use super::buffer::try_for_each;
 use super::convert::{midnight, temporal, time, timestamp};

@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use longshore_cells::text::unhex;
 use longshore_core::{Error, Result};
+use longshore_values::text::unhex;
 
 use crate::cell::hex;
 use crate::connection::Snapshot;

@@ -6,10 +6,10 @@ mod texts;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_cells::{Items, Uniform};
 use longshore_core::{
     Error, Failed, IfExists, Kind, Load, Place, Result, Session, Sink, TableName, Transaction, Written,
 };
+use longshore_values::{Items, Uniform};
 
 use self::encode::Encoder;
 use self::table::{Column, Table, column_mapping};

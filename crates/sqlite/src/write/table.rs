@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use arrow_schema::{DataType, Field};
-use longshore_cells::is_nested;
 use longshore_core::{
     EXTENSION, Error, IfExists, Kind, Load, Nested, Place, Quotes, Result, TableName, check_type, type_name,
 };
+use longshore_values::is_nested;
 
 use crate::dialect::{literal, quoted_name};
 use crate::session::SqliteSession;

@@ -3,8 +3,8 @@
 use std::fmt::{Display, Write as _};
 
 use arrow_schema::TimeUnit;
-use longshore_cells::calendar::DAY;
-use longshore_cells::{Item, microseconds, push_clock, push_decimal, push_period, uuid, whole_day};
+use longshore_values::calendar::DAY;
+use longshore_values::{Item, microseconds, push_clock, push_decimal, push_period, uuid, whole_day};
 
 use super::encode::{Encoded, Refusal, refused};
 use crate::cell::{Cell, real_text};

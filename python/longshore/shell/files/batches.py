@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longshore.engine.waiting import defer_interrupts
+from longshore.duckdb.waiting import defer_interrupts
 from longshore.errors import DataError, InterfaceError, NotSupportedError
 from longshore.shell.files import FileLayout, Format
 from longshore.shell.files.csv import csv_columns, write_csv

@@ -1,0 +1,165 @@
+//! Dates, times, timestamps and intervals that Arrow has no value for.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, IntervalMonthDayNanoType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_schema::{DataType, TimeUnit};
+use longshore_core::OnOdd;
+use longshore_values::CellFault;
+
+use crate::error::{Reason, internal, unrepresentable};
+
+const INFINITE: Reason = (
+    "infinity, for which the engine takes the last date and timestamp that Arrow counts, too, has no Arrow value",
+    "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
+);
+
+const TIME_24: Reason = (
+    "24:00 has no Arrow value; consumers would read it as 00:00",
+    "read it as NULL with options={\"time_24\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
+);
+
+const WRAPPED: Reason = (
+    "the interval's hours are beyond what nanoseconds count in 64 bits",
+    "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
+);
+
+/// The engine multiplies its microseconds by this, and lets the product wrap.
+const NANOS_PER_MICRO: i64 = 1_000;
+
+/// Dates, the infinite ones as `policy` says.
+pub(crate) fn dates(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, CellFault> {
+    let is_infinite = |day: i32| day == i32::MAX || day == -i32::MAX;
+    without::<Date32Type>(array, array.data_type(), is_infinite, policy, INFINITE)
+}
+
+/// Times, 24:00 as `policy` says; `day` is its count.
+pub(crate) fn times(array: &ArrayRef, day: i64, policy: OnOdd) -> Result<ArrayRef, CellFault> {
+    let is_24 = |time: i64| time >= day;
+    match array.data_type() {
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            without::<Time64NanosecondType>(array, array.data_type(), is_24, policy, TIME_24)
+        }
+        _ => without::<Time64MicrosecondType>(array, array.data_type(), is_24, policy, TIME_24),
+    }
+}
+
+/// Timestamps under `data_type`, which may name another zone; the infinite ones as `policy` says.
+pub(crate) fn timestamps(
+    array: &ArrayRef,
+    data_type: &DataType,
+    policy: OnOdd,
+) -> Result<ArrayRef, CellFault> {
+    let is_infinite = |count: i64| count == i64::MAX || count == -i64::MAX;
+    match data_type {
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            without::<TimestampSecondType>(array, data_type, is_infinite, policy, INFINITE)
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            without::<TimestampMillisecondType>(array, data_type, is_infinite, policy, INFINITE)
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            without::<TimestampNanosecondType>(array, data_type, is_infinite, policy, INFINITE)
+        }
+        _ => without::<TimestampMicrosecondType>(array, data_type, is_infinite, policy, INFINITE),
+    }
+}
+
+/// Intervals; those whose hours the engine has let wrap are as `policy` says.
+pub(crate) fn intervals(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, CellFault> {
+    // The engine has whole microseconds only, and a product that has wrapped is none of theirs: 2 to the 64th is not a
+    // multiple of a thousand.
+    let has_wrapped = |interval: <IntervalMonthDayNanoType as ArrowPrimitiveType>::Native| {
+        interval.nanoseconds % NANOS_PER_MICRO != 0
+    };
+    without::<IntervalMonthDayNanoType>(array, array.data_type(), has_wrapped, policy, WRAPPED)
+}
+
+/// `array` under `data_type`, with an error or NULL for each value that `is_lossy` finds, as `policy` says.
+fn without<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    data_type: &DataType,
+    is_lossy: impl Fn(T::Native) -> bool,
+    policy: OnOdd,
+    reason: Reason,
+) -> Result<ArrayRef, CellFault> {
+    let Some(values) = array.as_primitive_opt::<T>() else {
+        return Err(internal(&format!("{} that holds something else", array.data_type())));
+    };
+    // No early end: the loop runs over several values at once.
+    let any = values.values().iter().fold(false, |any, value| any | is_lossy(*value));
+    if !any && array.data_type() == data_type {
+        return Ok(array.clone());
+    }
+    // What lies under a NULL may be anything.
+    let is_lossy = |row: usize| values.is_valid(row) && is_lossy(values.value(row));
+    let nulls = match (any, policy) {
+        (false, _) => values.nulls().cloned(),
+        (true, OnOdd::Null) => {
+            Some((0..values.len()).map(|row| values.is_valid(row) && !is_lossy(row)).collect())
+        }
+        (true, OnOdd::Error) => match (0..values.len()).find(|row| is_lossy(*row)) {
+            Some(row) => return Err(unrepresentable(reason, row)),
+            None => values.nulls().cloned(),
+        },
+    };
+    let values = PrimitiveArray::<T>::new(values.values().clone(), nulls);
+    Ok(Arc::new(values.with_data_type(data_type.clone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{
+        Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    };
+    use arrow_buffer::{IntervalMonthDayNano, NullBuffer};
+
+    use super::*;
+
+    #[test]
+    fn infinity_is_an_error_or_null_and_nothing_under_a_null() {
+        let array: ArrayRef =
+            Arc::new(Date32Array::from(vec![Some(1), None, Some(i32::MAX), Some(-i32::MAX)]));
+        assert_eq!(dates(&array, OnOdd::Error).unwrap_err().row, 2);
+        let nulls = dates(&array, OnOdd::Null).unwrap();
+        assert_eq!((nulls.null_count(), nulls.is_valid(0)), (3, true));
+
+        let nulls = NullBuffer::from(vec![false]);
+        let hidden: ArrayRef = Arc::new(TimestampMicrosecondArray::new(vec![i64::MAX].into(), Some(nulls)));
+        timestamps(&hidden, hidden.data_type(), OnOdd::Error).unwrap();
+    }
+
+    #[test]
+    fn another_zone_copies_nothing() {
+        let array = TimestampMicrosecondArray::from(vec![1]).with_timezone("Etc/UTC");
+        let from = array.values().as_ptr();
+        let array: ArrayRef = Arc::new(array);
+        let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let relabelled = timestamps(&array, &utc, OnOdd::Error).unwrap();
+        assert_eq!(relabelled.data_type(), &utc);
+        assert_eq!(relabelled.as_primitive::<TimestampMicrosecondType>().values().as_ptr(), from);
+    }
+
+    #[test]
+    fn midnight_at_the_end_of_a_day() {
+        let day = 86_400_000_000;
+        let array: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![day - 1, day]));
+        assert_eq!(times(&array, day, OnOdd::Error).unwrap_err().row, 1);
+        assert_eq!(times(&array, day, OnOdd::Null).unwrap().null_count(), 1);
+    }
+
+    #[test]
+    fn hours_that_have_wrapped_are_seen() {
+        let interval = |nanoseconds| IntervalMonthDayNano::new(0, 0, nanoseconds);
+        let array =
+            vec![interval(-3_000), interval(i64::MAX / 1_000 * 1_000), interval(-7_646_744_073_709_551_616)];
+        let array: ArrayRef = Arc::new(IntervalMonthDayNanoArray::from(array));
+        assert_eq!(intervals(&array, OnOdd::Error).unwrap_err().row, 2);
+        assert_eq!(intervals(&array, OnOdd::Null).unwrap().null_count(), 1);
+    }
+}

@@ -1,0 +1,179 @@
+"""DuckDB: its instances in this process, and the settings that they start with."""
+
+import atexit
+import contextlib
+import ctypes
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from longshore import _core
+from longshore.duckdb.waiting import defer_interrupts, finish
+from longshore.frames.libraries import missing, require_version
+from longshore.options import Options
+
+try:
+    with defer_interrupts():
+        import duckdb
+except ImportError as error:
+    raise missing(library="duckdb", extra="sql", purpose="longshore.sql") from error
+
+# Before, a filter over Arrow data loses NaN, and a reader that is read twice is empty the second time.
+require_version("duckdb", duckdb.__version__, (2, 0))
+
+#: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
+#: and JSON cannot be told from bytes and text.
+_SETTINGS = {"arrow_lossless_conversion": True}
+
+__all__ = ["Instance", "abandon", "duckdb", "shared"]
+
+
+class Instance:
+    """A DuckDB with settings, memory and a spill directory of its own."""
+
+    def __init__(self, options: Options) -> None:
+        """Start it, which takes milliseconds: that is why one is shared."""
+        self._spill = Path(tempfile.gettempdir()) / f"longshore-{os.getpid()}-{secrets.token_hex(8)}"
+        # DuckDB looks for Python variables by other rules than ``Scope``.
+        settings: dict[str, Any] = {
+            "python_enable_replacements": False,
+            "temp_directory": str(self._spill),
+            **_SETTINGS,
+        }
+        if options.threads is not None:
+            settings["threads"] = options.threads
+        if (limit := options.memory_limit_bytes) is not None:
+            settings["memory_limit"] = f"{limit}B"
+        self._root = duckdb.connect(":memory:", config=settings)
+        # As an argument of connect it would need an extension that is not loaded yet.
+        self._root.execute("SET GLOBAL TimeZone = 'UTC'")
+        # It makes an anti-join of LEFT JOIN ... IS NULL and loses rows of Arrow data. A version without it raises.
+        with contextlib.suppress(duckdb.Error):
+            self._root.execute("SET GLOBAL disabled_optimizers = 'outer_join_simplification'")
+        self._default_limit = _shown_bytes(self._value("current_setting('memory_limit')"))
+        self._is_limited = False
+        self.limit_memory(options)
+
+    def limit_memory(self, options: Options) -> None:
+        """Lower its memory limit to what the system has left, where that is less than its default."""
+        free = _core.memory_left() if options.memory_limit == "auto" else None
+        share = self._default_limit if free is None else free * 4 // 5
+        with contextlib.suppress(duckdb.Error):
+            if share < self._default_limit:
+                used = self._value("sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
+                self._root.execute(f"SET GLOBAL memory_limit = '{min(used + share, self._default_limit)}B'")
+                self._is_limited = True
+            elif self._is_limited:
+                self._root.execute("RESET GLOBAL memory_limit")
+                self._is_limited = False
+
+    def _value(self, expression: str) -> Any:
+        return self._root.execute(f"SELECT {expression}").fetchall()[0][0]
+
+    def connection(self) -> Any:
+        """Open a connection, which does not see the tables registered with others."""
+        return self._root.cursor()
+
+    def is_usable(self) -> bool:
+        """Whether it still answers: an internal error ends it for good."""
+        try:
+            self._root.execute("SELECT 1").fetchall()
+        except duckdb.Error:
+            return False
+        return True
+
+    def abandon(self) -> None:
+        """Forget it in a forked child: it belongs to the parent."""
+        abandon(self._root)
+
+    def close(self) -> None:
+        """End it and remove its files."""
+        self._root.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+
+class _SharedInstance:
+    """The instance that all queries share which only read and ask for no settings."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._instance: Instance | None = None
+        #: The number of connections that are not released.
+        self.open = 0
+
+    def connection(self, options: Options | None = None) -> Any:
+        """Open a connection, for ``release`` to close; without options the memory limit stays as it is."""
+        with self._lock:
+            if self._instance is None:
+                self._instance = Instance(options or Options())
+            elif options is not None:
+                self._instance.limit_memory(options)
+            connection = self._instance.connection()
+            self.open += 1
+            return connection
+
+    def release(self, connection: Any) -> None:
+        """Close a connection of this process."""
+        connection.close()
+        with self._lock:
+            self.open -= 1
+
+    def restart_if_broken(self) -> None:
+        """End an instance that an error has broken: the next query starts another."""
+        with self._lock:
+            if self._instance is not None and not self._instance.is_usable():
+                self._end()
+
+    def close(self) -> None:
+        """End it, with the process; a later query starts another."""
+        with self._lock:
+            self._end()
+
+    def before_fork(self) -> None:
+        """End it, as a child has none of its threads; while queries run, it goes on in the parent."""
+        self._lock.acquire()
+        if self.open == 0:
+            self._end()
+
+    def after_fork_in_parent(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Have the child start an instance of its own when it needs one."""
+        if self._instance is not None:
+            self._instance.abandon()
+            self._instance = None
+        self.open = 0
+        self._lock.release()
+
+    def _end(self) -> None:
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            instance.close()
+
+
+def _shown_bytes(size: str) -> int:
+    number, unit = size.split()
+    return int(float(number) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit))
+
+
+def abandon(connection: Any) -> None:
+    """Leak a connection that was open at a fork: closing it in the child would wait for the parent's threads."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+shared = _SharedInstance()
+atexit.register(shared.close)
+# The last that is registered is called first: what uses the instance ends before it.
+atexit.register(finish)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=shared.before_fork,
+        after_in_parent=shared.after_fork_in_parent,
+        after_in_child=shared.after_fork_in_child,
+    )

@@ -1,0 +1,389 @@
+"""A whole query in a source's SQL, where every part of it is known to mean the same there."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from longshore.duckdb.remote.dialect import Dialect
+from longshore.duckdb.remote.expressions import NameScope, Relation, Test, Value, ValueWriter, relation_of, require_only
+from longshore.duckdb.remote.literals import Params, constant, whole_number
+from longshore.duckdb.remote.references import Reference, quoted
+from longshore.duckdb.remote.types import Kind, Table, Trust, Type, Unsafe, arrow_type, same_meaning
+
+__all__ = ["QueryWriter", "ResultColumn", "empty_table", "result_columns"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a query: its name in other parts of the query, its value and its tree."""
+
+    name: str | None
+    value: Value
+    node: exp.Expression
+
+
+@dataclass(frozen=True)
+class SourceQuery:
+    """A SELECT in the source's SQL."""
+
+    outputs: Sequence[Output]
+    distinct: str
+    rest: str
+
+    def sql(self, names: Sequence[str] = ()) -> str:
+        """Give the SQL with these quoted names of its columns, or c1, c2, ..."""
+        names = names or [f"c{at}" for at in range(1, len(self.outputs) + 1)]
+        items = (f"{output.value.sql} AS {name}" for output, name in zip(self.outputs, names, strict=True))
+        return f"SELECT {self.distinct}{', '.join(items)} {self.rest}"
+
+
+_PARTS = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct")
+
+
+class QueryWriter:
+    """The writer of a query with its subqueries; a part that is not on the list raises ``Unsafe``."""
+
+    def __init__(self, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params) -> None:
+        """Take the dialect, the tables, and the values of parameters."""
+        self.dialect = dialect
+        self.params = params
+        self._tables = {id(reference.node): (reference, table) for reference, table in tables}
+        self._aliases = 0
+
+    def query(self, node: exp.Expression) -> SourceQuery:
+        """Write a query."""
+        if isinstance(node, exp.Subquery):
+            require_only(node, "this")
+            return self.query(node.this)
+        if not isinstance(node, exp.Select):
+            raise Unsafe
+        require_only(node, *_PARTS)
+        return SelectWriter(self, node).query()
+
+    def relation(self, node: exp.Expression) -> tuple[str, Relation]:
+        """Write a table or subquery of a FROM."""
+        self._aliases += 1
+        alias = self.dialect.name(f"t{self._aliases}")
+        require_only(node, "this", "db", "catalog", "alias")
+        if (name := node.args.get("alias")) is not None:
+            require_only(name, "this")
+        if isinstance(node, exp.Subquery):
+            if node.this.find(exp.Order) and not self.dialect.has_ordered_subqueries:
+                raise Unsafe
+            return self._derived(self.query(node.this), alias, node.alias)
+        if id(node) not in self._tables:
+            raise Unsafe
+        reference, table = self._tables[id(node)]
+        table = replace(table, columns=[column.in_source for column in table.columns])
+        return f"{table.sql} AS {alias}", relation_of(reference, table, alias)
+
+    def _derived(self, written: SourceQuery, alias: str, name: str) -> tuple[str, Relation]:
+        columns: dict[str, Value | None] = {}
+        spelled = []
+        for at, output in enumerate(written.outputs, 1):
+            if output.name is None:
+                raise Unsafe
+            key = output.name.lower()
+            columns[key] = None if key in columns else Value(f"{alias}.c{at}", output.value.type)
+            spelled.append(output.name)
+        return f"({written.sql()}) AS {alias}", Relation({(name.lower(),)} if name else set(), columns, spelled)
+
+
+class SelectWriter:
+    """The writer of one SELECT; a part that is not on the list raises ``Unsafe``."""
+
+    def __init__(self, queries: "QueryWriter", node: exp.Select) -> None:
+        """Write its FROM and its columns."""
+        self._queries = queries
+        self._node = node
+        self._dialect = queries.dialect
+        self._params = queries.params
+        #: For each table of the FROM, its columns that a USING merged with another's.
+        self._merged: list[set[str]] = [set()]
+        self._from_sql, self._names = self._relations()
+        self._write = ValueWriter(self._dialect, self._names, self._params)
+        self._outputs = [output for item in node.expressions for output in self._output(item)]
+
+    def query(self) -> SourceQuery:
+        """Write the SELECT."""
+        parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
+        rest = " ".join(part for part in [f"FROM {self._from_sql}", *parts] if part)
+        return SourceQuery(self._outputs, self._distinct(), rest)
+
+    def _relations(self) -> tuple[str, NameScope]:
+        place = self._node.args.get("from_")
+        if place is None:
+            raise Unsafe
+        require_only(place, "this")
+        sql, first = self._queries.relation(place.this)
+        names = NameScope([first])
+        for join in self._node.args.get("joins") or []:
+            require_only(join, "this", "on", "using", "side", "kind")
+            if join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
+                raise Unsafe
+            right, relation = self._queries.relation(join.this)
+            using = {one.name.lower() for one in join.args.get("using") or []}
+            if (names.merged.keys() - using) & relation.columns.keys():
+                raise Unsafe
+            self._merged.append(using)
+            tests = [_using_test(names.named(name), relation.columns.get(name)) for name in sorted(using)]
+            merged = {**names.merged, **{name: names.named(name) for name in using}}
+            names = NameScope([*names.relations, relation], merged)
+            sql += self._join(join, right, names, tests)
+        return sql, names
+
+    def _join(self, join: exp.Join, right: str, names: NameScope, tests: Sequence[str]) -> str:
+        on = join.args.get("on")
+        if tests:
+            if on is not None or join.kind == "CROSS":
+                raise Unsafe
+            return f" {join.side or 'INNER'} JOIN {right} ON {' AND '.join(tests)}"
+        if on is None:
+            if join.side:
+                raise Unsafe
+            return f" CROSS JOIN {right}"
+        if join.kind == "CROSS":
+            raise Unsafe
+        test, trust = ValueWriter(self._dialect, names, self._params).test(on)
+        if trust is not Trust.EXACT or on.find(exp.AggFunc):
+            raise Unsafe
+        return f" {join.side or 'INNER'} JOIN {right} ON {test}"
+
+    def _output(self, item: exp.Expression) -> list[Output]:
+        if isinstance(item, exp.Star):
+            require_only(item)
+            return self._star(None)
+        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            require_only(item.this)
+            return self._star(tuple(part.name.lower() for part in item.parts[:-1]))
+        node, name = item, item.name if isinstance(item, exp.Column) else None
+        if isinstance(item, exp.Alias):
+            require_only(item, "this", "alias")
+            node, name = item.this, item.alias
+        return [Output(name, self._write.computed(node), node)]
+
+    def _star(self, table: tuple[str, ...] | None) -> list[Output]:
+        every = zip(self._names.relations, self._merged, strict=True)
+        relations = [(one, merged) for one, merged in every if table is None or table in one.names]
+        if not relations or (table is not None and len(relations) > 1):
+            raise Unsafe
+        outputs = []
+        for relation, merged in relations:
+            for name in relation.spelled:
+                if table is None and name.lower() in merged:
+                    continue
+                value = relation.columns[name.lower()]
+                if value is None:
+                    raise Unsafe
+                outputs.append(Output(name, value, exp.Star()))
+        return outputs
+
+    def _distinct(self) -> str:
+        distinct = self._node.args.get("distinct")
+        if distinct is None:
+            return ""
+        require_only(distinct)
+        if not all(output.value.type.groups for output in self._outputs):
+            raise Unsafe
+        return "DISTINCT "
+
+    def _where(self) -> str:
+        where = self._node.args.get("where")
+        if where is None:
+            return ""
+        if any(one.parent_select is self._node for one in where.find_all(exp.AggFunc)):
+            raise Unsafe
+        return f"WHERE {_exact(self._write.test(where.this))}"
+
+    def _having(self) -> str:
+        having = self._node.args.get("having")
+        if having is None:
+            return ""
+        if self._node.args.get("group") is None:
+            raise Unsafe
+        # In the engine, an output's name means the output, even where a column has it, too.
+        aliases = {item.alias.lower() for item in self._node.expressions if isinstance(item, exp.Alias)}
+        if any(len(one.parts) == 1 and one.name.lower() in aliases for one in having.find_all(exp.Column)):
+            raise Unsafe
+        return f"HAVING {_exact(self._write.test(having.this))}"
+
+    def _group(self) -> str:
+        group = self._node.args.get("group")
+        if group is None:
+            return ""
+        require_only(group, "expressions", "all")
+        if group.args.get("all"):
+            # The parser does not tell ALL from a quoted column of that name.
+            if any("all" in relation.columns for relation in self._names.relations):
+                raise Unsafe
+            keys = [output.value for output in self._outputs if not output.node.find(exp.AggFunc)]
+        else:
+            keys = [self._key(node) for node in group.expressions]
+        if not keys or not all(key.type.groups for key in keys):
+            raise Unsafe
+        return f"GROUP BY {', '.join(key.sql for key in keys)}"
+
+    def _key(self, node: exp.Expression) -> Value:
+        """Write a key of a GROUP BY: an output's number, a column, or else an output's name."""
+        if isinstance(node, exp.Literal):
+            return self._numbered(node)
+        try:
+            return self._write.value(node)
+        except Unsafe:
+            return self._named(node)
+
+    def _order(self) -> str:
+        order = self._node.args.get("order")
+        if order is None:
+            return ""
+        require_only(order, "expressions")
+        return f"ORDER BY {', '.join(self._ordered(one) for one in order.expressions)}"
+
+    def _ordered(self, one: exp.Expression) -> str:
+        require_only(one, "this", "desc", "nulls_first")
+        key = self._sort_key(one.this)
+        if key.type.order is not Trust.EXACT:
+            raise Unsafe
+        descending, first = bool(one.args.get("desc")), bool(one.args.get("nulls_first"))
+        sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
+        # Rows of a DISTINCT are ordered by their columns alone, without expressions.
+        if self._node.args.get("distinct") and not any(
+            sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self._outputs
+        ):
+            raise Unsafe
+        return sql
+
+    def _sort_key(self, node: exp.Expression) -> Value:
+        """Write a key of an ORDER BY: an output's number or name, or else a value."""
+        if isinstance(node, exp.Literal):
+            return self._numbered(node)
+        names = {(output.name or "").lower() for output in self._outputs}
+        bare = node.unnest()
+        if isinstance(bare, exp.Column) and len(bare.parts) == 1 and bare.name.lower() in names:
+            return self._named(bare)
+        return self._write.value(node)
+
+    def _numbered(self, node: exp.Expression) -> Value:
+        at = constant(node, None)
+        if type(at) is not int or not 1 <= at <= len(self._outputs):
+            raise Unsafe
+        return self._outputs[at - 1].value
+
+    def _named(self, node: exp.Expression) -> Value:
+        if not isinstance(node, exp.Column) or len(node.parts) != 1:
+            raise Unsafe
+        values = [output.value for output in self._outputs if (output.name or "").lower() == node.name.lower()]
+        if len(values) != 1:
+            raise Unsafe
+        return values[0]
+
+    def _limit(self) -> str:
+        limit, offset = self._node.args.get("limit"), self._node.args.get("offset")
+        sql = ""
+        if limit is not None:
+            require_only(limit, "expression")
+            sql = f"LIMIT {whole_number(limit.expression, self._params)}"
+        if offset is not None:
+            require_only(offset, "expression")
+            if limit is None:
+                raise Unsafe
+            sql += f" OFFSET {whole_number(offset.expression, self._params)}"
+        return sql
+
+
+def _exact(test: Test) -> str:
+    sql, trust = test
+    if trust is not Trust.EXACT:
+        raise Unsafe
+    return sql
+
+
+def _using_test(left: Value, right: Value | None) -> str:
+    """Compare the columns of a USING, whose left one replaces both."""
+    if right is None or not (left.type.groups and right.type.groups):
+        raise Unsafe
+    same_meaning(left.type, right.type)
+    if min(left.type.equal, right.type.equal) is not Trust.EXACT:
+        raise Unsafe
+    return f"({left.sql} = {right.sql})"
+
+
+#: PostgreSQL's: 63 bytes.
+_LONGEST_NAME = 63
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+
+@dataclass(frozen=True)
+class ResultColumn:
+    """A column of the result."""
+
+    #: Its name in the source's result, and in the engine's.
+    read: str
+    name: str
+    #: Its Arrow type; None where the engine's is another than the source's.
+    type: pa.DataType | None
+    #: Whether the source has to cast to that type, as its own may be another.
+    is_cast: bool = False
+    #: Whether it is an integer of 128 bits in the engine, which is a decimal in Arrow.
+    huge: bool = False
+
+    @property
+    def field(self) -> pa.Field:
+        """Its field in the engine's result."""
+        return pa.field(self.name, self.type, metadata={"native_type": "hugeint"} if self.huge else None)
+
+    @property
+    def sql(self) -> str:
+        """The engine's SQL that makes its column of the source's."""
+        read = quoted(self.read)
+        return f"{f'CAST({read} AS HUGEINT)' if self.huge else read} AS {quoted(self.name)}"
+
+
+def empty_table(table: Table) -> str:
+    """Give an empty table in the engine's SQL, with the names and types of a table."""
+    columns = ", ".join(
+        f"CAST(NULL AS {column.type.engine or 'VARCHAR'}) AS {quoted(column.name)}" for column in table.columns
+    )
+    return f"(SELECT {columns} LIMIT 0)"
+
+
+def result_columns(written: SourceQuery, described: Sequence[tuple[str, str]]) -> list[ResultColumn]:
+    """Give the columns with the engine's names and types; raises ``Unsafe`` where the source's types differ."""
+    if len(described) != len(written.outputs):
+        raise Unsafe
+    names = [name for name, _ in described]
+    usable = len({name.lower() for name in names}) == len(names) and all(map(_is_portable, names))
+    reads = names if usable else [f"c{at}" for at in range(1, len(names) + 1)]
+    return [
+        _result(read, name, engine, output.value.type, is_column=output.value.is_column)
+        for read, output, (name, engine) in zip(reads, written.outputs, described, strict=True)
+    ]
+
+
+def _is_portable(name: str) -> bool:
+    """Whether every source can name a column so, without truncation."""
+    return 0 < len(name.encode()) <= _LONGEST_NAME and name.isprintable() and name == name.strip()
+
+
+def _result(read: str, name: str, described: str, of: Type, *, is_column: bool) -> ResultColumn:
+    if of.kind in {Kind.OTHER, Kind.UUID}:
+        if not is_column:
+            raise Unsafe
+        return ResultColumn(read, name, None)
+    number = _DECIMAL.fullmatch(described)
+    arrow = arrow_type(described)
+    if arrow is None or not _is_expected(of, described, scale=int(number[2]) if number else None):
+        raise Unsafe
+    return ResultColumn(read, name, arrow, is_cast=not is_column, huge=described == "HUGEINT")
+
+
+def _is_expected(of: Type, described: str, *, scale: int | None) -> bool:
+    """Whether the engine's type is the expected one."""
+    if of.engine is not None:
+        return of.engine == described
+    if of.kind is Kind.DECIMAL:
+        return scale == of.scale
+    return of.kind is Kind.INTEGER and described.endswith(("INT", "INTEGER"))
