@@ -249,6 +249,12 @@ class SqliteConnection:
     def __new__(cls, connection: object) -> Self: ...
 
 @final
+class ArrowConnection:
+    """A session of ``longshore.sources`` over a driver's connection of the caller's."""
+
+    def __new__(cls, session: object) -> Self: ...
+
+@final
 class Switch:
     """Stops a read from any thread."""
 
@@ -323,7 +329,7 @@ def first_bytes(path: str) -> bytes | None:
 
 def describe(
     *,
-    source: Target | Pool | Connection | SqliteConnection,
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
     queries: Sequence[str],
     params: object,
     types: Mapping[str, Any],
@@ -332,7 +338,7 @@ def describe(
 ) -> Schema: ...
 def open_read(
     *,
-    source: Target | Pool | Connection | SqliteConnection,
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
     setup: Sequence[str],
     queries: Sequence[str],
     params: object,
@@ -348,7 +354,7 @@ def open_read(
 ) -> Reading: ...
 def partition(
     *,
-    source: Target | Pool | Connection | SqliteConnection,
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
     query: str,
     partition: Mapping[str, Any],
     timeout: float | None,

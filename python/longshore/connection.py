@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
 
-from longshore import _core
+from longshore import _core, sources
 from longshore.errors import InterfaceError
 from longshore.foreign import CONNECT, refusing
 from longshore.parameters import bound, seconds, without_clauses
@@ -34,9 +34,9 @@ __all__ = [
 _MOST = 1 << 16
 
 #: What reads and writes take besides what can be connected to.
-_OTHERS = ", a dict of keywords, a Connection or a Pool, or a sqlite3.Connection"
+_OTHERS = ", a dict of keywords, a Connection or a Pool, a sqlite3.Connection or a DuckDBPyConnection"
 
-Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection
+Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection | _core.ArrowConnection
 
 
 class _Session:
@@ -363,6 +363,8 @@ def source(conn: object, *, creates: bool = False) -> Source:
     """
     if isinstance(conn, _Session | _Sessions):
         return conn._core  # noqa: SLF001  the two are this file's own
+    if sources.adopted_scheme(conn) is not None:
+        return _core.ArrowConnection(sources.adopt(conn))
     if is_connection(conn):
         return _core.SqliteConnection(conn)
     return _core.Target(**target(conn, _OTHERS)._asdict(), creates=creates)
@@ -370,7 +372,7 @@ def source(conn: object, *, creates: bool = False) -> Source:
 
 def is_connection(value: object) -> bool:
     """Whether ``value`` is a session or a pool that is open already."""
-    if isinstance(value, _Session | _Sessions):
+    if isinstance(value, _Session | _Sessions) or sources.adopted_scheme(value) is not None:
         return True
     sqlite3 = sys.modules.get("sqlite3")
     return sqlite3 is not None and isinstance(value, sqlite3.Connection)
@@ -384,6 +386,8 @@ def scheme_of(conn: object) -> str:
     """
     if isinstance(conn, _Session | _Sessions):
         return conn._scheme  # noqa: SLF001  the two are this file's own
+    if (scheme := sources.adopted_scheme(conn)) is not None:
+        return scheme
     return "sqlite" if is_connection(conn) else target(conn, _OTHERS).scheme
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeGuard, Union
 
-from longshore import _core
-from longshore.errors import InterfaceError, NotSupportedError
+from longshore import _core, sources
+from longshore.errors import InterfaceError
 
 __all__ = ["SQLAlchemyText", "SQLAlchemyURL", "Target", "TargetLike", "is_address", "is_url", "target"]
 
@@ -23,11 +23,10 @@ _PATH = re.compile(r"(?:\.{0,2}|~)/|\.{1,2}\\|[A-Za-z]:[\\/]")
 _SQLITE = frozenset({".db", ".db3", ".s3db", ".sl3", ".sqlite", ".sqlite3"})
 _DUCKDB = frozenset({".ddb", ".duckdb"})
 
-_FORMS = "a URL such as postgresql://user@host:5432/database, the path of a SQLite file, or env:NAME"
+_FORMS = "a URL such as postgresql://user@host:5432/database, the path of a SQLite or DuckDB file, or env:NAME"
 
 
 _OPENED = "give the URL or the keywords that it was opened with; longshore.connect keeps a session between calls"
-_ATTACHED = "longshore.sql reads it: longshore.sql(\"ATTACH '{}' AS d (READ_ONLY); SELECT ... FROM d.<table>\")"
 _HINTS = {
     "sqlalchemy": "give its URL: engine.url, of a connection connection.engine.url",
     "psycopg": _OPENED,
@@ -38,7 +37,6 @@ _HINTS = {
     "mysql": _OPENED,
     "mariadb": _OPENED,
     "aiosqlite": _OPENED,
-    "duckdb": _ATTACHED.format("file.duckdb"),
 }
 
 
@@ -80,8 +78,7 @@ def target(conn: object, others: str = "") -> Target:
     >>> target("postgresql+psycopg2://localhost"), target("./harbour.db")
     (<Target postgresql://***>, <Target sqlite://***>)
 
-    Raises ``InterfaceError`` for what names no database, and ``NotSupportedError`` for a file of DuckDB's. The password
-    may be a callable, which is asked at each connect.
+    Raises ``InterfaceError`` for what names no database. The password may be a callable, asked at each connect.
     """
     return _of_mapping(conn) if isinstance(conn, Mapping) else _of_one(conn, others)
 
@@ -93,7 +90,7 @@ def is_url(text: object) -> TypeGuard[str]:
     (True, False)
     """
     found = _SCHEME.match(text) if isinstance(text, str) else None
-    return found is not None and found["scheme"].lower() in _core.SCHEMES
+    return found is not None and found["scheme"].lower() in {*_core.SCHEMES, *sources.SCHEMES}
 
 
 def is_address(given: object) -> bool:
@@ -171,15 +168,13 @@ def _is_file(text: str) -> bool:
 
 
 def _file(path: str | bytes) -> Target:
-    """Give a SQLite file; one of DuckDB's is told by its first bytes or, where it is not there yet, by its suffix."""
+    """Give a file: SQLite's, or DuckDB's by its first bytes or, where it is not there yet, by its suffix."""
     if isinstance(path, bytes):
         message = "conn is the path of a file as a text, not as bytes"
         raise InterfaceError(message)
     path = _expanded(_utf8(path, "the path"))
     if _is_of_duckdb(path):
-        hint = _ATTACHED.format(path.replace("'", "''"))
-        message = f"{path!r} is a DuckDB file, which conn does not take\nHint: {hint}"
-        raise NotSupportedError(message, hint=hint)
+        return Target(None, "duckdb", {"database": path})
     return Target(None, "sqlite", {"database": path})
 
 

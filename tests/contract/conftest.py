@@ -59,7 +59,7 @@ class Database:
         if self.quirks.sessions is not None:
             return self.rows(self.quirks.sessions) != [(0,)]
         # Of this process or one of its own; a journal or a log next to the file is in use, too.
-        file = Path(self.url.removeprefix("sqlite:///"))
+        file = Path(self.url.partition(":///")[2])
         found = []
         for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
             for descriptor in Path(f"/proc/{process.pid}/fd").glob("*"):

@@ -9,4 +9,5 @@ def test_the_quirks_are_counted() -> None:
         "mariadb": 3,
         "mysql": 4,
         "sqlite": 3,
+        "duckdb": 2,
     }

@@ -54,7 +54,7 @@ def test_a_failed_statement_leaves_the_connection(database: Database, boats: str
     with longshore.connect(database.url, autocommit=True) as connection:
         with pytest.raises(longshore.IntegrityError) as caught:
             connection.execute(f"INSERT INTO {boats} VALUES (1)")
-        assert caught.value.sqlstate in {"23505", "23000"}
+        assert caught.value.sqlstate in ({"23505", "23000"} if database.quirks.has_sqlstates else {None})
         with pytest.raises(longshore.ProgrammingError):
             database.rows("SELECT nothing FROM nowhere_to_be_seen", connection)
         assert connection.execute(f"INSERT INTO {boats} VALUES (2)") == 1

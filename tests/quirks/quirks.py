@@ -78,6 +78,11 @@ class Quirks:
     instant: str = "%Y-%m-%d %H:%M:%S.%f+00:00"
     #: The quote around names.
     quote: str = '"'
+    #: How a generated column is kept.
+    generated: str = "STORED"
+    #: Whether a column of a query is known to be NOT NULL, and whether errors have an SQLSTATE.
+    tells_not_null: bool = True
+    has_sqlstates: bool = True
     #: Options under which several sessions see one snapshot.
     together: Mapping[str, Any] = field(default_factory=dict)
     #: Settings of a URL under which a session that another's locks keep out is told so soon; empty where none is.

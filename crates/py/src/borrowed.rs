@@ -14,8 +14,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::attached::attached;
 use crate::error::wrap;
+use longshore_arrow_source::attached;
 
 /// Rows that are fetched at a time.
 const ROWS: usize = 1024;

@@ -1,7 +1,6 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
 mod array;
-mod attached;
 mod block;
 mod borrowed;
 mod describe;
@@ -57,6 +56,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::Begun>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<borrowed::PySqliteConnection>()?;
+    module.add_class::<longshore_arrow_source::ArrowConnection>()?;
     module.add_class::<source::PyPool>()?;
     module.add_class::<source::PyHeld>()?;
     module.add_class::<source::PyConnection>()?;

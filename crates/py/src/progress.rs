@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use longshore_core::{Kind, Meter, Result};
 use pyo3::prelude::*;
 
-use crate::attached::attached;
 use crate::error::wrap;
+use longshore_arrow_source::attached;
 
 /// Often enough for the eye.
 const EVERY: Duration = Duration::from_millis(100);

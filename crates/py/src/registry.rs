@@ -8,7 +8,7 @@ static DRIVERS: &[&dyn Driver] =
 /// The driver that `target`'s scheme names.
 pub(crate) fn driver(target: &Target) -> Result<&'static dyn Driver> {
     let found = DRIVERS.iter().find(|driver| driver.schemes().contains(&target.scheme()));
-    found.copied().ok_or_else(|| {
+    found.copied().or_else(|| longshore_arrow_source::driver(target.scheme())).ok_or_else(|| {
         Error::interface(format!("no driver for URLs that start with {}://", target.scheme()))
             .with_hint(format!("known are {}", schemes().join(", ")))
     })

@@ -15,13 +15,13 @@ use longshore_frames::{double_batch, double_schema, integer_schema, polars_refus
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::attached::attached;
 use crate::error::{raise, wrap};
 use crate::incoming;
 use crate::limit::Limit;
 use crate::progress::Progress;
 use crate::read::{Reading, is_stream};
 use crate::switch::{Switch, reading_watch};
+use longshore_arrow_source::attached;
 
 /// How long a caller waits for an engine that was stopped.
 const MOST: Duration = Duration::from_millis(250);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use longshore_core::{Interrupt, Kind, Result};
 use pyo3::prelude::*;
 
-use crate::attached::attached;
 use crate::error::wrap;
+use longshore_arrow_source::attached;
 
 /// The interpreter's lock is not asked for more often than this.
 const EVERY: Duration = Duration::from_millis(50);

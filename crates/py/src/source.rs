@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use longshore_arrow_source::ArrowConnection;
 use longshore_core::{Direct, Held, Own, Pool, Query, Source, Transaction};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -171,6 +172,9 @@ pub(crate) fn source(given: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
     }
     if let Ok(connection) = given.cast::<PySqliteConnection>() {
         return Ok(connection.get().source());
+    }
+    if let Ok(connection) = given.cast::<ArrowConnection>() {
+        return Ok(connection.get().source(given.py()));
     }
     match given.cast::<PyConnection>() {
         Ok(connection) => Ok(Box::new(connection.get().0.clone())),

@@ -16,7 +16,6 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::attached::attached;
 use crate::error::raise;
 use crate::progress::Progress;
 use crate::read::backend_named;
@@ -24,6 +23,7 @@ use crate::signals;
 use crate::switch::Switch;
 use crate::table::capsule;
 use crate::warn::warn;
+use longshore_arrow_source::attached;
 
 /// A result on its way, taken batch by batch or handed over as a whole.
 #[pyclass(frozen, module = "longshore._core")]

@@ -14,7 +14,16 @@ from longshore.options import Options
 from longshore.reading import frame_for, policy, whole
 from longshore.stream import Stream
 
-__all__ = ["ArrowStreamable", "ClosedByResult", "Form", "deliver", "with_bounded_batches"]
+__all__ = [
+    "ArrowStreamable",
+    "ClosedByResult",
+    "Form",
+    "Rebatched",
+    "bounded_rows",
+    "deliver",
+    "labels",
+    "with_bounded_batches",
+]
 
 #: The rows of the engine's batches by default, and those that it works on at once.
 _BATCH_ROWS = 122_880
@@ -47,28 +56,36 @@ class ClosedByResult:
     is_closed_by_result = False
 
 
-class _Rebatched:
+class Rebatched:
     """A relation in batches of a number of rows."""
 
     def __init__(self, relation: Any, rows: int) -> None:
+        """Take the relation, which runs when its stream is requested."""
         self._relation = relation
         self._rows = rows
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Run the query and give its rows."""
         del requested_schema
         return self._relation.to_arrow_reader(self._rows).__arrow_c_stream__()
 
 
 def with_bounded_batches(relation: Any, types: Iterable[object]) -> ArrowStreamable:
     """Give a relation of columns of these ``types`` with fewer rows in a batch if its rows are wide."""
-    width = sum(_BYTES.get(str(kind), _LONG) for kind in types)
-    if width * _BATCH_ROWS <= _LARGE:
+    rows = bounded_rows(types)
+    if rows is None:
         same: ArrowStreamable = relation
         return same
-    return _Rebatched(relation, max(_FITTING // width // _VECTOR, 1) * _VECTOR)
+    return Rebatched(relation, rows)
 
 
-def _labels(kind: Any) -> Iterator[list[str]]:
+def bounded_rows(types: Iterable[object]) -> int | None:
+    """Give the rows of a batch of columns of these ``types`` where the engine's own would be too large."""
+    width = sum(_BYTES.get(str(kind), _LONG) for kind in types)
+    return None if width * _BATCH_ROWS <= _LARGE else max(_FITTING // width // _VECTOR, 1) * _VECTOR
+
+
+def labels(kind: Any) -> Iterator[list[str]]:
     """Give the labels of each ENUM within a type of the engine, from outside in."""
     if kind.id == "enum":
         yield dict(kind.children)["values"]
@@ -76,7 +93,7 @@ def _labels(kind: Any) -> Iterator[list[str]]:
         for _, child in kind.children:
             # An array's size is among its children.
             if not isinstance(child, int):
-                yield from _labels(child)
+                yield from labels(child)
 
 
 @dataclass(frozen=True)
@@ -125,7 +142,7 @@ def deliver(
     """
     owner = owner or ClosedByResult()
     policy, switch = form.policy, _core.Switch()
-    labels = [each for kind in types for each in _labels(kind)]
+    names = [each for kind in types for each in labels(kind)]
     started: list[_core.Begun] = []
     task = Task(lambda: started.append(_start(stream, failed)), cancel)
     try:
@@ -136,7 +153,7 @@ def deliver(
         reading = _core.open_result(
             first,
             policy=policy,
-            labels=labels,
+            labels=names,
             memory_limit=form.memory_limit,
             cancel=cancel,
             close=close,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 /// `Python::try_attach` takes a thread that it has attached for one that still is: it does not see that C code further
 /// down has let the lock go, as pyarrow does when it frees a reader, and Python may free one at any time.
 #[allow(unsafe_code)]
-pub(crate) fn attached<R>(work: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+pub fn attached<R>(work: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     // SAFETY: it may be asked at any time.
     if unsafe { ffi::Py_IsInitialized() } == 0 {
         return None;

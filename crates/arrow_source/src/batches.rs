@@ -1,0 +1,235 @@
+//! A driver's stream as a result: the type policy over its batches.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use longshore_core::{
+    Batches, Decimals, Error, Failed, NATIVE_TYPE, Place, ReadOptions, Relay, Result, Session, Uuids,
+    type_name,
+};
+use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions};
+use longshore_frames::{double_batch, double_schema, polars_refusal};
+use pyo3::prelude::*;
+
+use crate::cast;
+use crate::frame::stream;
+use crate::session::ArrowSession;
+
+/// A result whose first rows are there, and what only its driver knows of it.
+pub(crate) struct Begun {
+    stream: ColumnStream,
+    /// The labels of each ENUM, in the order of the types.
+    labels: Vec<Vec<String>>,
+    native_types: Vec<String>,
+}
+
+impl Begun {
+    /// Runs the query behind what a driver's `read` or `describe` gives.
+    pub(crate) fn new(result: &Bound<'_, PyAny>) -> PyResult<Result<Self>> {
+        let (rows, native_types, labels): (Bound<'_, PyAny>, _, _) = result.extract()?;
+        Ok(stream(&rows)?.map(|stream| Self { stream, labels, native_types }))
+    }
+
+    pub(crate) fn schema(self, options: &ReadOptions) -> Result<SchemaRef> {
+        let batches = self.exact(options);
+        policy(&batches.schema(), options)
+    }
+
+    fn exact(self, options: &ReadOptions) -> EngineBatches<Named> {
+        let values = ValueOptions {
+            infinity: options.infinity,
+            time_24: options.time_24,
+            uuid_text: options.uuid == Uuids::Text,
+        };
+        EngineBatches::new(Named::new(self.stream, &self.native_types), values, self.labels)
+    }
+}
+
+/// A stream whose fields have their native types' names.
+struct Named {
+    stream: ColumnStream,
+    schema: SchemaRef,
+}
+
+impl Named {
+    fn new(stream: ColumnStream, native_types: &[String]) -> Self {
+        let named = |(at, field): (usize, &Arc<Field>)| {
+            let mut metadata = field.metadata().clone();
+            if let Some(name) = native_types.get(at) {
+                metadata.insert(NATIVE_TYPE.to_owned(), name.clone());
+            }
+            field.as_ref().clone().with_metadata(metadata)
+        };
+        let schema = Schema::new(stream.schema().fields().iter().enumerate().map(named).collect::<Vec<_>>());
+        Self { stream, schema: Arc::new(schema) }
+    }
+}
+
+impl Iterator for Named {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.stream.next()
+    }
+}
+
+impl RecordBatchReader for Named {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// The schema of a result under the caller's choices.
+fn policy(schema: &SchemaRef, options: &ReadOptions) -> Result<SchemaRef> {
+    let wanted: Vec<String> = options.schema.iter().map(|(name, _)| name.clone()).collect();
+    if let Some(name) = wanted.iter().find(|name| schema.field_with_name(name).is_err()) {
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        return Err(Error::interface(format!("schema= names {name:?}, which the query does not return"))
+            .with_hint(format!("it returns {}", names.join(", "))));
+    }
+    let fields: Vec<Field> =
+        schema.fields().iter().map(|field| field_under(field, options)).collect::<Result<_>>()?;
+    let under = Arc::new(Schema::new(fields));
+    if !options.intervals {
+        polars_refusal(&under).map_or(Ok(()), Err)?;
+    }
+    Ok(if options.decimals == Decimals::Float64 { double_schema(&under, &wanted) } else { under })
+}
+
+fn field_under(field: &Field, options: &ReadOptions) -> Result<Field> {
+    let Some(wanted) = options.wanted(field.name()).filter(|wanted| *wanted != field.data_type()) else {
+        return Ok(field.clone());
+    };
+    if !cast::can(field.data_type(), wanted) {
+        let native_type = field.metadata().get(NATIVE_TYPE).cloned();
+        let message = format!("{} cannot be read as {}", type_name(field.data_type()), type_name(wanted));
+        return Err(Error::new(longshore_core::Kind::NotSupported, message)
+            .with_hint("cast it in the query")
+            .at(Place { column: Some(field.name().clone()), row: None, native_type }));
+    }
+    let mut metadata = field.metadata().clone();
+    metadata.retain(|key, _| key == NATIVE_TYPE);
+    Ok(field.clone().with_data_type(wanted.clone()).with_metadata(metadata))
+}
+
+/// A result that is read ahead on a thread of its own.
+pub(crate) struct ArrowBatches {
+    /// `None` once it has ended.
+    relay: Option<Relay>,
+    session: Option<Box<ArrowSession>>,
+    /// The caller's types, before decimals become doubles.
+    cast: SchemaRef,
+    schema: SchemaRef,
+    options: ReadOptions,
+    rows: u64,
+    /// What is left of a batch that has more rows than the caller wants.
+    rest: Option<RecordBatch>,
+}
+
+impl ArrowBatches {
+    pub(crate) fn start(
+        session: Box<ArrowSession>,
+        begun: Begun,
+        options: &ReadOptions,
+    ) -> Result<Self, Failed> {
+        let batches = begun.exact(options);
+        let exact = batches.schema();
+        let schemas = policy(&exact, options).and_then(|schema| {
+            let fields = exact.fields().iter().map(|field| field_under(field, options));
+            Ok((schema, Arc::new(Schema::new(fields.collect::<Result<Vec<Field>>>()?))))
+        });
+        let (schema, cast) = match schemas {
+            Ok(schemas) => schemas,
+            Err(error) => {
+                drop(batches);
+                return Err(Failed { error, session: session.left() });
+            }
+        };
+        let handle = session.handle.clone();
+        match Relay::start(Box::new(batches), &session.watch, move || handle.cancel()) {
+            Ok(relay) => Ok(Self {
+                relay: Some(relay),
+                session: Some(session),
+                cast,
+                schema,
+                options: options.clone(),
+                rows: 0,
+                rest: None,
+            }),
+            Err(error) => Err(Failed { error, session: session.left() }),
+        }
+    }
+
+    fn translate(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let own = batch.schema();
+        let columns = batch.columns().iter().zip(self.cast.fields()).zip(own.fields());
+        let columns = columns.map(|((array, field), own)| {
+            if array.data_type() == field.data_type() {
+                return Ok(array.clone());
+            }
+            cast::exact(array, field.data_type(), &self.options).map_err(|fault| {
+                let native_type = own.metadata().get(NATIVE_TYPE).cloned();
+                let row = Some(self.rows + fault.row as u64);
+                fault.into_error(Place { column: Some(field.name().clone()), row, native_type })
+            })
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let batch = RecordBatch::try_new_with_options(self.cast.clone(), columns, &count)
+            .map_err(|error| Error::internal(format!("a batch does not fit its schema: {error}")))?;
+        let batch = if self.cast == self.schema {
+            batch
+        } else {
+            double_batch(&batch, &self.schema, self.rows, &self.options.warnings)?
+        };
+        let bytes = batch.get_array_memory_size();
+        self.options.budget.grow(bytes)?;
+        self.options.meter.add_rows(batch.num_rows() as u64);
+        self.options.meter.add_bytes(bytes as u64);
+        self.rows += batch.num_rows() as u64;
+        Ok(batch)
+    }
+}
+
+impl ArrowBatches {
+    /// As many rows as a batch may have; the others wait.
+    fn first_rows(&mut self, batch: RecordBatch) -> RecordBatch {
+        let (all, most) = (batch.num_rows(), self.options.batch_rows.max(1));
+        if all <= most {
+            return batch;
+        }
+        self.rest = Some(batch.slice(most, all - most));
+        batch.slice(0, most)
+    }
+}
+
+impl Iterator for ArrowBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(rest) = self.rest.take() {
+            return Some(Ok(self.first_rows(rest)));
+        }
+        let next = self.relay.as_mut()?.next();
+        if let (Some(Err(_)), Some(session)) = (&next, &self.session) {
+            session.handle.fail();
+        }
+        let next = next.map(|batch| batch.and_then(|batch| self.translate(&batch)));
+        if !matches!(next, Some(Ok(_))) {
+            self.relay = None;
+        }
+        next.map(|batch| batch.map(|batch| self.first_rows(batch)))
+    }
+}
+
+impl Batches for ArrowBatches {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        self.relay = None;
+        self.session.take()?.left()
+    }
+}

@@ -1,0 +1,147 @@
+//! A driver's calls: each on a thread of its own, while the caller's looks at the deadline and at signals.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use longshore_core::memory::{ease, spawn};
+use longshore_core::{Error, Result, Watch};
+use pyo3::prelude::*;
+
+use crate::attached::attached;
+use crate::error::error_of;
+use crate::gone;
+
+/// How long a driver may take to obey, before its session is given up.
+const OBEYING: Duration = Duration::from_secs(2);
+
+/// The time between two attempts to cancel: the first may come before what is to be cancelled.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// A call that failed.
+pub(crate) struct Stopped {
+    pub(crate) error: Error,
+    /// Whether the driver still works.
+    pub(crate) is_running: bool,
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self { error, is_running: false }
+    }
+}
+
+/// Does `work` on a thread of its own. Where the watch ends it, `cancel` is called until the driver obeys.
+pub(crate) fn on_thread<T: Send + 'static>(
+    watch: &Watch,
+    work: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static,
+    cancel: &mut dyn FnMut(),
+) -> Result<T, Stopped> {
+    watch.check()?;
+    let (sender, receiver) = sync_channel(1);
+    let run = move || {
+        ease();
+        // The one who waits may have given up.
+        let _ = sender.send(attached(|py| work(py).map_err(|error| error_of(py, error))));
+    };
+    spawn(thread::Builder::new().name("longshore-driver".into()), run)?;
+    let error = loop {
+        match receiver.recv_timeout(watch.slice()) {
+            Ok(done) => return Ok(done.ok_or_else(gone)??),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::internal("the thread of a driver has panicked").into());
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = watch.check() {
+                    break error;
+                }
+            }
+        }
+    };
+    let since = Instant::now();
+    while since.elapsed() < OBEYING {
+        cancel();
+        if receiver.recv_timeout(AGAIN).is_ok() {
+            return Err(error.into());
+        }
+    }
+    Err(Stopped { error, is_running: true })
+}
+
+/// A driver's session, and whether it can still be used.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    object: Arc<Py<PyAny>>,
+    is_lost: Arc<AtomicBool>,
+    /// The process that has the driver's threads.
+    owner: u32,
+}
+
+impl Handle {
+    pub(crate) fn new(object: Py<PyAny>) -> Self {
+        Self { object: Arc::new(object), is_lost: Arc::default(), owner: std::process::id() }
+    }
+
+    pub(crate) fn is_usable(&self) -> bool {
+        self.is_own() && !self.is_lost.load(Ordering::Relaxed)
+    }
+
+    fn is_own(&self) -> bool {
+        self.owner == std::process::id()
+    }
+
+    /// Does `work` with the session.
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        watch: &Watch,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
+    ) -> Result<T> {
+        if !self.is_own() {
+            return Err(Error::interface(
+                "the connection belongs to the process that this one was forked from",
+            )
+            .with_hint("connect in each process"));
+        }
+        let object = self.object.clone();
+        let done = on_thread(watch, move |py| work(object.bind(py)), &mut || self.cancel());
+        done.map_err(|Stopped { error, is_running }| {
+            if is_running {
+                self.is_lost.store(true, Ordering::Relaxed);
+            }
+            error
+        })
+    }
+
+    /// Has the driver stop, from any thread.
+    pub(crate) fn cancel(&self) {
+        // A driver that cannot be stopped any more has ended.
+        let _ = attached(|py| self.object.bind(py).call_method0("cancel").map(drop));
+    }
+
+    /// Notes that a statement has failed while its rows came, which the driver's session does not see.
+    pub(crate) fn fail(&self) {
+        let _ = attached(|py| self.object.bind(py).call_method0("fail").map(drop));
+    }
+
+    /// What the session says of itself, which costs it nothing.
+    pub(crate) fn attribute<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Option<T> {
+        attached(|py| read(&self.object.bind(py).getattr(name).ok()?).ok()).flatten()
+    }
+
+    /// Ends the session; what takes long is left to itself.
+    pub(crate) fn close(&self) {
+        if self.is_usable() {
+            let watch = Watch::never().at_most(OBEYING);
+            let _ = self.call(&watch, |session| session.call_method0("close").map(drop));
+        } else if !self.is_own() {
+            // A forked child has none of the driver's threads.
+            std::mem::forget(self.object.clone());
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The types of `schema=`: a column as the type that the caller asks for, exactly or with a fault.
+
+use arrow_array::cast::AsArray;
+use arrow_array::temporal_conversions::{as_date, as_datetime, as_time};
+use arrow_array::types::{
+    BinaryType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, LargeBinaryType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
+use longshore_core::ReadOptions;
+use longshore_core::memory::room_for;
+use longshore_values::decimal::{DecimalType, text_double};
+use longshore_values::text::{double, exact_float, integer, timestamps, uuid};
+use longshore_values::{
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, large_text,
+    per_second, text,
+};
+
+/// Writes the value of a row in the form that a decoder reads.
+type Render<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Odd> + 'a>;
+
+const MICROS: i64 = 1_000_000;
+const DAY: i64 = 86_400 * MICROS;
+const CAST: &str = "cast it in the query, or leave schema= out";
+
+/// The form of the cells that a type's decoder reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A text of any value.
+    Text,
+    /// A number's text, with all its digits.
+    Number,
+    Bytes,
+    Uuid,
+    /// Counts in microseconds, or of days.
+    Timestamp {
+        zoned: bool,
+    },
+    Date,
+    Time,
+}
+
+fn form(wanted: &DataType) -> Option<Form> {
+    use DataType as T;
+    Some(match wanted {
+        T::Boolean | T::Float32 | T::Float64 | T::Decimal128(..) | T::Decimal256(..) => Form::Number,
+        other if other.is_integer() => Form::Number,
+        T::Utf8 | T::LargeUtf8 => Form::Text,
+        T::Binary | T::LargeBinary => Form::Bytes,
+        T::FixedSizeBinary(16) => Form::Uuid,
+        T::Date32 => Form::Date,
+        T::Timestamp(_, zone) => Form::Timestamp { zoned: zone.is_some() },
+        T::Time64(_) => Form::Time,
+        _ => return None,
+    })
+}
+
+/// Whether there is a way from one type to the other.
+pub(crate) fn can(from: &DataType, wanted: &DataType) -> bool {
+    use DataType as T;
+    let Some(form) = form(wanted) else { return false };
+    let is_text = matches!(from, T::Utf8 | T::LargeUtf8 | T::Utf8View) || is_labels(from);
+    let is_number = from.is_numeric() || matches!(from, T::Boolean);
+    match form {
+        Form::Text => {
+            is_text
+                || is_number
+                || matches!(from, T::Date32 | T::Timestamp(..) | T::Time64(_) | T::FixedSizeBinary(16))
+        }
+        Form::Number => (is_number && !matches!(from, T::Float16)) || is_text,
+        Form::Bytes => is_text || matches!(from, T::Binary | T::LargeBinary | T::FixedSizeBinary(_)),
+        Form::Uuid => is_text || matches!(from, T::FixedSizeBinary(16)),
+        Form::Timestamp { zoned } => match from {
+            T::Timestamp(_, zone) => zone.is_some() == zoned,
+            T::Date32 => !zoned,
+            _ => false,
+        },
+        Form::Date => matches!(from, T::Date32 | T::Timestamp(_, None)),
+        Form::Time => matches!(from, T::Time64(_)),
+    }
+}
+
+fn is_labels(from: &DataType) -> bool {
+    matches!(from, DataType::Dictionary(_, values) if matches!(**values, DataType::Utf8 | DataType::LargeUtf8))
+}
+
+/// `array` as `wanted`.
+pub(crate) fn exact(
+    array: &ArrayRef,
+    wanted: &DataType,
+    options: &ReadOptions,
+) -> Result<ArrayRef, CellFault> {
+    let (Some(form), Some(mut decoder)) = (form(wanted), decoder(wanted, array.data_type(), options)) else {
+        return Ok(array.clone());
+    };
+    let plain = plain(array);
+    let Some(render) = render(&plain, form) else { return Ok(array.clone()) };
+    room_for(2 * plain.get_array_memory_size())?;
+    let mut bytes = Vec::new();
+    let mut spans = Vec::with_capacity(plain.len());
+    let mut any_null = false;
+    for row in 0..plain.len() {
+        if plain.is_null(row) {
+            any_null = true;
+            spans.push(Span::NULL);
+            continue;
+        }
+        let start = bytes.len();
+        match render(row, &mut bytes) {
+            Ok(()) => spans.push(span(start, bytes.len())),
+            Err(odd) => {
+                if let Some(fault) = fault(row, odd) {
+                    return Err(with_hint(fault));
+                }
+                any_null = true;
+                spans.push(Span::NULL);
+            }
+        }
+    }
+    decoder.decode(Cells::new(&bytes, &spans, any_null)).map_err(with_hint)?;
+    Ok(decoder.finish())
+}
+
+fn with_hint(fault: CellFault) -> CellFault {
+    CellFault { hint: fault.hint.or(Some(CAST.into())), ..fault }
+}
+
+/// A batch's bytes are far below four gigabytes.
+fn span(start: usize, end: usize) -> Span {
+    let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX - 1);
+    Span::new(narrow(start), narrow(end - start))
+}
+
+/// Labels as the texts that they are.
+fn plain(array: &ArrayRef) -> ArrayRef {
+    let Some(labels) = array.as_any_dictionary_opt() else { return array.clone() };
+    let keys = labels.normalized_keys();
+    let values = labels.values();
+    let text = |row: usize| {
+        let key = *keys.get(row)?;
+        (array.is_valid(row) && key < values.len()).then(|| match values.data_type() {
+            DataType::LargeUtf8 => values.as_string::<i64>().value(key).to_owned(),
+            _ => values.as_string::<i32>().value(key).to_owned(),
+        })
+    };
+    std::sync::Arc::new((0..array.len()).map(text).collect::<arrow_array::StringArray>())
+}
+
+fn decoder(wanted: &DataType, from: &DataType, options: &ReadOptions) -> Option<Box<dyn Decoder>> {
+    let as_is = wanted.clone();
+    let policy = options.numeric_nan;
+    Some(match *wanted {
+        DataType::Boolean => Booleans::boxed(flag),
+        DataType::Int8 => integer::<Int8Type>(),
+        DataType::Int16 => integer::<Int16Type>(),
+        DataType::Int32 => integer::<Int32Type>(),
+        DataType::Int64 => integer::<Int64Type>(),
+        DataType::UInt8 => integer::<UInt8Type>(),
+        DataType::UInt16 => integer::<UInt16Type>(),
+        DataType::UInt32 => integer::<UInt32Type>(),
+        DataType::UInt64 => integer::<UInt64Type>(),
+        DataType::Float32 => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
+        // Who wants doubles of decimals wants the nearest.
+        DataType::Float64 if from.is_decimal() => {
+            let mut losses = Losses::default();
+            Primitive::<Float64Type, _>::boxed(as_is, move |cell: &[u8]| {
+                text_double(cell, policy, &mut losses)
+            })
+        }
+        DataType::Float64 => Primitive::<Float64Type, _>::boxed(as_is, double),
+        DataType::Decimal128(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan: policy };
+            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell))
+        }
+        DataType::Decimal256(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan: policy };
+            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
+        }
+        DataType::Utf8 => text(),
+        DataType::LargeUtf8 => large_text(),
+        DataType::Binary => Derived::<BinaryType, _>::boxed(copied),
+        DataType::LargeBinary => Derived::<LargeBinaryType, _>::boxed(copied),
+        DataType::FixedSizeBinary(16) => Fixed::<16, _>::boxed(word),
+        DataType::Date32 => {
+            Primitive::<Date32Type, _>::boxed(as_is, |cell| word(cell).map(i32::from_le_bytes))
+        }
+        DataType::Timestamp(unit, _) => {
+            timestamps(as_is, unit, options.infinity, |cell| word(cell).map(i64::from_le_bytes))
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            Primitive::<Time64MicrosecondType, _>::boxed(as_is, |cell| word(cell).map(i64::from_le_bytes))
+        }
+        DataType::Time64(_) => Primitive::<Time64NanosecondType, _>::boxed(as_is, |cell| {
+            word(cell).map(|bytes| i64::from_le_bytes(bytes) * 1000)
+        }),
+        _ => return None,
+    })
+}
+
+fn flag(cell: &[u8]) -> Result<bool, Odd> {
+    let is = |words: [&str; 3]| words.iter().any(|word| cell.eq_ignore_ascii_case(word.as_bytes()));
+    match (is(["1", "true", "t"]), is(["0", "false", "f"])) {
+        (true, _) => Ok(true),
+        (_, true) => Ok(false),
+        _ => Err(Odd::fault(format!("{} is not a boolean", String::from_utf8_lossy(cell)))),
+    }
+}
+
+fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
+    cell.try_into().map_err(|_| Odd::fault("the value has the wrong length"))
+}
+
+#[allow(clippy::unnecessary_wraps)] // one of several functions of one type
+fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Odd> {
+    to.extend_from_slice(cell);
+    Ok(())
+}
+
+/// What writes the values of `array` in a form; `None` where [`can`] has said so.
+fn render(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
+    use DataType as T;
+    macro_rules! shown {
+        ($kind:ty) => {{
+            let values = array.as_primitive::<$kind>();
+            Box::new(move |row, to: &mut Vec<u8>| copied(values.value(row).to_string().as_bytes(), to))
+        }};
+    }
+    Some(match array.data_type() {
+        T::Boolean => {
+            let values = array.as_boolean();
+            let words = if form == Form::Text { ["false", "true"] } else { ["0", "1"] };
+            Box::new(move |row, to| copied(words[usize::from(values.value(row))].as_bytes(), to))
+        }
+        T::Int8 => shown!(Int8Type),
+        T::Int16 => shown!(Int16Type),
+        T::Int32 => shown!(Int32Type),
+        T::Int64 => shown!(Int64Type),
+        T::UInt8 => shown!(UInt8Type),
+        T::UInt16 => shown!(UInt16Type),
+        T::UInt32 => shown!(UInt32Type),
+        T::UInt64 => shown!(UInt64Type),
+        T::Float32 => {
+            let values = array.as_primitive::<Float32Type>();
+            Box::new(move |row, to| copied(real(f64::from(values.value(row)), form).as_bytes(), to))
+        }
+        T::Float64 => {
+            let values = array.as_primitive::<Float64Type>();
+            Box::new(move |row, to| copied(real(values.value(row), form).as_bytes(), to))
+        }
+        T::Decimal128(..) => {
+            let values = array.as_primitive::<Decimal128Type>();
+            Box::new(move |row, to| copied(values.value_as_string(row).as_bytes(), to))
+        }
+        T::Decimal256(..) => {
+            let values = array.as_primitive::<Decimal256Type>();
+            Box::new(move |row, to| copied(values.value_as_string(row).as_bytes(), to))
+        }
+        T::Utf8 => {
+            let values = array.as_string::<i32>();
+            Box::new(move |row, to| of_text(values.value(row), form, to))
+        }
+        T::LargeUtf8 => {
+            let values = array.as_string::<i64>();
+            Box::new(move |row, to| of_text(values.value(row), form, to))
+        }
+        T::Utf8View => {
+            let values = array.as_string_view();
+            Box::new(move |row, to| of_text(values.value(row), form, to))
+        }
+        T::Binary => {
+            let values = array.as_binary::<i32>();
+            Box::new(move |row, to| copied(values.value(row), to))
+        }
+        T::LargeBinary => {
+            let values = array.as_binary::<i64>();
+            Box::new(move |row, to| copied(values.value(row), to))
+        }
+        T::FixedSizeBinary(_) => {
+            let values = array.as_fixed_size_binary();
+            Box::new(move |row, to| of_bytes(values.value(row), form, to))
+        }
+        T::Date32 | T::Timestamp(..) | T::Time64(_) => temporal(array, form)?,
+        _ => return None,
+    })
+}
+
+/// A float's text, with all the digits of the very number where a number is wanted.
+fn real(value: f64, form: Form) -> String {
+    if form == Form::Number && value.is_finite() && value.fract() == 0.0 && value.abs() < 1e30 {
+        return format!("{value:.0}");
+    }
+    value.to_string()
+}
+
+fn of_text(text: &str, form: Form, to: &mut Vec<u8>) -> Result<(), Odd> {
+    match form {
+        Form::Uuid => copied(&uuid(text.as_bytes())?, to),
+        _ => copied(text.as_bytes(), to),
+    }
+}
+
+fn of_bytes(bytes: &[u8], form: Form, to: &mut Vec<u8>) -> Result<(), Odd> {
+    if form != Form::Text {
+        return copied(bytes, to);
+    }
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            to.push(b'-');
+        }
+        copied(format!("{byte:02x}").as_bytes(), to)?;
+    }
+    Ok(())
+}
+
+/// Times as texts, or as counts in microseconds.
+fn temporal(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
+    let (counts, unit) = counts(array)?;
+    let data_type = array.data_type();
+    Some(Box::new(move |row, to| {
+        let count = counts(row);
+        if form == Form::Text {
+            return copied(shown(count, unit, data_type).as_bytes(), to);
+        }
+        let micros =
+            in_micros(count, unit).ok_or_else(|| Odd::fault("the value does not fit microseconds"))?;
+        match form {
+            Form::Date if micros % DAY == 0 => {
+                let days = i32::try_from(micros / DAY).map_err(|_| Odd::fault("the date is out of range"))?;
+                copied(&days.to_le_bytes(), to)
+            }
+            Form::Date => Err(Odd::fault("the timestamp is not at midnight")),
+            _ => copied(&micros.to_le_bytes(), to),
+        }
+    }))
+}
+
+/// A unit of time: so many in a second, or a day each.
+#[derive(Clone, Copy)]
+enum Unit {
+    Day,
+    PerSecond(i64),
+}
+
+type Counts<'a> = Box<dyn Fn(usize) -> i64 + 'a>;
+
+fn counts(array: &ArrayRef) -> Option<(Counts<'_>, Unit)> {
+    macro_rules! of {
+        ($kind:ty) => {{
+            let values = array.as_primitive::<$kind>();
+            Box::new(move |row| values.value(row)) as Counts<'_>
+        }};
+    }
+    Some(match array.data_type() {
+        DataType::Date32 => {
+            let values = array.as_primitive::<Date32Type>();
+            (Box::new(move |row| i64::from(values.value(row))), Unit::Day)
+        }
+        DataType::Timestamp(unit, _) => {
+            let counts = match unit {
+                TimeUnit::Second => of!(TimestampSecondType),
+                TimeUnit::Millisecond => of!(TimestampMillisecondType),
+                TimeUnit::Microsecond => of!(TimestampMicrosecondType),
+                TimeUnit::Nanosecond => of!(TimestampNanosecondType),
+            };
+            (counts, Unit::PerSecond(per_second(*unit)))
+        }
+        DataType::Time64(TimeUnit::Microsecond) => (of!(Time64MicrosecondType), Unit::PerSecond(MICROS)),
+        DataType::Time64(_) => (of!(Time64NanosecondType), Unit::PerSecond(1000 * MICROS)),
+        _ => return None,
+    })
+}
+
+fn in_micros(count: i64, unit: Unit) -> Option<i64> {
+    match unit {
+        Unit::Day => count.checked_mul(DAY),
+        Unit::PerSecond(per_second) if per_second <= MICROS => count.checked_mul(MICROS / per_second),
+        Unit::PerSecond(per_second) => {
+            let parts = per_second / MICROS;
+            (count % parts == 0).then_some(count / parts)
+        }
+    }
+}
+
+fn shown(count: i64, unit: Unit, data_type: &DataType) -> String {
+    let text = match data_type {
+        DataType::Date32 => as_date::<Date32Type>(count).map(|date| date.to_string()),
+        DataType::Timestamp(..) => {
+            let datetime = match unit {
+                Unit::PerSecond(1) => as_datetime::<TimestampSecondType>(count),
+                Unit::PerSecond(1000) => as_datetime::<TimestampMillisecondType>(count),
+                Unit::PerSecond(MICROS) => as_datetime::<TimestampMicrosecondType>(count),
+                _ => as_datetime::<TimestampNanosecondType>(count),
+            };
+            let zone = if matches!(data_type, DataType::Timestamp(_, Some(_))) { "+00" } else { "" };
+            datetime.map(|datetime| format!("{datetime}{zone}"))
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            as_time::<Time64MicrosecondType>(count).map(|t| t.to_string())
+        }
+        _ => as_time::<Time64NanosecondType>(count).map(|time| time.to_string()),
+    };
+    text.unwrap_or_default()
+}

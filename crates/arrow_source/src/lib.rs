@@ -1,0 +1,72 @@
+//! One session over any driver that yields Arrow streams: a Python object of a few methods, which `longshore.sources`
+//! describes, is a source with every promise of the others.
+//!
+//! A driver looks neither at a deadline nor at Ctrl-C, so each of its calls is made on a thread of its own while the caller's
+//! looks at both, and cancels.
+
+mod attached;
+mod batches;
+mod borrowed;
+mod call;
+mod cast;
+mod error;
+mod frame;
+mod params;
+mod session;
+mod sink;
+
+use longshore_core::{Driver, Error, Kind, Result, Session, Target, Watch};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call::Handle;
+use crate::session::ArrowSession;
+
+pub use attached::attached;
+pub use borrowed::ArrowConnection;
+
+/// The module of the drivers that Python has.
+const SOURCES: &str = "longshore.sources";
+
+/// The drivers of `longshore.sources`, as one.
+struct Door;
+
+static DOOR: Door = Door;
+
+/// The driver of a scheme that `longshore.sources` knows.
+#[must_use]
+pub fn driver(scheme: &str) -> Option<&'static dyn Driver> {
+    let knows = attached(|py| py.import(SOURCES)?.getattr("SCHEMES")?.contains(scheme));
+    matches!(knows, Some(Ok(true))).then_some(&DOOR)
+}
+
+impl Driver for Door {
+    fn schemes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
+        let target = target.clone();
+        let password = target.password.as_ref().map(|source| source.password()).transpose()?;
+        let connect = move |py: Python<'_>| {
+            let keywords = PyDict::new(py);
+            for (key, value) in &target.keywords {
+                keywords.set_item(key, value)?;
+            }
+            if let Some(password) = &password {
+                keywords.set_item("password", password.reveal())?;
+            }
+            let sources = py.import(SOURCES)?;
+            let session = sources
+                .call_method1("connect", (target.scheme(), target.rest(), keywords, target.creates))?;
+            Ok(session.unbind())
+        };
+        let object = call::on_thread(watch, connect, &mut || {}).map_err(|failed| failed.error)?;
+        Ok(Box::new(ArrowSession::new(Handle::new(object), watch)))
+    }
+}
+
+/// The error of an interpreter that is gone.
+fn gone() -> Error {
+    Error::new(Kind::Operational, "the Python interpreter is shutting down")
+}

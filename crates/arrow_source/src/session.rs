@@ -1,0 +1,169 @@
+//! A driver's session as one of the core's.
+
+use longshore_core::{
+    Batches, Column, Division, Error, Failed, Load, NATIVE_TYPE, Query, ReadOptions, Result, Session, Sink,
+    Split, Transaction, Value, Watch,
+};
+use pyo3::prelude::*;
+
+use crate::batches::{ArrowBatches, Begun};
+use crate::call::Handle;
+use crate::params::bound;
+use crate::sink::ArrowSink;
+
+/// One connection of a driver. Dropped, it is closed.
+pub(crate) struct ArrowSession {
+    pub(crate) handle: Handle,
+    pub(crate) watch: Watch,
+}
+
+impl ArrowSession {
+    pub(crate) fn new(handle: Handle, watch: &Watch) -> Self {
+        Self { handle, watch: watch.clone() }
+    }
+
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
+    ) -> Result<T> {
+        self.handle.call(&self.watch, work)
+    }
+
+    fn tell(&self, method: &'static str) -> Result<()> {
+        self.call(move |session| session.call_method0(method).map(drop))
+    }
+
+    /// The session, where it can be used on.
+    pub(crate) fn left(self: Box<Self>) -> Option<Box<dyn Session>> {
+        if self.handle.is_usable() { Some(self) } else { None }
+    }
+
+    fn begun(&self, method: &'static str, query: &Query, rows: usize) -> Result<Begun> {
+        let query = query.clone();
+        self.call(move |session| {
+            let params = bound(session.py(), &query.params)?;
+            Begun::new(&session.call_method1(method, (query.text, params, rows))?)
+        })?
+    }
+}
+
+impl Drop for ArrowSession {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
+
+impl Session for ArrowSession {
+    fn run(&mut self, statement: &str) -> Result<()> {
+        self.execute(&Query::new(statement)).map(drop)
+    }
+
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        let query = query.clone();
+        self.call(move |session| {
+            let params = bound(session.py(), &query.params)?;
+            session.call_method1("execute", (query.text, params))?.extract()
+        })
+    }
+
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        if begins && self.transaction() == Transaction::None {
+            self.begin()?;
+        }
+        let script = script.to_owned();
+        self.call(move |session| session.call_method1("execute_script", (script,)).map(drop))
+    }
+
+    fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
+        let begun = self.begun("describe", query, options.batch_rows)?;
+        let fields = begun.schema(options)?.fields().clone();
+        let column = |field: &std::sync::Arc<arrow_schema::Field>| {
+            let native_type = field.metadata().get(NATIVE_TYPE).cloned().unwrap_or_default();
+            Column { field: field.as_ref().clone(), native_type }
+        };
+        Ok(fields.iter().map(column).collect())
+    }
+
+    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn split(&mut self, queries: &[Query], split: &Split, _: &ReadOptions) -> Result<Division> {
+        if let Some((Value::Int(low), Value::Int(high))) = &split.range
+            && low > high
+        {
+            return Err(Error::interface("partition_range ends before it begins")
+                .with_hint("give the lowest value first: partition_range=(low, high)"));
+        }
+        // The caller's own parts are read one after another, in one snapshot.
+        if queries.len() > 1 && split.number.is_none() {
+            return Ok(Division::Whole);
+        }
+        let reason = self.handle.attribute("not_split", |reason| reason.extract());
+        Ok(Division::Serial(reason.unwrap_or_else(|| "the driver reads a query whole".into())))
+    }
+
+    fn join_snapshot(&mut self, _snapshot: &str, _sessions: usize) -> Result<()> {
+        Err(Error::internal("a driver's session joins no snapshot"))
+    }
+
+    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        match self.begun("read", query, options.batch_rows) {
+            Ok(begun) => ArrowBatches::start(self, begun, options).map(|batches| Box::new(batches) as _),
+            Err(error) => Err(Failed { error, session: self.left() }),
+        }
+    }
+
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        match ArrowSink::begin(&self, load) {
+            Ok(loader) => Ok(Box::new(ArrowSink::new(self, loader))),
+            Err(error) => Err(Failed { error, session: self.left() }),
+        }
+    }
+
+    fn writes_alone(&self) -> Option<&'static str> {
+        Some("the driver writes over one connection")
+    }
+
+    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
+        self.begin()
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.tell("begin")
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.transaction() == Transaction::None { Ok(()) } else { self.tell("commit") }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        if self.transaction() == Transaction::None { Ok(()) } else { self.tell("rollback") }
+    }
+
+    fn is_setting(&self, _statement: &str) -> bool {
+        // A read is never split.
+        true
+    }
+
+    fn is_usable(&self) -> bool {
+        self.handle.is_usable()
+    }
+
+    fn transaction(&self) -> Transaction {
+        let word = self.handle.attribute("transaction", |word| word.extract::<String>());
+        match word.as_deref() {
+            Some("none") => Transaction::None,
+            Some("open") => Transaction::Open,
+            _ => Transaction::Failed,
+        }
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.tell("reset")
+    }
+
+    fn attend(&mut self, watch: &Watch) {
+        self.watch = watch.clone();
+    }
+}

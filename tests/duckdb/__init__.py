@@ -1,0 +1,1 @@
+"""What DuckDB alone has."""
