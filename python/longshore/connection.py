@@ -16,6 +16,8 @@ from longshore.threads import switched
 if TYPE_CHECKING:
     import sqlite3
 
+    from duckdb import DuckDBPyConnection
+
 __all__ = [
     "AsyncConnection",
     "AsyncPool",
@@ -292,9 +294,12 @@ class AsyncPool(_Sessions):
         await self.close()
 
 
-ConnectionLike = Union[TargetLike, Connection, Pool, AsyncConnection, AsyncPool, "sqlite3.Connection"]
-"""A URL, the path of a SQLite file, ``env:NAME``, a ``sqlalchemy.URL``, a mapping of keywords (``host``, ``dbname``,
-``password``, ..., and ``url`` or ``scheme``), a connection, a pool, or a ``sqlite3.Connection``."""
+ConnectionLike = Union[
+    TargetLike, Connection, Pool, AsyncConnection, AsyncPool, "sqlite3.Connection", "DuckDBPyConnection"
+]
+"""A URL, the path of a SQLite or DuckDB file, ``env:NAME``, a ``sqlalchemy.URL``, a mapping of keywords (``host``,
+``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection, a pool, a ``sqlite3.Connection`` or a
+``DuckDBPyConnection``."""
 
 
 @refusing(CONNECT)
