@@ -89,7 +89,11 @@ def is_url(text: object) -> TypeGuard[str]:
     >>> is_url("postgresql+asyncpg://localhost"), is_url("SELECT 'postgresql://'")
     (True, False)
     """
-    found = _SCHEME.match(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return False
+    if text.startswith("adbc:"):
+        return True
+    found = _SCHEME.match(text)
     return found is not None and found["scheme"].lower() in {*_core.SCHEMES, *sources.SCHEMES}
 
 
@@ -147,6 +151,9 @@ def _of_text(text: str) -> Target:
         return Target(f"{scheme}://{text[found.end() :]}", scheme, {})
     if text.startswith("sqlite:"):
         return Target(f"sqlite:///{text.removeprefix('sqlite:')}", "sqlite", {})
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme.lower() in sources.SCHEMES:
+        return Target(f"{scheme.lower()}://{rest}", scheme.lower(), {})
     if text == ":memory:" or _is_file(text):
         return _file(text)
     hint = f"give {_FORMS}"

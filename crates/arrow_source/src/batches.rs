@@ -12,6 +12,7 @@ use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions};
 use longshore_frames::{double_batch, double_schema, polars_refusal};
 use pyo3::prelude::*;
 
+use crate::call::apart;
 use crate::cast;
 use crate::frame::stream;
 use crate::session::ArrowSession;
@@ -56,7 +57,7 @@ impl Named {
     fn new(stream: ColumnStream, native_types: &[String]) -> Self {
         let named = |(at, field): (usize, &Arc<Field>)| {
             let mut metadata = field.metadata().clone();
-            if let Some(name) = native_types.get(at) {
+            if let Some(name) = native_types.get(at).filter(|name| !name.is_empty()) {
                 metadata.insert(NATIVE_TYPE.to_owned(), name.clone());
             }
             field.as_ref().clone().with_metadata(metadata)
@@ -193,6 +194,16 @@ impl ArrowBatches {
 }
 
 impl ArrowBatches {
+    /// Ends the reading; a driver that does not obey loses its session.
+    fn end(&mut self) {
+        let Some(relay) = self.relay.take() else { return };
+        if let Some(session) = &self.session
+            && (!session.handle.is_usable() || !apart(move || drop(relay)))
+        {
+            session.handle.lose();
+        }
+    }
+
     /// As many rows as a batch may have; the others wait.
     fn first_rows(&mut self, batch: RecordBatch) -> RecordBatch {
         let (all, most) = (batch.num_rows(), self.options.batch_rows.max(1));
@@ -217,9 +228,15 @@ impl Iterator for ArrowBatches {
         }
         let next = next.map(|batch| batch.and_then(|batch| self.translate(&batch)));
         if !matches!(next, Some(Ok(_))) {
-            self.relay = None;
+            self.end();
         }
         next.map(|batch| batch.map(|batch| self.first_rows(batch)))
+    }
+}
+
+impl Drop for ArrowBatches {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -229,7 +246,7 @@ impl Batches for ArrowBatches {
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        self.relay = None;
+        self.end();
         self.session.take()?.left()
     }
 }

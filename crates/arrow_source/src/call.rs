@@ -1,8 +1,8 @@
 //! A driver's calls: each on a thread of its own, while the caller's looks at the deadline and at signals.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::error::error_of;
 use crate::gone;
 
 /// How long a driver may take to obey, before its session is given up.
-const OBEYING: Duration = Duration::from_secs(2);
+const OBEYING: Duration = Duration::from_millis(250);
 
 /// The time between two attempts to cancel: the first may come before what is to be cancelled.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -108,7 +108,7 @@ impl Handle {
         let done = on_thread(watch, move |py| work(object.bind(py)), &mut || self.cancel());
         done.map_err(|Stopped { error, is_running }| {
             if is_running {
-                self.is_lost.store(true, Ordering::Relaxed);
+                self.lose();
             }
             error
         })
@@ -134,6 +134,11 @@ impl Handle {
         attached(|py| read(&self.object.bind(py).getattr(name).ok()?).ok()).flatten()
     }
 
+    /// Gives the session up: its driver still works.
+    pub(crate) fn lose(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+
     /// Ends the session; what takes long is left to itself.
     pub(crate) fn close(&self) {
         if self.is_usable() {
@@ -143,5 +148,34 @@ impl Handle {
             // A forked child has none of the driver's threads.
             std::mem::forget(self.object.clone());
         }
+    }
+}
+
+/// What ends a result, on a thread of its own: a signal's handler would run in what it calls on Python's main thread, and
+/// its exception be lost. What takes longer than `OBEYING` is left to itself. Returns whether it has ended.
+#[allow(clippy::must_use_candidate)] // most have nothing to do about it
+pub fn apart(work: impl FnOnce() + Send + 'static) -> bool {
+    let work = Arc::new(Mutex::new(Some(work)));
+    let (ended, end) = sync_channel::<()>(0);
+    let run = {
+        let work = work.clone();
+        move || {
+            done(&work);
+            drop(ended);
+        }
+    };
+    if spawn(thread::Builder::new().name("longshore-end".into()), run).is_ok() {
+        // It sends nothing: it ends.
+        matches!(end.recv_timeout(OBEYING), Err(RecvTimeoutError::Disconnected))
+    } else {
+        done(&work);
+        true
+    }
+}
+
+fn done(work: &Mutex<Option<impl FnOnce()>>) {
+    let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(work) = work {
+        work();
     }
 }

@@ -24,6 +24,7 @@ use crate::session::ArrowSession;
 
 pub use attached::attached;
 pub use borrowed::ArrowConnection;
+pub use call::apart;
 
 /// The module of the drivers that Python has.
 const SOURCES: &str = "longshore.sources";

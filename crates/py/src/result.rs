@@ -1,14 +1,11 @@
 //! `sql`: a result of the engine on its way to the frame that was asked for.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_core::memory::{ease, spawn};
+use longshore_core::memory::ease;
 use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Warnings, Watch};
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
@@ -21,10 +18,7 @@ use crate::limit::Limit;
 use crate::progress::Progress;
 use crate::read::{Reading, is_stream};
 use crate::switch::{Switch, reading_watch};
-use longshore_arrow_source::attached;
-
-/// How long a caller waits for an engine that was stopped.
-const MOST: Duration = Duration::from_millis(250);
+use longshore_arrow_source::{apart, attached};
 
 /// Returns the result on its way, of an engine that has begun.
 ///
@@ -129,32 +123,6 @@ impl Drop for Engine {
             });
         };
         apart(close);
-    }
-}
-
-/// What ends a result, on a thread of its own: a signal's handler would run in what it calls on Python's main thread, and
-/// its exception be lost. What takes longer than `MOST` is left to itself.
-fn apart(work: impl FnOnce() + Send + 'static) {
-    let work = Arc::new(Mutex::new(Some(work)));
-    let (ended, end) = sync_channel::<()>(0);
-    let run = {
-        let work = work.clone();
-        move || {
-            done(&work);
-            drop(ended);
-        }
-    };
-    if spawn(thread::Builder::new().name("longshore-end".into()), run).is_ok() {
-        let _ = end.recv_timeout(MOST);
-    } else {
-        done(&work);
-    }
-}
-
-fn done(work: &Mutex<Option<impl FnOnce()>>) {
-    let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(work) = work {
-        work();
     }
 }
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 __all__ = ["SCHEMES", "Loader", "Session", "adopt", "adopted_scheme", "connect"]
 
 #: Each scheme, and the name of its module here.
-SCHEMES = {"duckdb": "duckdb"}
+SCHEMES = {"duckdb": "duckdb", "adbc": "adbc"}
 
 #: The driver's own connections, by the module and the name of their class, and the scheme whose module takes them.
 _CONNECTIONS = {("_duckdb", "DuckDBPyConnection"): "duckdb", ("duckdb", "DuckDBPyConnection"): "duckdb"}

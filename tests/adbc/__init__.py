@@ -1,0 +1,1 @@
+"""ADBC drivers as sources."""
