@@ -151,6 +151,8 @@ def test_ctrl_c_within_half_a_second(url: str) -> None:
         (pa.array([1, 300]), "TINYINT"),
         (pa.array(["1", "1.555"]), "DECIMAL(9,2)"),
         (pa.array(["1", "x"]), "INTEGER"),
+        (pa.array([[1.0, None], [1.5]]), "INTEGER[]"),
+        (pa.array([{"a": 1}, {"a": 300}]), "STRUCT(a TINYINT)"),
         (pa.array([0, 1], pa.timestamp("ns")), "TIMESTAMP"),
     ],
 )

@@ -13,7 +13,6 @@ _MISSING = 'if_exists="fail" makes it'
 _UNIQUE = "make a unique index on these columns, or name the primary key"
 #: Types without a value that a cast could change.
 _WIDE = {"VARCHAR", "JSON"}
-_NESTED = ("STRUCT", "MAP", "UNION", "[")
 
 
 class Engine(Protocol):
@@ -164,7 +163,7 @@ class TableLoader:
         column, tests = quoted(name), []
         if to in self._needed or name in self._key:
             tests.append(f"{column} IS NULL")
-        if kind not in {native, '"NULL"'} and native not in _WIDE and not any(mark in native for mark in _NESTED):
+        if kind not in {native, '"NULL"'} and native not in _WIDE:
             tests.append(_is_lossy(name, kind, native))
         if not tests:
             return
