@@ -5,12 +5,14 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from longshore import errors
 from longshore.frames.libraries import missing
 from longshore.sources import Result
 from longshore.sources.ingest import IngestLoader
+from longshore.sources.session import DriverSession
 
 if importlib.util.find_spec("adbc_driver_manager") is None or importlib.util.find_spec("pyarrow") is None:
     raise missing(library="adbc-driver-manager and pyarrow", extra="adbc", purpose="an ADBC driver")
@@ -71,7 +73,7 @@ def _translated(options: Mapping[str, str]) -> Iterator[None]:
         raise kind(text, sqlstate=error.sqlstate) from None
 
 
-class Session:
+class Session(DriverSession):
     """One connection of a driver."""
 
     not_split = "an ADBC driver reads a query whole"
@@ -79,26 +81,24 @@ class Session:
     def __init__(self, connection: Any, options: Mapping[str, str]) -> None:
         """Keep the connection."""
         self.connection, self._options = connection, options
-        self.transaction: Literal["none", "open", "failed"] = "none"
         self._cursor: Any = None
         with self.running():
             self.vendor = str(connection.adbc_get_info().get("vendor_name", "")).lower()
         if self.vendor in _EXACT:
             self.execute(_EXACT[self.vendor])
 
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Call the driver."""
-        try:
-            with _translated(self._options):
-                yield
-        except errors.Error:
-            self.fail()
-            raise
+    def translated(self) -> AbstractContextManager[None]:
+        """Raise Longshore's exceptions for the driver's."""
+        return _translated(self._options)
 
-    def fail(self) -> None:
-        """Note that a statement has failed."""
-        self.transaction = "failed" if self.transaction == "open" else self.transaction
+    def _begin(self) -> None:
+        self.connection.adbc_connection.set_autocommit(False)
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        self.cursor()
+        # The DB-API's own methods do nothing on a connection that began with autocommit.
+        getattr(self.connection.adbc_connection, how)()
+        self.connection.adbc_connection.set_autocommit(True)
 
     def cursor(self) -> Any:
         """Open a cursor, which ends the one before."""
@@ -143,32 +143,6 @@ class Session:
         del script
         message = "an ADBC driver runs one statement at a time"
         raise errors.NotSupportedError(message)
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        with self.running():
-            self.connection.adbc_connection.set_autocommit(False)
-        self.transaction = "open"
-
-    def commit(self) -> None:
-        """End it; one in which a statement has failed is undone."""
-        failed = self.transaction == "failed"
-        self._end("rollback" if failed else "commit")
-        if failed:
-            message = "a statement of the transaction has failed: it was rolled back"
-            raise errors.OperationalError(message)
-
-    def rollback(self) -> None:
-        """Undo it."""
-        self._end("rollback")
-
-    def _end(self, end: Literal["commit", "rollback"]) -> None:
-        with self.running():
-            self.cursor()
-            # The DB-API's own methods do nothing on a connection that began with autocommit.
-            getattr(self.connection.adbc_connection, end)()
-            self.connection.adbc_connection.set_autocommit(True)
-        self.transaction = "none"
 
     def load(self, **load: Any) -> IngestLoader:
         """Begin to write."""

@@ -1,9 +1,9 @@
 """DuckDB: a file, a database in memory, or a ``DuckDBPyConnection``."""
 
-import contextlib
 import importlib.util
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
@@ -12,6 +12,7 @@ from longshore.errors import Error, InterfaceError, NotSupportedError, Operation
 from longshore.frames.libraries import missing
 from longshore.sources import Result
 from longshore.sources.loading import TableLoader
+from longshore.sources.session import DriverSession
 
 if importlib.util.find_spec("duckdb") is None:
     raise missing(library="duckdb", extra="duckdb", purpose="a DuckDB database")
@@ -76,7 +77,7 @@ def adopt(connection: Any) -> "Session":
     return Session(connection, is_own=False)
 
 
-class Session:
+class Session(DriverSession):
     """One connection."""
 
     not_split = "DuckDB reads a query in parallel inside"
@@ -84,7 +85,7 @@ class Session:
     def __init__(self, connection: Any, *, is_own: bool) -> None:
         """Keep the connection; the caller's own gets its setting back at the end."""
         self._connection, self._is_own = connection, is_own
-        self.transaction: Literal["none", "open", "failed"] = "none" if is_own else self._state()
+        self.transaction = "none" if is_own else self._state()
         self._lossless = is_own or self.rows("SELECT current_setting('arrow_lossless_conversion')")[0][0]
         connection.execute(_LOSSLESS)
 
@@ -95,18 +96,15 @@ class Session:
             return "failed"
         return "open" if one == other else "none"
 
-    @contextlib.contextmanager
-    def _running(self) -> Iterator[None]:
-        try:
-            with translate_errors():
-                yield
-        except Error:
-            self.fail()
-            raise
+    def translated(self) -> AbstractContextManager[None]:
+        """Raise Longshore's exceptions for DuckDB's."""
+        return translate_errors()
 
-    def fail(self) -> None:
-        """Note that a statement has failed: that ends its transaction."""
-        self.transaction = "failed" if self.transaction == "open" else self.transaction
+    def _begin(self) -> None:
+        self._connection.begin()
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        getattr(self._connection, how)()
 
     def _statement(self, text: str, params: Any) -> tuple[Any, Any]:
         values = engine_params(params)
@@ -120,7 +118,7 @@ class Session:
     def read(self, query: str, params: Any, rows: int) -> Result:
         """Bind a query; its rows come as they are asked for."""
         statement, values = self._statement(query, params)
-        with self._running():
+        with self.running():
             relation = self._connection.sql(statement, params=values)
         if relation is None:
             message = f"the statement returns no rows, and was run\nHint: {_ROWS}"
@@ -133,7 +131,7 @@ class Session:
         if statement.type.name != "SELECT":
             message = "only a SELECT is described without running it"
             raise NotSupportedError(message)
-        with self._running():
+        with self.running():
             return self._result(self._connection.sql(statement, params=values).limit(0), rows)
 
     def _result(self, relation: Any, rows: int) -> Result:
@@ -145,7 +143,7 @@ class Session:
     def execute(self, query: str, params: Any = None) -> int | None:
         """Run one statement."""
         statement, values = self._statement(query, params)
-        with self._running():
+        with self.running():
             self._connection.execute(statement, values)
             count = self._connection.rowcount
             if statement.type.name == "SELECT":
@@ -168,30 +166,14 @@ class Session:
 
     def rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
         """Give the rows of a query as objects."""
-        with self._running():
+        with self.running():
             rows: list[tuple[Any, ...]] = self._connection.execute(query, params).fetchall()
         return rows
 
     def register(self, name: str, frame: object) -> None:
         """Make an object that hands an Arrow stream over a table of this name."""
-        with self._running():
+        with self.running():
             self._connection.register(name, frame)
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        self.execute("BEGIN TRANSACTION")
-
-    def commit(self) -> None:
-        """End it; one in which a statement has failed is undone."""
-        failed = self.transaction == "failed"
-        self.execute("ROLLBACK" if failed else "COMMIT")
-        if failed:
-            message = "a statement of the transaction has failed: it was rolled back"
-            raise ProgrammingError(message)
-
-    def rollback(self) -> None:
-        """Undo it."""
-        self.execute("ROLLBACK")
 
     def load(self, **load: Any) -> TableLoader:
         """Begin to write."""
