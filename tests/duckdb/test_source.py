@@ -129,6 +129,16 @@ def test_in_memory_and_files_that_are_not_there(tmp_path: Path) -> None:
         cell("1", f"duckdb:///{tmp_path / 'other.duckdb'}")
 
 
+@pytest.mark.parametrize("statement", ["CREATE TABLE t (a INTEGER)", "SET threads = 2", "INSERT INTO boats VALUES (1)"])
+def test_a_statement_without_rows_is_not_a_query(url: str, statement: str) -> None:
+    with longshore.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE boats (berth INTEGER)")
+        with pytest.raises(longshore.ProgrammingError, match="returns no rows, and was run"):
+            longshore.read_sql(statement, connection)
+        frame: Any = longshore.read_sql("INSERT INTO boats VALUES (7) RETURNING berth", connection, return_type="arrow")
+        assert frame.column(0).to_pylist() == [7]
+
+
 def test_parts_are_one_query_and_said(url: str) -> None:
     with pytest.warns(longshore.SerialReadWarning, match="DuckDB reads a query in parallel inside"):
         assert cell("1", url, partition_num=3) == 1

@@ -120,7 +120,8 @@ class Session(DriverSession):
         statement, values = self._statement(query, params)
         with self.running():
             relation = self._connection.sql(statement, params=values)
-        if relation is None:
+        # Of a statement that only changes something, the engine gives a count.
+        if relation is None or (statement.type.name != "SELECT" and relation.columns in (["Count"], ["Success"])):
             message = f"the statement returns no rows, and was run\nHint: {_ROWS}"
             raise ProgrammingError(message, hint=_ROWS)
         return self._result(relation, rows)
