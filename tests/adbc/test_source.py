@@ -138,3 +138,14 @@ def test_no_secret_is_shown(uri: str) -> None:
 def test_what_is_not_a_url(text: str) -> None:
     with pytest.raises(longshore.InterfaceError, match="driver="):
         rows(text)
+
+
+@pytest.mark.parametrize(
+    "value", ["'infinity'::timestamp", "'-infinity'::timestamptz", "'-infinity'::date", "'294276-12-31'::timestamp"]
+)
+def test_what_the_postgresql_driver_would_wrap_is_an_error(request: pytest.FixtureRequest, value: str) -> None:
+    pytest.importorskip("adbc_driver_postgresql")
+    url = f"adbc:driver=adbc_driver_postgresql;uri={{{request.getfixturevalue('postgres').url()}}}"
+    with pytest.raises(longshore.DataError, match="column 'x'"):
+        rows(url, f"SELECT {value} AS x")
+    assert len(rows(url, "SELECT '4713-01-01 BC'::timestamp::text AS x, NULL::date, '2020-01-01'::date")) == 1

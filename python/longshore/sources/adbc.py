@@ -18,6 +18,7 @@ if importlib.util.find_spec("adbc_driver_manager") is None or importlib.util.fin
     raise missing(library="adbc-driver-manager and pyarrow", extra="adbc", purpose="an ADBC driver")
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 __all__ = ["connect"]
@@ -26,6 +27,8 @@ _OPTION = re.compile(r"([\w.]+)=(?:\{([^}]*)\}|([^;]*))(?:;|$)")
 _FORM = "write adbc:driver=adbc_driver_sqlite;uri=file.db; a value with a semicolon stands in braces"
 _SECRETS = re.compile(r"://[^/]*?:([^/]*)@|password=([^&;\s]*)", re.IGNORECASE)
 _PLACES = "give params as a list, for the driver's own placeholders"
+#: PostgreSQL's first day and microsecond, in 4713 BC, by the test of an Arrow type.
+_LOWEST = ((pa.types.is_date32, -2_440_588), (pa.types.is_timestamp, -210_866_803_200_000_000))
 #: What makes a driver's export exact, by the database's name.
 _EXACT = {"duckdb": "SET SESSION arrow_lossless_conversion = true"}
 
@@ -120,6 +123,8 @@ class Session(DriverSession):
         del rows
         with self.running():
             reader = self._execute(query, params).fetch_record_batch()
+        if self.vendor == "postgresql":
+            reader = pa.RecordBatchReader.from_batches(reader.schema, _without_wrapped(reader))
         return reader, [_native_type(field) for field in reader.schema], []
 
     def describe(self, query: str, params: Any, rows: int) -> Result:
@@ -165,6 +170,26 @@ class Session(DriverSession):
         if self._cursor is not None:
             self._cursor.close()
         self.connection.close()
+
+
+def _without_wrapped(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Raise for infinite dates and timestamps, and those beyond Arrow's: the driver counts on past the lowest."""
+    rows = 0
+    for batch in reader:
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            lowest = next((low for is_kind, low in _LOWEST if is_kind(field.type)), None)
+            if lowest is None:
+                continue
+            least = pc.min(column.view(pa.int32() if pa.types.is_date32(field.type) else pa.int64())).as_py()
+            if least is not None and least < lowest:
+                message = (
+                    f"Conversion Error: column {field.name!r}, after row {rows}: an infinite date or timestamp, or one "
+                    "that Arrow cannot hold; read it as text with CAST in the query"
+                )
+                # The stream hands its text on, whose beginning says that it is of the data.
+                raise OSError(message)
+        rows += batch.num_rows
+        yield batch
 
 
 def _native_type(field: pa.Field) -> str:
