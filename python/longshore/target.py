@@ -91,7 +91,7 @@ def is_url(text: object) -> TypeGuard[str]:
     """
     if not isinstance(text, str):
         return False
-    if text.startswith("adbc:"):
+    if _source_scheme(text) is not None:
         return True
     found = _SCHEME.match(text)
     return found is not None and found["scheme"].lower() in {*_core.SCHEMES, *sources.SCHEMES}
@@ -151,9 +151,8 @@ def _of_text(text: str) -> Target:
         return Target(f"{scheme}://{text[found.end() :]}", scheme, {})
     if text.startswith("sqlite:"):
         return Target(f"sqlite:///{text.removeprefix('sqlite:')}", "sqlite", {})
-    scheme, colon, rest = text.partition(":")
-    if colon and scheme.lower() in sources.SCHEMES:
-        return Target(f"{scheme.lower()}://{rest}", scheme.lower(), {})
+    if (source := _source_scheme(text)) is not None:
+        return Target(f"{source}://{text[len(source) + 1 :]}", source, {})
     if text == ":memory:" or _is_file(text):
         return _file(text)
     hint = f"give {_FORMS}"
@@ -162,6 +161,13 @@ def _of_text(text: str) -> Target:
     # Nothing of the text, all of which may be a secret.
     message = f"conn is not a URL: it has no scheme and ://, and it is not the path of a file\nHint: {hint}"
     raise InterfaceError(message, hint=hint)
+
+
+def _source_scheme(text: str) -> str | None:
+    """Give the scheme of a source of ``longshore.sources``, after whose colon there are no slashes."""
+    scheme, colon, rest = text.partition(":")
+    is_one = colon and not rest.startswith("//") and scheme.lower() in sources.SCHEMES
+    return scheme.lower() if is_one else None
 
 
 def _is_file(text: str) -> bool:
