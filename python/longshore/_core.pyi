@@ -6,6 +6,7 @@ __all__ = [
     "Answers",
     "Array",
     "Arrival",
+    "ArrowConnection",
     "Batch",
     "Begun",
     "Column",
