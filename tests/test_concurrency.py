@@ -1,11 +1,8 @@
 """Threads, processes, and a thousand reads: nothing is shared that must not be, and nothing is left behind."""
 
 import concurrent.futures
-import multiprocessing
-import os
 import threading
 import time
-from multiprocessing.connection import Connection
 
 import psutil
 import pyarrow as pa
@@ -68,52 +65,6 @@ def test_the_interpreter_is_free_meanwhile(url: str) -> None:
     thread.join()
     # A lock that was held would have let none through.
     assert counts[0] > 50
-
-
-def _use_and_drop(stream: object, url: str, answer: Connection) -> None:
-    del stream
-    table = longshore.read_sql("SELECT 1 AS a", url, return_type="arrow")
-    answer.send(table.to_pylist())
-    answer.close()
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_leaves_the_parents_stream_alone(url: str) -> None:
-    stream = longshore.read_sql("SELECT i FROM generate_series(1, 1000000) AS i", url, return_type="arrow_stream")
-    reader = pa.RecordBatchReader.from_stream(stream)
-    first = reader.read_next_batch()
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    child = context.Process(target=_use_and_drop, args=(stream, url, theirs))
-    child.start()
-    assert ours.poll(20)
-    assert ours.recv() == [{"a": 1}]
-    child.join(20)
-    assert child.exitcode == 0
-    assert first.num_rows + reader.read_all().num_rows == 1_000_000
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_does_not_speak_on_its_parents_connection(url: str) -> None:
-    query = "SELECT i, repeat('x', 1000) AS t FROM generate_series(1, 100000) AS i"
-    stream = longshore.read_sql(query, url, return_type="arrow_stream", batch_size=1000)
-    reader = pa.RecordBatchReader.from_stream(stream)
-    first = reader.read_next_batch()
-    ours, theirs = multiprocessing.get_context("fork").Pipe()
-    child = os.fork()
-    if child == 0:
-        # Nothing of pytest's may run in here.
-        try:
-            reader.read_all()
-            theirs.send("read what was not its own")
-        except Exception as error:  # noqa: BLE001  whatever it is, it is told
-            theirs.send(str(error))
-        finally:
-            os._exit(0)
-    assert ours.poll(20)
-    assert "forked from" in ours.recv()
-    os.waitpid(child, 0)
-    assert first.num_rows + reader.read_all().num_rows == 100_000
 
 
 @pytest.mark.parametrize("return_type", ["pandas", "arrow", "polars", "numpy"])

@@ -1,8 +1,6 @@
 """The pool: never more sessions than its size, each of them like new, and every read gets its turn."""
 
 import gc
-import multiprocessing
-import os
 import signal
 import subprocess
 import sys
@@ -333,38 +331,6 @@ def test_closing(here: str, postgres: Endpoint) -> None:
     assert pa.RecordBatchReader.from_stream(opened).read_all().num_rows == 300_000
     assert (pool.in_use, pool.idle) == (0, 0)
     wait(lambda: postgres.psql(f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{NAME}'") == "0")
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_has_sessions_of_its_own(here: str) -> None:
-    with longshore.Pool(here, size=2) as pool:
-        pids = {row["pid"] for row in read("SELECT pg_backend_pid() AS pid", pool)}
-        # One is idle, one is taken: in the child, neither counts.
-        opened = stream("SELECT i FROM generate_series(1, 300000) AS i", pool)
-        reader = pa.RecordBatchReader.from_stream(opened)
-        taken = reader.read_next_batch().num_rows
-        ours, theirs = multiprocessing.get_context("fork").Pipe()
-        child = os.fork()
-        if child == 0:
-            # Nothing of pytest's may run in here.
-            try:
-                del reader, opened
-                first = stream("SELECT pg_backend_pid() AS pid", pool)
-                second = read("SELECT pg_backend_pid() AS pid", pool, timeout=10)
-                rows = pa.RecordBatchReader.from_stream(first).read_all().to_pylist()
-                theirs.send([row["pid"] for row in [*rows, *second]] + [pool.in_use, pool.idle])
-                pool.close()
-            except BaseException as error:  # noqa: BLE001  whatever it is, it is told
-                theirs.send(repr(error))
-            os._exit(0)
-        assert ours.poll(20)
-        *theirs_pids, in_use, idle = ours.recv()
-        os.waitpid(child, 0)
-        assert len(set(theirs_pids) | pids) == 3, theirs_pids
-        assert (in_use, idle) == (0, 2)
-        assert taken + reader.read_all().num_rows == 300_000
-        assert read("SELECT pg_backend_pid() IS NOT NULL AS a", pool) == [{"a": True}]
-        assert pool.in_use == 0
 
 
 def test_cleaning_takes_one_flight(postgres: Endpoint) -> None:

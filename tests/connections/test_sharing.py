@@ -1,8 +1,6 @@
 """One statement at a time: streams, threads, forks, the end."""
 
 import gc
-import multiprocessing
-import os
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -90,36 +88,3 @@ def test_many_threads(here: str) -> None:
         assert len(done) > 8
         assert all("in use" in text for text in refused)
         check(connection)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_does_not_speak_on_it(here: str) -> None:
-    with longshore.connect(here) as connection:
-        connection.execute("INSERT INTO t VALUES (1)")
-        ours, theirs = multiprocessing.get_context("fork").Pipe()
-        child = os.fork()
-        if child == 0:
-            # Nothing of pytest's may run in here.
-            said = []
-            for use in (
-                lambda: connection.execute("SELECT 1"),
-                lambda: read("SELECT 1", connection),
-                connection.commit,
-            ):
-                try:
-                    said.append(repr(use()))
-                except longshore.InterfaceError as error:
-                    said.append(str(error))
-            connection.close()
-            said.append(repr(read("SELECT 1 AS a", here)))
-            theirs.send(said)
-            os._exit(0)
-        assert ours.poll(20)
-        *refused, answer = ours.recv()
-        os.waitpid(child, 0)
-        assert len(refused) == 3
-        assert ["forked from" in text or "is closed" in text for text in refused] == [True] * 3, refused
-        assert answer == "[{'a': 1}]"
-        check(connection)
-        connection.commit()
-    assert read("SELECT i FROM t", here) == [{"i": 1}]

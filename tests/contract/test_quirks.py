@@ -8,6 +8,6 @@ def test_the_quirks_are_counted() -> None:
         "postgresql": 0,
         "mariadb": 3,
         "mysql": 4,
-        "sqlite": 3,
-        "duckdb": 2,
+        "sqlite": 4,
+        "duckdb": 3,
     }

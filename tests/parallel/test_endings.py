@@ -1,9 +1,5 @@
 """How reads in parts end: in time, loudly, and with every session where it belongs."""
 
-import os
-import subprocess
-import sys
-import textwrap
 import time
 from collections.abc import Iterator
 
@@ -91,32 +87,6 @@ def test_sessions_go_back_to_the_pool(url: str, table: str, how: str) -> None:
             stream.close()
         assert (pool.idle, pool.in_use) == (3, 0)
         assert len(longshore.read_sql(f"SELECT i FROM {table}", pool, partition_num=2)) == ROWS
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
-def test_a_forked_child_drops_what_its_parent_reads(url: str) -> None:
-    program = f"""
-        import os
-        import longshore
-
-        query = "SELECT i, repeat('x', 100) AS t FROM generate_series(1, 500000) AS i"
-        stream = longshore.read_sql([query, query], {url!r}, return_type="arrow_stream")
-        rows = next(stream).num_rows
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                del stream
-                status = 0
-            finally:
-                os._exit(status)
-        assert os.waitpid(child, 0)[1] == 0
-        print(rows + sum(batch.num_rows for batch in stream))
-    """
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (ended.stdout.strip(), ended.stderr) == ("1000000", "")
 
 
 def test_a_warning_that_is_an_error_ends_the_read(url: str) -> None:

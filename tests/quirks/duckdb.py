@@ -60,5 +60,6 @@ QUIRKS = Quirks(
         # The engine works until its first rows.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
+        "a connection in a forked child": Refusal("open when this process was forked", longshore.InterfaceError),
     },
 )

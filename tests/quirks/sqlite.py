@@ -51,5 +51,6 @@ QUIRKS = Quirks(
         # Its columns have the types of their first values.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("one connection write at a time", longshore.SerialWriteWarning),
+        "a connection in a forked child": Refusal("open when this process was forked", longshore.InterfaceError),
     },
 )

@@ -1,12 +1,14 @@
 """DuckDB: a file, a database in memory, or a ``DuckDBPyConnection``."""
 
 import importlib.util
+import os
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
+from weakref import WeakKeyDictionary
 
 from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.frames.libraries import missing
@@ -28,6 +30,7 @@ _ROWS = "read_sql takes statements with a result: SELECT, VALUES, DESCRIBE, or I
 _ONE = "several statements are Connection.execute_script's; before a query they go into pre_execution_query"
 _OTHER = "all connections of a process to one file share an instance: close those with other settings, or use theirs"
 _KEEP = "give a connection that stays open: longshore.connect or duckdb.connect"
+_FORKED = 'close it before the fork, or start new processes: multiprocessing\'s "spawn"'
 _MAKE = "write_sql makes one; so does duckdb.connect"
 #: Without it, integers of 128 bits wrap, times lose their offset, and bits cannot be told from bytes.
 _LOSSLESS = "SET SESSION arrow_lossless_conversion = true"
@@ -50,14 +53,20 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
     if path != ":memory:" and not creates and not Path(path).exists():
         message = f"there is no file {path!r}\nHint: {_MAKE}"
         raise OperationalError(message, hint=_MAKE)
+    if os.path.realpath(path) in _inherited:
+        message = f"the file {path!r} was open when this process was forked from another\nHint: {_FORKED}"
+        raise InterfaceError(message, hint=_FORKED)
     with translate_errors():
         try:
-            return Session(_opened(path, read_only=access in {"1", "true"}, settings=settings), is_own=True)
+            session = Session(_opened(path, read_only=access in {"1", "true"}, settings=settings), is_own=True)
         except duckdb.ConnectionException as error:
             if "different configuration" not in str(error):
                 raise
             message = f"{path!r} is open in this process with other settings\nHint: {_OTHER}"
             raise InterfaceError(message, hint=_OTHER) from error
+    if path != ":memory:":
+        _files[session] = os.path.realpath(path)
+    return session
 
 
 def _opened(path: str, *, read_only: bool, settings: Mapping[str, str]) -> Any:
@@ -195,5 +204,13 @@ class Session(DriverSession):
         """Close it, or give the caller's own its setting back."""
         if self._is_own:
             self._connection.close()
+            _files.pop(self, None)
         elif not self._lossless:
             self._connection.execute("SET SESSION arrow_lossless_conversion = false")
+
+
+#: The file of each session, and those that were open at a fork: their instances' threads are in the parent.
+_files: WeakKeyDictionary[Session, str] = WeakKeyDictionary()
+_inherited: set[str] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _inherited.update(_files.values()))

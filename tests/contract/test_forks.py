@@ -1,0 +1,150 @@
+"""A forked child has its parent's memory, but none of its threads, sockets and locks: it takes nothing, nor hangs."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.contract.conftest import Database
+
+pytestmark = [
+    pytest.mark.usefixtures("leaves_nothing"),
+    # Python's own, where the process has threads.
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::longshore.SerialReadWarning"),
+]
+
+ROWS = 100_000
+PARTS: dict[str, dict[str, Any]] = {
+    "whole": {},
+    "parts": {"partition_num": 2, "partition_on": "i"},
+    "list": {"partition_num": 2},
+}
+
+
+def answers(*uses: Callable[[], Any]) -> list[Any]:
+    """Fork, and return what each use returned in the child, or the text of its error."""
+    ours, theirs = multiprocessing.get_context("fork").Pipe()
+    child = os.fork()
+    if child == 0:
+        # Nothing of pytest's may run in here.
+        answered = []
+        for use in uses:
+            try:
+                answered.append(use())
+            except BaseException as error:  # noqa: BLE001  whatever it is, it is told
+                answered.append(str(error))
+        theirs.send(answered)
+        os._exit(0)
+    try:
+        assert ours.poll(20), "the child hangs"
+        return list(ours.recv())
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def connect_again(database: Database) -> Callable[[], Any]:
+    """Return what a child does for itself."""
+    return lambda: database.rows("SELECT 7 AS n")
+
+
+def check_connected(database: Database, answer: Any) -> None:
+    """See that the child had a connection of its own, or a reason."""
+    refusal = database.quirks.cannot.get("a connection in a forked child")
+    assert answer == [(7,)] if refusal is None else refusal.reason in answer
+
+
+@pytest.fixture
+def counted(database: Database, table: str) -> str:
+    """Give a table that counts."""
+    data = pa.table({"i": range(ROWS), "t": ["x" * 100] * ROWS})
+    longshore.write_sql(data, table, database.url)
+    return table
+
+
+@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("use", ["read", "closed", "dropped"])
+def test_a_forked_child_takes_nothing_of_its_parents_stream(
+    database: Database, counted: str, use: str, parts: str
+) -> None:
+    options: Any = database.quirks.together
+    query: Any = f"SELECT i, t FROM {counted}"
+    stream: Any = longshore.read_sql(
+        [f"{query} WHERE i < 60000", f"{query} WHERE i >= 60000"] if parts == "list" else query,
+        database.url,
+        return_type="arrow_stream",
+        batch_size=1000,
+        options=options,
+        **PARTS[parts],
+    )
+    found = next(stream)["i"].to_pylist()
+
+    def drop() -> None:
+        nonlocal stream
+        stream = None
+
+    uses: dict[str, Callable[[], Any]] = {
+        "read": lambda: next(stream).num_rows,
+        "closed": stream.close,
+        "dropped": drop,
+    }
+    answer, own = answers(uses[use], connect_again(database))
+    assert "forked from" in answer if use == "read" else answer is None
+    check_connected(database, own)
+    for batch in stream:
+        found += batch["i"].to_pylist()
+    assert sorted(found) == list(range(ROWS))
+
+
+def test_a_forked_child_does_not_speak_on_its_parents_connection(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (i int)")
+    with longshore.connect(database.url) as connection:
+        connection.execute(f"INSERT INTO {table} VALUES (7)")
+        *refused, closed, own = answers(
+            lambda: connection.execute("SELECT 1"),
+            lambda: database.rows("SELECT 1 AS n", connection),
+            connection.commit,
+            connection.close,
+            connect_again(database),
+        )
+        assert all("forked from" in text or "is closed" in text for text in refused), refused
+        assert closed is None
+        check_connected(database, own)
+        # Its session and its transaction are the parent's still.
+        assert connection.in_transaction is True
+        assert database.rows(table, connection) == [(7,)]
+        connection.rollback()
+    assert database.rows(table) == []
+
+
+def test_a_forked_child_has_sessions_of_its_own_in_a_pool(database: Database, counted: str) -> None:
+    numbered = database.quirks.session or "SELECT 7 AS n"
+    with longshore.Pool(database.url, size=2) as pool:
+        number = database.rows(numbered, pool)
+        stream: Any = longshore.read_sql(
+            f"SELECT i, t FROM {counted}", pool, return_type="arrow_stream", batch_size=1000
+        )
+        rows = next(stream).num_rows
+
+        def two() -> list[Any]:
+            first: Any = longshore.read_sql(numbered, pool, return_type="arrow_stream")
+            second = database.rows(numbered, pool, timeout=10)
+            return [*second, *(tuple(row.values()) for row in pa.table(first).to_pylist())]
+
+        # One was idle, one taken: in the child, neither counts.
+        own, counts, closed = answers(two, lambda: (pool.in_use, pool.idle), pool.close)
+        refusal = database.quirks.cannot.get("a connection in a forked child")
+        if refusal is None:
+            assert len({*number, *own}) == 3
+            assert (counts, closed) == ((0, 2), None)
+        else:
+            assert refusal.reason in own
+            assert (counts, closed) == ((0, 0), None)
+        assert rows + sum(batch.num_rows for batch in stream) == ROWS
+        assert database.rows(numbered, pool) == number
