@@ -1,7 +1,6 @@
 """Longshore loads and unloads databases: query results become dataframes at the speed of the wire."""
 
 from longshore._core import __version__
-from longshore.asynchronous import read_sql_async
 from longshore.connection import AsyncConnection, AsyncPool, Connection, Pool, connect, connect_async
 from longshore.copy import copy, copy_async
 from longshore.errors import (
@@ -26,7 +25,7 @@ from longshore.magic import load_ipython_extension
 from longshore.options import Options
 from longshore.partition_sql import partition_sql
 from longshore.progress import Progress
-from longshore.read import read_sql
+from longshore.read import read_sql, read_sql_async
 from longshore.schema import schema
 from longshore.sql import sql, sql_async
 from longshore.stream import Frames, Stream

@@ -1,19 +1,20 @@
-"""The arguments that a verb and its twin for asyncio share, for type checkers."""
+"""The arguments that callers give to several verbs: their types, and their checks."""
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal, TypedDict, TypeGuard
 
+from longshore.errors import InterfaceError
 from longshore.options import Options
-from longshore.partition import Number
 from longshore.progress import Progress
 from longshore.target import SQLAlchemyText
-
-__all__ = ["Backend", "Copying", "ForPandas", "IfExists", "Query", "Shared", "Writing"]
+from longshore.texts import display, name_text, statement_text
 
 Backend = Literal["numpy", "numpy_nullable", "pyarrow"]
 Query = str | SQLAlchemyText | Sequence[str | SQLAlchemyText]
-
-
+Number = int | Literal["auto"]
 IfExists = Literal["fail", "append", "replace", "truncate", "upsert"]
 
 
@@ -39,31 +40,210 @@ class ForPandas(Shared, total=False):
     index_col: str | Sequence[str] | None
 
 
-class Copying(TypedDict, total=False):
-    """Those of a copy."""
-
-    if_exists: IfExists
-    key: str | Sequence[str] | None
-    types: Mapping[str, str] | None
-    params: Sequence[Any] | Mapping[str, Any] | None
-    schema: Mapping[str, Any] | None
-    partition_on: str | None
-    partition_num: Number | None
-    timeout: float | None
-    progress: bool | Callable[[Progress], object]
-    options: Mapping[str, Any] | Options | None
+def statements(given: object, name: str) -> list[str]:
+    """Give a list of statements; raises ``InterfaceError`` for what is neither a text nor a list of texts."""
+    if given is None and name != "query":
+        return []
+    if isinstance(given, str):
+        return [statement_text(given, name)]
+    if is_list_of_texts(given):
+        return [statement_text(statement, name) for statement in given]
+    message = f"{name} is a text or a list of texts, not {type(given).__name__}"
+    raise InterfaceError(message)
 
 
-class Writing(TypedDict, total=False):
-    """Those of a write."""
+def without_clauses(query: Any, params: Any) -> tuple[Any, Any]:
+    """Give each ``sqlalchemy.text()`` in ``query`` as its text, and what is bound to it in ``params``, which win."""
+    # Whoever has one has imported its module.
+    elements = sys.modules.get("sqlalchemy.sql.elements")
+    queries = query if isinstance(query, list | tuple) else [query]
+    if elements is None or not any(isinstance(one, elements.TextClause) for one in queries):
+        return query, params
+    compiled = [one.compile() if isinstance(one, elements.TextClause) else one for one in queries]
+    binds = [bind for one in compiled for bind in getattr(one, "binds", {}).items()]
+    values = {name: bind.value for name, bind in binds if not bind.required}
+    if values and (params is None or isinstance(params, Mapping)):
+        params = {**values, **(params or {})}
+    texts = [str(one) for one in compiled]
+    return (texts if queries is query else texts[0]), params
 
-    if_exists: IfExists
-    key: str | Sequence[str] | None
-    types: Mapping[str, str] | None
-    index: bool
-    columns: Sequence[str] | None
-    batch_size: int | None
-    parallel: int
-    timeout: float | None
-    progress: bool | Callable[[Progress], object]
-    options: Mapping[str, Any] | Options | None
+
+def is_list_of_texts(given: object) -> TypeGuard[Sequence[str]]:
+    """Whether ``given`` is a sequence of texts."""
+    return isinstance(given, Sequence) and all(isinstance(text, str) for text in given)
+
+
+def bound(params: object) -> object:
+    """Give parameters in a form that the core takes; raises ``InterfaceError`` for what has no order or no names."""
+    if params is None:
+        return None
+    if isinstance(params, Mapping):
+        if foreign := [name for name in params if not isinstance(name, str)]:
+            message = f"params names its values by texts, not {display(foreign[0])}"
+            raise InterfaceError(message)
+        return {name_text(name, "a name in params"): value for name, value in params.items()}
+    # A frame gives its columns' names.
+    if not isinstance(params, Sequence) and hasattr(params, "columns"):
+        message = (
+            f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=list(frame['column'])"
+        )
+        raise InterfaceError(message)
+    # A set has no order, and a text would be taken apart into letters.
+    if isinstance(params, str | bytes | AbstractSet) or not hasattr(params, "__iter__"):
+        message = f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=[value]"
+        raise InterfaceError(message)
+    return params
+
+
+def seconds(timeout: object) -> float | None:
+    """Give a time-out in seconds; raises ``InterfaceError`` for what is none."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, int | float) and not isinstance(timeout, bool) and timeout >= 0:
+        return float(timeout)
+    message = f"timeout is a number of seconds, zero or more, not {display(timeout)}"
+    raise InterfaceError(message)
+
+
+_PYTHON = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "binary"}
+
+
+def wanted(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Give each type as its Arrow name, or as an object that hands an Arrow schema over.
+
+    A type is a name as pyarrow prints it, a pyarrow type, a NumPy dtype or one of ``bool``, ``int``, ``float``,
+    ``str``, ``bytes``. Raises ``InterfaceError`` for anything else, and for columns that are not named by texts.
+
+    >>> wanted({"a": "decimal128(20, 4)", "b": float})
+    {'a': 'decimal128(20, 4)', 'b': 'float64'}
+    """
+    if schema is None:
+        return {}
+    if not isinstance(schema, Mapping):
+        message = f"schema is a dict from column to type, not {type(schema).__name__}"
+        raise InterfaceError(message)
+    return {_schema_column(name): _type(name, kind) for name, kind in schema.items()}
+
+
+def _schema_column(name: object) -> str:
+    if isinstance(name, str):
+        return name_text(name, "a column of schema")
+    message = f"schema names its columns by texts, not {display(name)}"
+    raise InterfaceError(message)
+
+
+def _type(name: str, kind: Any) -> Any:
+    if isinstance(kind, str):
+        return name_text(kind, f"schema[{name!r}]")
+    if hasattr(kind, "__arrow_c_schema__"):
+        return kind
+    if isinstance(kind, type) and kind in _PYTHON:
+        return _PYTHON[kind]
+    if type(kind).__module__.partition(".")[0] in {"numpy", "pandas"} or hasattr(kind, "dtype"):
+        return _numpy(str(getattr(kind, "name", None) or getattr(kind, "__name__", kind)))
+    if type(kind).__module__.startswith("pyarrow"):
+        # pyarrow before 17 has the type, but not the capsule.
+        return str(kind)
+    message = f"schema[{name!r}] is {display(kind)}; give a name such as 'int64', a pyarrow type or a NumPy dtype"
+    raise InterfaceError(message)
+
+
+def _numpy(name: str) -> str:
+    if name.startswith("datetime64["):
+        return f"timestamp[{name[11:-1]}]"
+    return name.lower()
+
+
+#: Parts that no one asked for by number: more than this wins nothing, and servers have other clients.
+_MOST = 8
+#: A list's queries are read this many at once even where there are fewer cores: the server works, too.
+_LIST = 4
+#: A caller may ask for more parts than any server has connections, but not for a number that is a mistake.
+_LIMIT = 4096
+_ENDS = 2
+
+
+class Partition(TypedDict):
+    """A split: the parts that the caller wants, or the most that the source may choose, and by which column."""
+
+    number: int | None
+    most: int | None
+    unasked: bool
+    on: str | None
+    range: tuple[Any, Any] | None
+
+
+def partition(query: object, on: str | None, number: Number | None, range_: Sequence[Any] | None) -> Partition | None:
+    """Give the split that the arguments ask for; None for a read over one connection.
+
+    Raises ``InterfaceError`` for arguments that contradict each other.
+    """
+    on, number = _column(on), _number(number)
+    ends = _ends(range_, on)
+    queries = 1 if isinstance(query, str) or not isinstance(query, Sequence) else len(query)
+    if queries != 1 and on is not None:
+        message = "a list of queries is its own partitioning: give either the list or partition_on"
+        raise InterfaceError(message)
+    if number is None and queries > 1:
+        return _partition(most=min(queries, max(_LIST, _cores())))
+    if on is None and number in {None, 1}:
+        return None
+    if isinstance(number, int):
+        return _partition(number=number, on=on, range_=ends)
+    return _partition(most=min(_MOST, _cores()), on=on, range_=ends)
+
+
+def unasked() -> Partition:
+    """Give the split of a whole result for which no one asked: a source whose readers burden no one may take it."""
+    return _partition(most=min(_MOST, _cores()), unasked=True)
+
+
+def _partition(
+    *,
+    number: int | None = None,
+    most: int | None = None,
+    unasked: bool = False,
+    on: str | None = None,
+    range_: tuple[Any, Any] | None = None,
+) -> Partition:
+    return Partition(number=number, most=most, unasked=unasked, on=on, range=range_)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _column(on: object) -> str | None:
+    if on is None:
+        return None
+    if isinstance(on, str):
+        return name_text(on, "partition_on")
+    message = f"partition_on is the name of a column of the result, not {display(on)}"
+    raise InterfaceError(message)
+
+
+def _number(number: object) -> Number | None:
+    if number is None:
+        return None
+    # An array would be compared element by element.
+    if isinstance(number, str) and number == "auto":
+        return "auto"
+    if isinstance(number, int) and not isinstance(number, bool) and 0 < number <= _LIMIT:
+        return number
+    message = f'partition_num is a number of parts from 1 to {_LIMIT}, or "auto", not {display(number)}'
+    raise InterfaceError(message)
+
+
+def _ends(range_: object, on: str | None) -> tuple[Any, Any] | None:
+    if range_ is None:
+        return None
+    if on is None:
+        message = "partition_range needs partition_on: the column whose values it tells"
+        raise InterfaceError(message)
+    if not isinstance(range_, Sequence) or isinstance(range_, str) or len(range_) != _ENDS:
+        message = f"partition_range is the column's lowest and highest value, not {display(range_)}"
+        raise InterfaceError(message)
+    for end in range_:
+        if isinstance(end, str):
+            name_text(end, "partition_range")
+    return (range_[0], range_[1])

@@ -6,31 +6,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
 
 from longshore import _core, sources
+from longshore.arguments import bound, seconds, without_clauses
 from longshore.errors import InterfaceError
 from longshore.foreign import CONNECT, refusing
-from longshore.parameters import bound, seconds, without_clauses
 from longshore.target import SQLAlchemyText, TargetLike, target
 from longshore.texts import display, statement_text
-from longshore.threads import switched
+from longshore.threads import awaited, own_switch, switched
 
 if TYPE_CHECKING:
     import sqlite3
 
     from duckdb import DuckDBPyConnection
-
-__all__ = [
-    "AsyncConnection",
-    "AsyncPool",
-    "Connection",
-    "ConnectionLike",
-    "Pool",
-    "Source",
-    "connect",
-    "connect_async",
-    "is_connection",
-    "scheme_of",
-    "source",
-]
 
 #: No server has more connections than that.
 _MOST = 1 << 16
@@ -70,20 +56,6 @@ class _Session:
         """Whether a transaction is open; None while a stream has the session."""
         return self._core.in_transaction
 
-    def _execute(self, sql: object, params: object, timeout: object, switch: _core.Switch) -> int | None:
-        sql, params = without_clauses(sql, params)
-        if not isinstance(sql, str):
-            message = f"a statement is a text, not {type(sql).__name__}"
-            raise InterfaceError(message)
-        statement = statement_text(sql, "the statement")
-        return self._core.execute(statement, bound(params), timeout=seconds(timeout), switch=switch)
-
-    def _execute_script(self, script: object, timeout: object, switch: _core.Switch) -> None:
-        if not isinstance(script, str):
-            message = f"a script is a text, not {type(script).__name__}"
-            raise InterfaceError(message)
-        self._core.execute_script(statement_text(script, "the script"), timeout=seconds(timeout), switch=switch)
-
 
 class Connection(_Session):
     """One session of a database, for one statement at a time.
@@ -109,7 +81,12 @@ class Connection(_Session):
         ``read_sql`` keeps them. ``timeout`` is in seconds. Raises the exceptions of ``longshore.errors``; a failed
         statement leaves the connection usable, but its transaction has to be rolled back.
         """
-        return self._execute(sql, params, timeout, _core.Switch())
+        sql, params = without_clauses(sql, params)
+        if not isinstance(sql, str):
+            message = f"a statement is a text, not {type(sql).__name__}"
+            raise InterfaceError(message)
+        statement = statement_text(sql, "the statement")
+        return self._core.execute(statement, bound(params), timeout=seconds(timeout), switch=own_switch())
 
     def execute_script(self, script: str, *, timeout: float | None = None) -> None:
         """Run the statements of a text in their order, as the database itself tells them apart.
@@ -117,18 +94,21 @@ class Connection(_Session):
         Their rows are thrown away, and they take no parameters. The transaction is that of ``execute``. An error says
         which statement has failed; those after it have not run. ``timeout`` is in seconds, for the whole script.
         """
-        self._execute_script(script, timeout, _core.Switch())
+        if not isinstance(script, str):
+            message = f"a script is a text, not {type(script).__name__}"
+            raise InterfaceError(message)
+        self._core.execute_script(statement_text(script, "the script"), timeout=seconds(timeout), switch=own_switch())
 
     def commit(self) -> None:
         """Make what the transaction did lasting; nothing where none is open.
 
         Raises ``OperationalError`` where a statement of the transaction has failed: it is rolled back.
         """
-        self._core.commit()
+        self._core.commit(switch=own_switch())
 
     def rollback(self) -> None:
         """Undo what the transaction did; nothing where none is open."""
-        self._core.rollback()
+        self._core.rollback(switch=own_switch())
 
     def close(self) -> None:
         """End the session, and roll an open transaction back first. Closing twice is not an error.
@@ -159,31 +139,11 @@ class AsyncConnection(_Session):
     ``rollback``. Leaving an ``async with`` block commits, or rolls back after an exception, and closes.
     """
 
-    async def execute(
-        self,
-        sql: str | SQLAlchemyText,
-        params: Sequence[Any] | Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109  the server is told, which asyncio.timeout does by a cancellation
-    ) -> int | None:
-        """Run one statement, as ``Connection.execute`` does."""
-        return await switched(lambda switch: self._execute(sql, params, timeout, switch))
-
-    async def execute_script(self, script: str, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  as above
-        """Run the statements of a text in their order, as ``Connection.execute_script`` does."""
-        await switched(lambda switch: self._execute_script(script, timeout, switch))
-
-    async def commit(self) -> None:
-        """Make what the transaction did lasting, as ``Connection.commit`` does."""
-        await switched(lambda switch: self._core.commit(switch=switch))
-
-    async def rollback(self) -> None:
-        """Undo what the transaction did; nothing where none is open."""
-        await switched(lambda switch: self._core.rollback(switch=switch))
-
-    async def close(self) -> None:
-        """End the session, and roll an open transaction back first. Closing twice is not an error."""
-        await switched(lambda _: self._core.close())
+    execute = awaited(Connection.execute)
+    execute_script = awaited(Connection.execute_script)
+    commit = awaited(Connection.commit)
+    rollback = awaited(Connection.rollback)
+    close = awaited(Connection.close)
 
     async def __aenter__(self) -> Self:
         """Give the connection itself."""
@@ -281,9 +241,7 @@ class AsyncPool(_Sessions):
     [0, 1, 2, 3, 4]
     """
 
-    async def close(self) -> None:
-        """Close the idle sessions; those in use are closed when their reads end. Closing twice is not an error."""
-        await switched(lambda _: self._core.close())
+    close = awaited(Pool.close)
 
     async def __aenter__(self) -> Self:
         """Give the pool itself."""
@@ -326,7 +284,7 @@ def connect(conn: TargetLike, *, autocommit: bool = False, timeout: float | None
 
     Raises the exceptions of ``longshore.errors``.
     """
-    return Connection(*_opened(conn, autocommit, timeout, _core.Switch()))
+    return Connection(*_opened(conn, autocommit, timeout))
 
 
 @refusing(CONNECT, like=connect)
@@ -334,7 +292,7 @@ async def connect_async(
     conn: TargetLike,
     *,
     autocommit: bool = False,
-    timeout: float | None = None,  # noqa: ASYNC109  the same arguments as connect's
+    timeout: float | None = None,  # noqa: ASYNC109  the server is told, which asyncio.timeout does by a cancellation
 ) -> AsyncConnection:
     """Open one session as ``connect`` does, with the same arguments, while the event loop goes on.
 
@@ -347,18 +305,16 @@ async def connect_async(
     >>> int(asyncio.run(berths())["total"][0])
     15
     """
-    return AsyncConnection(*await switched(lambda switch: _opened(conn, autocommit, timeout, switch)))
+    return AsyncConnection(*await switched(lambda: _opened(conn, autocommit, timeout)))
 
 
-def _opened(
-    conn: TargetLike, autocommit: object, timeout: object, switch: _core.Switch
-) -> tuple[_core.Connection, str]:
+def _opened(conn: TargetLike, autocommit: object, timeout: object) -> tuple[_core.Connection, str]:
     if not isinstance(autocommit, bool):
         message = f"autocommit is True or False, not {display(autocommit)}"
         raise InterfaceError(message)
     parts = target(conn)
     core = _core.Target(**parts._asdict())
-    return _core.Connection(core, autocommit=autocommit, timeout=seconds(timeout), switch=switch), parts.scheme
+    return _core.Connection(core, autocommit=autocommit, timeout=seconds(timeout), switch=own_switch()), parts.scheme
 
 
 def source(conn: object, *, creates: bool = False) -> Source:

@@ -1,21 +1,17 @@
 """``copy``: a query of one database as a table of another."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from longshore import _core
-from longshore.arguments import Copying, IfExists, Query
+from longshore.arguments import IfExists, Number, Query, seconds
 from longshore.connection import ConnectionLike
 from longshore.foreign import COPY, refusing
 from longshore.options import Options
-from longshore.parameters import seconds
-from longshore.partition import Number
 from longshore.progress import Progress, reporting
-from longshore.reading import opened
-from longshore.threads import switched
-from longshore.writing import destination
-
-__all__ = ["copy", "copy_async"]
+from longshore.read import opened
+from longshore.threads import own_switch, twin
+from longshore.write import destination
 
 
 @refusing(COPY)
@@ -55,34 +51,29 @@ def copy(
 
     Raises the exceptions of ``longshore.errors``; the table is then as it was.
     """
-    return _copied(
-        query,
-        source,
-        table,
-        target,
-        _core.Switch(),
-        if_exists=if_exists,
-        key=key,
-        types=types,
-        params=params,
-        schema=schema,
-        partition_on=partition_on,
-        partition_num=partition_num,
-        timeout=timeout,
-        progress=progress,
-        options=options,
-    )
+    switch = own_switch()
+    chosen = Options.of(options)
+    into = destination(table, target, if_exists=if_exists, key=key, types=types, options=chosen)
+    with (
+        reporting(progress) as report,
+        opened(
+            query,
+            source,
+            params=params,
+            schema=schema,
+            partition_on=partition_on,
+            partition_num=partition_num,
+            timeout=timeout,
+            options=chosen,
+            into=into["source"],
+            switch=switch,
+        ) as reading,
+    ):
+        return _core.copy(reading, into=into, timeout=seconds(timeout), progress=report, switch=switch)
 
 
-@refusing(COPY, like=copy)
-async def copy_async(
-    query: Query,
-    source: ConnectionLike,
-    table: str | tuple[str, str],
-    target: ConnectionLike,
-    **arguments: Unpack[Copying],
-) -> int:
-    """Copy as ``copy`` does, with the same arguments, while the event loop goes on.
+copy_async = twin(copy)
+copy_async.__doc__ = """Copy as ``copy`` does, with the same arguments, while the event loop goes on.
 
     >>> import asyncio, longshore
     >>> async def copied():
@@ -92,43 +83,3 @@ async def copy_async(
 
     Cancelling the task cancels the query and undoes the write; ``CancelledError`` is raised when both have stopped.
     """
-    return await switched(lambda switch: _copied(query, source, table, target, switch, **arguments))
-
-
-def _copied(
-    query: Any,
-    source: Any,
-    table: object,
-    target: object,
-    switch: _core.Switch,
-    *,
-    if_exists: str = "fail",
-    key: str | Sequence[str] | None = None,
-    types: Mapping[str, str] | None = None,
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    partition_on: str | None = None,
-    partition_num: Number | None = None,
-    timeout: float | None = None,
-    progress: bool | Callable[[Progress], object] = False,
-    options: Mapping[str, Any] | Options | None = None,
-) -> int:
-    """Do what ``copy`` says, until ``switch`` is thrown."""
-    chosen = Options.of(options)
-    into = destination(table, target, if_exists=if_exists, key=key, types=types, options=chosen)
-    with (
-        reporting(progress) as report,
-        opened(
-            query,
-            source,
-            switch,
-            params=params,
-            schema=schema,
-            partition_on=partition_on,
-            partition_num=partition_num,
-            timeout=timeout,
-            options=chosen,
-            into=into["source"],
-        ) as reading,
-    ):
-        return _core.copy(reading, into=into, timeout=seconds(timeout), progress=report, switch=switch)

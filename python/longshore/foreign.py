@@ -118,6 +118,8 @@ def refusing(
                 raise _unknown(name(args), keywords, known, foreign)
             return verb(*args, **keywords)
 
+        # For its twin for asyncio.
+        called.foreign = foreign  # type: ignore[attr-defined]
         return called
 
     return decorate

@@ -3,15 +3,12 @@
 from typing import Any
 
 from longshore import _core
+from longshore.arguments import Number, partition, seconds, statements, without_clauses
 from longshore.connection import ConnectionLike, source
 from longshore.errors import InterfaceError
 from longshore.foreign import READ, refusing
-from longshore.parameters import seconds, statements, without_clauses
-from longshore.partition import Number, partition
-from longshore.reading import in_order
+from longshore.read import in_order
 from longshore.target import SQLAlchemyText
-
-__all__ = ["partition_sql"]
 
 
 @refusing(READ)

@@ -4,19 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longshore import _core
-from longshore.arguments import Query
+from longshore.arguments import Query, bound, seconds, statements, wanted, without_clauses
 from longshore.connection import ConnectionLike, source
 from longshore.foreign import READ, refusing
 from longshore.frames import pyarrow_if_installed
 from longshore.options import Options
-from longshore.overrides import wanted
-from longshore.parameters import bound, seconds, statements, without_clauses
-from longshore.reading import in_order, policy
+from longshore.read import in_order, policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["schema"]
 
 
 @refusing(READ)

@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from longshore.arguments import Backend
 from longshore.connection import ConnectionLike
 from longshore.options import Options
 from longshore.stream import Stream
-from longshore.threads import on_a_thread
+from longshore.threads import named_twin, on_a_thread, twin
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 
     from longshore.duckdb.scope import FrameSnapshot
 
-__all__ = ["sql", "sql_async"]
-
 _Params = Sequence[Any] | Mapping[str, Any] | None
 _Attach = Mapping[str, ConnectionLike] | None
 _Options = Mapping[str, Any] | Options | None
+
+#: The caller of ``sql_async``, which calls ``sql`` on another thread.
+_CALLER: ContextVar["FrameSnapshot | None"] = ContextVar("longshore_caller", default=None)
 
 
 @overload
@@ -156,9 +158,12 @@ def sql(
     # DuckDB is imported with it.
     from longshore.duckdb.query import run
 
+    caller = _CALLER.get()
+    # Calls within this one have callers of their own.
+    _CALLER.set(None)
     return run(
         query,
-        sys._getframe(1),  # noqa: SLF001  the caller's variables are the query's tables
+        caller or sys._getframe(1),  # noqa: SLF001  the caller's variables are the query's tables
         params=params,
         return_type=return_type,
         dtype_backend=dtype_backend,
@@ -169,17 +174,7 @@ def sql(
     )
 
 
-def sql_async(
-    query: str,
-    *,
-    params: Sequence[Any] | Mapping[str, Any] | None = None,
-    return_type: str = "pandas",
-    dtype_backend: str | None = None,
-    attach: Mapping[str, ConnectionLike] | None = None,
-    explain: bool = False,
-    options: Mapping[str, Any] | Options | None = None,
-    **tables: Any,
-) -> Coroutine[Any, Any, Any]:
+def _sql_async(query: str, **arguments: Any) -> Coroutine[Any, Any, Any]:
     """Run SQL as ``sql`` does, with the same arguments, while the event loop goes on.
 
     >>> import asyncio, longshore
@@ -194,27 +189,18 @@ def sql_async(
     the queries of attached databases; ``CancelledError`` is raised when the thread has stopped.
     """
     from longshore.duckdb.scope import FrameSnapshot
-
-    caller = FrameSnapshot.of(sys._getframe(1))  # noqa: SLF001  as above
-    arguments = {
-        "params": params,
-        "return_type": return_type,
-        "dtype_backend": dtype_backend,
-        "attach": attach,
-        "explain": explain,
-        "options": options,
-        "tables": tables,
-    }
-    return _awaited(query, caller, arguments)
-
-
-async def _awaited(query: str, caller: "FrameSnapshot", arguments: dict[str, Any]) -> Any:
     from longshore.duckdb.waiting import CancelScope
 
+    caller, scope = FrameSnapshot.of(sys._getframe(1)), CancelScope()  # noqa: SLF001  as above
+
     def work() -> Any:
-        from longshore.duckdb.query import run
+        _CALLER.set(caller)
+        return scope.run(lambda: sql(query, **arguments))
 
-        return run(query, caller, **arguments)
+    return on_a_thread(work, scope.cancel)
 
-    scope = CancelScope()
-    return await on_a_thread(lambda: scope.run(work), scope.cancel)
+
+if TYPE_CHECKING:
+    sql_async = twin(sql)
+else:
+    sql_async = named_twin(sql, _sql_async)

@@ -3,27 +3,72 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import contextvars
+import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from longshore import _core
 from longshore.errors import OperationalError
+from longshore.foreign import refusing
 from longshore.warning import inherited
 
-__all__ = ["on_a_thread", "start", "switched"]
-
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Seconds between two requests to stop.
 _SLICE = 0.05
 
 
-async def switched(work: Callable[[_core.Switch], T]) -> T:
-    """Await ``work`` on a thread, and throw the switch that it is given when the task is cancelled."""
+#: The switch of the twin for asyncio that awaits the call of a verb.
+_SWITCH: contextvars.ContextVar[_core.Switch | None] = contextvars.ContextVar("longshore_switch", default=None)
+
+
+def own_switch() -> _core.Switch:
+    """Give the switch that stops the verb that asks: its twin's, else a new one. Calls within it have their own."""
+    switch = _SWITCH.get()
+    _SWITCH.set(None)
+    return switch or _core.Switch()
+
+
+def twin(verb: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Give a verb for asyncio, with its arguments. A type checker needs it to have one argument, the verb."""
+
+    async def run(*args: P.args, **keywords: P.kwargs) -> T:
+        return await switched(lambda: verb(*args, **keywords))
+
+    return refusing(getattr(verb, "foreign", {}), like=verb)(named_twin(verb, run))
+
+
+def named_twin(verb: Callable[P, T], run: Callable[..., Any]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Give what runs a verb for asyncio the verb's name and signature."""
+    run.__module__ = verb.__module__
+    run.__name__ = run.__qualname__ = f"{verb.__name__}_async"
+    run.__wrapped__ = verb  # type: ignore[attr-defined]
+    return cast("Callable[P, Coroutine[Any, Any, T]]", run)
+
+
+def awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Give a method for asyncio that does on a thread what ``method`` does."""
+
+    @functools.wraps(method)
+    async def twin(self: Any, /, *args: P.args, **keywords: P.kwargs) -> T:
+        return await switched(lambda: method(self, *args, **keywords))
+
+    return twin
+
+
+async def switched(work: Callable[[], T]) -> T:
+    """Await ``work`` on a thread; when the task is cancelled, its switch is thrown."""
     switch = _core.Switch()
-    return await on_a_thread(lambda: work(switch), switch.cancel)
+
+    def run() -> T:
+        _SWITCH.set(switch)
+        return work()
+
+    return await on_a_thread(run, switch.cancel)
 
 
 def start(thread: threading.Thread) -> None:
@@ -73,7 +118,7 @@ def _outcome(work: Callable[[], T]) -> concurrent.futures.Future[T]:
     outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
     try:
         outcome.set_result(work())
-    except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is awaited
+    except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is waited for
         outcome.set_exception(error)
     return outcome
 

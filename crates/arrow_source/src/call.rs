@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::{ease, spawn};
-use longshore_core::{Error, Process, Result, Watch};
+use longshore_core::{Error, Result, Watch};
 use pyo3::prelude::*;
 
 use crate::attached::attached;
@@ -75,17 +75,21 @@ pub(crate) fn on_thread<T: Send + 'static>(
 pub(crate) struct Handle {
     object: Arc<Py<PyAny>>,
     is_lost: Arc<AtomicBool>,
-    /// A forked child has none of the driver's threads.
-    process: Process,
+    /// The process that has the driver's threads.
+    owner: u32,
 }
 
 impl Handle {
     pub(crate) fn new(object: Py<PyAny>) -> Self {
-        Self { object: Arc::new(object), is_lost: Arc::default(), process: Process::current() }
+        Self { object: Arc::new(object), is_lost: Arc::default(), owner: std::process::id() }
     }
 
     pub(crate) fn is_usable(&self) -> bool {
-        self.process.is_current() && !self.is_lost.load(Ordering::Relaxed)
+        self.is_own() && !self.is_lost.load(Ordering::Relaxed)
+    }
+
+    fn is_own(&self) -> bool {
+        self.owner == std::process::id()
     }
 
     /// Does `work` with the session.
@@ -94,7 +98,12 @@ impl Handle {
         watch: &Watch,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.process.check("connection")?;
+        if !self.is_own() {
+            return Err(Error::interface(
+                "the connection belongs to the process that this one was forked from",
+            )
+            .with_hint("connect in each process"));
+        }
         let object = self.object.clone();
         let done = on_thread(watch, move |py| work(object.bind(py)), &mut || self.cancel());
         done.map_err(|Stopped { error, is_running }| {
@@ -135,7 +144,7 @@ impl Handle {
         if self.is_usable() {
             let watch = Watch::never().at_most(OBEYING);
             let _ = self.call(&watch, |session| session.call_method0("close").map(drop));
-        } else if !self.process.is_current() {
+        } else if !self.is_own() {
             // A forked child has none of the driver's threads.
             std::mem::forget(self.object.clone());
         }

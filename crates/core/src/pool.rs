@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::source::{Direct, Home, Reserved, Sessions, Source};
-use crate::{Error, Kind, Process, Result, Session, Watch};
+use crate::{Error, Kind, Result, Session, Watch};
 
 /// A session that does not answer for so long is replaced.
 const CLEANING: Duration = Duration::from_secs(2);
@@ -34,14 +34,14 @@ struct State {
     /// The number of the next read that waits.
     next: u64,
     closed: bool,
-    /// A forked child has none of the sessions.
-    process: Process,
+    /// The process whose sessions these are.
+    owner: u32,
 }
 
 impl State {
     fn new(closed: bool) -> Self {
-        let process = Process::current();
-        Self { idle: Vec::new(), reserved: 0, waiting: VecDeque::new(), next: 0, closed, process }
+        let owner = std::process::id();
+        Self { idle: Vec::new(), reserved: 0, waiting: VecDeque::new(), next: 0, closed, owner }
     }
 }
 
@@ -55,7 +55,7 @@ impl Pool {
     /// The state of this process: what a forked child has inherited is its parent's, and the child only forgets it.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.process.is_current() {
+        if state.owner != std::process::id() {
             *state = State::new(state.closed);
         }
         state
@@ -109,7 +109,7 @@ impl Pool {
             return Ok(None);
         }
         state.reserved += count;
-        Ok(Some(Reservation { pool: self.clone(), count: AtomicUsize::new(count), process: state.process }))
+        Ok(Some(Reservation { pool: self.clone(), count: AtomicUsize::new(count), owner: state.owner }))
     }
 
     fn pop(&self) -> Option<Box<dyn Session>> {
@@ -173,7 +173,7 @@ impl Drop for Place<'_> {
 struct Reservation {
     pool: Arc<Pool>,
     count: AtomicUsize,
-    process: Process,
+    owner: u32,
 }
 
 impl Drop for Reservation {
@@ -185,7 +185,7 @@ impl Drop for Reservation {
 impl Home for Reservation {
     fn give_back(&self, session: Box<dyn Session>) {
         let mut state = self.pool.state();
-        if session.is_usable() && !state.closed && state.process == self.process {
+        if session.is_usable() && !state.closed && state.owner == self.owner {
             state.idle.push(session);
         }
     }
@@ -195,7 +195,7 @@ impl Sessions for Reservation {
     fn keep_only(&self, count: usize) {
         let before = self.count.fetch_min(count, Ordering::Relaxed);
         let mut state = self.pool.state();
-        if state.process == self.process {
+        if state.owner == self.owner {
             state.reserved -= before.saturating_sub(count);
         }
         drop(state);

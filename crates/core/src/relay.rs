@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::memory::spawn;
-use crate::{Batches, Error, Process, Result, Watch};
+use crate::{Batches, Error, Result, Watch};
 
 /// Batches that wait for their user: with fewer, one side would wait for the other more often.
 const WAITING: usize = 2;
@@ -24,8 +24,8 @@ pub struct Relay {
     checked: Instant,
     /// Has the reader stop, whatever it waits for.
     stop: Box<dyn Fn() + Send>,
-    /// A forked child has no such reader.
-    process: Process,
+    /// The process that started the reader: a forked child has no such thread.
+    owner: u32,
 }
 
 impl Relay {
@@ -56,7 +56,7 @@ impl Relay {
             watch: watch.clone(),
             checked: Instant::now(),
             stop: Box::new(stop),
-            process: Process::current(),
+            owner: std::process::id(),
         })
     }
 
@@ -77,8 +77,10 @@ impl Iterator for Relay {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Err(error) = self.process.check("result") {
-            return Some(Err(error));
+        if self.owner != std::process::id() {
+            return Some(Err(Error::interface(
+                "the result belongs to the process that this one was forked from",
+            )));
         }
         if self.checked.elapsed() >= self.watch.slice() {
             self.checked = Instant::now();
@@ -106,7 +108,7 @@ impl Iterator for Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        if !self.process.is_current() {
+        if self.owner != std::process::id() {
             // Its handle would wait for a thread that is the parent's.
             std::mem::forget((self.batches.take(), self.reader.take()));
             return;

@@ -9,7 +9,7 @@ mod startup;
 use std::collections::BTreeMap;
 
 use bytes::BytesMut;
-use longshore_core::{Error, Kind, Process, Result, Target, Transaction, Watch};
+use longshore_core::{Error, Kind, Result, Target, Transaction, Watch};
 use longshore_wire::{Inbox, Socket};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
@@ -55,8 +55,8 @@ pub(crate) struct Connection {
     is_lost: bool,
     /// What the server's last `ReadyForQuery` said.
     transaction: Transaction,
-    /// A forked child shares the socket and must not speak on it.
-    process: Process,
+    /// The process that opened the socket: a forked child shares it and must not speak on it.
+    owner: u32,
 }
 
 /// A statement that the server has parsed.
@@ -126,7 +126,11 @@ impl Connection {
 
     /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
     fn is_ours(&self) -> Result<()> {
-        self.process.check("connection")
+        if self.owner == std::process::id() {
+            return Ok(());
+        }
+        Err(Error::interface("the connection belongs to the process that this one was forked from")
+            .with_hint("open a connection of its own in each process"))
     }
 
     /// From here on, every wait looks at `watch`.

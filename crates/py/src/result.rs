@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::ease;
-use longshore_core::{Batches, Error, Kind, OnOdd, Process, Relay, Result, Session, Warnings, Watch};
+use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Warnings, Watch};
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use pyo3::prelude::*;
@@ -186,15 +186,15 @@ struct Running {
     /// The engine is dropped after what reads from it.
     result: Option<(Relay, Engine)>,
     schema: SchemaRef,
-    /// A forked child has none of the engine's threads.
-    process: Process,
+    /// The process that has the engine's threads.
+    owner: u32,
 }
 
 impl Running {
     fn start(batches: Box<dyn Batches>, engine: Engine, watch: &Watch) -> Result<Self> {
         let (schema, cancel) = (batches.schema(), engine.cancel.clone());
         let relay = Relay::start(batches, watch, move || cancel.call())?;
-        Ok(Self { result: Some((relay, engine)), schema, process: Process::current() })
+        Ok(Self { result: Some((relay, engine)), schema, owner: std::process::id() })
     }
 }
 
@@ -213,7 +213,7 @@ impl Iterator for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let Some(running) = self.result.take() else { return };
-        if !self.process.is_current() {
+        if self.owner != std::process::id() {
             // A forked child has none of its parent's threads; and one that it begins may find the memory of those, which
             // glibc keeps for the next, half written.
             std::mem::forget(running);

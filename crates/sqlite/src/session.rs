@@ -285,7 +285,7 @@ impl Session for SqliteSession {
     }
 
     fn is_usable(&self) -> bool {
-        self.connection.check_process().is_ok()
+        self.connection.is_ours()
     }
 
     fn transaction(&self) -> Transaction {

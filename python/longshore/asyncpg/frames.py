@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from longshore import _core, frames
+from longshore.arguments import wanted
 from longshore.errors import InterfaceError
 from longshore.options import Options
-from longshore.overrides import wanted
-from longshore.reading import batch_bytes, batch_rows, frame_for, policy, whole
-
-__all__ = ["FrameTerms", "Terms", "batch_terms", "frame_terms"]
+from longshore.read import batch_bytes, batch_rows, frame_for, policy, whole
 
 
 @dataclass(frozen=True, slots=True)

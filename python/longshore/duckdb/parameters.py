@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from longshore.arguments import bound
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.pushdown import are_distinct, fold_name
-from longshore.parameters import bound
 
 __all__ = [
     "MOST_DIGITS",

@@ -11,7 +11,7 @@ from longshore.duckdb.waiting import Task
 from longshore.errors import Error
 from longshore.frames import ColumnsTarget, Target
 from longshore.options import Options
-from longshore.reading import frame_for, policy, whole
+from longshore.read import frame_for, policy, whole
 from longshore.stream import Stream
 
 __all__ = [

@@ -30,7 +30,7 @@ from longshore.shell.output import (
     write_output,
 )
 from longshore.target import is_address
-from longshore.writing import table_name
+from longshore.write import table_name
 
 if TYPE_CHECKING:
     from longshore.stream import Stream

@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
 use libsqlite3_sys as ffi;
-use longshore_core::Process;
 
 /// A file, by its device and number.
 type File = (u64, u64);
@@ -30,7 +29,7 @@ struct Table {
     /// Descriptors that are done with.
     parked: HashMap<c_int, File>,
     /// The process that this table is of.
-    process: Option<Process>,
+    process: u32,
     /// What was open when this process was forked from another.
     inherited: HashSet<File>,
 }
@@ -58,7 +57,7 @@ extern "C" fn after_fork() {
 
 fn table() -> MutexGuard<'static, Table> {
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = Some(Process::current());
+    let process = std::process::id();
     if table.process != process {
         // A forked child shares the descriptions of its parent, and so its locks: it must use none of them.
         let before = std::mem::take(&mut *table);
@@ -264,7 +263,7 @@ fn file_of(descriptor: c_int) -> Option<File> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use longshore_core::{Process, Watch};
+    use longshore_core::Watch;
 
     use super::table;
     use crate::connection::{Connection, Open};
@@ -294,8 +293,7 @@ mod tests {
                     let _ = std::hint::black_box(std::fs::metadata("/"));
                 }
             });
-            let ends: Vec<i32> =
-                (0..20).map(|_| forked(|| table().process == Some(Process::current()))).collect();
+            let ends: Vec<i32> = (0..20).map(|_| forked(|| table().process == std::process::id())).collect();
             is_over.store(true, Ordering::Relaxed);
             assert_eq!(ends, [0; 20]);
         });

@@ -226,11 +226,8 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // To end it would end its locks, which a forked child shares with its parent.
-        if self.handle.process.is_current() {
-            // SAFETY: the statement lives, and nothing refers to it any more.
-            unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
-        }
+        // SAFETY: the statement lives, and nothing refers to it any more.
+        unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
     }
 }
 

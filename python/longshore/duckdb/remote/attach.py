@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from longshore import _core
 from longshore.duckdb.failures import Failure, error_from_text
 from longshore.duckdb.instance import duckdb, shared
 from longshore.duckdb.query import Sources
@@ -21,11 +20,9 @@ from longshore.duckdb.result import ArrowStreamable
 from longshore.duckdb.waiting import run_on_thread
 from longshore.errors import DataError, DataWarning, MemoryLimitError, SerialReadWarning
 from longshore.options import Options
-from longshore.reading import read
+from longshore.read import read_sql
 from longshore.stream import Stream
 from longshore.warning import warn, without
-
-__all__ = ["RemoteQuery", "remote_query"]
 
 
 @contextlib.contextmanager
@@ -160,10 +157,9 @@ class RemoteQuery(Sources):
         options = dataclasses.replace(self._options, memory_limit=self._options.stream_budget)
         # The caller did not ask for parts.
         with without(SerialReadWarning):
-            stream: Stream = read(
+            stream: Stream = read_sql(
                 one.sql,
                 source.conn,
-                _core.Switch(),
                 return_type="arrow_stream",
                 schema=one.schema or None,
                 partition_num="auto" if one.can_split and source.opens_connections else None,
@@ -218,7 +214,7 @@ class RemoteQuery(Sources):
 
     def _untyped_table(self, one: Read, source: Source) -> pa.Table:
         """Load a table whose column types are known with its last row."""
-        return read(one.sql, source.conn, _core.Switch(), return_type="arrow", options=self._options)
+        return read_sql(one.sql, source.conn, return_type="arrow", options=self._options)
 
 
 class _CheckedRows:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from longshore import _core
 from longshore.connection import Connection, connect, is_connection, scheme_of
 from longshore.duckdb.failures import TableAltered
 from longshore.duckdb.remote.dialect import Dialect
@@ -19,11 +18,8 @@ from longshore.duckdb.remote.types import Column, Kind, Table, arrow_type
 from longshore.duckdb.scope import RESERVED_NAMES
 from longshore.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
-from longshore.reading import read
+from longshore.read import read_sql
 from longshore.texts import display, name_text
-
-__all__ = ["Source", "lossy_kinds", "open_sources"]
-
 
 _DIALECTS: Mapping[str, type[Dialect]] = {
     "postgresql": PostgreSQL,
@@ -103,7 +99,7 @@ class Source:
         if self._is_checked or not (self.dialect.has_locks and isinstance(conn, Connection) and conn.in_transaction):
             return
         for table in self._tables.values():
-            empty = read(_lock_query(table), conn, _core.Switch(), return_type="arrow")
+            empty = read_sql(_lock_query(table), conn, return_type="arrow")
             if not _is_current(table, empty.schema):
                 raise TableAltered.of(self.name)
         self._compare()
@@ -171,7 +167,8 @@ class Source:
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def _answer(self, statement: str, params: Sequence[Any]) -> pa.Table:
-        return read(statement, self.conn, _core.Switch(), return_type="arrow", params=list(params))
+        table: pa.Table = read_sql(statement, self.conn, return_type="arrow", params=list(params))
+        return table
 
 
 @contextlib.contextmanager
