@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-oldest test-all doctest lint bench fuzz miri docs clean tools
+.PHONY: help demo test test-rust test-python test-oldest test-all record doctest lint bench fuzz miri docs clean tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
@@ -42,6 +42,9 @@ test-oldest: $(OLDEST)/.longshore
 
 test-all: $(VENV)/.longshore ## run the long run: cuts at every byte, two hundred limits of memory
 	LONGSHORE_TEST_ALL=1 $(VENV)/bin/python $(PYTEST) $(SPREAD) tests
+
+record: $(VENV)/.longshore ## record the conversations with servers that the Rust tests play again, for new versions of the servers
+	$(VENV)/bin/python -m tests.record
 
 # The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
 doctest: $(VENV)/.longshore
