@@ -49,12 +49,12 @@ def test_in_both_protocols(protocol: str, filled: str, together: Options) -> Non
 @pytest.mark.parametrize(
     ("query", "on"),
     [
-        ("WITH c AS (SELECT * FROM parted WHERE id < 500) SELECT * FROM c", "id"),
+        ("SELECT k, id, concat(word, '?') AS said FROM parted WHERE id < 500", "id"),
         ("SELECT id AS `a ``b` FROM parted", "a `b"),
         ("SELECT * FROM void", "id"),
     ],
 )
-def test_any_query_by_a_column(query: str, on: str, filled: str, together: Options) -> None:
+def test_any_plain_query_by_a_column(query: str, on: str, filled: str, together: Options) -> None:
     for number in (2, 5):
         in_parts(query, filled, together, partition_on=on, partition_num=number)
 

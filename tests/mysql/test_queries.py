@@ -5,24 +5,21 @@ from collections.abc import Callable
 import pytest
 
 from tests.mysql.comparing import SHIPS, Options, in_parts, rows, serially
-from tests.mysql.reading import column, table
+from tests.mysql.reading import table
 
 Tables = Callable[[str], None]
+PLAIN = "it is not a plain SELECT from one table"
+TABLES = "it is not one SELECT from tables"
 
 
 @pytest.mark.parametrize(
     ("query", "on"),
     [
-        ("SELECT * FROM (SELECT id, k, word FROM ships WHERE k > 2) AS s", "k"),
-        ("SELECT id, k FROM ships WHERE port IN (SELECT id FROM ports WHERE name < 'D')", "k"),
-        ("SELECT id, (SELECT name FROM ports AS p WHERE p.id = s.port) AS name FROM ships AS s", "id"),
-        ("SELECT id FROM ships AS s WHERE NOT EXISTS (SELECT 1 FROM ports AS p WHERE p.id = s.port)", "id"),
-        ("SELECT s.id, p.name FROM ships AS s JOIN ports AS p ON p.id = s.port", "name"),
-        ("SELECT s.id, p.name FROM ports AS p LEFT JOIN ships AS s ON p.id = s.port", "id"),
-        ("WITH a AS (SELECT * FROM ships WHERE k < 5), b AS (SELECT id, k FROM a) SELECT * FROM b", "k"),
-        ("SELECT id, word FROM ships ORDER BY word DESC, id", "id"),
-        ("SELECT id, word FROM ships ORDER BY id", "word"),
-        ("SELECT id, k AS `the k` FROM ships ORDER BY `the k` DESC, 1", "the k"),
+        ("SELECT id, k FROM ships WHERE k > 2 OR k IS NULL -- or", "k"),
+        ("SELECT s.*, id + 1 AS more FROM test.ships AS s WHERE s.bin <> 'a'", "hash"),
+        ("SELECT DATE(at) AS day, `id`, k AS `the k` FROM ships;", "the k"),
+        ("SELECT word AS bin, bin AS word FROM ships AS `a b`", "word"),
+        ("SELECT (word) AS w, \"x\" AS x FROM ships WHERE word <> 'it\\'s'", "w"),
     ],
 )
 def test_in_parts(query: str, on: str, harbour: str, together: Options) -> None:
@@ -48,14 +45,19 @@ def test_in_parts(query: str, on: str, harbour: str, together: Options) -> None:
         (
             "SELECT p.*, s.id AS s FROM ports AS p LEFT JOIN ships AS s ON s.port = p.id",
             "s",
-            "partition_on is computed",
+            PLAIN,
         ),
-        (
-            "SELECT s.id, name FROM ships AS s JOIN ports AS p ON p.id = s.port ORDER BY s.at",
-            "id",
-            "an ORDER BY together",
-        ),
-        ("(SELECT id FROM ships)", "id", "it is not one SELECT"),
+        ("SELECT s.id, name FROM ships AS s JOIN ports AS p ON p.id = s.port ORDER BY s.at", "id", PLAIN),
+        ("SELECT s.id, p.name FROM ships AS s JOIN ports AS p ON p.id = s.port", "name", PLAIN),
+        ("SELECT s.id, p.name FROM ports AS p, ships AS s WHERE p.id = s.port", "id", PLAIN),
+        ("SELECT id, word FROM ships ORDER BY word DESC, id", "id", PLAIN),
+        ("SELECT id, k AS `the k` FROM ships ORDER BY `the k` DESC, 1", "the k", PLAIN),
+        ("(SELECT id FROM ships)", "id", TABLES),
+        ("SELECT * FROM (SELECT id, k, word FROM ships WHERE k > 2) AS s", "k", TABLES),
+        ("SELECT id, k FROM ships WHERE port IN (SELECT id FROM ports WHERE name < 'D')", "k", TABLES),
+        ("SELECT id, (SELECT name FROM ports AS p WHERE p.id = s.port) AS name FROM ships AS s", "id", TABLES),
+        ("SELECT id FROM ships AS s WHERE NOT EXISTS (SELECT 1 FROM ports AS p WHERE p.id = s.port)", "id", TABLES),
+        ("WITH a AS (SELECT * FROM ships WHERE k < 5), b AS (SELECT id, k FROM a) SELECT * FROM b", "k", TABLES),
         ("SELECT * FROM plain", "number", "is a view"),
     ],
 )
@@ -64,11 +66,21 @@ def test_serial(query: str, on: str, reason: str, harbour: str, together: Option
     assert rows(result) == rows(table(query, harbour))
 
 
-def test_an_order_holds_inside_each_part(harbour: str, together: Options) -> None:
-    ids = column("SELECT id FROM ships ORDER BY id DESC", harbour, partition_on="id", partition_num=2, options=together)
-    rises = [at for at in range(1, SHIPS) if ids[at] > ids[at - 1]]
-    assert len(rises) == 1
-    assert sorted(ids) == list(range(SHIPS))
+def test_an_order_is_that_of_the_whole(harbour: str, together: Options) -> None:
+    query = "SELECT id FROM ships ORDER BY id DESC"
+    result = serially("ORDER BY", query, harbour, partition_on="id", partition_num=2, options=together)
+    assert result["id"].to_pylist() == list(range(SHIPS - 1, -1, -1))
+
+
+def test_a_list_of_queries_of_several_tables(harbour: str, together: Options) -> None:
+    joined = "SELECT s.id, p.name FROM ships AS s LEFT JOIN ports AS p ON p.id = s.port WHERE s.id % 2 = {}"
+    in_parts([joined.format(rest) + " ORDER BY s.id" for rest in range(2)], harbour, together)
+    in_parts(
+        [f"SELECT k, count(*) AS n FROM ships WHERE id % 2 = {rest} GROUP BY k" for rest in range(2)], harbour, together
+    )
+    nested = [f"SELECT id FROM (SELECT id FROM ships) AS s WHERE id % 2 = {rest}" for rest in range(2)]
+    result = serially(TABLES, nested, harbour, options=together)
+    assert rows(result) == rows(table(nested, harbour, partition_num=1))
 
 
 def test_zero_dates_are_read_once(tables: Tables, url: str, together: Options) -> None:

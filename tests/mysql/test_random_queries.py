@@ -31,8 +31,7 @@ class Maker:
         """Give what stands in a FROM."""
         return self.dice.choice(
             [
-                "ships AS s",
-                "ships AS s",
+                *["ships AS s"] * 6,
                 "(SELECT * FROM ships) AS s",
                 "(SELECT id, k, bin, price, at, kind, flag, hash, port, word FROM ships WHERE id % 2 = 1) AS s",
                 "(SELECT * FROM ships WHERE k < 5 UNION ALL SELECT * FROM ships WHERE k >= 5) AS s",
@@ -48,7 +47,7 @@ class Maker:
         picked = self.dice.sample(2 * COLUMNS[:-1] + COMPUTED, self.dice.randint(1, 3))
         names = [f"c{at}" for at in range(len(picked))]
         items = [f"{expression} AS {name}" for expression, name in zip(picked, names, strict=True)]
-        form = self.dice.choice(["plain", "plain", "plain", "grouped", "distinct"])
+        form = self.dice.choice([*["plain"] * 6, "grouped", "distinct"])
         if form == "plain":
             return f"SELECT {', '.join(items)}, id AS own FROM {self.source()}{where}", [*names, "own"]
         if form == "distinct":
@@ -63,7 +62,7 @@ class Maker:
         """Give a query and its key."""
         select, names = self.select()
         key = self.dice.choice(names)
-        form = self.dice.choice(["plain", "plain", "plain", "derived", "expression", "ordered", "united"])
+        form = self.dice.choice([*["plain"] * 6, "derived", "expression", "ordered", "united"])
         if form == "derived":
             select = f"SELECT d.* FROM ({select}) AS d"
         elif form == "expression":

@@ -100,11 +100,17 @@ def test_every_sql_mode(make_mysqld: Callable[..., MySQLEndpoint]) -> None:
         INSERT INTO parted VALUES (1, 'a'), (2, 'b'), (3, 'a'), (4, NULL), (5, 'x')""")
     url, lock = server.url(), {"lock": True}
     for query in (
-        'SELECT "k", "id" AS "n" FROM "parted"',
-        'SELECT "k", "k" || \'"\' AS "q" FROM "parted" AS "p" WHERE "id" < 5',
+        "SELECT k, id AS n FROM parted",
+        "SELECT `k`, k || '-' AS q FROM parted AS `p` WHERE id < 5",
     ):
         in_parts(query, url, lock, partition_on="k", partition_num=2)
-    serially("NO_BACKSLASH_ESCAPES", "SELECT k FROM parted WHERE k <> '\\'", url, partition_on="k", partition_num=2)
+    for query, reason in (
+        ('SELECT "k", "id" AS "n" FROM "parted"', "ANSI_QUOTES"),
+        ('SELECT "k", "k" || \'"\' AS "q" FROM "parted" AS "p" WHERE "id" < 5', "ANSI_QUOTES"),
+        ("SELECT k FROM parted WHERE k <> '\\'", "NO_BACKSLASH_ESCAPES"),
+    ):
+        result = serially(reason, query, url, partition_on="k", partition_num=2, options=lock)
+        assert rows(result) == rows(table(query, url))
 
 
 def test_without_a_common_snapshot_it_is_serial(filled: str, is_mariadb: bool) -> None:  # noqa: FBT001

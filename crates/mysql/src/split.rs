@@ -94,32 +94,15 @@ fn parts(
     split: &Split,
     number: usize,
 ) -> Result<Vec<Query>, NotSplit> {
-    let key = match &split.on {
-        Some(on) => Key::of_result(session, statement, on)?,
-        None => Key::of_table(session, statement, catalogue)?,
+    let table = statement.one_table()?;
+    let key = match (&split.on, catalogue.tables.as_slice()) {
+        (Some(on), _) => Key::of_result(session, statement, &table, on)?,
+        (None, [only]) => Key::of_table(session, only, &table.alias)?,
+        (None, _) => return Err(NotSplit::because("it is not a plain SELECT from one table")),
     };
-    let bounds = key::bounds(session, statement, &key, split.range.as_ref(), catalogue.bytes(), number)?;
-    let conditions = key.conditions(&bounds);
-    let parts: Vec<Query> =
-        conditions.iter().map(|condition| statement.part(condition)).collect::<Result<_, NotSplit>>()?;
-    // The last one has all bounds.
-    if let (Some(part), true) = (parts.last(), split.on.is_some()) {
-        check(session, statement, part)?;
-    }
-    Ok(parts)
-}
-
-/// Whether the server understands a part, and gives it the types of the query.
-fn check(session: &mut MySqlSession, statement: &Statement, part: &Query) -> Result<(), NotSplit> {
-    use crate::types::Type;
-    let own = session.definitions(&statement.whole())?;
-    let parts = session.definitions(part)?;
-    let is_alike = own.len() == parts.len()
-        && own.iter().zip(&parts).all(|(own, part)| {
-            let (its, parts) = (Type::of(own), Type::of(part));
-            own.name == part.name && its.class == parts.class && its.label == parts.label
-        });
-    if is_alike { Ok(()) } else { Err(NotSplit::because("the server gives a part of the query other types")) }
+    let bounds = key::bounds(session, &key, split.range.as_ref(), catalogue.bytes(), number)?;
+    let part = |condition: &String| statement.query(table.over(table.table(), Some(condition)));
+    Ok(key.conditions(&bounds).iter().map(part).collect())
 }
 
 fn sessions_for(bytes: u64, most: usize) -> usize {

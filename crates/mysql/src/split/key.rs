@@ -5,12 +5,12 @@
 
 use longshore_core::{Error, Query, Result, Value};
 use longshore_source::NotSplit;
+use longshore_source::sql::OneTable;
 use longshore_values::calendar::timestamp_text;
-use sqlparser::ast::{Expr, Select, SelectItem};
 
 use super::SMALL;
 use super::statement::Statement;
-use super::tables::{Catalogue, Table};
+use super::tables::Table;
 use crate::dialect::{literal, quoted_name};
 use crate::encode;
 use crate::message::Definition;
@@ -26,57 +26,48 @@ pub(super) struct Key {
     /// Its name in the query's WHERE.
     column: String,
     pub(super) native: Type,
-    /// The table whose primary key it starts.
-    table: Option<String>,
+    /// A relation of its values `k`, from which bounds are sampled, and its parameters.
+    values: (String, Vec<Value>),
+    /// Whether an index has its values in order.
+    is_indexed: bool,
 }
 
 impl Key {
-    /// The column `name` of the result, which has to be a column of what the query reads: a condition on it takes rows
-    /// and leaves others out, and no rows depend on others.
+    /// The column `name` of the result, which has to be one of `table`, the only one of the query.
     pub(super) fn of_result(
         session: &mut MySqlSession,
         statement: &Statement,
+        table: &OneTable<'_>,
         name: &str,
     ) -> Result<Self, NotSplit> {
         let columns = session.definitions(&statement.whole())?;
-        let at = position(&columns, name).map_err(NotSplit::Failed)?;
-        let select = statement.select()?;
-        if statement.may_be_buffered() {
-            return Err(NotSplit::because("an ORDER BY together with a join or a subquery"));
+        let column = named(&columns, name).map_err(NotSplit::Failed)?;
+        if column.original.is_empty() {
+            return Err(NotSplit::because(
+                "partition_on is computed; name a column of a table, and select it",
+            ));
         }
-        let column = column(select, at, columns.len(), name).ok_or_else(|| {
-            NotSplit::because("partition_on is computed; name a column of a table, and select it")
-        })?;
-        Ok(Self { column, native: Type::of(&columns[at]), table: None })
+        let native = Type::of(column);
+        let column = format!("{}.{}", table.alias, quoted_name(&column.original));
+        let rows = format!("({}\n) AS {PART}", table.rows(&format!("{column} AS k")));
+        Ok(Self { column, native, values: (rows, statement.values_of(table).to_vec()), is_indexed: false })
     }
 
-    /// The first column of the primary key of the only table.
-    pub(super) fn of_table(
-        session: &mut MySqlSession,
-        statement: &Statement,
-        catalogue: &Catalogue,
-    ) -> Result<Self, NotSplit> {
-        let only = statement.only_table().filter(|_| !statement.is_ordered());
-        let Some((name, called)) = only else {
-            return Err(NotSplit::because("it is more than one SELECT from one table; give partition_on"));
-        };
-        let table = catalogue.find(&name).ok_or_else(|| NotSplit::because("a table that is not known"))?;
+    /// The first column of the primary key of `table`, which the query calls `alias`.
+    pub(super) fn of_table(session: &mut MySqlSession, table: &Table, alias: &str) -> Result<Self, NotSplit> {
         let name = primary(session, table)?;
         let table = table.qualified();
         let columns = session.definitions(&Query::new(format!("SELECT {name} FROM {table}")))?;
         let Some(column) = columns.first() else {
             return Err(NotSplit::because("the primary key is not a column"));
         };
+        let rows = format!("(SELECT {name} AS k FROM {table}) AS {PART}");
         Ok(Self {
-            column: format!("{}.{name}", quoted_name(&called)),
+            column: format!("{alias}.{name}"),
             native: Type::of(column),
-            table: Some(format!("(SELECT {name} AS k FROM {table}) AS {PART}")),
+            values: (rows, Vec::new()),
+            is_indexed: true,
         })
-    }
-
-    /// Whether an index has its values in order.
-    pub(super) fn is_indexed(&self) -> bool {
-        self.table.is_some()
     }
 
     /// A value of the key in a condition; `None` where none can be written.
@@ -114,24 +105,15 @@ impl Key {
         }
         // IS NULL takes zero dates, too, in columns that have no NULL.
         let last = if before.is_empty() { "TRUE".to_owned() } else { before.join(" AND ") };
-        conditions.push(format!("({last}) OR {column} <=> NULL"));
+        conditions.push(format!("({last} OR {column} <=> NULL)"));
         conditions
-    }
-
-    /// A relation of the key's values `k`, from which bounds are sampled, and its parameters.
-    pub(super) fn source<'a>(&self, statement: &'a Statement) -> Result<(String, Vec<&'a Value>), NotSplit> {
-        if let Some(table) = &self.table {
-            return Ok((table.clone(), Vec::new()));
-        }
-        let (rows, values) = statement.rows(&format!("{} AS k", self.column))?;
-        Ok((format!("({rows}\n) AS {PART}"), values))
     }
 }
 
-/// The position of the only column called `name`.
-fn position(columns: &[Definition], name: &str) -> Result<usize> {
-    let mut found = columns.iter().enumerate().filter(|(_, column)| column.name == name);
-    let Some((at, column)) = found.next() else { return Err(unknown_column("partition_on", name, columns)) };
+/// The only column called `name`.
+fn named<'a>(columns: &'a [Definition], name: &str) -> Result<&'a Definition> {
+    let mut found = columns.iter().filter(|column| column.name == name);
+    let Some(column) = found.next() else { return Err(unknown_column("partition_on", name, columns)) };
     if found.next().is_some() {
         return Err(Error::interface(format!(
             "partition_on names {name:?}, and the query returns several of that name"
@@ -142,33 +124,7 @@ fn position(columns: &[Definition], name: &str) -> Result<usize> {
     if native.class == Class::Json || native.label == "geometry" {
         return Err(without_order(name, &native.label));
     }
-    Ok(at)
-}
-
-/// The name in a WHERE of `select` of its column `name`, the one at this position of so many; `None` where it is computed.
-fn column(select: &Select, at: usize, count: usize, name: &str) -> Option<String> {
-    let named = |item: &SelectItem| match item {
-        SelectItem::UnnamedExpr(expr) => Some((path(expr), path(expr).and_then(|path| path.last().cloned()))),
-        SelectItem::ExprWithAlias { expr, alias } => Some((path(expr), Some(alias.value.clone()))),
-        _ => None,
-    };
-    let items: Vec<_> = select.projection.iter().map(named).collect();
-    if items.iter().all(Option::is_some) {
-        let (path, _) = items.into_iter().nth(at).filter(|_| count == select.projection.len())??;
-        return Some(path?.iter().map(|name| quoted_name(name)).collect::<Vec<_>>().join("."));
-    }
-    // One of an asterisk's. The server says so where several tables have one of that name.
-    let mut others = items.into_iter().flatten().filter_map(|(_, output)| output);
-    (!others.any(|other| other.eq_ignore_ascii_case(name))).then(|| quoted_name(name))
-}
-
-/// The names of a column: its own, perhaps behind its table's and its database's.
-fn path(expr: &Expr) -> Option<Vec<String>> {
-    match expr {
-        Expr::Identifier(name) => Some(vec![name.value.clone()]),
-        Expr::CompoundIdentifier(names) => Some(names.iter().map(|name| name.value.clone()).collect()),
-        _ => None,
-    }
+    Ok(column)
 }
 
 /// The first column of the table's primary key, as a name.
@@ -195,7 +151,6 @@ const SAMPLE: u64 = 10_000;
 /// The bounds of about `number` parts, as literals. The query's tables have about so many `bytes`.
 pub(super) fn bounds(
     session: &mut MySqlSession,
-    statement: &Statement,
     key: &Key,
     range: Option<&(Value, Value)>,
     bytes: u64,
@@ -204,10 +159,10 @@ pub(super) fn bounds(
     if let Some(range) = range {
         return between(session, key, range, number).map_err(NotSplit::Failed);
     }
-    if key.is_indexed() && is_integer(key.native.class) {
-        return ends(session, statement, key, number);
+    if key.is_indexed && is_integer(key.native.class) {
+        return ends(session, key, number);
     }
-    sampled(session, statement, key, bytes, number)
+    sampled(session, key, bytes, number)
 }
 
 fn is_integer(class: Class) -> bool {
@@ -216,13 +171,8 @@ fn is_integer(class: Class) -> bool {
 }
 
 /// Bounds of equal width between the lowest and the highest value, which an index finds at once.
-fn ends(
-    session: &mut MySqlSession,
-    statement: &Statement,
-    key: &Key,
-    number: usize,
-) -> Result<Vec<String>, NotSplit> {
-    let (source, _) = key.source(statement)?;
+fn ends(session: &mut MySqlSession, key: &Key, number: usize) -> Result<Vec<String>, NotSplit> {
+    let (source, _) = &key.values;
     let rows = session.connection.rows(&format!("SELECT MIN(k), MAX(k) FROM {source}"))?;
     let end = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<i128>().ok();
     match (end(0), end(1)) {
@@ -244,12 +194,11 @@ fn steps(low: i128, high: i128, number: usize) -> Vec<String> {
 /// Quantiles of a sample of the key, which the server has put in order.
 fn sampled(
     session: &mut MySqlSession,
-    statement: &Statement,
     key: &Key,
     bytes: u64,
     number: usize,
 ) -> Result<Vec<String>, NotSplit> {
-    let (source, values) = key.source(statement)?;
+    let (source, values) = &key.values;
     let shown = match key.native.class {
         Class::Bytes => "HEX(k)",
         Class::Bit => "CAST(k + 0 AS CHAR)",
@@ -266,7 +215,7 @@ fn sampled(
         None => " AND RAND() < 0.05".to_owned(),
     };
     let sample = format!("SELECT {shown} FROM {source} WHERE k IS NOT NULL{chance} ORDER BY k");
-    let bound = encode::parameters(&values, session.connection.zone())?;
+    let bound = encode::parameters(&values.iter().collect::<Vec<_>>(), session.connection.zone())?;
     let texts = session.connection.texts(&sample, &bound)?;
     let values: Vec<&String> = texts.iter().flatten().collect();
     let mut bounds: Vec<String> = (1..number)
@@ -346,14 +295,14 @@ mod tests {
 
     fn key(class: Class) -> Key {
         let native = Type { class, label: "made".into(), not_null: false };
-        Key { column: "k".into(), native, table: None }
+        Key { column: "k".into(), native, values: (String::new(), Vec::new()), is_indexed: false }
     }
 
     #[test]
     fn each_part_takes_what_is_left() {
         let conditions = key(Class::Int64).conditions(&["5".into(), "9".into()]);
-        assert_eq!(conditions, ["k < 5", "k >= 5 AND k < 9", "(k >= 5 AND k >= 9) OR k <=> NULL"]);
-        assert_eq!(key(Class::Int64).conditions(&[]), ["(TRUE) OR k <=> NULL"]);
+        assert_eq!(conditions, ["k < 5", "k >= 5 AND k < 9", "(k >= 5 AND k >= 9 OR k <=> NULL)"]);
+        assert_eq!(key(Class::Int64).conditions(&[]), ["(TRUE OR k <=> NULL)"]);
     }
 
     #[test]

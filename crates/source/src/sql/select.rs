@@ -106,17 +106,26 @@ impl<'a> OneTable<'a> {
         if self.has_alias { format!("{table}{alias}") } else { format!("{table} AS {}", self.alias) }
     }
 
+    /// A query of `expression` for each of its rows.
+    #[must_use]
+    pub fn rows(&self, expression: &str) -> String {
+        self.behind(&format!("SELECT {expression} FROM {}", self.table()), None)
+    }
+
     /// The query over `table` instead, with its alias, and over the rows that `condition` holds for as well.
     #[must_use]
     pub fn over(&self, table: &str, condition: Option<&str>) -> String {
-        let head = &self.text[..self.name.0];
+        self.behind(&format!("{}{table}", self.head()), condition)
+    }
+
+    fn behind(&self, head: &str, condition: Option<&str>) -> String {
         // A comment may end the condition's last line.
         let own = self.condition.map(|(start, end)| format!("({}\n)", &self.text[start..end]));
         let conditions: Vec<_> = own.into_iter().chain(condition.map(str::to_owned)).collect();
         if conditions.is_empty() {
-            return format!("{head}{table}");
+            return head.to_owned();
         }
-        format!("{head}{table} WHERE {}", conditions.join(" AND "))
+        format!("{head} WHERE {}", conditions.join(" AND "))
     }
 
     /// The expressions before FROM.
