@@ -15,6 +15,8 @@ mod params;
 mod session;
 mod sink;
 
+use std::sync::Arc;
+
 use longshore_core::{Driver, Error, Kind, Result, Session, Target, Watch};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -29,21 +31,19 @@ pub use call::apart;
 /// The module of the drivers that Python has.
 const SOURCES: &str = "longshore.sources";
 
-/// The drivers of `longshore.sources`, as one.
-struct Door;
-
-static DOOR: Door = Door;
+/// A driver of `longshore.sources`, by its scheme.
+struct Door(String);
 
 /// The driver of a scheme that `longshore.sources` knows.
 #[must_use]
-pub fn driver(scheme: &str) -> Option<&'static dyn Driver> {
+pub fn driver(scheme: &str) -> Option<Arc<dyn Driver>> {
     let knows = attached(|py| py.import(SOURCES)?.getattr("SCHEMES")?.contains(scheme));
-    matches!(knows, Some(Ok(true))).then_some(&DOOR)
+    matches!(knows, Some(Ok(true))).then(|| Arc::new(Door(scheme.to_owned())) as Arc<dyn Driver>)
 }
 
 impl Driver for Door {
-    fn schemes(&self) -> &'static [&'static str] {
-        &[]
+    fn schemes(&self) -> Vec<&str> {
+        vec![&self.0]
     }
 
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {

@@ -1,8 +1,8 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, NATIVE_TYPE, Query, ReadOptions, Result, Session, Sink,
-    Split, Transaction, Value, Watch,
+    Batches, Column, Failed, Load, Loading, NATIVE_TYPE, NOT_SPLIT, Query, ReadOptions, Result, Scripting,
+    Session, Sink, Splitting, Transaction, Watch,
 };
 use pyo3::prelude::*;
 
@@ -38,6 +38,11 @@ impl ArrowSession {
         if self.handle.is_usable() { Some(self) } else { None }
     }
 
+    /// Whether the driver has a method that not every one has.
+    fn has(&self, method: &str) -> bool {
+        self.handle.attribute(method, |_| Ok(())).is_some()
+    }
+
     fn begun(&self, method: &'static str, query: &Query, rows: usize) -> Result<Begun> {
         let query = query.clone();
         self.call(move |session| {
@@ -54,24 +59,12 @@ impl Drop for ArrowSession {
 }
 
 impl Session for ArrowSession {
-    fn run(&mut self, statement: &str) -> Result<()> {
-        self.execute(&Query::new(statement)).map(drop)
-    }
-
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         let query = query.clone();
         self.call(move |session| {
             let params = bound(session.py(), &query.params)?;
             session.call_method1("execute", (query.text, params))?.extract()
         })
-    }
-
-    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
-        if begins && self.transaction() == Transaction::None {
-            self.begin()?;
-        }
-        let script = script.to_owned();
-        self.call(move |session| session.call_method1("execute_script", (script,)).map(drop))
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
@@ -84,49 +77,11 @@ impl Session for ArrowSession {
         Ok(fields.iter().map(column).collect())
     }
 
-    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
-        Ok(None)
-    }
-
-    fn split(&mut self, queries: &[Query], split: &Split, _: &ReadOptions) -> Result<Division> {
-        if let Some((Value::Int(low), Value::Int(high))) = &split.range
-            && low > high
-        {
-            return Err(Error::interface("partition_range ends before it begins")
-                .with_hint("give the lowest value first: partition_range=(low, high)"));
-        }
-        // The caller's own parts are read one after another, in one snapshot.
-        if queries.len() > 1 && split.number.is_none() {
-            return Ok(Division::Whole);
-        }
-        let reason = self.handle.attribute("not_split", |reason| reason.extract());
-        Ok(Division::Serial(reason.unwrap_or_else(|| "the driver reads a query whole".into())))
-    }
-
-    fn join_snapshot(&mut self, _snapshot: &str, _sessions: usize) -> Result<()> {
-        Err(Error::internal("a driver's session joins no snapshot"))
-    }
-
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.begun("read", query, options.batch_rows) {
             Ok(begun) => ArrowBatches::start(self, begun, options).map(|batches| Box::new(batches) as _),
             Err(error) => Err(Failed { error, session: self.left() }),
         }
-    }
-
-    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        match ArrowSink::begin(&self, load) {
-            Ok(loader) => Ok(Box::new(ArrowSink::new(self, loader))),
-            Err(error) => Err(Failed { error, session: self.left() }),
-        }
-    }
-
-    fn writes_alone(&self) -> Option<&'static str> {
-        Some("the driver writes over one connection")
-    }
-
-    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
-        self.begin()
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -139,11 +94,6 @@ impl Session for ArrowSession {
 
     fn rollback(&mut self) -> Result<()> {
         if self.transaction() == Transaction::None { Ok(()) } else { self.tell("rollback") }
-    }
-
-    fn is_setting(&self, _statement: &str) -> bool {
-        // A read is never split.
-        true
     }
 
     fn is_usable(&self) -> bool {
@@ -165,5 +115,37 @@ impl Session for ArrowSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.watch = watch.clone();
+    }
+
+    fn scripting(&mut self) -> Option<&mut dyn Scripting> {
+        if self.has("execute_script") { Some(self) } else { None }
+    }
+
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        let reason = self.handle.attribute("not_split", |reason| reason.extract());
+        Err(reason.unwrap_or_else(|| NOT_SPLIT.into()))
+    }
+
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+        if self.has("load") { Ok(self) } else { Err(self) }
+    }
+}
+
+impl Scripting for ArrowSession {
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        if begins && self.transaction() == Transaction::None {
+            self.begin()?;
+        }
+        let script = script.to_owned();
+        self.call(move |session| session.call_method1("execute_script", (script,)).map(drop))
+    }
+}
+
+impl Loading for ArrowSession {
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        match ArrowSink::begin(&self, load) {
+            Ok(loader) => Ok(Box::new(ArrowSink::new(self, loader))),
+            Err(error) => Err(Failed { error, session: self.left() }),
+        }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn read_all(
     }
     // The caller's own transaction is the caller's own snapshot.
     let snapshot = options.snapshot && session.transaction() == Transaction::None;
-    if snapshot && let Err(error) = session.begin_snapshot(&queries) {
+    if snapshot && let Err(error) = begin_snapshot(session.as_mut(), &queries) {
         return Err(Failed { error, session: Some(session) });
     }
     let mut queries = VecDeque::from(queries);
@@ -43,6 +43,13 @@ pub(crate) fn read_all(
             options: options.clone(),
         })),
         Err(failed) => Err(Failed { session: failed.session.and_then(|it| ended(it, snapshot)), ..failed }),
+    }
+}
+
+fn begin_snapshot(session: &mut dyn Session, queries: &[Query]) -> Result<()> {
+    match session.splitting() {
+        Ok(splitting) => splitting.begin_snapshot(queries),
+        Err(_) => session.begin(),
     }
 }
 

@@ -7,6 +7,7 @@ use arrow_schema::{Schema, SchemaRef};
 use crate::agreement::{agree, nullable};
 use crate::remedy::with_remedy;
 use crate::source::{Reserved, Source};
+use crate::split::divide;
 use crate::{Division, Error, Kind, Query, ReadOptions, Result, Session, Split, Watch};
 
 /// The one schema of what `queries` return, told by a session of `source`.
@@ -27,7 +28,7 @@ pub fn partition(source: &dyn Source, query: Query, split: &Split, watch: &Watch
         if let Some(on) = &split.on {
             check_key(&schema_of_one(session, &query, &options)?, on)?;
         }
-        match session.split(std::slice::from_ref(&query), split, &options)? {
+        match divide(session, std::slice::from_ref(&query), split, &options)? {
             Division::Whole => Ok(vec![query]),
             Division::Parts(parts) => Ok(parts.queries),
             Division::Serial(reason) => {

@@ -43,7 +43,10 @@ pub use read::{Decimals, OnOdd, Protocol, ReadOptions, TinyInt1, Uuids};
 pub use relay::Relay;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
-pub use session::{Batches, Column, Driver, Failed, Finalised, Finaliser, SEVERAL, Session, Transaction};
+pub use session::{
+    Batches, Column, Driver, Failed, Finalised, Finaliser, Loading, NOT_SPLIT, SEVERAL, Scripting, Session,
+    Splitting, Transaction, TransactionStatements,
+};
 pub use source::{Direct, Home, Reserved, Sessions, Source};
 pub use split::{Division, Parts, Split};
 pub use target::{Target, percent_decode};

@@ -13,6 +13,7 @@ use crate::parallel::{Delivery, read_parts};
 use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Home, Reserved, Sessions, Source};
+use crate::split::divide;
 use crate::{
     Batches, Division, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Split,
     Transaction, Watch,
@@ -172,8 +173,9 @@ impl Opening<'_> {
 
     fn divide(&self, session: &mut dyn Session) -> Result<Division> {
         let Some(split) = self.split else { return Ok(Division::Whole) };
-        let setup = &self.request.setup;
-        if let Some(index) = setup.iter().position(|statement| !session.is_setting(statement)) {
+        if let Ok(splitting) = session.splitting()
+            && let Some(index) = self.request.setup.iter().position(|it| !splitting.is_setting(it))
+        {
             // Not its text, which may hold a secret.
             let number = index + 1;
             return Ok(Division::Serial(format!(
@@ -183,7 +185,7 @@ impl Opening<'_> {
         if self.most < 2 {
             return Ok(Division::Serial("the pool has one connection only".into()));
         }
-        session.split(&self.request.queries, split, &self.request.options)
+        divide(session, &self.request.queries, split, &self.request.options)
     }
 
     fn read_serially(&self, mut session: Box<dyn Session>) -> Result<Box<dyn Batches>, Failed> {
@@ -202,8 +204,11 @@ impl Opening<'_> {
         if begins && session.transaction() == Transaction::None {
             session.begin()?;
         }
-        if *estimate && options.meter.expected().is_none() {
-            let rows = queries.iter().map(|query| session.estimate(query)).sum::<Result<Option<u64>>>()?;
+        if *estimate
+            && options.meter.expected().is_none()
+            && let Ok(splitting) = session.splitting()
+        {
+            let rows = queries.iter().map(|query| splitting.estimate(query)).sum::<Result<Option<u64>>>()?;
             options.meter.expect(rows.unwrap_or_default());
         }
         Ok(())

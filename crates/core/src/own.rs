@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Direct, Home, Reserved, Sessions, Source};
-use crate::{Error, Query, Result, Session, Transaction, Watch};
+use crate::{Error, Kind, Query, Result, Session, Transaction, Watch};
 
 /// One session for many statements, one at a time.
 pub struct Own {
@@ -76,9 +76,15 @@ impl Own {
         })
     }
 
-    /// Runs the statements of a script; see [`Session::run_script`].
+    /// Runs the statements of a script; see [`crate::Scripting::run_script`].
     pub fn run_script(self: &Arc<Self>, script: &str, watch: &Watch) -> Result<()> {
-        self.with(watch, |session| session.run_script(script, !self.autocommit))
+        self.with(watch, |session| {
+            let scripting = session.scripting().ok_or_else(|| {
+                Error::new(Kind::NotSupported, "this source runs one statement at a time")
+                    .with_hint("run the statements one by one")
+            })?;
+            scripting.run_script(script, !self.autocommit)
+        })
     }
 
     /// Ends the transaction.

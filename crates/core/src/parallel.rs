@@ -13,7 +13,8 @@ use crate::agreement::{nullable, under_schema};
 use crate::describe::schema_of_one;
 use crate::session::released;
 use crate::{
-    Batches, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Watch,
+    Batches, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Splitting,
+    Watch,
 };
 use order::Order;
 use workers::{Arrival, Workers};
@@ -92,7 +93,7 @@ fn await_sessions(
     let deadline = watch.at_most(OPENING);
     let mut finaliser = None;
     for opened in 0..awaited {
-        match workers.opening(&deadline, &mut || coordinator.let_waiters_pass()) {
+        match workers.opening(&deadline, &mut || let_waiters_pass(coordinator)) {
             Ok(opening) => finaliser = opening,
             Err(error) if error.kind() == Kind::Timeout => {
                 // The caller's own deadline has its own words.
@@ -103,6 +104,10 @@ fn await_sessions(
         }
     }
     Ok(finaliser)
+}
+
+fn let_waiters_pass(coordinator: &mut dyn Session) -> Result<()> {
+    coordinator.splitting().map_or(Ok(()), Splitting::let_waiters_pass)
 }
 
 fn not_open(opened: usize, awaited: usize) -> Error {
@@ -135,7 +140,7 @@ impl Started {
     /// The next batch; `None` when all parts have ended.
     fn advance(&mut self, mut coordinator: Option<&mut Box<dyn Session>>) -> Result<Option<RecordBatch>> {
         let mut while_waiting =
-            || coordinator.as_mut().map_or(Ok(()), |coordinator| coordinator.let_waiters_pass());
+            || coordinator.as_mut().map_or(Ok(()), |coordinator| let_waiters_pass(coordinator.as_mut()));
         if self.checked.elapsed() >= self.watch.slice() {
             self.checked = Instant::now();
             self.watch.check()?;

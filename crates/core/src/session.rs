@@ -1,5 +1,6 @@
-//! The traits that a source implements: driver, session, batches.
+//! The traits that a source implements: driver, session and its capabilities, batches.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,10 +18,13 @@ pub(crate) const ENDING: Duration = Duration::from_secs(2);
 pub const SEVERAL: &str =
     "several statements are Connection.execute_script's; before a query they go into pre_execution_query";
 
+/// Why a session that has not the capability splits nothing.
+pub const NOT_SPLIT: &str = "the source reads a query over one connection";
+
 /// A source's entry in the registry.
 pub trait Driver: Send + Sync {
     /// The URL schemes that name this driver, in lower case.
-    fn schemes(&self) -> &'static [&'static str];
+    fn schemes(&self) -> Vec<&str>;
 
     /// Opens a session, every wait of which looks at `watch`.
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>>;
@@ -40,28 +44,87 @@ pub struct Column {
     pub native_type: String,
 }
 
-/// One connection to a database.
+/// One connection to a database. What not every source can do is a capability: [`Splitting`], [`Scripting`], [`Loading`].
 pub trait Session: Send {
-    /// Runs `statement` and throws its result away: settings before a query.
-    fn run(&mut self, statement: &str) -> Result<()>;
-
     /// Runs one statement with its parameters, and returns the number of rows that it changed or returned, where
     /// the server tells one. Rows that it returns are thrown away.
     fn execute(&mut self, query: &Query) -> Result<Option<u64>>;
 
-    /// Runs the statements of `script` in their order, as the source itself tells them apart, and throws their rows away.
-    /// With `begins`, a transaction is begun first where none is open. An error says which statement has failed, from 1;
-    /// those after it have not run.
-    fn run_script(&mut self, _script: &str, _begins: bool) -> Result<()> {
-        Err(Error::new(Kind::NotSupported, "this source runs one statement at a time"))
-    }
-
     /// The columns that `query` would return, without running it.
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>>;
 
-    /// How many rows `query` will return, as far as the server can say without running it.
-    fn estimate(&mut self, query: &Query) -> Result<Option<u64>>;
+    /// Runs `query`; the batches own the session until they give it back.
+    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
 
+    /// Whether a transaction is open.
+    fn transaction(&self) -> Transaction;
+
+    /// Whether the next statement can be sent.
+    fn is_usable(&self) -> bool;
+
+    /// Makes a session that others have used like new.
+    fn reset(&mut self) -> Result<()>;
+
+    /// Begins to serve another caller: from here on, every wait looks at `watch`, and what others may have changed
+    /// in the database meanwhile is learnt again.
+    fn attend(&mut self, watch: &Watch);
+
+    /// The session as one that writes tables; itself where the source is only read.
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>>;
+
+    /// The capability to split a read, or why one session reads it all.
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        Err(NOT_SPLIT.into())
+    }
+
+    /// The capability to run a script of several statements.
+    fn scripting(&mut self) -> Option<&mut dyn Scripting> {
+        None
+    }
+
+    /// The statements by which transactions begin and end.
+    fn statements(&self) -> TransactionStatements {
+        TransactionStatements::default()
+    }
+
+    /// How parameters are written by position, for the hints of errors.
+    fn placeholders(&self) -> Placeholders {
+        Placeholders::QuestionMarks
+    }
+
+    /// Runs `statement` and throws its result away: settings before a query.
+    fn run(&mut self, statement: &str) -> Result<()> {
+        self.execute(&Query::new(statement)).map(drop)
+    }
+
+    /// Begins a transaction as the server does by default.
+    fn begin(&mut self) -> Result<()> {
+        self.run(&self.statements().begin)
+    }
+
+    /// Ends the transaction; an error where it could only be rolled back, which it then is. Nothing where none is
+    /// open.
+    fn commit(&mut self) -> Result<()> {
+        match self.transaction() {
+            Transaction::None => Ok(()),
+            Transaction::Open => self.run(&self.statements().commit),
+            Transaction::Failed => {
+                self.rollback()?;
+                Err(Error::operational("nothing was committed: a statement of the transaction had failed")
+                    .with_sqlstate("40000")
+                    .with_hint("the transaction is rolled back; repeat it from its start"))
+            }
+        }
+    }
+
+    /// Ends the transaction, and undoes what it did. Nothing where none is open.
+    fn rollback(&mut self) -> Result<()> {
+        if self.transaction() == Transaction::None { Ok(()) } else { self.run(&self.statements().rollback) }
+    }
+}
+
+/// Parts of a read, in one snapshot of the database.
+pub trait Splitting {
     /// Divides `queries` into disjoint parts that together are exhaustive, NULLs included. One query is divided
     /// as `split` says; several are the caller's own parts.
     ///
@@ -73,14 +136,37 @@ pub trait Session: Send {
     /// at about the same time: a source may have them wait for one another.
     fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()>;
 
+    /// Begins a transaction in which each of `queries` sees the database as it is now.
+    fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()>;
+
+    /// Whether `statement` only changes settings, so that every session of a read may run it.
+    fn is_setting(&self, statement: &str) -> bool;
+
     /// Called now and then while nothing comes from the sessions that joined this one's snapshot: lets those pass that
     /// wait for somebody who waits for this session.
     fn let_waiters_pass(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Runs `query`; the batches own the session until they give it back.
-    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
+    /// How many rows `query` will return, as far as the server can say without running it.
+    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
+        Ok(None)
+    }
+}
+
+/// Scripts: texts of several statements.
+pub trait Scripting {
+    /// Runs the statements of `script` in their order, as the source itself tells them apart, and throws their rows away.
+    /// With `begins`, a transaction is begun first where none is open. An error says which statement has failed, from 1;
+    /// those after it have not run.
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()>;
+}
+
+/// Rows into tables.
+pub trait Loading: Session {
+    /// Starts to write rows into a table; the sink owns the session until it gives it back. In a transaction that is open
+    /// the write is a part of that; else it is a transaction of its own.
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed>;
 
     /// Begins the transaction that a write is to be a part of, where its owner has none open yet. A source in which a new
     /// table ends every transaction begins none for one.
@@ -88,54 +174,42 @@ pub trait Session: Send {
         self.begin()
     }
 
-    /// Starts to write rows into a table; the sink owns the session until it gives it back. In a transaction that is open
-    /// the write is a part of that; else it is a transaction of its own.
-    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed>;
-
     /// Why only one session can write at a time; `None` where several can.
-    fn writes_alone(&self) -> Option<&'static str> {
-        None
+    fn writes_alone(&self) -> Option<String> {
+        Some("the source writes over one connection".into())
     }
 
     /// Makes a table for the rows of `load` that several sessions can fill at once. Its owner is this session, for as long
     /// as it lives; `helper` is another session, for what others must see at once.
     fn stage(self: Box<Self>, _load: &Load, _helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
-        Err(Error::new(Kind::NotSupported, "several sessions cannot write here at once").into())
+        Err(Error::internal("the source has no staging table for several sessions").into())
     }
+}
 
-    /// Begins a transaction in which each of `queries` sees the database as it is now.
-    fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()>;
+/// The statements of transactions, in the words of the database that a session is connected to.
+#[derive(Clone, Debug)]
+pub struct TransactionStatements {
+    /// Begins one.
+    pub begin: Cow<'static, str>,
+    /// Ends it.
+    pub commit: Cow<'static, str>,
+    /// Undoes it.
+    pub rollback: Cow<'static, str>,
+}
 
-    /// Begins a transaction as the server does by default.
-    fn begin(&mut self) -> Result<()>;
-
-    /// Ends the transaction; an error where it could only be rolled back, which it then is. Nothing where none is
-    /// open.
-    fn commit(&mut self) -> Result<()>;
-
-    /// Ends the transaction, and undoes what it did. Nothing where none is open.
-    fn rollback(&mut self) -> Result<()>;
-
-    /// Whether `statement` only changes settings, so that every session of a read may run it.
-    fn is_setting(&self, statement: &str) -> bool;
-
-    /// How parameters are written by position, for the hints of errors.
-    fn placeholders(&self) -> Placeholders {
-        Placeholders::QuestionMarks
+impl Default for TransactionStatements {
+    fn default() -> Self {
+        Self { begin: "BEGIN".into(), commit: "COMMIT".into(), rollback: "ROLLBACK".into() }
     }
+}
 
-    /// Whether the next statement can be sent.
-    fn is_usable(&self) -> bool;
-
-    /// Whether a transaction is open.
-    fn transaction(&self) -> Transaction;
-
-    /// Makes a session that others have used like new.
-    fn reset(&mut self) -> Result<()>;
-
-    /// Begins to serve another caller: from here on, every wait looks at `watch`, and what others may have changed
-    /// in the database meanwhile is learnt again.
-    fn attend(&mut self, watch: &Watch);
+/// The session as one that writes.
+pub(crate) fn loading(session: Box<dyn Session>) -> Result<Box<dyn Loading>, Failed> {
+    session.loading().map_err(|session| Failed {
+        error: Error::new(Kind::NotSupported, "this source is only read")
+            .with_hint("write by the URL of the database, such as sqlite:///data/a.db"),
+        session: Some(session),
+    })
 }
 
 /// The session without its transaction; `None` where it is lost. The caller's own deadline may be why the transaction

@@ -55,14 +55,14 @@ pub struct Reserved {
 
 /// Opens a session for each read, and closes it afterwards.
 pub struct Direct {
-    driver: &'static dyn Driver,
+    driver: Arc<dyn Driver>,
     target: Target,
 }
 
 impl Direct {
     /// Sessions of `driver` to `target`.
     #[must_use]
-    pub fn new(driver: &'static dyn Driver, target: Target) -> Arc<Self> {
+    pub fn new(driver: Arc<dyn Driver>, target: Target) -> Arc<Self> {
         Arc::new(Self { driver, target })
     }
 }

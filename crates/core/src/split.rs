@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::{Query, Value};
+use crate::{Error, Query, ReadOptions, Result, Session, Value};
 
 /// How a caller wants a read to be split.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,15 @@ pub struct Split {
     /// The column's lowest and highest value where the caller knows them. They only place the bounds: values beyond
     /// them belong to the first and the last part.
     pub range: Option<(Value, Value)>,
+}
+
+impl Split {
+    /// The error of a range whose ends are the wrong way round.
+    #[must_use]
+    pub fn falling_range() -> Error {
+        Error::interface("partition_range ends before it begins")
+            .with_hint("give the lowest value first: partition_range=(low, high)")
+    }
 }
 
 /// What a source makes of a read that it was asked to split.
@@ -40,4 +49,23 @@ pub struct Parts {
     pub sessions: usize,
     /// What every session joins before it reads; `None` where the caller asked for no snapshot.
     pub snapshot: Option<String>,
+}
+
+/// The parts of `queries`, or why there are none.
+pub(crate) fn divide(
+    session: &mut dyn Session,
+    queries: &[Query],
+    split: &Split,
+    options: &ReadOptions,
+) -> Result<Division> {
+    let reason = match session.splitting() {
+        Ok(splitting) => return splitting.split(queries, split, options),
+        Err(reason) => reason,
+    };
+    match &split.range {
+        Some((Value::Int(low), Value::Int(high))) if low > high => Err(Split::falling_range()),
+        // The caller's own parts are read one after another, in one snapshot.
+        _ if queries.len() > 1 && split.number.is_none() => Ok(Division::Whole),
+        _ => Ok(Division::Serial(reason)),
+    }
 }

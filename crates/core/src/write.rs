@@ -12,8 +12,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use crate::session::loading;
 use crate::source::{Home, Reserved};
-use crate::{Error, Failed, Meter, Result, Session, Source, Transaction, Watch};
+use crate::{Error, Failed, Loading, Meter, Result, Session, Source, Transaction, Watch};
 use pieces::Pieces;
 
 pub use type_text::{Quotes, check_type};
@@ -188,11 +189,15 @@ pub fn write(
     let sessions = spread.sessions.get();
     // Next to those that write, one that brings their rows home.
     let reserved = source.reserve(if sessions > 1 { 1 + sessions } else { 1 }, watch)?;
-    let is_several = match is_several(&reserved, spread) {
-        Ok(is_several) => is_several,
-        Err(error) => return returned(Err(Failed { error, session: Some(reserved.first) }), reserved.home),
+    let Reserved { first, home, further, begins, most, is_own } = reserved;
+    let first = match loading(first) {
+        Ok(first) => first,
+        Err(failed) => return returned(Err(failed), home),
     };
-    let Reserved { first, home, further, begins, .. } = reserved;
+    let is_several = match is_several(first.as_ref(), most, is_own, spread) {
+        Ok(is_several) => is_several,
+        Err(error) => return returned(Err(Failed { error, session: Some(first) }), home),
+    };
     let _held = source.hold(if is_several { 1 + sessions } else { 1 });
     let most_rows = spread.most_rows.map(NonZeroUsize::get);
     let outcome = if is_several {
@@ -205,25 +210,24 @@ pub fn write(
 }
 
 /// Whether several sessions are to write, and can.
-fn is_several(reserved: &Reserved, spread: &Spread<'_>) -> Result<bool> {
+fn is_several(first: &dyn Loading, most: usize, is_own: bool, spread: &Spread<'_>) -> Result<bool> {
     let sessions = spread.sessions.get();
     if sessions == 1 {
         return Ok(false);
     }
-    if reserved.is_own {
+    if is_own {
         return Err(Error::interface(
             "a connection is one session, and no other can take part in its transaction",
         )
         .with_hint("give a URL or a pool instead, or leave parallel out"));
     }
-    if let Some(reason) = reserved.first.writes_alone() {
-        (spread.told)(reason)?;
+    if let Some(reason) = first.writes_alone() {
+        (spread.told)(&reason)?;
         return Ok(false);
     }
-    if reserved.most <= sessions {
+    if most <= sessions {
         return Err(Error::interface(format!(
-            "the pool has {} connections, and parallel={sessions} takes {}: one brings home what the others write",
-            reserved.most,
+            "the pool has {most} connections, and parallel={sessions} takes {}: one brings home what the others write",
             sessions + 1
         ))
         .with_hint("make the pool larger, or lower parallel"));
@@ -243,7 +247,7 @@ fn returned(outcome: Result<Written, Failed>, home: Option<Arc<dyn Home>>) -> Re
 }
 
 fn written(
-    mut session: Box<dyn Session>,
+    mut session: Box<dyn Loading>,
     load: &Load,
     pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
     begins: bool,

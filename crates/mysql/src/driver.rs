@@ -9,8 +9,8 @@ use crate::session::MySqlSession;
 pub struct MySql;
 
 impl Driver for MySql {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["mysql", "mariadb"]
+    fn schemes(&self) -> Vec<&str> {
+        vec!["mysql", "mariadb"]
     }
 
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {

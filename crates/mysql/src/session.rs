@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Kind, Load, NATIVE_TYPE, Params, Protocol, Query, ReadOptions,
-    Result, SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Kind, Load, Loading, NATIVE_TYPE, Params, Protocol, Query,
+    ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target, Transaction,
+    TransactionStatements, Watch,
 };
 use longshore_source::sql::{Numbered, Token, positional};
 use longshore_values::ReadColumn;
@@ -337,39 +338,6 @@ impl Session for MySqlSession {
         self.or_stop(affected)
     }
 
-    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
-        self.check_statement(script)?;
-        // A statement that commits, such as CREATE TABLE, is followed by a transaction again.
-        if begins && self.connection.commits_each() {
-            self.run_or_stop("SET autocommit = 0")?;
-            self.is_scripted = true;
-        }
-        // The server refuses an empty statement, such as what follows the last semicolon.
-        let tokens = tokens(script, self.connection.escapes());
-        let end = tokens.iter().rev().find(|token| !token.is_mark(";")).map(Token::end);
-        let ran = end.map_or(Ok(()), |end| self.connection.script(&script[..end]));
-        let ran = self.or_stop(ran);
-        if self.is_usable() && self.transaction() == Transaction::None {
-            self.end_script()?;
-        }
-        ran
-    }
-
-    fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
-        let estimate = split::estimate(self, query);
-        self.or_stop(estimate)
-    }
-
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
-        let division = split::split(self, queries, split, options);
-        self.or_stop(division)
-    }
-
-    fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()> {
-        let joined = split::join(self, snapshot, sessions);
-        self.or_stop(joined)
-    }
-
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
             Ok(ResultHead { schema, columns, layout }) => {
@@ -382,25 +350,8 @@ impl Session for MySqlSession {
         }
     }
 
-    fn begin_write(&mut self, load: &Load) -> Result<()> {
-        if load.makes_table() { Ok(()) } else { self.begin() }
-    }
-
-    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        write::begin(*self, load)
-    }
-
-    fn stage(self: Box<Self>, load: &Load, _helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
-        write::begin_stage(*self, load)
-    }
-
-    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
-        let snapshot = self.connection.begin_snapshot();
-        self.or_stop(snapshot)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.run_or_stop("START TRANSACTION")
+    fn statements(&self) -> TransactionStatements {
+        TransactionStatements { begin: "START TRANSACTION".into(), ..TransactionStatements::default() }
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -427,10 +378,6 @@ impl Session for MySqlSession {
         self.end_script()
     }
 
-    fn is_setting(&self, statement: &str) -> bool {
-        is_setting(statement)
-    }
-
     fn is_usable(&self) -> bool {
         self.connection.is_usable()
     }
@@ -448,5 +395,81 @@ impl Session for MySqlSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.connection.replace_watch(watch.clone());
+    }
+
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        Ok(self)
+    }
+
+    fn scripting(&mut self) -> Option<&mut dyn Scripting> {
+        Some(self)
+    }
+
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+        Ok(self)
+    }
+}
+
+impl Splitting for MySqlSession {
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+        let division = split::split(self, queries, split, options);
+        self.or_stop(division)
+    }
+
+    fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()> {
+        let joined = split::join(self, snapshot, sessions);
+        self.or_stop(joined)
+    }
+
+    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
+        let snapshot = self.connection.begin_snapshot();
+        self.or_stop(snapshot)
+    }
+
+    fn is_setting(&self, statement: &str) -> bool {
+        is_setting(statement)
+    }
+
+    fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
+        let estimate = split::estimate(self, query);
+        self.or_stop(estimate)
+    }
+}
+
+impl Scripting for MySqlSession {
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        self.check_statement(script)?;
+        // A statement that commits, such as CREATE TABLE, is followed by a transaction again.
+        if begins && self.connection.commits_each() {
+            self.run_or_stop("SET autocommit = 0")?;
+            self.is_scripted = true;
+        }
+        // The server refuses an empty statement, such as what follows the last semicolon.
+        let tokens = tokens(script, self.connection.escapes());
+        let end = tokens.iter().rev().find(|token| !token.is_mark(";")).map(Token::end);
+        let ran = end.map_or(Ok(()), |end| self.connection.script(&script[..end]));
+        let ran = self.or_stop(ran);
+        if self.is_usable() && self.transaction() == Transaction::None {
+            self.end_script()?;
+        }
+        ran
+    }
+}
+
+impl Loading for MySqlSession {
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        write::begin(*self, load)
+    }
+
+    fn begin_write(&mut self, load: &Load) -> Result<()> {
+        if load.makes_table() { Ok(()) } else { self.begin() }
+    }
+
+    fn writes_alone(&self) -> Option<String> {
+        None
+    }
+
+    fn stage(self: Box<Self>, load: &Load, _helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
+        write::begin_stage(*self, load)
     }
 }

@@ -9,8 +9,8 @@ use crate::session::PostgresSession;
 pub struct Postgres;
 
 impl Driver for Postgres {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["postgresql", "postgres", "redshift", "cockroachdb"]
+    fn schemes(&self) -> Vec<&str> {
+        vec!["postgresql", "postgres", "redshift", "cockroachdb"]
     }
 
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {

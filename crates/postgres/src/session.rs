@@ -1,8 +1,8 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, Placeholders, Protocol, Query, ReadOptions, Result,
-    SEVERAL, Session, Sink, Split, Stage, Target, Transaction, Value, Watch,
+    Batches, Column, Division, Error, Failed, Load, Loading, Placeholders, Protocol, Query, ReadOptions,
+    Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target, Transaction, Value, Watch,
 };
 use longshore_source::sql::positional;
 
@@ -165,31 +165,6 @@ impl Session for PostgresSession {
         self.or_stop(affected).map_err(|error| statement.restore_position(error))
     }
 
-    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
-        if begins && self.transaction() == Transaction::None {
-            self.begin()?;
-        }
-        self.used = true;
-        self.catalogue.forget_all();
-        let ran = self.connection.script(script);
-        self.or_stop(ran)
-    }
-
-    fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
-        let estimate = split::estimate(self, query);
-        self.or_stop(estimate)
-    }
-
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
-        let division = split::split(self, queries, split, options);
-        self.or_stop(division)
-    }
-
-    fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
-        // The split has written down all that is to be done.
-        self.run_own(snapshot)
-    }
-
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
             Ok(reader) => Ok(Box::new(Rows::new(*self, reader))),
@@ -198,29 +173,6 @@ impl Session for PostgresSession {
                 Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })
             }
         }
-    }
-
-    fn let_waiters_pass(&mut self) -> Result<()> {
-        let Some(coordinator) = self.coordinator.take() else { return Ok(()) };
-        let yielded = coordinator.let_waiters_pass(self);
-        self.coordinator = Some(coordinator);
-        self.or_stop(yielded)
-    }
-
-    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        write::open(*self, load)
-    }
-
-    fn stage(self: Box<Self>, load: &Load, helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
-        write::open_stage(*self, load, helper)
-    }
-
-    fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()> {
-        let begun = split::begin_together(self, queries);
-        if begun.is_err() {
-            self.connection.abandon();
-        }
-        begun
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -252,10 +204,6 @@ impl Session for PostgresSession {
         if self.transaction() == Transaction::None { Ok(()) } else { self.change("ROLLBACK") }
     }
 
-    fn is_setting(&self, statement: &str) -> bool {
-        settings(statement).is_some()
-    }
-
     fn placeholders(&self) -> Placeholders {
         Placeholders::Numbered
     }
@@ -280,5 +228,79 @@ impl Session for PostgresSession {
         self.used |= self.setup.take().is_some();
         self.connection.attend(watch);
         self.catalogue.forget();
+    }
+
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        Ok(self)
+    }
+
+    fn scripting(&mut self) -> Option<&mut dyn Scripting> {
+        Some(self)
+    }
+
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+        Ok(self)
+    }
+}
+
+impl Splitting for PostgresSession {
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+        let division = split::split(self, queries, split, options);
+        self.or_stop(division)
+    }
+
+    fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
+        // The split has written down all that is to be done.
+        self.run_own(snapshot)
+    }
+
+    fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()> {
+        let begun = split::begin_together(self, queries);
+        if begun.is_err() {
+            self.connection.abandon();
+        }
+        begun
+    }
+
+    fn is_setting(&self, statement: &str) -> bool {
+        settings(statement).is_some()
+    }
+
+    fn let_waiters_pass(&mut self) -> Result<()> {
+        let Some(coordinator) = self.coordinator.take() else { return Ok(()) };
+        let yielded = coordinator.let_waiters_pass(self);
+        self.coordinator = Some(coordinator);
+        self.or_stop(yielded)
+    }
+
+    fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
+        let estimate = split::estimate(self, query);
+        self.or_stop(estimate)
+    }
+}
+
+impl Scripting for PostgresSession {
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        if begins && self.transaction() == Transaction::None {
+            self.begin()?;
+        }
+        self.used = true;
+        self.catalogue.forget_all();
+        let ran = self.connection.script(script);
+        self.or_stop(ran)
+    }
+}
+
+impl Loading for PostgresSession {
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        write::open(*self, load)
+    }
+
+    fn writes_alone(&self) -> Option<String> {
+        None
+    }
+
+    fn stage(self: Box<Self>, load: &Load, helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
+        write::open_stage(*self, load, helper)
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Finaliser, Home, Kind, Load, Params, Query, ReadOptions,
-    Reserved, Result, Session, Sessions, Sink, Source, Split, Transaction, Watch,
+    Batches, Column, Error, Failed, Finaliser, Home, Kind, Loading, Params, Query, ReadOptions, Reserved,
+    Result, Session, Sessions, Source, Splitting, Transaction, Watch,
 };
 use longshore_sqlite::{Cell, Collector, Database, Facts, OwnedCell, describe_in_copy, encode, plan};
 use pyo3::exceptions::PyException;
@@ -278,10 +278,6 @@ fn cell<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<Option<Cell<'a>>> {
 }
 
 impl Session for BorrowedSession {
-    fn run(&mut self, statement: &str) -> Result<()> {
-        self.tell(statement)
-    }
-
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         self.tell(&query.text).map(|()| None)
     }
@@ -295,18 +291,6 @@ impl Session for BorrowedSession {
             .with_hint("give the URL or the path of the file")
         })?;
         Ok(plan(facts, options)?.iter().map(longshore_sqlite::Plan::column).collect())
-    }
-
-    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
-        Ok(None)
-    }
-
-    fn split(&mut self, _: &[Query], _: &Split, _: &ReadOptions) -> Result<Division> {
-        Ok(Division::Serial("a sqlite3.Connection is one connection: give the file's URL".into()))
-    }
-
-    fn join_snapshot(&mut self, _snapshot: &str, _sessions: usize) -> Result<()> {
-        Err(Error::internal("a sqlite3.Connection joins no snapshot"))
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
@@ -324,32 +308,6 @@ impl Session for BorrowedSession {
         Ok(Box::new(rows))
     }
 
-    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        let error = Error::new(Kind::NotSupported, "a sqlite3.Connection is only read")
-            .with_hint("write by the URL of its file, such as sqlite:///data/a.db");
-        Err(Failed { error, session: Some(self) })
-    }
-
-    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
-        self.tell("BEGIN")
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.tell("BEGIN")
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        if self.transaction() == Transaction::None { Ok(()) } else { self.tell("COMMIT") }
-    }
-
-    fn rollback(&mut self) -> Result<()> {
-        if self.transaction() == Transaction::None { Ok(()) } else { self.tell("ROLLBACK") }
-    }
-
-    fn is_setting(&self, _statement: &str) -> bool {
-        true
-    }
-
     fn is_usable(&self) -> bool {
         true
     }
@@ -365,6 +323,14 @@ impl Session for BorrowedSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.watch = watch.clone();
+    }
+
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        Err("a sqlite3.Connection is one connection: give the file's URL".into())
+    }
+
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+        Err(self)
     }
 }
 

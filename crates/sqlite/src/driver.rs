@@ -10,8 +10,8 @@ use crate::settings::Settings;
 pub struct Sqlite;
 
 impl Driver for Sqlite {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["sqlite"]
+    fn schemes(&self) -> Vec<&str> {
+        vec!["sqlite"]
     }
 
     fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, Query, ReadOptions, Result, SEVERAL, Session, Sink,
-    Split, Target, Transaction, Watch,
+    Batches, Column, Division, Error, Failed, Load, Loading, Query, ReadOptions, Result, SEVERAL, Scripting,
+    Session, Sink, Split, Splitting, Target, Transaction, Watch,
 };
 
 use crate::connection::{Connection, Origin, Statement};
@@ -204,44 +204,9 @@ impl Session for SqliteSession {
         })
     }
 
-    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
-        let (mut rest, mut number) = (script, 1);
-        while !rest.is_empty() {
-            let in_place = |error: Error| error.within(format!("statement {number}"));
-            let (statement, after) = self.connection.prepare(rest).map_err(in_place)?;
-            if let Some(mut statement) = statement {
-                self.has_own_settings |= first_word(&rest[..rest.len() - after.len()]) == "PRAGMA";
-                if begins && self.connection.is_idle() {
-                    self.begin()?;
-                }
-                while statement.step().map_err(in_place)? {}
-                number += 1;
-            } else if after.starts_with('\0') {
-                return Err(zero_byte());
-            } else if after.len() == rest.len() {
-                break;
-            }
-            rest = after;
-        }
-        Ok(())
-    }
-
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
         let statement = self.prepare(query)?;
         Ok(self.plans(&statement, &query.text, options)?.iter().map(Plan::column).collect())
-    }
-
-    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
-        // SQLite could only count, which is the reading itself.
-        Ok(None)
-    }
-
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
-        split::split(self, queries, split, options)
-    }
-
-    fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
-        split::join(self, snapshot)
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
@@ -252,36 +217,6 @@ impl Session for SqliteSession {
             },
             Err(error) => Err(Failed { error, session: Some(self) }),
         }
-    }
-
-    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        crate::write::write(self, load)
-    }
-
-    fn writes_alone(&self) -> Option<&'static str> {
-        Some("SQLite lets one connection write at a time")
-    }
-
-    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
-        self.exec("BEGIN")?;
-        // The snapshot is that of the first read.
-        self.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.exec("BEGIN")
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        if self.connection.is_idle() { Ok(()) } else { self.exec("COMMIT") }
-    }
-
-    fn rollback(&mut self) -> Result<()> {
-        if self.connection.is_idle() { Ok(()) } else { self.exec("ROLLBACK") }
-    }
-
-    fn is_setting(&self, statement: &str) -> bool {
-        is_setting(statement)
     }
 
     fn is_usable(&self) -> bool {
@@ -305,6 +240,72 @@ impl Session for SqliteSession {
 
     fn attend(&mut self, watch: &Watch) {
         self.connection.set_deadline(watch);
+    }
+
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        Ok(self)
+    }
+
+    fn scripting(&mut self) -> Option<&mut dyn Scripting> {
+        Some(self)
+    }
+
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+        Ok(self)
+    }
+}
+
+impl Splitting for SqliteSession {
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+        split::split(self, queries, split, options)
+    }
+
+    fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
+        split::join(self, snapshot)
+    }
+
+    fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
+        self.exec("BEGIN")?;
+        // The snapshot is that of the first read.
+        self.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
+    }
+
+    fn is_setting(&self, statement: &str) -> bool {
+        is_setting(statement)
+    }
+}
+
+impl Scripting for SqliteSession {
+    fn run_script(&mut self, script: &str, begins: bool) -> Result<()> {
+        let (mut rest, mut number) = (script, 1);
+        while !rest.is_empty() {
+            let in_place = |error: Error| error.within(format!("statement {number}"));
+            let (statement, after) = self.connection.prepare(rest).map_err(in_place)?;
+            if let Some(mut statement) = statement {
+                self.has_own_settings |= first_word(&rest[..rest.len() - after.len()]) == "PRAGMA";
+                if begins && self.connection.is_idle() {
+                    self.begin()?;
+                }
+                while statement.step().map_err(in_place)? {}
+                number += 1;
+            } else if after.starts_with('\0') {
+                return Err(zero_byte());
+            } else if after.len() == rest.len() {
+                break;
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+impl Loading for SqliteSession {
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        crate::write::write(self, load)
+    }
+
+    fn writes_alone(&self) -> Option<String> {
+        Some("SQLite lets one connection write at a time".into())
     }
 }
 

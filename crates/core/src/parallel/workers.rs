@@ -246,6 +246,10 @@ impl Work {
     }
 }
 
+fn join_snapshot(session: &mut dyn Session, snapshot: &str, sessions: usize) -> Result<()> {
+    session.splitting().map_err(Error::internal)?.join_snapshot(snapshot, sessions)
+}
+
 /// One thread.
 struct Hand {
     work: Arc<Work>,
@@ -287,7 +291,7 @@ impl Hand {
         let work = self.work.clone();
         let mut session = work.further.open(&work.watch)?;
         if let Some(snapshot) = &work.parts.snapshot
-            && let Err(error) = session.join_snapshot(snapshot, work.parts.sessions)
+            && let Err(error) = join_snapshot(session.as_mut(), snapshot, work.parts.sessions)
         {
             return Err(Failed { error, session: Some(session) });
         }

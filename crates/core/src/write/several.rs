@@ -12,8 +12,8 @@ use super::pieces::{Origins, Piece, Pieces};
 use super::queue::{Queue, Waiting};
 use super::{Load, Sink, Stage, Written};
 use crate::memory::spawn_scoped;
-use crate::session::{ENDING, released};
-use crate::{Error, Failed, Kind, Result, Session, Sessions, Watch};
+use crate::session::{ENDING, loading, released};
+use crate::{Error, Failed, Kind, Loading, Result, Session, Sessions, Watch};
 
 /// How long all sessions of a write together may take to open, where the caller sets no earlier deadline.
 const OPENING: Duration = Duration::from_secs(15);
@@ -26,7 +26,7 @@ const PIECE: usize = 1 << 16;
 
 /// Writes `batches` over so many sessions of `further`; `first` brings the rows home.
 pub(super) fn write(
-    first: Box<dyn Session>,
+    first: Box<dyn Loading>,
     further: &Arc<dyn Sessions>,
     load: &Load,
     batches: impl Iterator<Item = Result<RecordBatch>>,
@@ -181,7 +181,7 @@ impl Workers<'_> {
             }
             None => self.further.open(&self.watch)?,
         };
-        let mut sink = session.write(&self.load)?;
+        let mut sink = loading(session)?.write(&self.load)?;
         self.queue.add_ready();
         let mut origins = Origins::default();
         let ended = match self.pour(sink.as_mut(), &mut origins) {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Load, Parts, Place, Query,
-    ReadOptions, Result, Session, Sink, Split, Target, Transaction, Watch,
+    Batches, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Loading, Parts, Place, Query,
+    ReadOptions, Result, Session, Split, Splitting, Target, Transaction, Watch,
 };
 
 /// What all sessions of one database share.
@@ -50,20 +50,19 @@ impl Server {
     }
 }
 
-/// A new database, and the driver of it. It lives as long as the process: a driver does.
+/// A new database, which lives as long as the process, and the driver of it.
 pub(crate) fn database() -> (&'static Server, Arc<Direct>) {
     let server: &'static Server = Box::leak(Box::default());
     server.divides.store(true, Ordering::SeqCst);
     server.snapshot.store(true, Ordering::SeqCst);
-    let driver: &'static FakeDriver = Box::leak(Box::new(FakeDriver(server)));
-    (server, Direct::new(driver, Target::from_url("fake://").unwrap()))
+    (server, Direct::new(Arc::new(FakeDriver(server)), Target::from_url("fake://").unwrap()))
 }
 
 struct FakeDriver(&'static Server);
 
 impl Driver for FakeDriver {
-    fn schemes(&self) -> &'static [&'static str] {
-        &["fake"]
+    fn schemes(&self) -> Vec<&str> {
+        vec!["fake"]
     }
 
     fn divides_unasked(&self) -> bool {
@@ -139,10 +138,75 @@ impl Session for FakeSession {
         Ok(vec![Column { field: schema().field(0).clone(), native_type: "int".into() }])
     }
 
-    fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
-        Ok(None)
+    fn read(self: Box<Self>, query: &Query, _options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        if query.text == "unreadable" {
+            return Err(Failed { error: Error::data("unreadable"), session: Some(self) });
+        }
+        self.server.said(format!("read {}", query.text));
+        Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text), rows: 0 }))
     }
 
+    fn begin(&mut self) -> Result<()> {
+        self.server.said("begin");
+        self.transaction = Transaction::Open;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.is_coordinator && self.server.loses_coordinator.load(Ordering::SeqCst) {
+            self.usable = false;
+            return Err(Error::operational("coordinator lost"));
+        }
+        if !self.is_coordinator {
+            let duration = *self.server.slow_commit.lock().unwrap();
+            self.sleep(duration)?;
+        }
+        self.server.said(if self.is_coordinator { "commit coordinator" } else { "commit part" });
+        self.transaction = Transaction::None;
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.watch.check()?;
+        if self.transaction != Transaction::None {
+            self.server.said("rollback");
+        }
+        self.transaction = Transaction::None;
+        Ok(())
+    }
+
+    fn is_usable(&self) -> bool {
+        self.usable
+    }
+
+    fn transaction(&self) -> Transaction {
+        self.transaction
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.watch.check()?;
+        self.server.said("reset");
+        if self.server.refuses.load(Ordering::SeqCst) {
+            self.usable = false;
+            return Err(Error::operational("dead"));
+        }
+        Ok(())
+    }
+
+    fn attend(&mut self, watch: &Watch) {
+        self.watch = watch.clone();
+    }
+
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        Ok(self)
+    }
+
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+        Err(self)
+    }
+}
+
+impl Splitting for FakeSession {
     /// The parts are the words of the query.
     fn split(&mut self, queries: &[Query], split: &Split, _options: &ReadOptions) -> Result<Division> {
         if !self.server.divides.load(Ordering::SeqCst) {
@@ -175,77 +239,13 @@ impl Session for FakeSession {
         Ok(())
     }
 
-    fn read(self: Box<Self>, query: &Query, _options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
-        if query.text == "unreadable" {
-            return Err(Failed { error: Error::data("unreadable"), session: Some(self) });
-        }
-        self.server.said(format!("read {}", query.text));
-        Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text), rows: 0 }))
-    }
-
-    fn write(self: Box<Self>, _load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        let error = Error::new(Kind::NotSupported, "writing here is not built yet");
-        Err(Failed { error, session: Some(self) })
-    }
-
     fn begin_snapshot(&mut self, _queries: &[Query]) -> Result<()> {
         self.transaction = Transaction::Open;
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<()> {
-        self.server.said("begin");
-        self.transaction = Transaction::Open;
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        if self.is_coordinator && self.server.loses_coordinator.load(Ordering::SeqCst) {
-            self.usable = false;
-            return Err(Error::operational("coordinator lost"));
-        }
-        if !self.is_coordinator {
-            let duration = *self.server.slow_commit.lock().unwrap();
-            self.sleep(duration)?;
-        }
-        self.server.said(if self.is_coordinator { "commit coordinator" } else { "commit part" });
-        self.transaction = Transaction::None;
-        Ok(())
-    }
-
-    fn rollback(&mut self) -> Result<()> {
-        self.watch.check()?;
-        if self.transaction != Transaction::None {
-            self.server.said("rollback");
-        }
-        self.transaction = Transaction::None;
-        Ok(())
-    }
-
     fn is_setting(&self, _statement: &str) -> bool {
         true
-    }
-
-    fn is_usable(&self) -> bool {
-        self.usable
-    }
-
-    fn transaction(&self) -> Transaction {
-        self.transaction
-    }
-
-    fn reset(&mut self) -> Result<()> {
-        self.watch.check()?;
-        self.server.said("reset");
-        if self.server.refuses.load(Ordering::SeqCst) {
-            self.usable = false;
-            return Err(Error::operational("dead"));
-        }
-        Ok(())
-    }
-
-    fn attend(&mut self, watch: &Watch) {
-        self.watch = watch.clone();
     }
 }
 

@@ -3,7 +3,7 @@
 //! The server compares, in the column's own collation. Each part takes what all parts before it have left, so that the
 //! parts are disjoint and exhaustive whatever the order of the bounds is.
 
-use longshore_core::{Error, Query, Result, Value};
+use longshore_core::{Error, Query, Result, Split, Value};
 use longshore_source::NotSplit;
 use longshore_source::sql::OneTable;
 use longshore_values::calendar::timestamp_text;
@@ -253,8 +253,7 @@ fn between(
     };
     let (low, high) = point(low).zip(point(high)).ok_or_else(unfit)?;
     if low > high {
-        return Err(Error::interface("partition_range ends before it begins")
-            .with_hint("give the lowest value first: partition_range=(low, high)"));
+        return Err(Split::falling_range());
     }
     let texts = steps(low, high, number);
     if is_number(key.native.class) {

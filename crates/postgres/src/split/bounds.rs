@@ -1,7 +1,7 @@
 //! The bounds of a key's parts: from the planner's statistics, from a sample of the result, or of equal width between two
 //! values that the caller gives. The parts are disjoint and together exhaustive, whatever the bounds are.
 
-use longshore_core::{Error, Result, Value};
+use longshore_core::{Error, Result, Split, Value};
 
 use super::key::{Key, PART};
 use super::plan::Statement;
@@ -276,8 +276,7 @@ pub(super) fn range_bounds(key: &Key, (low, high): &(Value, Value), number: usiz
     let Kind::Plain(class) = key.native.kind else { return Err(unfit(key)) };
     let Some((low, high)) = scalar(class, low).zip(scalar(class, high)) else { return Err(unfit(key)) };
     if low > high {
-        return Err(Error::interface("partition_range ends before it begins")
-            .with_hint("give the lowest value first: partition_range=(low, high)"));
+        return Err(Split::falling_range());
     }
     even_scalars(class, low, high, number).iter().map(|point| scalar_text(key, class, point)).collect()
 }

@@ -31,8 +31,7 @@ pub(super) fn parts(
             _ => number_of(&low) > number_of(&high),
         };
         if is_reversed {
-            return Err(Error::interface("partition_range ends before it begins")
-                .with_hint("give the lowest value first: partition_range=(low, high)"));
+            return Err(Split::falling_range());
         }
         spread(&low, &high, number)
     } else {

@@ -136,7 +136,8 @@ impl Replay {
             nested: Nested::Error,
             meter: Arc::new(Meter::default()),
         };
-        let mut sink = self.session(path)?.write(&load)?;
+        let Ok(session) = self.session(path)?.loading() else { panic!("the source is only read") };
+        let mut sink = session.write(&load)?;
         sink.push(&batch)?;
         Ok(sink.commit()?.rows)
     }
