@@ -17,17 +17,15 @@ from tests.long import IS_LONG
 from tests.memory.child import WAYS, Task
 from tests.servers import mariadb, postgresql
 
-pytestmark = [
-    pytest.mark.packages,
-    pytest.mark.skipif(sys.platform != "linux", reason="setrlimit bounds memory on Linux alone"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="setrlimit bounds memory on Linux alone")
 
-ROWS = 150_000
+#: More than a batch.
+ROWS = 150_000 if IS_LONG else 80_000
 SMALL = 10
 
 #: The number of limits, and the last of them in MiB above what the process has taken: enough.
 LIMITS = 200 if IS_LONG else 10
-ENOUGH = 600
+ENOUGH = 600 if IS_LONG else 350
 HUGE = (900 if IS_LONG else 120) * 1_000_000
 
 ANY = "SELECT * FROM memory_rows"
