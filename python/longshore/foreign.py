@@ -10,8 +10,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 from longshore.options import Options
 from longshore.texts import display
 
-__all__ = ["CONNECT", "COPY", "READ", "WRITE", "refusing"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

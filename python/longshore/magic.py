@@ -9,8 +9,6 @@ from longshore.errors import Error, InterfaceError
 from longshore.sql import sql
 from longshore.texts import display
 
-__all__ = ["load_ipython_extension"]
-
 #: A database, before everything else.
 _ATTACH = re.compile(
     r"""\s*--attach(?:\s+|=)(?P<name>\w+)=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<plain>\S+))"""

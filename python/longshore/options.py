@@ -8,8 +8,6 @@ from typing import Any, Literal, get_args
 from longshore.errors import InterfaceError
 from longshore.texts import display
 
-__all__ = ["Options"]
-
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 #: An address space, and so more than any machine has.

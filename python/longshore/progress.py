@@ -12,8 +12,6 @@ from longshore.texts import display
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-__all__ = ["Bar", "Progress", "Reporter", "bar", "reporter", "reporting"]
-
 # One is for the end: what is nearly all is not all.
 _NEARLY = 0.99
 

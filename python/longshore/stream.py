@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Frames", "Stream"]
-
 Item = TypeVar("Item")
 
 

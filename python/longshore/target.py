@@ -10,8 +10,6 @@ from typing import Any, NamedTuple, Protocol, TypeGuard, Union
 from longshore import _core, sources
 from longshore.errors import InterfaceError
 
-__all__ = ["SQLAlchemyText", "SQLAlchemyURL", "Target", "TargetLike", "is_address", "is_url", "target"]
-
 #: What a variable of the environment is named after.
 _MARKS = ("env:", "$")
 _VARIABLE = re.compile(r"(?:env:|\$)[A-Za-z_]\w*")

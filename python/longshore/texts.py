@@ -6,8 +6,6 @@ from typing import NoReturn
 
 from longshore.errors import InterfaceError
 
-__all__ = ["column_name", "display", "encodable", "name_text", "statement_text", "table_text"]
-
 _PASSWORD = r"(?:pass(?:word|wd)?|pwd|token|secret)\s*="  # noqa: S105  a pattern
 _HIDDEN = re.compile(rf"://|{_PASSWORD}", re.IGNORECASE)
 #: A name or a value may well be a URL, but hardly one with a login.

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["inherited", "warn", "without"]
-
 #: Whose lines no user looks for: this package's, and what enters its blocks.
 _INNER = {__name__.partition(".")[0], contextlib.__name__}
 

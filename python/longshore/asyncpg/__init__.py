@@ -8,15 +8,14 @@ from typing import Any
 try:
     import asyncpg
 except ImportError as error:
-    from longshore.frames.libraries import missing
+    from longshore.frames import missing
 
     raise missing(library="asyncpg", extra="asyncpg", purpose="longshore.asyncpg") from error
 
 from longshore.asyncpg import aliases
 from longshore.asyncpg.connection import Connection, connect
-from longshore.asyncpg.dtypes import DTypeError
+from longshore.asyncpg.dtypes import DTypeError, Query, set_query_dtype
 from longshore.asyncpg.pool import Pool, create_pool
-from longshore.asyncpg.query import Query, set_query_dtype
 
 __all__ = ["Connection", "DTypeError", "Pool", "Query", "connect", "create_pool", "set_query_dtype"]
 __all__ += [name for name in asyncpg.__all__ if name not in __all__]

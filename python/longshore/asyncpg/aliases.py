@@ -13,8 +13,6 @@ from types import ModuleType
 
 import asyncpg
 
-__all__ = ["install"]
-
 _THEIRS = "asyncpg"
 _OURS = __package__ or ""
 

@@ -10,19 +10,16 @@ from asyncpg import connection as theirs
 
 from longshore import _core, frames
 from longshore.asyncpg.cursor import CursorFactory
-from longshore.asyncpg.decorators import of
-from longshore.asyncpg.dtypes import DTypeError
-from longshore.asyncpg.exchange import Exchange
+from longshore.asyncpg.dtypes import DTypeError, Query, Result, plain, with_dtype
+from longshore.asyncpg.exchange import Exchange, FrameTerms, Terms
 from longshore.asyncpg.fetching import Plan, fetch, memory_told, plan, release
-from longshore.asyncpg.frames import FrameTerms, Terms
-from longshore.asyncpg.giving import GivesFrames
+from longshore.asyncpg.giving import GivesFrames, of
 from longshore.asyncpg.port import Port
 from longshore.asyncpg.prepared_stmt import PreparedStatement
-from longshore.asyncpg.query import Query, plain, with_dtype
-from longshore.asyncpg.result import Result
 from longshore.threads import on_a_thread
 
 __all__ = ["Connection", "connect"]
+
 
 # Plans that a connection keeps; a statement has one for each dtype.
 _PLANS = 256

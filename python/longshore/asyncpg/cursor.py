@@ -7,10 +7,9 @@ from typing import Any
 import asyncpg
 from asyncpg import cursor as theirs
 
-from longshore.asyncpg.decorators import guarded
+from longshore.asyncpg.dtypes import Query, plain, result, with_dtype
 from longshore.asyncpg.fetching import fetch
-from longshore.asyncpg.query import Query, plain, with_dtype
-from longshore.asyncpg.result import result
+from longshore.asyncpg.giving import guarded
 
 __all__ = ["Cursor", "CursorFactory"]
 

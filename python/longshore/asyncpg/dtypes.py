@@ -1,15 +1,16 @@
-"""NumPy's dtypes in the words of the core, and the error of those that do not fit."""
+"""Queries that know the dtype of their result: NumPy's dtypes in the core's words, and the arrays that they make."""
 
 import functools
 import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
+from longshore import _core
 from longshore.errors import DataError, InterfaceError
-
-__all__ = ["DTypeError", "DTypeSpecificationError", "DTypeValueError", "Layout", "layout", "mark"]
 
 # Kind, offset, size; the unit of a time; kind, size and offset of each number in a void.
 Field = tuple[str, int, int, tuple[str, int] | None, list[tuple[str, int, int]]]
@@ -122,3 +123,189 @@ def _groups(dtypes: tuple[np.dtype[Any], ...]) -> tuple[tuple[int, ...], ...]:
     for index, dtype in enumerate(dtypes):
         groups.setdefault(dtype, []).append(index)
     return tuple(map(tuple, groups.values()))
+
+
+# By OID. What has no exact dtype of one width, text above all, is an object.
+_DTYPES = {
+    16: "?",
+    20: "i8",
+    21: "i2",
+    23: "i4",
+    26: "u4",
+    700: "f4",
+    701: "f8",
+    1082: "M8[D]",
+    1083: "m8[us]",
+    1114: "M8[us]",
+    1184: "M8[us]",
+    2950: "V16",
+    3220: "u8",
+    5069: "u8",
+}
+
+
+def layout_of(attributes: Sequence[Any], *, block: bool) -> Layout:
+    """Lay out the dtype that holds every value of the statement's columns exactly."""
+    names = _distinct([attribute.name for attribute in attributes])
+    kinds = [_DTYPES.get(attribute.type.oid, "O") for attribute in attributes]
+    return layout(np.dtype(list(zip(names, kinds, strict=True))), block=block)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Add ``_1``, ``_2``, ... to every repetition, as ``read_sql`` does; NumPy has no empty name."""
+    named = [name or "f" for name in names]
+    taken = set(named)
+    distinct: list[str] = []
+    for name in named:
+        candidate, number = name, 0
+        while candidate in distinct or (number and candidate in taken):
+            number += 1
+            candidate = f"{name}_{number}"
+        taken.add(candidate)
+        distinct.append(candidate)
+    return distinct
+
+
+#: What stands for a dtype in a query's text, and how it begins. Digits alone: no method of a text changes them.
+_MARK = re.compile(r"/\*#(\d{20})#\*/")
+_BEGIN = "/*#"
+
+#: The dtypes of this process by their marks; None is told by the statement.
+_KNOWN: dict[str, tuple[Layout | None, bool]] = {}
+
+
+class Query(str):
+    """A query's text, and the dtype that ``fetch`` gives its result in; made by ``set_query_dtype``.
+
+    The text begins with a comment that stands for the dtype, so that whatever text is composed of it has the dtype.
+    """
+
+    __slots__ = ("block", "layout", "text")
+
+    layout: Layout | None
+    """None where the statement tells the dtype."""
+    block: bool
+    text: str
+    """The text alone, which is what the server gets."""
+
+    def __new__(cls, text: str, layout: Layout | None, *, block: bool) -> Self:
+        """Keep the dtype with the text."""
+        digits = mark(None, block=block) if layout is None else layout.mark
+        _KNOWN[digits] = layout, block
+        query = super().__new__(cls, f"{_BEGIN}{digits}#*/{text}")
+        query.text = str(text)
+        query.layout = layout
+        query.block = block
+        return query
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be made again by ``set_query_dtype``."""
+        return set_query_dtype, (self.text, "auto" if self.layout is None else self.layout.dtype, self.block)
+
+
+def set_query_dtype(query: str, dtype: "np.typing.DTypeLike | Literal['auto']", block: bool = False) -> Query:  # noqa: FBT001, FBT002  asyncpg-rkt's users know the signature
+    """Say which dtype ``fetch`` gives the result of ``query`` in.
+
+    ``dtype`` has a field for each column, in their order; its names are free. ``"auto"`` takes one from the description
+    of the statement. ``fetch`` then returns ``(array, nulls)``: a structured array, and a list of the NULLs' indexes,
+    row times columns plus column, ascending. With ``block``, or with the key ``blocks`` in the dtype's metadata, the
+    array is a record of one array for each column instead, and columns of one dtype are rows of one block.
+
+    >>> set_query_dtype("SELECT 1", [("one", "i4")]).text
+    'SELECT 1'
+
+    A text that is composed of the query, such as ``query + " LIMIT 1"``, has the same dtype. Raises ``InterfaceError``,
+    which is also a ``ValueError`` for a dtype without fields and a ``TypeError`` for what is not a dtype.
+    """
+    text = _MARK.sub("", query)
+    if isinstance(dtype, str) and dtype == "auto":
+        return Query(text, None, block=block)
+    if isinstance(dtype, bytes):
+        message = "a dtype is a NumPy dtype, not bytes: what is pickled may run as a program"
+        raise DTypeSpecificationError(message)
+    try:
+        wanted = np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        message = f"{dtype!r} is not a NumPy dtype, such as [('id', 'i8')]"
+        raise DTypeSpecificationError(message) from error
+    block = block or "blocks" in (wanted.metadata or ())
+    return Query(text, layout(wanted, block=block), block=block)
+
+
+def with_dtype(query: Any) -> Any:
+    """Give a query with its dtype for a text that was composed of one, and anything else as it is.
+
+    Raises ``InterfaceError`` where the dtype is not known here, or was one of several.
+    """
+    if isinstance(query, Query) or not isinstance(query, str) or _BEGIN not in query:
+        return query
+    marks = set(_MARK.findall(query))
+    if not marks:
+        return query
+    if len(marks) > 1:
+        _refuse("the query is composed of queries of several dtypes")
+    found = _KNOWN.get(marks.pop())
+    if found is None:
+        _refuse("the query has a dtype that is not known in this process, or its comment has been altered")
+    wanted, block = found
+    return Query(_MARK.sub("", query), wanted, block=block)
+
+
+def plain(query: Any) -> Any:
+    """Give the text alone of a query that knows a dtype, and anything else as it is."""
+    query = with_dtype(query)
+    return query.text if isinstance(query, Query) else query
+
+
+def _refuse(problem: str) -> NoReturn:
+    hint = "give set_query_dtype the whole query"
+    message = f"{problem}\nHint: {hint}"
+    raise DTypeValueError(message, hint=hint)
+
+
+Result = tuple[Any, list[int]]
+
+
+def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
+    """Give the array and the NULLs of what ``rows`` hold; ``records`` have what asyncpg decoded."""
+    count = rows.count
+    memories, nulls = rows.finish()
+    if layout.groups is None:
+        return _records(layout, memories[0], count, records), nulls
+    columns: list[Any] = [None] * len(layout.names)
+    for group, memory in zip(layout.groups, memories, strict=True):
+        block = _block(layout, group, memory, count, records)
+        for row, index in enumerate(group):
+            columns[index] = block[row]
+    return _void(layout, columns), nulls
+
+
+def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) -> Any:
+    # Not a view: NumPy would ask itself whether the memory has objects, for longer than all else here takes.
+    if not layout.objects:
+        return np.ndarray(count, layout.dtype, memory)
+    image = np.ndarray(count, layout.image, memory)
+    array = np.empty(count, layout.dtype)
+    for index, name in enumerate(layout.names):
+        array[name] = _objects(records, index) if index in layout.objects else image[name]
+    return array
+
+
+def _objects(records: Sequence[Any], index: int) -> Any:
+    return np.fromiter((record[index] for record in records), dtype=object, count=len(records))
+
+
+def _block(layout: Layout, group: Sequence[int], memory: Any, count: int, records: Sequence[Any]) -> Any:
+    dtype = layout.dtypes[group[0]]
+    if group[0] in layout.objects:
+        block = np.empty((len(group), count), dtype=object)
+        for row, index in enumerate(group):
+            block[row] = _objects(records, index)
+        return block
+    return np.ndarray((len(group), count), dtype, memory)
+
+
+def _void(layout: Layout, columns: Sequence[Any]) -> Any:
+    holder = np.empty(1, layout.columns)
+    holder[0] = tuple(columns)
+    return holder[0]

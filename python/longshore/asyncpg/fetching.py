@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from longshore import _core
-from longshore.asyncpg.auto import layout_of
-from longshore.asyncpg.dtypes import DTypeError, Layout
-from longshore.asyncpg.query import Query
-from longshore.asyncpg.result import Result, result
+from longshore.asyncpg.dtypes import DTypeError, Layout, Query, Result, layout_of, result
 from longshore.errors import InternalError, MemoryLimitError, OperationalError
 
 if TYPE_CHECKING:
     from longshore.asyncpg.connection import Connection
-
-__all__ = ["Execute", "Plan", "after_cancellation", "fetch", "is_binary", "memory_told", "plan", "release"]
 
 # What runs a statement, given a time-out: rows, status, and whether all have come.
 Execute = Callable[[float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]

@@ -1,11 +1,14 @@
-"""The methods that give frames, of connections and of pools."""
+"""The methods that give frames, of connections and of pools; decorators that leave a method its own types."""
 
+import functools
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
+
+from asyncpg import connresource
 
 from longshore.arguments import Backend
-from longshore.asyncpg.frames import FrameTerms, Terms, batch_terms, frame_terms
+from longshore.asyncpg.exchange import FrameTerms, Terms, batch_terms, frame_terms
 from longshore.options import Options
 
 if TYPE_CHECKING:
@@ -13,10 +16,26 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from longshore.asyncpg.query import Query
-    from longshore.asyncpg.result import Result
+    from longshore.asyncpg.dtypes import Query, Result
 
-__all__ = ["ForBatches", "ForFrames", "ForPandas", "GivesFrames"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def of(original: Callable[..., Any]) -> Callable[[F], F]:
+    """Give a method the name and the documentation of asyncpg's, and its signature for who asks at run time."""
+
+    def named(method: F) -> F:
+        functools.update_wrapper(method, original)
+        return method
+
+    return named
+
+
+def guarded(method: F) -> F:
+    """Have a method refuse once its connection is back in the pool, as asyncpg's own do."""
+    checked: F = connresource.guarded(method)
+    return checked
 
 
 class ForFrames(TypedDict, total=False):

@@ -8,11 +8,11 @@ from typing import Any
 from asyncpg import pool as theirs
 
 from longshore.asyncpg.connection import Connection
-from longshore.asyncpg.decorators import of
-from longshore.asyncpg.frames import FrameTerms, Terms
-from longshore.asyncpg.giving import GivesFrames
+from longshore.asyncpg.exchange import FrameTerms, Terms
+from longshore.asyncpg.giving import GivesFrames, of
 
 __all__ = ["Pool", "create_pool"]
+
 
 _SIGNATURE = inspect.signature(theirs.create_pool)
 

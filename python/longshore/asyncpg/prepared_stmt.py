@@ -8,11 +8,10 @@ import asyncpg
 from asyncpg import prepared_stmt as theirs
 
 from longshore.asyncpg.cursor import CursorFactory
-from longshore.asyncpg.decorators import guarded
+from longshore.asyncpg.dtypes import Query, plain
+from longshore.asyncpg.exchange import FrameTerms, Terms
 from longshore.asyncpg.fetching import fetch
-from longshore.asyncpg.frames import FrameTerms, Terms
-from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas, GivesFrames
-from longshore.asyncpg.query import Query, plain
+from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas, GivesFrames, guarded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

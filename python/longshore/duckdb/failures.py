@@ -7,18 +7,7 @@ from collections.abc import Collection, Iterator
 
 from longshore import errors
 from longshore.duckdb.instance import duckdb
-from longshore.passwords import masked
-
-__all__ = [
-    "Failure",
-    "TableAltered",
-    "circular_table",
-    "error_from_text",
-    "is_fatal",
-    "missing_table",
-    "translate_errors",
-    "with_column_hint",
-]
+from longshore.errors import masked
 
 #: From the particular to the general: the first match counts.
 _KINDS: dict[str, type[errors.Error]] = {

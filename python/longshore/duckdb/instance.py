@@ -13,7 +13,7 @@ from typing import Any
 
 from longshore import _core
 from longshore.duckdb.waiting import defer_interrupts, finish
-from longshore.frames.libraries import missing, require_version
+from longshore.frames import missing, require_version
 from longshore.options import Options
 
 try:

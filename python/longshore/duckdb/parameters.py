@@ -13,18 +13,6 @@ from longshore.arguments import bound
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.pushdown import are_distinct, fold_name
 
-__all__ = [
-    "MOST_DIGITS",
-    "Params",
-    "by_parameter_name",
-    "decimal_digits",
-    "engine_params",
-    "for_statement",
-    "parameter_names",
-    "refuse_mixed_types",
-    "with_dollars",
-]
-
 #: Quoted texts and comments, whose colons are not a parameter's, and a parameter: its colon does not follow a name, a
 #: literal or a bracket, as in slices and structs, nor another colon, as in casts.
 _COLONS = re.compile(

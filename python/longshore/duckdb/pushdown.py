@@ -16,8 +16,6 @@ from typing import Any, Literal, cast
 
 from longshore.frames.pushdown import Constant, Predicate, Pushdown, Remainder, Span, fold_name
 
-__all__ = ["Comparison", "Syntax", "SyntaxCache", "comparisons", "group_keys", "referenced_columns", "row_limits"]
-
 #: Functions that take a query, or a table's name, as text.
 _TEXT_FUNCTIONS = {"query", "query_table"}
 

@@ -9,16 +9,13 @@ from longshore.connection import is_connection
 from longshore.duckdb.failures import Failure, TableAltered, with_column_hint
 from longshore.duckdb.parameters import Params, engine_params, for_statement, with_dollars
 from longshore.duckdb.result import Form, deliver, with_bounded_batches
-from longshore.duckdb.scope import Caller, Scope, attach_connections
+from longshore.duckdb.scope import Caller, Scope, TableResolver, attach_connections
 from longshore.duckdb.session import Session
-from longshore.duckdb.tables import TableResolver
 from longshore.duckdb.waiting import register_cancel
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.inputs import is_table
 from longshore.options import Options
 from longshore.texts import display, statement_text
-
-__all__ = ["Sources", "run"]
 
 #: How often a query is run whose tables are altered meanwhile.
 _TRIES = 3

@@ -14,17 +14,6 @@ from longshore.options import Options
 from longshore.read import frame_for, policy, whole
 from longshore.stream import Stream
 
-__all__ = [
-    "ArrowStreamable",
-    "ClosedByResult",
-    "Form",
-    "Rebatched",
-    "bounded_rows",
-    "deliver",
-    "labels",
-    "with_bounded_batches",
-]
-
 #: The rows of the engine's batches by default, and those that it works on at once.
 _BATCH_ROWS = 122_880
 _VECTOR = 2_048

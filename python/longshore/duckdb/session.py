@@ -13,8 +13,6 @@ from longshore.errors import OperationalError, ProgrammingError
 from longshore.frames.pushdown import Span
 from longshore.options import Options
 
-__all__ = ["Session"]
-
 T = TypeVar("T")
 
 #: Statements that do not change what outlives the connection. EXPLAIN ANALYZE may: it runs what it explains.

@@ -23,8 +23,6 @@ from longshore.warning import inherited
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["CancelScope", "Task", "defer_interrupts", "finish", "register_cancel", "run_on_thread", "running_tasks"]
-
 T = TypeVar("T")
 
 #: The tasks that run.

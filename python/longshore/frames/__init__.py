@@ -1,5 +1,6 @@
 """The dataframe libraries: one file each, imported only when its library is asked for."""
 
+import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, runtime_checkable
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from longshore._core import Column
     from longshore.frames.pandas import PandasTarget
     from longshore.frames.polars import PolarsTarget
+
 
 FrameName = Literal["pandas", "numpy", "polars", "arrow"]
 
@@ -109,3 +111,27 @@ def _frame_name(return_type: str) -> FrameName:
     hint = 'return_type="arrow" gives a pyarrow.Table' if return_type == "arrow2" else None
     message = f"unknown return_type {display(return_type)}; choose one of {', '.join(FRAMES)}, arrow_stream"
     raise InterfaceError(message if hint is None else f"{message}\nHint: {hint}", hint=hint)
+
+
+def is_of(data: object, module: str, *names: str) -> bool:
+    """Whether it is an instance of one of a library's classes; the library is not imported for that."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(data, tuple(getattr(loaded, name) for name in names))
+
+
+def missing(*, library: str, extra: str, purpose: str, instead: str = "") -> ImportError:
+    """Make the error for a ``library`` that is not installed; ``instead`` is what does without."""
+    other = f", or {instead}" if instead else ""
+    return ImportError(f"{purpose} needs {library}: pip install 'longshore[{extra}]'{other}", name=library)
+
+
+def require_version(library: str, found: str, minimum: tuple[int, int]) -> None:
+    """Refuse a ``library`` older than ``minimum``."""
+    parts = found.split(".")[:2]
+    # A version that is not numbers is a development build: newer than any minimum.
+    if len(parts) < len(minimum) or not all(part.isdigit() for part in parts):
+        return
+    if tuple(int(part) for part in parts) < minimum:
+        oldest = ".".join(str(part) for part in minimum)
+        message = f"{library} {found} is too old: pip install '{library}>={oldest}'"
+        raise ImportError(message, name=library)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, ref
 
 from longshore.errors import DataError, InterfaceError
-from longshore.frames.libraries import missing
+from longshore.frames import missing
 from longshore.options import Options
 from longshore.texts import column_name
 

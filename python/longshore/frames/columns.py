@@ -7,7 +7,7 @@ import numpy as np
 
 from longshore import _core
 from longshore.errors import DataError, InterfaceError
-from longshore.frames.libraries import missing
+from longshore.frames import missing
 from longshore.options import Options
 from longshore.texts import display
 

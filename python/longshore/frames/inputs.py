@@ -5,7 +5,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from longshore.errors import InterfaceError
-from longshore.frames.libraries import is_of
+from longshore.frames import is_of
 from longshore.frames.pushdown import Projection
 from longshore.options import Options
 from longshore.texts import column_name

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from longshore.errors import InterfaceError
-from longshore.frames import Backend
-from longshore.frames.libraries import missing, require_version
+from longshore.frames import Backend, missing, require_version
 from longshore.frames.pushdown import Projection, are_distinct, column_positions
 from longshore.options import Options
 from longshore.texts import column_name, display

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longshore.errors import DataError, NotSupportedError, OperationalError
-from longshore.frames.libraries import missing, require_version
+from longshore.frames import missing, require_version
 from longshore.frames.pushdown import Projection, column_positions
 from longshore.options import Options
 from longshore.texts import column_name

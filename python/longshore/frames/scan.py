@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from longshore.errors import DataError, Error, InterfaceError, OperationalError
-from longshore.frames.libraries import missing
+from longshore.frames import missing
 from longshore.frames.pushdown import Projection, are_distinct, column_positions, fold_name
 from longshore.texts import column_name
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from longshore import _core
-from longshore.frames.libraries import is_of, missing
+from longshore.frames import is_of, missing
 from longshore.frames.pushdown import Predicate, Pushdown, Span, are_distinct, fold_name
 from longshore.options import Options
 

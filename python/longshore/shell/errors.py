@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from longshore import errors
-from longshore.passwords import LOGIN, SETTING, STARS, masked
+from longshore.errors import LOGIN, SETTING, STARS, masked
 from longshore.shell import signals
 
 

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longshore.errors import NotSupportedError
-from longshore.shell.files.json import to_json
-from longshore.shell.files.texts import UnrepresentableError, plain_values, to_text
+from longshore.shell.files.texts import UnrepresentableError, plain_values, to_json, to_text
 from longshore.shell.output import print_table, printable, row_count, terminal_width, write_output
 
 _LONGEST = 200

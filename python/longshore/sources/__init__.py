@@ -11,8 +11,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
-__all__ = ["SCHEMES", "Loader", "Session", "adopt", "adopted_scheme", "connect"]
-
 #: Each scheme, and the name of its module here.
 SCHEMES = {"duckdb": "duckdb", "adbc": "adbc"}
 

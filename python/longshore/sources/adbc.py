@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from longshore import errors
-from longshore.frames.libraries import missing
+from longshore.frames import missing
 from longshore.sources import Result
 from longshore.sources.ingest import IngestLoader
 from longshore.sources.session import DriverSession
@@ -20,8 +20,6 @@ if importlib.util.find_spec("adbc_driver_manager") is None or importlib.util.fin
 import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
-
-__all__ = ["connect"]
 
 _OPTION = re.compile(r"([\w.]+)=(?:\{([^}]*)\}|([^;]*))(?:;|$)")
 _FORM = "write adbc:driver=adbc_driver_sqlite;uri=file.db; a value with a semicolon stands in braces"

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote
 from weakref import WeakKeyDictionary
 
 from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
-from longshore.frames.libraries import missing
+from longshore.frames import missing
 from longshore.sources import Result
 from longshore.sources.loading import TableLoader
 from longshore.sources.session import DriverSession
@@ -23,8 +23,6 @@ from longshore.duckdb.failures import translate_errors
 from longshore.duckdb.instance import duckdb
 from longshore.duckdb.parameters import engine_params, with_dollars
 from longshore.duckdb.result import Rebatched, bounded_rows, labels
-
-__all__ = ["adopt", "connect"]
 
 _ROWS = "read_sql takes statements with a result: SELECT, VALUES, DESCRIBE, or INSERT ... RETURNING"
 _ONE = "several statements are Connection.execute_script's; before a query they go into pre_execution_query"

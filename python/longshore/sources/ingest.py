@@ -7,8 +7,6 @@ import pyarrow as pa
 
 from longshore.errors import NotSupportedError, ProgrammingError
 
-__all__ = ["IngestLoader"]
-
 #: Databases in which a new table is part of a transaction, by the name that their driver gives them.
 _TRANSACTIONAL = {"postgresql", "sqlite", "duckdb"}
 _MODES = {"fail": "create", "replace": "replace"}

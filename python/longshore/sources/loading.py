@@ -6,8 +6,6 @@ from typing import Any, Literal, Protocol
 
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 
-__all__ = ["Engine", "TableLoader"]
-
 _EXISTS = 'if_exists="append" adds to it, "replace" makes another'
 _MISSING = 'if_exists="fail" makes it'
 _UNIQUE = "make a unique index on these columns, or name the primary key"

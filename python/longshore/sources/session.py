@@ -7,8 +7,6 @@ from typing import Literal
 
 from longshore.errors import Error, OperationalError
 
-__all__ = ["DriverSession"]
-
 
 class DriverSession:
     """One connection of a driver, which says how its errors are translated and how a transaction begins and ends."""

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from longshore.duckdb.failures import Failure, error_from_text
 from longshore.duckdb.instance import duckdb, shared
+from longshore.duckdb.parameters import Params
 from longshore.duckdb.query import Sources
-from longshore.duckdb.remote.literals import Params
 from longshore.duckdb.remote.plan import Plan, Read, plan
 from longshore.duckdb.remote.queries import ResultColumn
 from longshore.duckdb.remote.source import Source, open_sources

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from longshore.duckdb.remote.types import Kind, Table, Type, Unsafe
 from longshore.errors import ProgrammingError
 
-__all__ = ["Ask", "Dialect", "match_table"]
-
 #: Runs a statement in the source, with parameters, and gives its rows.
 Ask = Callable[[str, Sequence[Any]], Sequence[tuple[Any, ...]]]
 

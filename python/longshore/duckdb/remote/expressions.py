@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
-from longshore.duckdb.remote.literals import Params, Quoted, constant, fit
+from longshore.duckdb.remote.literals import Quoted, constant, fit
 from longshore.duckdb.remote.references import Reference
 from longshore.duckdb.remote.types import Kind, Table, Trust, Type, Unsafe, decimal, same_meaning
-
-__all__ = ["ExpressionWriter", "NameScope", "Relation", "Test", "Value", "ValueWriter", "relation_of", "require_only"]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from sqlglot import exp
 from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.types import BASIC_PLANE, Kind, Type, Unsafe
 
-__all__ = ["Params", "Quoted", "constant", "fit", "whole_number"]
-
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
 _ZONE = re.compile(r"(Z|[+-]\d\d(:\d\d)?)")

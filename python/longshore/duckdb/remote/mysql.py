@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from longshore.duckdb.remote.dialect import Ask, Dialect, match_table, quote_text, timestamp_text
 from longshore.duckdb.remote.types import BASIC_PLANE, Column, Kind, Table, Trust, Type, decimal, scalar
 
-__all__ = ["MySQL"]
-
 _COLUMNS = """
 SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale,
     collation_name, extra, character_set_name, privileges

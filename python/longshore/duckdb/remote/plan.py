@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import ExpressionWriter, NameScope, Relation, relation_of
-from longshore.duckdb.remote.literals import Params
 from longshore.duckdb.remote.queries import QueryWriter, ResultColumn, empty_table, result_columns
 from longshore.duckdb.remote.references import (
     ParsedQuery,
@@ -39,8 +39,6 @@ from longshore.duckdb.remote.text import (
 )
 from longshore.duckdb.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError
-
-__all__ = ["Plan", "Read", "plan"]
 
 Tables = Sequence[tuple[Reference, Table]]
 

@@ -9,8 +9,6 @@ from typing import ClassVar, NamedTuple
 from longshore.duckdb.remote.dialect import Ask, Dialect, match_table, timestamp_text
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
 
-__all__ = ["PostgreSQL"]
-
 #: Expressions alone: of a plain column, a read would also ask whether it may be NULL.
 _COLUMNS = """
 SELECT n.nspname || '', c.relname || '', a.attname || '', CAST(a.atttypid AS int8), CAST(t.typtype AS text),

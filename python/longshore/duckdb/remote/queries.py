@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
+from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import NameScope, Relation, Test, Value, ValueWriter, relation_of, require_only
-from longshore.duckdb.remote.literals import Params, constant, whole_number
+from longshore.duckdb.remote.literals import constant, whole_number
 from longshore.duckdb.remote.references import Reference, quoted
 from longshore.duckdb.remote.types import Kind, Table, Trust, Type, Unsafe, arrow_type, same_meaning
-
-__all__ = ["QueryWriter", "ResultColumn", "empty_table", "result_columns"]
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,6 @@ from longshore.errors import NotSupportedError
 if TYPE_CHECKING:
     from longshore.duckdb.remote.plan import Plan
 
-__all__ = [
-    "ParsedQuery",
-    "Projection",
-    "Reference",
-    "Sources",
-    "find_in_tokens",
-    "find_in_trees",
-    "is_read_once",
-    "is_table_statement",
-    "listed_source",
-    "parse_query",
-    "quoted",
-]
-
 _WRITES = (
     exp.Insert,
     exp.Update,

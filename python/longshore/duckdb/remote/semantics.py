@@ -10,13 +10,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from longshore.duckdb.remote.literals import Params, Quoted, constant
+from longshore.duckdb.parameters import Params
+from longshore.duckdb.remote.literals import Quoted, constant
 from longshore.duckdb.remote.references import Reference
 from longshore.duckdb.remote.text import Edit
 from longshore.duckdb.remote.types import Column, Table, Unsafe
 from longshore.errors import NotSupportedError
-
-__all__ = ["Semantics", "semantics"]
 
 #: Expressions with a value of their argument.
 _ONE_OF = (exp.Paren, exp.Alias, exp.Min, exp.Max, exp.AnyValue, exp.IgnoreNulls, exp.First, exp.Last, exp.Window)

@@ -6,8 +6,6 @@ from typing import Any, ClassVar
 from longshore.duckdb.remote.dialect import Ask, Dialect
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
 
-__all__ = ["SQLite"]
-
 _TABLES = """
 SELECT schema, name, type, strict FROM pragma_table_list
 WHERE name = ?1 COLLATE NOCASE AND (?2 IS NULL OR schema = ?2 COLLATE NOCASE)

@@ -9,18 +9,6 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-__all__ = [
-    "Edit",
-    "Tokens",
-    "apply_edits",
-    "is_stateless",
-    "locate",
-    "mixes_parameter_styles",
-    "parenthesized",
-    "parse",
-    "tokenize",
-]
-
 Tokens = Sequence[Token]
 
 #: The tokens tried after the last one whose position is known.

@@ -7,21 +7,6 @@ from enum import Enum, IntEnum
 
 import pyarrow as pa
 
-__all__ = [
-    "BASIC_PLANE",
-    "Column",
-    "Kind",
-    "Table",
-    "Trust",
-    "Type",
-    "Unsafe",
-    "arrow_type",
-    "decimal",
-    "same_meaning",
-    "scalar",
-]
-
-
 #: MySQL's UTF-8 of three bytes, for which Python has no name.
 BASIC_PLANE = "utf8mb3"
 

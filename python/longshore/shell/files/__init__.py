@@ -9,7 +9,7 @@ from longshore.errors import InterfaceError
 
 def needs_arrow() -> None:
     """Raise ``ImportError`` where pyarrow, which every file needs, is missing."""
-    from longshore.frames.libraries import missing, require_version
+    from longshore.frames import missing, require_version
 
     try:
         import pyarrow as pa

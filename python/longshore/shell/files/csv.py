@@ -12,9 +12,8 @@ import pyarrow.csv as arrow_csv
 import longshore
 from longshore.errors import DataError, NotSupportedError
 from longshore.shell.files.inference import InferredType, TextColumns
-from longshore.shell.files.json import to_json
 from longshore.shell.files.storage import Source
-from longshore.shell.files.texts import locating_value, plain_values, to_text
+from longshore.shell.files.texts import locating_value, plain_values, to_json, to_text
 from longshore.warning import warn
 
 #: Not only what has to be quoted: spaces at the ends, which some readers drop.
