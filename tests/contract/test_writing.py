@@ -169,7 +169,7 @@ def test_generated_columns_are_the_tables_own(database: Database, table: str) ->
     )
     assert write(pa.table({"id": [4]}), table, database.url, "append") == 1
     assert database.rows(table) == [(4, 8)]
-    with pytest.raises(longshore.ProgrammingError, match=r"generates .*twice|twice.* is generated"):
+    with pytest.raises(longshore.ProgrammingError, match=r"generates .*twice"):
         write(pa.table({"id": [4], "twice": [8]}), table, database.url, "append")
 
 

@@ -290,10 +290,10 @@ def test_columns_are_found_by_name(make: Make, path: Path) -> None:
     longshore.write_sql(pa.table({"B": [2], "a": [3]}), "t", url, if_exists="append")
     assert asked(path, "SELECT a, b FROM t") == [(1, 5), (3, 2)]
     for data, message in (
-        (pa.table({"x": [1], "a": [1], "y": [1]}), "no column x, y"),
-        (pa.table({"d": [1], "c": [1]}), "generates d, c itself"),
+        (pa.table({"x": [1], "a": [1], "y": [1]}), 'no column "x", "y"'),
+        (pa.table({"d": [1], "c": [1]}), 'generates "d", "c" itself'),
         (pa.table({"a": [1], "A": [1]}), "two columns"),
-        (pa.table({"rowid": [1]}), "no column rowid"),
+        (pa.table({"rowid": [1]}), 'no column "rowid"'),
     ):
         with pytest.raises(longshore.ProgrammingError, match=message):
             longshore.write_sql(data, "t", url, if_exists="append")

@@ -240,7 +240,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_taken(
         with pytest.raises(kind, match=match):
             write(name, url, mode, untouched())
 
-    refused(longshore.ProgrammingError, table, "fail", "already exists")
+    refused(longshore.ProgrammingError, table, "fail", "there already")
     refused(longshore.ProgrammingError, f"{harbour}.none", "append", "there is no table")
     refused(longshore.ProgrammingError, f"{harbour}.none", "upsert", "there is no table")
     postgres.psql(f"CREATE VIEW {harbour}.v AS SELECT * FROM {table}")

@@ -311,7 +311,7 @@ def test_generated_and_identity_columns(url: str, harbour: str, postgres: Endpoi
     longshore.write_sql(pa.table({"id": [5], "a": [2]}), name, url, if_exists="append")
     longshore.write_sql(pa.table({"id": [5], "a": [3]}), name, url, if_exists="upsert", key="id")
     assert rows(url, f"SELECT * FROM {name} ORDER BY id") == [(1, 1, 2), (5, 3, 6)]
-    with pytest.raises(longshore.ProgrammingError, match=r'"b" of .* is generated'):
+    with pytest.raises(longshore.ProgrammingError, match=r'generates "b" itself'):
         longshore.write_sql(pa.table({"b": [1]}), name, url, if_exists="append")
 
 

@@ -11,7 +11,9 @@ mod table;
 mod temporal;
 
 use arrow_array::RecordBatch;
-use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Sink, Transaction, Written};
+use longshore_core::{
+    Error, Failed, IfExists, Kind, Load, Result, Session, Sink, TableName, Transaction, Written,
+};
 
 use crate::connection::{Connection, cleanup};
 use crate::session::MySqlSession;
@@ -19,7 +21,7 @@ use create::NewTable;
 use encode::Encoder;
 use load::Loader;
 use stage::{StagingTable, UpsertTable};
-use table::{Name, Server};
+use table::{NAMING, Server};
 
 pub(crate) use stage::begin as begin_stage;
 
@@ -57,7 +59,7 @@ fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<Lo
     let before = connection.transaction();
     check_transaction(before, load.if_exists)?;
     let server = undo.server.insert(Server::begin(connection)?).clone();
-    let name = Name::resolve(connection, &load.table)?;
+    let name = table::resolve(connection, &load.table)?;
     let mut table = name.clone();
     if load.makes_table() {
         let new = NewTable::create(connection, load, &name, &server, None)?;
@@ -72,22 +74,22 @@ fn start(connection: &mut Connection, load: &Load, undo: &mut Undo) -> Result<Lo
     undo.rollback = begin_transaction(connection, before)?;
     if load.if_exists == IfExists::Truncate {
         // TRUNCATE would commit.
-        connection.run(&format!("DELETE FROM {}", name.quoted()))?;
+        connection.run(&format!("DELETE FROM {}", NAMING.table(&name)))?;
     }
-    let mut loader = Loader::new(encoders, load.schema.clone(), table.quoted(), &server);
+    let mut loader = Loader::new(encoders, load.schema.clone(), NAMING.table(&table), &server);
     loader.try_file(connection)?;
     Ok(loader)
 }
 
 /// Refuses an existing table that the rows cannot go into.
-fn check_target(connection: &mut Connection, load: &Load, name: &Name) -> Result<()> {
+fn check_target(connection: &mut Connection, load: &Load, name: &TableName) -> Result<()> {
     let existing = table::existing(connection, name)?;
     table::check(name, existing.as_ref())?;
     if load.if_exists == IfExists::Truncate { check_cascades(connection, name) } else { Ok(()) }
 }
 
 /// The encoders of the data's columns into those of a table.
-fn encoders(connection: &mut Connection, load: &Load, table: &Name) -> Result<Vec<Encoder>> {
+fn encoders(connection: &mut Connection, load: &Load, table: &TableName) -> Result<Vec<Encoder>> {
     let columns = table::columns(connection, table)?;
     let encoders = encode::encoders(load, table, &columns, connection.zone().offset())?;
     if load.if_exists == IfExists::Upsert {
@@ -110,7 +112,7 @@ fn check_transaction(before: Transaction, if_exists: IfExists) -> Result<()> {
 }
 
 /// Deleting the rows must not delete others.
-fn check_cascades(connection: &mut Connection, name: &Name) -> Result<()> {
+fn check_cascades(connection: &mut Connection, name: &TableName) -> Result<()> {
     let pointing = create::foreign_keys(connection, name)?;
     let changes = |rule: &str| ["CASCADE", "SET NULL", "SET DEFAULT"].contains(&rule);
     let keys: Vec<String> =
@@ -120,7 +122,7 @@ fn check_cascades(connection: &mut Connection, name: &Name) -> Result<()> {
     }
     let text = format!(
         "without the rows of {}, foreign keys would change those of other tables: {}",
-        name.shown(),
+        name,
         keys.join(", ")
     );
     Err(Error::new(Kind::Integrity, text)

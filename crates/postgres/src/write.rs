@@ -10,16 +10,13 @@ mod upsert;
 
 use arrow_array::RecordBatch;
 use arrow_schema::FieldRef;
-use longshore_core::{
-    Error, Failed, IfExists, Load, Place, Result, Session, Sink, TableName, Transaction, Written,
-};
+use longshore_core::{Error, Failed, IfExists, Load, Place, Result, Session, Sink, Transaction, Written};
 use longshore_values::{Item, Items, Odd};
 
 use binary::{ColumnEncoder, Encode, encode};
-use table::TargetColumns;
+use table::{NAMING, TargetColumns};
 
 use crate::connection::Connection;
-use crate::dialect::DIALECT;
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -80,7 +77,7 @@ fn names_fit(load: &Load) -> Result<()> {
 
 fn begin(session: &mut PostgresSession, load: &Load) -> Result<(CopyRows, Ending)> {
     table::must_be_postgresql(session)?;
-    let name = quoted(&load.table);
+    let name = NAMING.table(&load.table);
     let (into, ending) = match load.if_exists {
         IfExists::Fail => (name.clone(), table::create(session, load, &name)?),
         IfExists::Append => (name.clone(), Ending::Nothing),
@@ -124,17 +121,6 @@ fn shortened(name: &str, most: usize) -> &str {
         end -= 1;
     }
     &name[..end]
-}
-
-fn quoted(table: &TableName) -> String {
-    match &table.schema {
-        Some(schema) => format!("{}.{}", DIALECT.quoted_name(schema), DIALECT.quoted_name(&table.table)),
-        None => DIALECT.quoted_name(&table.table),
-    }
-}
-
-fn quoted_list(names: &[String]) -> String {
-    names.iter().map(|name| DIALECT.quoted_name(name)).collect::<Vec<_>>().join(", ")
 }
 
 impl CopySink {

@@ -3,5 +3,6 @@
 pub mod settings;
 mod split;
 pub mod sql;
+pub mod table;
 
 pub use split::NotSplit;

@@ -1,18 +1,15 @@
 //! A new table: its types (Arrow -> MySQL), and how it replaces another.
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{
-    EXTENSION, Error, IfExists, Kind, Load, Nested, Place, Quotes, Result, check_type, type_name,
-};
+use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Nested, Result, TableName};
 use longshore_source::sql::Token;
+use longshore_source::table::{column_place, no_type, value_type};
 use longshore_values::is_nested;
 
 use super::stage::StagingTable;
-use super::table::{self, Existing, Name, Server};
+use super::table::{self, Existing, NAMING, Server, is, sibling};
 use crate::connection::Connection;
 use crate::dialect::{literal, quoted_name, tokens};
-
-const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`')];
 
 /// The longest name of a column or table, in characters.
 const LONGEST_NAME: usize = 64;
@@ -21,32 +18,28 @@ const LONGEST_NAME: usize = 64;
 const KEY_BYTES: usize = 2816;
 
 /// The statement that makes `name` for the rows of `load`.
-fn create_statement(load: &Load, name: &Name, server: &Server) -> Result<String> {
+fn create_statement(load: &Load, name: &TableName, server: &Server) -> Result<String> {
     let fields = load.schema.fields();
     let is_key = |field: &Field| load.key.iter().any(|key| key == field.name());
-    let long = fields.iter().filter(|field| is_key(field) && has_length(value_type(field))).count();
+    let long =
+        fields.iter().filter(|field| is_key(field) && has_length(value_type(field.data_type()))).count();
     let mut lines = Vec::with_capacity(fields.len() + 1);
     for field in fields {
         check_name(field.name())?;
-        let override_type = load.types.iter().find(|(column, _)| column == field.name());
-        let native = match override_type {
-            Some((column, native)) => {
-                check_type(column, native, QUOTES)?;
-                native.clone()
+        let native = NAMING.column_type(load, field, || {
+            if is_key(field) {
+                key_type(field, load.nested, long, server)
+            } else {
+                native_type(field, load.nested, server)
             }
-            None if is_key(field) => key_type(field, load.nested, long, server)?,
-            None => native_type(field, load.nested, server)?,
-        };
+        })?;
         let nullable = field.is_nullable() && !is_key(field);
         lines.push(format!("{} {}", quoted_name(field.name()), definition(&native, nullable)));
     }
-    if !load.key.is_empty() {
-        let columns: Vec<String> = load.key.iter().map(|name| quoted_name(name)).collect();
-        lines.push(format!("PRIMARY KEY ({})", columns.join(", ")));
-    }
+    lines.extend(NAMING.primary_key(load));
     Ok(format!(
         "CREATE TABLE {} ({}) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {}",
-        name.quoted(),
+        NAMING.table(name),
         lines.join(", "),
         server.collation()
     ))
@@ -92,15 +85,6 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The type of a column's values, behind dictionaries and runs.
-fn value_type(field: &Field) -> &DataType {
-    match field.data_type() {
-        DataType::Dictionary(_, values) => values,
-        DataType::RunEndEncoded(_, values) => values.data_type(),
-        other => other,
-    }
-}
-
 fn is_binary(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
@@ -113,9 +97,9 @@ fn has_length(data_type: &DataType) -> bool {
 /// The type of a column of the primary key, which holds no long texts.
 fn key_type(field: &Field, nested: Nested, long: usize, server: &Server) -> Result<String> {
     let bytes = KEY_BYTES / long.max(1);
-    match value_type(field) {
+    match value_type(field.data_type()) {
         DataType::Null => {
-            Err(Error::data("a column without values cannot be part of a key").at(place(field)))
+            Err(Error::data("a column without values cannot be part of a key").at(column_place(field)))
         }
         text if text.is_string() => Ok(format!("VARCHAR({})", (bytes / 4).min(255))),
         binary if is_binary(binary) => Ok(format!("VARBINARY({})", bytes.min(767))),
@@ -125,7 +109,7 @@ fn key_type(field: &Field, nested: Nested, long: usize, server: &Server) -> Resu
 
 fn native_type(field: &Field, nested: Nested, server: &Server) -> Result<String> {
     let extension = field.metadata().get(EXTENSION).map(String::as_str);
-    let native = match value_type(field) {
+    let native = match value_type(field.data_type()) {
         DataType::Boolean => "TINYINT(1)",
         DataType::Int8 => "TINYINT",
         DataType::Int16 => "SMALLINT",
@@ -162,8 +146,7 @@ fn native_type(field: &Field, nested: Nested, server: &Server) -> Result<String>
                 }
                 _ => "options={\"nested\": \"json\"} writes lists, structs and maps as JSON",
             };
-            let text = format!("MySQL has no type for {}", type_name(other));
-            return Err(Error::new(Kind::NotSupported, text).with_hint(hint).at(place(field)));
+            return Err(no_type("MySQL", field, hint));
         }
     };
     Ok(native.to_owned())
@@ -179,13 +162,9 @@ fn decimal(field: &Field, precision: u8, scale: i8, server: &Server) -> Result<S
                 "65 digits and {} behind the point are the most; types={{\"<column>\": \"longtext\"}} keeps them as text",
                 server.most_decimals()
             ))
-            .at(place(field)));
+            .at(column_place(field)));
     }
     Ok(format!("DECIMAL({precision},{scale})"))
-}
-
-fn place(field: &Field) -> Place {
-    Place { column: Some(field.name().clone()), row: None, native_type: None }
 }
 
 /// Seconds of one wait for another session: a day, after which it is asked for again.
@@ -194,9 +173,9 @@ const WAIT: u32 = 86_400;
 /// A new table under a working name, for the rows before they are complete.
 #[derive(Debug)]
 pub(super) struct NewTable {
-    name: Name,
-    pub(super) new: Name,
-    old: Name,
+    name: TableName,
+    pub(super) new: TableName,
+    old: TableName,
     /// Whether it replaces a table.
     replaces: bool,
     /// The lock that other writes of such a table wait for.
@@ -209,13 +188,14 @@ impl NewTable {
     pub(super) fn create(
         connection: &mut Connection,
         load: &Load,
-        name: &Name,
+        name: &TableName,
         server: &Server,
         staging: Option<&StagingTable>,
     ) -> Result<Self> {
         let mut table = Self {
-            new: staging.map_or_else(|| name.sibling(working_name(&name.table, "new")), |it| it.name.clone()),
-            old: name.sibling(working_name(&name.table, "old")),
+            new: staging
+                .map_or_else(|| sibling(name, working_name(&name.table, "new")), |it| it.name.clone()),
+            old: sibling(name, working_name(&name.table, "old")),
             name: name.clone(),
             replaces: false,
             lock: wait_for_lock(connection, name)?,
@@ -248,13 +228,17 @@ impl NewTable {
             check_dependents(connection, load, &self.name)?;
         }
         let statement = create_statement(load, &self.new, server)? + comment;
-        connection.run(&format!("DROP TABLE IF EXISTS {}, {}", self.new.quoted(), self.old.quoted()))?;
+        connection.run(&format!(
+            "DROP TABLE IF EXISTS {}, {}",
+            NAMING.table(&self.new),
+            NAMING.table(&self.old)
+        ))?;
         connection.run(&statement)
     }
 
     /// Gives the new table its name, in one step, and drops the old one.
     pub(super) fn rename(&self, connection: &mut Connection) -> Result<()> {
-        let (name, new, old) = (self.name.quoted(), self.new.quoted(), self.old.quoted());
+        let (name, new, old) = (NAMING.table(&self.name), NAMING.table(&self.new), NAMING.table(&self.old));
         if !self.replaces {
             return connection.run(&format!("RENAME TABLE {new} TO {name}"));
         }
@@ -268,7 +252,7 @@ impl NewTable {
     }
 
     pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("DROP TABLE IF EXISTS {}", self.new.quoted()))
+        connection.run(&format!("DROP TABLE IF EXISTS {}", NAMING.table(&self.new)))
     }
 
     pub(super) fn unlock(&self, connection: &mut Connection) {
@@ -277,12 +261,12 @@ impl NewTable {
 }
 
 /// Waits until no other session is writing a new table of that name, and gives the name of the lock that says so.
-fn wait_for_lock(connection: &mut Connection, name: &Name) -> Result<String> {
-    let lock = format!("longshore_{:016x}", hash(&name.shown().to_lowercase()));
+fn wait_for_lock(connection: &mut Connection, name: &TableName) -> Result<String> {
+    let lock = format!("longshore_{:016x}", hash(&name.to_string().to_lowercase()));
     loop {
         let locked = get_lock(connection, &lock, WAIT).map_err(|error| match error.kind() {
             Kind::Timeout => error
-                .within(format!("another session is writing a new table {}", name.shown()))
+                .within(format!("another session is writing a new table {name}"))
                 .with_hint("give a longer timeout, or wait until it has ended"),
             _ => error,
         })?;
@@ -291,8 +275,7 @@ fn wait_for_lock(connection: &mut Connection, name: &Name) -> Result<String> {
             Some(false) => {}
             None => {
                 return Err(Error::operational(format!(
-                    "the wait for another session, which is writing a new table {}, was ended by the server",
-                    name.shown()
+                    "the wait for another session, which is writing a new table {name}, was ended by the server"
                 )));
             }
         }
@@ -311,28 +294,24 @@ pub(super) fn release_lock(connection: &mut Connection, lock: &str) {
 }
 
 /// Refuses to make a table where there is something.
-fn check_absent(name: &Name, existing: Option<&Existing>) -> Result<()> {
+fn check_absent(name: &TableName, existing: Option<&Existing>) -> Result<()> {
     if existing.is_none() {
         return Ok(());
     }
-    Err(Error::programming(format!("{} is there already", name.shown())).with_sqlstate("42S01").with_hint(
-        "add to it with if_exists=\"append\", or put the rows in its place with \"replace\" or \"truncate\"",
-    ))
+    Err(NAMING.already_exists(name))
 }
 
 /// Refuses to replace what is not an ordinary table; tells whether there is one.
-fn check_replaceable(name: &Name, existing: Option<&Existing>) -> Result<bool> {
+fn check_replaceable(name: &TableName, existing: Option<&Existing>) -> Result<bool> {
     match existing {
         None => Ok(false),
         Some(Existing::Table(_)) => Ok(true),
         Some(Existing::Temporary(_)) => {
-            Err(Error::new(Kind::NotSupported, format!("{} is a temporary table", name.shown()))
+            Err(Error::new(Kind::NotSupported, format!("{name} is a temporary table"))
                 .with_hint("use if_exists=\"truncate\", or another name"))
         }
-        Some(Existing::Other) => {
-            Err(Error::new(Kind::NotSupported, format!("{} is not a table", name.shown()))
-                .with_hint("a view is not replaced by a table: use another name"))
-        }
+        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{name} is not a table"))
+            .with_hint("a view is not replaced by a table: use another name")),
     }
 }
 
@@ -353,12 +332,12 @@ pub(super) fn hash(text: &str) -> u64 {
 }
 
 /// The foreign keys of other tables that point at `name`, and what they do when its rows go.
-pub(super) fn foreign_keys(connection: &mut Connection, name: &Name) -> Result<Vec<(String, String)>> {
+pub(super) fn foreign_keys(connection: &mut Connection, name: &TableName) -> Result<Vec<(String, String)>> {
     let rows = connection.rows(&format!(
         "SELECT CONCAT(constraint_schema, '.', table_name, ' (', constraint_name, ')'), delete_rule \
          FROM information_schema.referential_constraints WHERE {} AND NOT ({})",
-        name.is("unique_constraint_schema", "referenced_table_name"),
-        name.is("constraint_schema", "table_name"),
+        is(name, "unique_constraint_schema", "referenced_table_name"),
+        is(name, "constraint_schema", "table_name"),
     ))?;
     let pair = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter().flatten();
@@ -368,12 +347,12 @@ pub(super) fn foreign_keys(connection: &mut Connection, name: &Name) -> Result<V
 }
 
 /// Refuses what would be broken without the old table.
-fn check_dependents(connection: &mut Connection, load: &Load, name: &Name) -> Result<()> {
+fn check_dependents(connection: &mut Connection, load: &Load, name: &TableName) -> Result<()> {
     let keys: Vec<String> = foreign_keys(connection, name)?.into_iter().map(|(key, _)| key).collect();
     if !keys.is_empty() {
         return Err(Error::new(
             Kind::Integrity,
-            format!("foreign keys point at {}: {}", name.shown(), keys.join(", ")),
+            format!("foreign keys point at {}: {}", name, keys.join(", ")),
         )
         .with_hint("use if_exists=\"truncate\" or \"upsert\", which keep the table"));
     }
@@ -383,13 +362,13 @@ fn check_dependents(connection: &mut Connection, load: &Load, name: &Name) -> Re
     }
     Err(Error::new(
         Kind::Integrity,
-        format!("views show columns of {} that the data has not: {}", name.shown(), views.join(", ")),
+        format!("views show columns of {} that the data has not: {}", name, views.join(", ")),
     )
     .with_hint("give the data these columns, or drop the views"))
 }
 
 /// The views that name a column which will be there no longer. Their texts name each column behind a point.
-fn broken_views(connection: &mut Connection, load: &Load, name: &Name) -> Result<Vec<String>> {
+fn broken_views(connection: &mut Connection, load: &Load, name: &TableName) -> Result<Vec<String>> {
     let fields = load.schema.fields();
     let is_kept = |column: &table::Column| {
         fields.iter().any(|field| field.name().to_lowercase() == column.name.to_lowercase())
@@ -406,7 +385,7 @@ fn broken_views(connection: &mut Connection, load: &Load, name: &Name) -> Result
     let rows = connection.rows(&format!(
         "SELECT CONCAT(table_schema, '.', table_name), view_definition FROM information_schema.views \
          WHERE LOCATE({}, view_definition) > 0",
-        literal(&name.quoted())
+        literal(&NAMING.table(name))
     ))?;
     let view = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter().flatten();

@@ -1,11 +1,11 @@
 //! The encoder of each column: values -> cells of a table's column, exactly or with an error.
 
 use arrow_schema::{FieldRef, TimeUnit};
-use longshore_core::{Error, Kind, Load, Nested, Place, Result};
+use longshore_core::{Error, Kind, Load, Nested, Place, Result, TableName};
 use longshore_values::{Item, Odd, json, push_period, uuid};
 
 use super::load::{Form, LoadBuffer};
-use super::table::{Column, Length, Name, Native, Otherwise};
+use super::table::{Column, Length, NAMING, Native};
 use super::{number, temporal};
 
 /// Appends a value other than NULL as a cell.
@@ -290,59 +290,21 @@ fn is_uuid(text: &str) -> bool {
 /// The encoder of each column of the data, which goes into the table's column of its name.
 pub(super) fn encoders(
     load: &Load,
-    name: &Name,
+    name: &TableName,
     columns: &[Column],
     offset: Option<i64>,
 ) -> Result<Vec<Encoder>> {
-    let fields = load.schema.fields();
-    let found: Vec<Option<&Column>> = fields.iter().map(|field| find(columns, field.name())).collect();
-    check_known(load, name, columns, &found)?;
-    let pairs = fields.iter().zip(found);
-    Ok(pairs.filter_map(|(field, column)| Some(Encoder::new(field, column?, load, offset))).collect())
-}
-
-/// Exactly, or without its case, for a table has no two such columns.
-fn find<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column> {
-    let exact = columns.iter().find(|column| column.name == name);
-    exact.or_else(|| columns.iter().find(|column| column.name.to_lowercase() == name.to_lowercase()))
-}
-
-fn check_known(load: &Load, name: &Name, columns: &[Column], found: &[Option<&Column>]) -> Result<()> {
-    let fields = load.schema.fields().iter().map(|field| field.name().as_str());
-    let shown = name.shown();
-    let extra: Vec<&str> =
-        fields.zip(found).filter(|(_, column)| column.is_none()).map(|(field, _)| field).collect();
-    if !extra.is_empty() {
-        let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        return Err(Error::programming(format!("{shown} has no columns {}", extra.join(", ")))
-            .with_sqlstate("42S22")
-            .with_hint(format!("it has {}; leave the others out, or rename them", known.join(", "))));
-    }
-    let found: Vec<&Column> = found.iter().copied().flatten().collect();
-    let generated: Vec<&str> =
-        found.iter().filter(|it| it.otherwise == Otherwise::Generated).map(|it| it.name.as_str()).collect();
-    if !generated.is_empty() {
-        let text = format!("{shown} generates these columns itself: {}", generated.join(", "));
-        return Err(Error::programming(text).with_hint("leave them out of the data"));
-    }
-    for (index, column) in found.iter().enumerate() {
-        if found[..index].iter().any(|earlier| earlier.name == column.name) {
-            let text = format!("two columns of the data are the table's {}", column.name);
-            return Err(Error::programming(text)
-                .with_hint("MySQL's columns have one name, in whatever case: rename one, or leave it out"));
-        }
-    }
+    let found = NAMING.mapping(load, name, columns)?;
     // A file that is loaded would put zeros there.
-    let missing: Vec<&str> = columns
-        .iter()
-        .filter(|column| !column.is_optional() && found.iter().all(|known| known.name != column.name))
-        .map(|column| column.name.as_str())
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
+    let is_missing =
+        |column: &&Column| !column.is_optional() && found.iter().all(|known| known.name != column.name);
+    let missing: Vec<&str> = columns.iter().filter(is_missing).map(|column| column.name.as_str()).collect();
+    if !missing.is_empty() {
+        let text = format!("{name} needs these columns, which have no default: {}", missing.join(", "));
+        return Err(Error::new(Kind::Integrity, text)
+            .with_sqlstate("23000")
+            .with_hint("give the data these columns, or the columns a default"));
     }
-    let text = format!("{shown} needs these columns, which have no default: {}", missing.join(", "));
-    Err(Error::new(Kind::Integrity, text)
-        .with_sqlstate("23000")
-        .with_hint("give the data these columns, or the columns a default"))
+    let pairs = load.schema.fields().iter().zip(found);
+    Ok(pairs.map(|(field, column)| Encoder::new(field, column, load, offset)).collect())
 }

@@ -10,7 +10,7 @@ use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Stage, Tabl
 use super::create::{NewTable, get_lock, hash, release_lock, working_name};
 use super::encode::Encoder;
 use super::load::{check_arrived, column_names};
-use super::table::{self, Column, Index, Name, Otherwise, Server};
+use super::table::{self, Column, Index, NAMING, Otherwise, Server, is, sibling};
 use super::{Attempt, Rollback, Undo, check_target, encoders};
 use crate::connection::Connection;
 use crate::dialect::{literal, quoted_name};
@@ -50,7 +50,7 @@ fn start(
         return Err(Error::internal("a write of several sessions begins in a transaction"));
     }
     let server = undo.server.insert(Server::begin(connection)?).clone();
-    let name = Name::resolve(connection, &load.table)?;
+    let name = table::resolve(connection, &load.table)?;
     StagingTable::clear(connection, &name)?;
     let staging = undo.staging.insert(StagingTable::claim(connection, &name)?).clone();
     if load.makes_table() {
@@ -65,7 +65,7 @@ fn start(
     let lines: Vec<String> = columns.chain(number).collect();
     connection.run(&format!(
         "CREATE TABLE {} ({}) ENGINE=InnoDB{}",
-        staging.name.quoted(),
+        NAMING.table(&staging.name),
         lines.join(", "),
         staging.comment()
     ))?;
@@ -73,16 +73,22 @@ fn start(
 }
 
 /// What moves the rows, and the column of the rows' numbers, where their order counts.
-fn moves(load: &Load, target: &Name, staging: &StagingTable, encoders: &[Encoder]) -> (Moves, Option<Field>) {
+fn moves(
+    load: &Load,
+    target: &TableName,
+    staging: &StagingTable,
+    encoders: &[Encoder],
+) -> (Moves, Option<Field>) {
     if load.if_exists == IfExists::Upsert {
         let numbers = Field::new(numbers(encoders), DataType::Int64, false);
         let insert = merge(target, &staging.name, encoders, &quoted_name(numbers.name()));
         return (Moves { before: None, insert, is_counted: false }, Some(numbers));
     }
-    let (target, names) = (target.quoted(), column_names(encoders));
+    let (target, names) = (NAMING.table(target), column_names(encoders));
     // TRUNCATE would commit.
     let before = (load.if_exists == IfExists::Truncate).then(|| format!("DELETE FROM {target}"));
-    let insert = format!("INSERT INTO {target} ({names}) SELECT {names} FROM {}", staging.name.quoted());
+    let insert =
+        format!("INSERT INTO {target} ({names}) SELECT {names} FROM {}", NAMING.table(&staging.name));
     (Moves { before, insert, is_counted: true }, None)
 }
 
@@ -108,10 +114,9 @@ fn definition(column: &Column) -> String {
 
 /// What each of the other sessions writes.
 fn staged_load(load: &Load, numbers: Option<Field>, staging: &StagingTable) -> Load {
-    let Name { database, table } = staging.name.clone();
     let fields = load.schema.fields().iter().cloned().chain(numbers.map(Arc::new));
     Load {
-        table: TableName { schema: Some(database), table },
+        table: staging.name.clone(),
         schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
         if_exists: IfExists::Append,
         ..load.clone()
@@ -162,16 +167,16 @@ const TARGET_CHARACTERS: usize = 45;
 /// that owns it has a lock of its name, which goes with the session.
 #[derive(Clone, Debug)]
 pub(super) struct StagingTable {
-    pub(super) name: Name,
+    pub(super) name: TableName,
     lock: String,
     mark: String,
 }
 
 impl StagingTable {
     /// A name that no other table has. The session is from here on the table's owner.
-    pub(super) fn claim(connection: &mut Connection, target: &Name) -> Result<Self> {
+    pub(super) fn claim(connection: &mut Connection, target: &TableName) -> Result<Self> {
         let number = RandomState::new().build_hasher().finish() >> 32;
-        let name = target.sibling(format!("{}{number:08x}", prefix(target)));
+        let name = sibling(target, format!("{}{number:08x}", prefix(target)));
         let staging = Self { lock: lock(&name), mark: mark(target), name };
         if get_lock(connection, &staging.lock, 0)? == Some(true) {
             return Ok(staging);
@@ -180,7 +185,7 @@ impl StagingTable {
     }
 
     /// Removes the staging tables of `target` whose session has ended: what a crash has left. One that is in use stays.
-    pub(super) fn clear(connection: &mut Connection, target: &Name) -> Result<()> {
+    pub(super) fn clear(connection: &mut Connection, target: &TableName) -> Result<()> {
         for name in orphans(connection, target)? {
             let lock = lock(&name);
             if get_lock(connection, &lock, 0)? != Some(true) {
@@ -203,12 +208,12 @@ impl StagingTable {
 
     /// Takes the mark from a table that stays.
     pub(super) fn unmark(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("ALTER TABLE {} COMMENT=''", self.name.quoted()))
+        connection.run(&format!("ALTER TABLE {} COMMENT=''", NAMING.table(&self.name)))
     }
 
     /// The statement by which any session removes the table.
     pub(super) fn undo(&self) -> String {
-        format!("DROP TABLE IF EXISTS {}", self.name.quoted())
+        format!("DROP TABLE IF EXISTS {}", NAMING.table(&self.name))
     }
 
     /// Removes the table. The lock goes with the session in any case.
@@ -220,20 +225,20 @@ impl StagingTable {
 }
 
 /// The tables that have the mark. Only those with such a name are opened to be asked for it.
-fn orphans(connection: &mut Connection, target: &Name) -> Result<Vec<Name>> {
+fn orphans(connection: &mut Connection, target: &TableName) -> Result<Vec<TableName>> {
     let prefix = prefix(target);
     let named = connection.rows(&format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = {} AND LEFT(table_name, {}) = {}",
-        literal(&target.database),
+        literal(target.schema.as_deref().unwrap_or_default()),
         prefix.chars().count(),
         literal(&prefix)
     ))?;
     let mut orphans = Vec::new();
     for table in named.into_iter().flatten().flatten() {
-        let name = target.sibling(table);
+        let name = sibling(target, table);
         let comment = connection.value(&format!(
             "SELECT table_comment FROM information_schema.tables WHERE {}",
-            name.is("table_schema", "table_name")
+            is(&name, "table_schema", "table_name")
         ))?;
         if comment == Some(mark(target)) {
             orphans.push(name);
@@ -243,24 +248,24 @@ fn orphans(connection: &mut Connection, target: &Name) -> Result<Vec<Name>> {
 }
 
 /// Drops a table, unless a session whose end the server has not noticed yet still writes it.
-fn drop_without_wait(connection: &mut Connection, name: &Name) -> Result<()> {
+fn drop_without_wait(connection: &mut Connection, name: &TableName) -> Result<()> {
     connection.run("SET @longshore_wait = @@lock_wait_timeout, SESSION lock_wait_timeout = 1")?;
-    let dropped = connection.run(&format!("DROP TABLE IF EXISTS {}", name.quoted()));
+    let dropped = connection.run(&format!("DROP TABLE IF EXISTS {}", NAMING.table(name)));
     connection.run("SET SESSION lock_wait_timeout = @longshore_wait")?;
     dropped
 }
 
-fn lock(name: &Name) -> String {
-    format!("longshore_{:016x}", hash(&name.shown()))
+fn lock(name: &TableName) -> String {
+    format!("longshore_{:016x}", hash(&name.to_string()))
 }
 
 /// In ASCII, as a comment has to be: what connects the table with its target.
-fn mark(target: &Name) -> String {
-    format!("longshore: rows on their way into another table ({:016x})", hash(&target.shown()))
+fn mark(target: &TableName) -> String {
+    format!("longshore: rows on their way into another table ({:016x})", hash(&target.to_string()))
 }
 
 /// The start of the names of `target`'s staging tables.
-fn prefix(target: &Name) -> String {
+fn prefix(target: &TableName) -> String {
     let start: String = target.table.chars().take(TARGET_CHARACTERS).collect();
     format!("longshore_{start}_")
 }
@@ -271,20 +276,24 @@ const ORDER: &str = "longshore_row";
 /// The table of this session alone from which rows are merged by their key, and how.
 #[derive(Debug)]
 pub(super) struct UpsertTable {
-    pub(super) name: Name,
+    pub(super) name: TableName,
     merge: String,
 }
 
 impl UpsertTable {
     /// Makes an empty table of the target's types.
-    pub(super) fn create(connection: &mut Connection, target: &Name, encoders: &[Encoder]) -> Result<Self> {
-        let name = target.sibling(working_name(&target.table, "stage"));
+    pub(super) fn create(
+        connection: &mut Connection,
+        target: &TableName,
+        encoders: &[Encoder],
+    ) -> Result<Self> {
+        let name = sibling(target, working_name(&target.table, "stage"));
         let columns: Vec<String> =
             encoders.iter().map(|encoder| nullable_definition(&encoder.column)).collect();
-        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", name.quoted()))?;
+        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", NAMING.table(&name)))?;
         connection.run(&format!(
             "CREATE TEMPORARY TABLE {} ({ORDER} BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, {}) ENGINE=InnoDB",
-            name.quoted(),
+            NAMING.table(&name),
             columns.join(", ")
         ))?;
         Ok(Self { merge: merge(target, &name, encoders, ORDER), name })
@@ -295,19 +304,19 @@ impl UpsertTable {
     }
 
     pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", self.name.quoted()))
+        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", NAMING.table(&self.name)))
     }
 }
 
 /// The statement that has the rows of `from` in the target, in the order of the column `order`: of those with one key,
 /// the last has the last word.
-fn merge(target: &Name, from: &Name, encoders: &[Encoder], order: &str) -> String {
+fn merge(target: &TableName, from: &TableName, encoders: &[Encoder], order: &str) -> String {
     let names = encoders.iter().map(|it| quoted_name(&it.column.name));
     let updates: Vec<String> = names.map(|name| format!("{name} = VALUES({name})")).collect();
     format!(
         "INSERT INTO {} ({columns}) SELECT {columns} FROM {} ORDER BY {order} ON DUPLICATE KEY UPDATE {}",
-        target.quoted(),
-        from.quoted(),
+        NAMING.table(target),
+        NAMING.table(from),
         updates.join(", "),
         columns = column_names(encoders),
     )
@@ -325,26 +334,15 @@ fn nullable_definition(column: &Column) -> String {
 pub(super) fn check_key(
     connection: &mut Connection,
     load: &Load,
-    name: &Name,
+    name: &TableName,
     encoders: &[Encoder],
     columns: &[Column],
 ) -> Result<()> {
     let indexes = table::unique_indexes(connection, name)?;
-    let key: Vec<&str> = encoders.iter().filter(|it| it.is_key).map(|it| it.column.name.as_str()).collect();
+    let whole = indexes.iter().filter(|index| index.is_whole).map(|index| index.columns.clone());
+    NAMING.check_key(load, name, &whole.collect::<Vec<_>>())?;
+    let is_same = NAMING.is_same;
     let has = |index: &Index, column: &str| index.columns.iter().any(|known| is_same(known, column));
-    let covers = |index: &Index| {
-        index.is_whole && index.columns.len() == key.len() && key.iter().all(|column| has(index, column))
-    };
-    if !indexes.iter().any(covers) {
-        let known: Vec<String> = indexes.iter().map(shown).collect();
-        let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
-        return Err(Error::programming(format!(
-            "{} has no unique index of exactly the key's columns ({})",
-            name.shown(),
-            load.key.join(", ")
-        ))
-        .with_hint(format!("its unique indexes: {known}; make one, or choose another key")));
-    }
     // A row that meets all of the key's columns is the key's own row; a number that the server counts is new.
     let is_counted = |column: &str| {
         let written = encoders.iter().any(|it| is_same(&it.column.name, column));
@@ -354,26 +352,18 @@ pub(super) fn check_key(
                 .any(|known| known.otherwise == Otherwise::Counted && is_same(&known.name, column))
     };
     let is_harmless = |index: &Index| {
-        key.iter().all(|column| has(index, column)) || index.columns.iter().any(|column| is_counted(column))
+        load.key.iter().all(|column| has(index, column))
+            || index.columns.iter().any(|column| is_counted(column))
     };
     match indexes.iter().find(|index| !is_harmless(index)) {
         None => Ok(()),
         Some(index) => Err(Error::programming(format!(
-            "{} has another unique index, which could find another row than the key: {}",
-            name.shown(),
-            shown(index)
+            "{name} has another unique index, which could find another row than the key: {} ({})",
+            index.name,
+            index.columns.join(", ")
         ))
         .with_hint("MySQL updates the row that any unique index finds: drop it, or make it the key")),
     }
-}
-
-fn shown(index: &Index) -> String {
-    format!("{} ({})", index.name, index.columns.join(", "))
-}
-
-/// Columns have one name, in whatever case.
-fn is_same(a: &str, b: &str) -> bool {
-    a.to_lowercase() == b.to_lowercase()
 }
 
 #[cfg(test)]
@@ -383,7 +373,7 @@ mod tests {
     #[test]
     fn names_have_room() {
         for table in ["t".to_owned(), "é".repeat(64)] {
-            let target = Name { database: "d".into(), table };
+            let target = TableName { schema: Some("d".into()), table };
             assert!(prefix(&target).chars().count() + 8 <= 64, "{target:?}");
         }
     }

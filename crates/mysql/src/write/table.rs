@@ -1,9 +1,10 @@
 //! An existing table: its engine, columns, types and unique indexes; and the server's settings for a write.
 
 use longshore_core::{Error, Kind, Result, TableName};
+use longshore_source::table::{Naming, TableColumn};
 
 use crate::connection::Connection;
-use crate::dialect::{literal, quoted_name};
+use crate::dialect::{dialect, literal};
 use crate::message;
 
 /// The error of a table that is not there.
@@ -12,46 +13,38 @@ const NO_SUCH_TABLE: u16 = 1146;
 /// Engines whose rows a transaction can take back.
 const TRANSACTIONAL: &[&str] = &["InnoDB", "ROCKSDB", "ndbcluster", "TokuDB"];
 
-/// A table's name with its database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
-    pub(super) database: String,
-    pub(super) table: String,
+pub(super) const NAMING: Naming = Naming {
+    dialect: dialect(true),
+    // Columns have one name, in whatever case.
+    is_same: |a, b| a.to_lowercase() == b.to_lowercase(),
+    type_quotes: &[('\'', '\''), ('"', '"'), ('`', '`')],
+    missing_table: "42S02",
+    existing_table: "42S01",
+    missing_column: "42S22",
+};
+
+/// The name of a table with its database: the session's own, unless it says another.
+pub(super) fn resolve(connection: &mut Connection, table: &TableName) -> Result<TableName> {
+    let schema = match &table.schema {
+        Some(schema) => Some(schema.clone()),
+        None => connection.value("SELECT DATABASE()")?,
+    };
+    if schema.is_none() {
+        return Err(Error::programming(format!("the table {table} is in no database"))
+            .with_hint("name the database in the URL, or before the table: \"database.table\""));
+    }
+    Ok(TableName { schema, table: table.table.clone() })
 }
 
-impl Name {
-    /// The name that `table` has in the session's own database, unless it says another.
-    pub(super) fn resolve(connection: &mut Connection, table: &TableName) -> Result<Self> {
-        let database = match &table.schema {
-            Some(schema) => Some(schema.clone()),
-            None => connection.value("SELECT DATABASE()")?,
-        };
-        let database = database.ok_or_else(|| {
-            Error::programming(format!("the table {table} is in no database"))
-                .with_hint("name the database in the URL, or before the table: \"database.table\"")
-        })?;
-        Ok(Self { database, table: table.table.clone() })
-    }
+/// Another table of the same database.
+pub(super) fn sibling(name: &TableName, table: String) -> TableName {
+    TableName { schema: name.schema.clone(), table }
+}
 
-    /// Another table of the same database.
-    pub(super) fn sibling(&self, table: String) -> Self {
-        Self { database: self.database.clone(), table }
-    }
-
-    /// For statements.
-    pub(super) fn quoted(&self) -> String {
-        format!("{}.{}", quoted_name(&self.database), quoted_name(&self.table))
-    }
-
-    /// For messages.
-    pub(super) fn shown(&self) -> String {
-        format!("{}.{}", self.database, self.table)
-    }
-
-    /// A condition on two columns of the catalogue.
-    pub(super) fn is(&self, schema: &str, table: &str) -> String {
-        format!("{schema} = {} AND {table} = {}", literal(&self.database), literal(&self.table))
-    }
+/// A condition on two columns of the catalogue.
+pub(super) fn is(name: &TableName, schema: &str, table: &str) -> String {
+    let database = name.schema.as_deref().unwrap_or_default();
+    format!("{schema} = {} AND {table} = {}", literal(database), literal(&name.table))
 }
 
 /// The object of a name.
@@ -66,8 +59,8 @@ pub(super) enum Existing {
 }
 
 /// The object of this name, if there is one.
-pub(super) fn existing(connection: &mut Connection, name: &Name) -> Result<Option<Existing>> {
-    let shown = connection.table(&format!("SHOW CREATE TABLE {}", name.quoted()));
+pub(super) fn existing(connection: &mut Connection, name: &TableName) -> Result<Option<Existing>> {
+    let shown = connection.table(&format!("SHOW CREATE TABLE {}", NAMING.table(name)));
     let (names, rows) = match shown {
         Ok(shown) => shown,
         Err(error) if message::code(&error) == Some(NO_SUCH_TABLE) => return Ok(None),
@@ -90,18 +83,15 @@ pub(super) fn existing(connection: &mut Connection, name: &Name) -> Result<Optio
 }
 
 /// Refuses a table that is missing, or whose rows cannot be taken back after a failure.
-pub(super) fn check(name: &Name, existing: Option<&Existing>) -> Result<()> {
-    let shown = name.shown();
+pub(super) fn check(name: &TableName, existing: Option<&Existing>) -> Result<()> {
     match existing {
-        None => Err(Error::programming(format!("there is no table {shown}"))
-            .with_sqlstate("42S02")
-            .with_hint("check its name and the database; if_exists=\"fail\" or \"replace\" makes a new one")),
-        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{shown} is not a table"))
+        None => Err(NAMING.no_table(name)),
+        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{name} is not a table"))
             .with_hint("name the table that a view shows, or another name")),
         Some(Existing::Table(engine) | Existing::Temporary(engine)) if !is_transactional(engine) => {
             Err(Error::new(
                 Kind::NotSupported,
-                format!("{shown} has the engine {engine}, which takes no row back"),
+                format!("{name} has the engine {engine}, which takes no row back"),
             )
             .with_hint(
                 "a failure would leave some of the rows: ALTER TABLE ... ENGINE=InnoDB first, or use \
@@ -140,6 +130,16 @@ pub(super) enum Otherwise {
     Generated,
 }
 
+impl TableColumn for Column {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_generated(&self) -> bool {
+        self.otherwise == Otherwise::Generated
+    }
+}
+
 impl Column {
     /// Whether a row need not give it a value.
     pub(super) fn is_optional(&self) -> bool {
@@ -148,8 +148,8 @@ impl Column {
 }
 
 /// The columns of the table, in its own order.
-pub(super) fn columns(connection: &mut Connection, name: &Name) -> Result<Vec<Column>> {
-    let shown = format!("SHOW FULL COLUMNS FROM {}", name.quoted());
+pub(super) fn columns(connection: &mut Connection, name: &TableName) -> Result<Vec<Column>> {
+    let shown = format!("SHOW FULL COLUMNS FROM {}", NAMING.table(name));
     let rows = connection.named(&shown, ["Field", "Type", "Collation", "Null", "Default", "Extra"])?;
     let column = |[name, words, collation, null, default, extra]: [Option<String>; 6]| {
         let (words, extra) = (words.unwrap_or_default(), extra.unwrap_or_default().to_ascii_uppercase());
@@ -183,8 +183,8 @@ pub(super) struct Index {
 }
 
 /// The unique indexes of the table.
-pub(super) fn unique_indexes(connection: &mut Connection, name: &Name) -> Result<Vec<Index>> {
-    let shown = format!("SHOW INDEX FROM {}", name.quoted());
+pub(super) fn unique_indexes(connection: &mut Connection, name: &TableName) -> Result<Vec<Index>> {
+    let shown = format!("SHOW INDEX FROM {}", NAMING.table(name));
     let rows = connection.named(&shown, ["Non_unique", "Key_name", "Column_name", "Sub_part"])?;
     let mut indexes: Vec<Index> = Vec::new();
     for [other, name, column, part] in rows {

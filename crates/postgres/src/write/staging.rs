@@ -9,9 +9,9 @@ use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Stage, TableName};
 
 use super::replace::{self, Replacement};
-use super::table::{self, TargetColumns};
+use super::table::{self, NAMING, TargetColumns};
 use super::upsert::{self, Upsert};
-use super::{LONGEST, names_fit, quoted, refuse_fewer, shortened, undo, undone};
+use super::{LONGEST, names_fit, refuse_fewer, shortened, undo, undone};
 use crate::connection::pipeline::Step;
 use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
@@ -74,11 +74,11 @@ fn begin(session: &mut PostgresSession, load: &Load, helper: &mut dyn Session) -
     names_fit(load)?;
     session.connection.simple(BEGIN)?;
     table::must_be_postgresql(session)?;
-    let target = target(session, &quoted(&load.table))?;
+    let target = target(session, &NAMING.table(&load.table))?;
     match (target, load.if_exists) {
         (_, IfExists::Fail) => new_table(session, load, None, helper),
         (target, IfExists::Replace) => new_table(session, load, target, helper),
-        (None, _) => Err(table::missing(load)),
+        (None, _) => Err(NAMING.no_table(&load.table)),
         (Some(target), IfExists::Upsert) => upserted(session, load, &target, helper),
         (Some(target), IfExists::Append | IfExists::Truncate) => inserted(session, load, &target, helper),
     }
@@ -136,10 +136,9 @@ fn free_schema(session: &mut PostgresSession, load: &Load) -> Result<String> {
             .with_sqlstate("3F000")
             .with_hint("name it: \"schema.table\""));
     }
-    let name = quoted(&TableName { schema: Some(schema.clone()), ..load.table.clone() });
+    let name = NAMING.table(&TableName { schema: Some(schema.clone()), ..load.table.clone() });
     if table::exists(session, &name)? {
-        let error = Error::programming(format!("relation {:?} already exists", load.table.table));
-        return Err(table::already_exists(error.with_sqlstate("42P07")));
+        return Err(NAMING.already_exists(&load.table));
     }
     Ok(schema)
 }

@@ -2,19 +2,47 @@
 //! has for them, for new ones.
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{EXTENSION, Error, Kind, Load, Place, Quotes, Result, check_type, type_name};
+use longshore_core::{EXTENSION, Error, Kind, Load, Result};
+use longshore_source::table::{EXISTS_HINT, Naming, TableColumn, no_type};
 
-use super::{Ending, quoted_list};
+use super::Ending;
 use crate::connection::Described;
 use crate::connection::pipeline::Step;
 use crate::dialect::DIALECT;
 use crate::session::PostgresSession;
 use crate::types::Type;
 
+pub(super) const NAMING: Naming = Naming {
+    dialect: DIALECT,
+    is_same: |a, b| a == b,
+    type_quotes: &[('\'', '\''), ('"', '"')],
+    missing_table: "42P01",
+    existing_table: "42P07",
+    missing_column: "42703",
+};
+
 const COLUMNS: &str = "\
 SELECT a.attname, a.atttypid, a.atttypmod, a.attgenerated, a.attidentity \
 FROM pg_catalog.pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped \
 ORDER BY a.attnum";
+
+/// A column of the table.
+#[derive(Debug)]
+struct Attribute {
+    described: Described,
+    is_generated: bool,
+    is_identity: bool,
+}
+
+impl TableColumn for Attribute {
+    fn name(&self) -> &str {
+        &self.described.name
+    }
+
+    fn is_generated(&self) -> bool {
+        self.is_generated
+    }
+}
 
 /// A column that is written.
 #[derive(Debug)]
@@ -35,61 +63,45 @@ impl TargetColumns {
     pub(super) fn describe(session: &mut PostgresSession, load: &Load, table: &str) -> Result<Self> {
         let rows = session.connection.ask(Step::run(COLUMNS).bind(table))?.rows;
         if rows.is_empty() {
-            return Err(missing(load));
+            return Err(NAMING.no_table(&load.table));
         }
-        let cell = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-        let known: Vec<String> = rows.iter().map(|row| cell(row, 0)).collect();
-        let wanted: Vec<&String> = load.schema.fields().iter().map(|field| field.name()).collect();
-        let extra: Vec<String> =
-            wanted.iter().filter(|name| !known.contains(name)).map(|name| format!("{name:?}")).collect();
-        if !extra.is_empty() {
-            return Err(Error::programming(format!("{} has no column {}", load.table, extra.join(", ")))
-                .with_hint(format!(
-                    "its columns are {}; rename or drop what is too much",
-                    known.join(", ")
-                )));
-        }
-        let found: Vec<_> =
-            wanted.iter().filter_map(|name| rows.iter().find(|row| cell(row, 0) == **name)).collect();
-        if let Some(row) = found.iter().find(|row| !cell(row, 3).is_empty()) {
-            return Err(Error::programming(format!(
-                "column {:?} of {} is generated",
-                cell(row, 0),
-                load.table
-            ))
-            .with_hint("drop it from the data: the server computes it"));
-        }
-        let described: Vec<Described> =
-            found.iter().map(|row| described(&cell(row, 0), &cell(row, 1), &cell(row, 2))).collect();
-        session.load_types(&described, &[])?;
-        let column = |column: &Described| Column {
-            name: column.name.clone(),
-            native: session.catalogue.type_of(column.oid, column.modifier),
+        let attributes: Vec<Attribute> = rows.iter().map(|row| attribute(row)).collect();
+        let found = NAMING.mapping(load, &load.table, &attributes)?;
+        let oids: Vec<u32> = found.iter().map(|attribute| attribute.described.oid).collect();
+        session.load_types(&[], &oids)?;
+        let column = |Attribute { described, .. }: &&Attribute| Column {
+            name: described.name.clone(),
+            native: session.catalogue.type_of(described.oid, described.modifier),
         };
         Ok(Self {
-            columns: described.iter().map(column).collect(),
-            has_identity: found.iter().any(|row| cell(row, 4) == "a"),
+            columns: found.iter().map(column).collect(),
+            has_identity: found.iter().any(|attribute| attribute.is_identity),
         })
     }
 
     pub(super) fn names(&self) -> String {
-        self.columns.iter().map(|column| DIALECT.quoted_name(&column.name)).collect::<Vec<_>>().join(", ")
+        NAMING.list(self.columns.iter().map(|column| &column.name))
     }
 }
 
-fn described(name: &str, oid: &str, modifier: &str) -> Described {
-    Described {
-        name: name.to_owned(),
-        table: 0,
-        attribute: 0,
-        oid: oid.parse().unwrap_or_default(),
-        modifier: modifier.parse().unwrap_or(-1),
+fn attribute(row: &[Option<String>]) -> Attribute {
+    let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+    Attribute {
+        described: Described {
+            name: cell(0).to_owned(),
+            table: 0,
+            attribute: 0,
+            oid: cell(1).parse().unwrap_or_default(),
+            modifier: cell(2).parse().unwrap_or(-1),
+        },
+        is_generated: !cell(3).is_empty(),
+        is_identity: cell(4) == "a",
     }
 }
 
 /// Fails where there is no `table`, a quoted name.
 pub(super) fn must_exist(session: &mut PostgresSession, load: &Load, table: &str) -> Result<()> {
-    if exists(session, table)? { Ok(()) } else { Err(missing(load)) }
+    if exists(session, table)? { Ok(()) } else { Err(NAMING.no_table(&load.table)) }
 }
 
 /// Fails before anything is made on a server that only speaks the wire: its CREATE TABLE would not be undone.
@@ -111,15 +123,6 @@ pub(super) fn exists(session: &mut PostgresSession, table: &str) -> Result<bool>
     Ok(session.connection.ask(Step::run("SELECT to_regclass($1) IS NOT NULL").bind(table))?.cell(0, 0) == "t")
 }
 
-#[cold]
-pub(super) fn missing(load: &Load) -> Error {
-    Error::programming(format!("there is no table {}", load.table))
-        .with_sqlstate("42P01")
-        .with_hint("if_exists=\"fail\" makes one; the name counts with its case")
-}
-
-const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"')];
-
 /// Makes the table `name`, a quoted one; its primary key comes once its rows are there.
 pub(super) fn create(session: &mut PostgresSession, load: &Load, name: &str) -> Result<Ending> {
     run_alone(session, &create_statement(load, name)?).map_err(already_exists)?;
@@ -136,22 +139,13 @@ pub(super) fn already_exists(error: Error) -> Error {
     if error.sqlstate() != Some("42P07") {
         return error;
     }
-    error.with_hint(
-        "if_exists=\"append\" adds to the table, \"truncate\" and \"replace\" replace it, \"upsert\" needs a key",
-    )
+    error.with_hint(EXISTS_HINT)
 }
 
 /// The statement that makes a table of the load's columns.
 pub(super) fn create_statement(load: &Load, name: &str) -> Result<String> {
     let columns = load.schema.fields().iter().map(|field| {
-        let requested = load.types.iter().find(|(column, _)| column == field.name());
-        let native = match requested {
-            Some((column, native)) => {
-                check_type(column, native, QUOTES)?;
-                native.clone()
-            }
-            None => type_of(field)?,
-        };
+        let native = NAMING.column_type(load, field, || type_of(field))?;
         let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
         Ok(format!("{} {native}{not_null}", DIALECT.quoted_name(field.name())))
     });
@@ -161,8 +155,7 @@ pub(super) fn create_statement(load: &Load, name: &str) -> Result<String> {
 
 /// The statement that makes the load's key the primary key of `name`, if it has one.
 pub(super) fn primary_key(load: &Load, name: &str) -> Option<String> {
-    let columns = quoted_list(&load.key);
-    (!load.key.is_empty()).then(|| format!("ALTER TABLE {name} ADD PRIMARY KEY ({columns})"))
+    NAMING.primary_key(load).map(|key| format!("ALTER TABLE {name} ADD {key}"))
 }
 
 fn type_of(field: &Field) -> Result<String> {
@@ -202,7 +195,9 @@ fn type_of(field: &Field) -> Result<String> {
         | DataType::ListView(item)
         | DataType::LargeListView(item) => list(item)?,
         DataType::Struct(_) | DataType::Map(..) => "json".into(),
-        other @ DataType::Union(..) => return Err(no_type(field, other)),
+        DataType::Union(..) => {
+            return Err(no_type("PostgreSQL", field, "leave the column out, or convert it"));
+        }
     })
 }
 
@@ -219,11 +214,4 @@ fn numeric(precision: u8, scale: i8) -> String {
     }
     let precision = i32::from(precision).max(i32::from(scale));
     format!("numeric({precision},{scale})")
-}
-
-#[cold]
-fn no_type(field: &Field, data_type: &DataType) -> Error {
-    Error::new(Kind::NotSupported, format!("PostgreSQL has no type for {}", type_name(data_type)))
-        .with_hint("leave the column out, or convert it")
-        .at(Place { column: Some(field.name().clone()), row: None, native_type: None })
 }

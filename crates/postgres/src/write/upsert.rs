@@ -1,8 +1,10 @@
 //! Rows that take the place of those with the same key.
 
-use longshore_core::{Error, Load, Result};
+use longshore_core::{Load, Result};
 
-use super::{Ending, quoted_list, refuse_fewer, table::TargetColumns};
+use super::table::{NAMING, TargetColumns};
+use super::{Ending, refuse_fewer};
+use crate::connection::TextRow;
 use crate::connection::pipeline::Step;
 use crate::dialect::DIALECT;
 use crate::session::PostgresSession;
@@ -68,7 +70,7 @@ impl Upsert {
         name: &str,
         stage: Stage<'_>,
     ) -> Result<Self> {
-        let (names, key) = (target.names(), quoted_list(&load.key));
+        let (names, key) = (target.names(), NAMING.list(&load.key));
         let names_of_others = target.columns.iter().map(|column| &column.name);
         let others = assigned(names_of_others.filter(|name| !load.key.contains(name)));
         let guarded = is_guarded(session, name)?;
@@ -100,20 +102,6 @@ impl Upsert {
 
 pub(super) fn must_be_unique(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
     let rows = session.connection.ask(Step::run(UNIQUE).bind(name))?.rows;
-    let mut key = load.key.clone();
-    key.sort_unstable();
-    let is_unique = rows.iter().filter_map(|row| row.first()?.as_deref()).any(|columns| {
-        let mut columns: Vec<String> = serde_json::from_str(columns).unwrap_or_default();
-        columns.sort_unstable();
-        columns == key
-    });
-    if is_unique {
-        return Ok(());
-    }
-    let columns = load.key.join(", ");
-    Err(Error::programming(format!("no unique index of {} is on just {columns}", load.table))
-        .with_sqlstate("42P10")
-        .with_hint(
-            "an upsert needs a primary key or a unique index over the columns of key, without a condition",
-        ))
+    let columns = |row: &TextRow| serde_json::from_str(row.first()?.as_deref()?).ok();
+    NAMING.check_key(load, &load.table, &rows.iter().filter_map(columns).collect::<Vec<_>>())
 }

@@ -12,7 +12,7 @@ use longshore_core::{
 use longshore_values::{Items, Uniform};
 
 use self::encode::Encoder;
-use self::table::{Column, Table, column_mapping};
+use self::table::{Column, NAMING, Table};
 use crate::cell::Cell;
 use crate::connection::{BatchInsert, Connection, ROWS_PER_CHECK, ResultSetter, Statement};
 use crate::dialect::quoted_name;
@@ -89,13 +89,12 @@ fn prepare(session: &mut SqliteSession, load: &Load) -> Result<(Insert, Vec<Enco
     };
     let all = table.columns(session)?;
     let is_upsert = load.if_exists == IfExists::Upsert;
-    let keys = table.keys(session, &all)?;
-    let columns = column_mapping(all, &table, load)?;
+    let columns = NAMING.mapping(load, &table.name, &all)?;
     let fields = load.schema.fields();
     let is_keys: Vec<bool> =
         fields.iter().map(|field| is_upsert && load.key.contains(field.name())).collect();
     if is_upsert {
-        expect_key(&table, &keys, &columns, &is_keys)?;
+        NAMING.check_key(load, &table.name, &table.keys(session, &all)?)?;
     }
     let encoders = columns.iter().zip(fields).zip(&is_keys);
     let encoders =
@@ -105,7 +104,7 @@ fn prepare(session: &mut SqliteSession, load: &Load) -> Result<(Insert, Vec<Enco
 }
 
 /// By batches, which takes less time for a row, unless the table has a reason against it.
-fn insert(session: &SqliteSession, table: &Table, columns: &[Column], is_keys: &[bool]) -> Result<Insert> {
+fn insert(session: &SqliteSession, table: &Table, columns: &[&Column], is_keys: &[bool]) -> Result<Insert> {
     // A name that no table has, for that would be read in the place of the batch.
     let mut batch = TableName { schema: None, table: BATCH.to_owned() };
     while Table::find(session, &batch)?.is_some() {
@@ -123,40 +122,9 @@ fn insert(session: &SqliteSession, table: &Table, columns: &[Column], is_keys: &
     statement.map(Insert::Rows).ok_or_else(|| Error::internal("an INSERT is not a statement"))
 }
 
-/// Refuses a key by which a row could not be found, or more than one.
-fn expect_key(table: &Table, keys: &[Vec<String>], columns: &[Column], is_keys: &[bool]) -> Result<()> {
-    let key: Vec<&str> = columns
-        .iter()
-        .zip(is_keys)
-        .filter(|(_, is_key)| **is_key)
-        .map(|(column, _)| column.name.as_str())
-        .collect();
-    let is_key = |names: &Vec<String>| {
-        names.len() == key.len() && names.iter().all(|name| key.contains(&name.as_str()))
-    };
-    if keys.iter().any(is_key) {
-        return Ok(());
-    }
-    let known: Vec<String> = keys.iter().map(|names| names.join(", ")).collect();
-    let hint = if known.is_empty() {
-        "give the table a UNIQUE index over the key".to_owned()
-    } else {
-        format!(
-            "give the table a UNIQUE index over the key; it has one over {}",
-            known.join(" and one over ")
-        )
-    };
-    Err(Error::programming(format!(
-        "no primary key and no unique index of table {} is over {} alone",
-        table.name,
-        key.join(", ")
-    ))
-    .with_hint(hint))
-}
-
 /// The statement of all rows of the virtual table `batch`, or of each row. It has an OR, as a table may say that rows against its
 /// constraints go unsaid. For many rows OR ABORT would keep what undoes one statement, where the whole write is undone.
-fn statement(table: &Table, columns: &[Column], is_keys: &[bool], batch: Option<&str>) -> String {
+fn statement(table: &Table, columns: &[&Column], is_keys: &[bool], batch: Option<&str>) -> String {
     let names: Vec<String> = columns.iter().map(|column| quoted_name(&column.name)).collect();
     let (or, rows) = match batch {
         // Without WHERE the parser would take ON for a join's.

@@ -3,13 +3,21 @@
 use std::borrow::Cow;
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{
-    EXTENSION, Error, IfExists, Kind, Load, Nested, Place, Quotes, Result, TableName, check_type, type_name,
-};
+use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Nested, Result, TableName};
+use longshore_source::table::{Naming, TableColumn, no_type, value_type};
 use longshore_values::is_nested;
 
-use crate::dialect::{literal, quoted_name};
+use crate::dialect::{DIALECT, literal, quoted_name};
 use crate::session::SqliteSession;
+
+pub(super) const NAMING: Naming = Naming {
+    dialect: DIALECT,
+    is_same: |a, b| a.eq_ignore_ascii_case(b),
+    type_quotes: &[('\'', '\''), ('"', '"'), ('`', '`'), ('[', ']')],
+    missing_table: "42P01",
+    existing_table: "42P07",
+    missing_column: "42703",
+};
 
 /// A table that is there.
 #[derive(Debug)]
@@ -35,6 +43,16 @@ pub(super) struct Column {
     pub(super) is_strict: bool,
     is_generated: bool,
     is_key: bool,
+}
+
+impl TableColumn for Column {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_generated(&self) -> bool {
+        self.is_generated
+    }
 }
 
 impl Table {
@@ -63,8 +81,7 @@ impl Table {
     /// The table that `name` means, where rows can go into it.
     pub(super) fn expect(session: &SqliteSession, name: &TableName) -> Result<Self> {
         let Some(table) = Self::find(session, name)? else {
-            return Err(Error::programming(format!("there is no table {name}"))
-                .with_hint("if_exists=\"fail\" or \"replace\" makes it"));
+            return Err(NAMING.no_table(name));
         };
         if table.kind == "view" {
             return Err(
@@ -145,48 +162,6 @@ impl Table {
     }
 }
 
-/// The columns of the table that the data's columns go into, in the data's order.
-pub(super) fn column_mapping(columns: Vec<Column>, table: &Table, load: &Load) -> Result<Vec<Column>> {
-    let names: Vec<&str> = load.schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let find = |name: &str| {
-        columns
-            .iter()
-            .position(|column| column.name == name)
-            .or_else(|| columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)))
-    };
-    let known = || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-    let unknown: Vec<&str> = names.iter().filter(|name| find(name).is_none()).copied().collect();
-    if !unknown.is_empty() {
-        return Err(Error::programming(format!("table {} has no column {}", table.name, unknown.join(", ")))
-            .with_hint(format!("it has {}", known())));
-    }
-    let found: Vec<usize> = names.iter().filter_map(|name| find(name)).collect();
-    if let Some(twice) = (0..found.len()).find(|index| found[..*index].contains(&found[*index])) {
-        return Err(Error::programming(format!(
-            "two columns of the data go into {}.{}",
-            table.name, columns[found[twice]].name
-        ))
-        .with_hint("SQLite does not tell capital letters from small ones in names: rename one"));
-    }
-    let generated: Vec<&str> = found
-        .iter()
-        .filter(|index| columns[**index].is_generated)
-        .map(|index| columns[*index].name.as_str())
-        .collect();
-    if !generated.is_empty() {
-        return Err(Error::programming(format!(
-            "table {} generates {} itself",
-            table.name,
-            generated.join(", ")
-        ))
-        .with_hint("leave it out of the data"));
-    }
-    let mut columns: Vec<Option<Column>> = columns.into_iter().map(Some).collect();
-    Ok(found.into_iter().filter_map(|index| columns[index].take()).collect())
-}
-
-const QUOTES: &[Quotes] = &[('\'', '\''), ('"', '"'), ('`', '`'), ('[', ']')];
-
 /// The type that CREATE TABLE declares for a column of `field`. What is declared decides what the column is read as, and
 /// what SQLite does to its values: texts that must stay as they are have a type with TEXT in its name.
 pub(super) fn native(field: &Field, nested: Nested) -> Result<Cow<'static, str>> {
@@ -195,15 +170,12 @@ pub(super) fn native(field: &Field, nested: Nested) -> Result<Cow<'static, str>>
         return Ok("JSON_TEXT".into());
     }
     of(field.data_type(), extension).ok_or_else(|| {
-        let place = Place { column: Some(field.name().clone()), row: None, native_type: None };
-        Error::new(Kind::NotSupported, format!("SQLite has no type for {}", type_name(field.data_type())))
-            .with_hint("options={\"nested\": \"json\"} writes lists, structs and maps as JSON")
-            .at(place)
+        no_type("SQLite", field, "options={\"nested\": \"json\"} writes lists, structs and maps as JSON")
     })
 }
 
 fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>> {
-    Some(match data_type {
+    Some(match value_type(data_type) {
         // Whatever comes later is kept as it is.
         DataType::Null => "".into(),
         DataType::Boolean => "BOOLEAN".into(),
@@ -231,8 +203,6 @@ fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>
         DataType::Date64 | DataType::Timestamp(_, None) => "TIMESTAMP".into(),
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".into(),
         DataType::Time32(_) | DataType::Time64(_) => "TIME".into(),
-        DataType::Dictionary(_, values) => return of(values, extension),
-        DataType::RunEndEncoded(_, values) => return of(values.data_type(), extension),
         _ => return None,
     })
 }
@@ -241,23 +211,13 @@ fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>
 fn create_statement(load: &Load, quoted: &str) -> Result<String> {
     let mut parts = Vec::with_capacity(load.schema.fields().len() + 1);
     for field in load.schema.fields() {
-        let own = load.types.iter().find(|(name, _)| name == field.name());
-        let native = match own {
-            Some((name, native)) => {
-                check_type(name, native, QUOTES)?;
-                Cow::Owned(native.clone())
-            }
-            None => native(field, load.nested)?,
-        };
+        let native = NAMING.column_type(load, field, || native(field, load.nested).map(Cow::into_owned))?;
         // A key of SQLite's takes NULLs unless it is told not to.
         let not_null = !field.is_nullable() || load.key.contains(field.name());
         let promise = if not_null { " NOT NULL" } else { "" };
         parts.push(format!("{} {native}{promise}", quoted_name(field.name())));
     }
-    if !load.key.is_empty() {
-        let names: Vec<String> = load.key.iter().map(|name| quoted_name(name)).collect();
-        parts.push(format!("PRIMARY KEY ({})", names.join(", ")));
-    }
+    parts.extend(NAMING.primary_key(load));
     Ok(format!("CREATE TABLE {quoted} ({})", parts.join(", ")))
 }
 
@@ -265,8 +225,7 @@ fn create_statement(load: &Load, quoted: &str) -> Result<String> {
 pub(super) fn create(session: &mut SqliteSession, load: &Load) -> Result<Table> {
     let quoted = match Table::find(session, &load.table)? {
         Some(_) if load.if_exists == IfExists::Fail => {
-            return Err(Error::programming(format!("table {} is there already", load.table))
-                .with_hint("use if_exists=\"append\", \"replace\", \"truncate\" or \"upsert\""));
+            return Err(NAMING.already_exists(&load.table));
         }
         Some(table) => {
             drop_table(session, &table)?;
@@ -274,7 +233,7 @@ pub(super) fn create(session: &mut SqliteSession, load: &Load) -> Result<Table> 
         }
         None => {
             let schema = load.table.schema.as_deref().unwrap_or("main");
-            format!("{}.{}", quoted_name(schema), quoted_name(&load.table.table))
+            NAMING.table(&TableName { schema: Some(schema.to_owned()), ..load.table.clone() })
         }
     };
     session.exec(&create_statement(load, &quoted)?)?;
