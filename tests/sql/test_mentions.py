@@ -8,7 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from longshore.duckdb.pushdown import SyntaxCache, referenced_columns
+from longshore.duckdb import pushdown
+from longshore.duckdb.pushdown import referenced_columns, syntax_of
 from tests.sql.rows import rows
 
 pytestmark = pytest.mark.packages
@@ -113,15 +114,16 @@ def test_a_sample_is_no_obstacle() -> None:
     assert rows("SELECT count(a) AS n FROM t USING SAMPLE 10 ROWS", t=frame) == [{"n": 10}]
 
 
-def test_what_a_text_mentions_is_found_once() -> None:
-    kept, asked = SyntaxCache(), []
+def test_what_a_text_mentions_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pushdown, "_syntaxes", {})
+    asked = []
 
     def of(text: str) -> list[str]:
         def serialized() -> str:
             asked.append(text)
             return '{"error": false, "column_names": ["' + text + '"]}'
 
-        return list(kept.of(text, serialized).columns or ())
+        return list(syntax_of(text, serialized).columns or ())
 
     assert [of("a"), of("b"), of("a")] == [["a"], ["b"], ["a"]]
     assert asked == ["a", "b"]

@@ -7,7 +7,6 @@ name need not be looked at.
 import datetime as dt
 import json
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -454,25 +453,20 @@ class Syntax:
         return Pushdown(self.columns, known, self._group_keys, self._remainders.get(name), self._row_limits.get(name))
 
 
-class SyntaxCache:
-    """The syntax of the last texts, as parsing one costs most of a millisecond."""
+_syntaxes: dict[str, Syntax] = {}
 
-    def __init__(self) -> None:
-        """Start empty."""
-        self._lock = threading.Lock()
-        self._entries: dict[str, Syntax] = {}
 
-    def of(self, text: str, serialized: Callable[[], str]) -> Syntax:
-        """Give the syntax of a statement, by calling ``serialized`` where it is not in the cache."""
-        if (known := self._entries.get(text)) is not None:
-            return known
-        syntax = Syntax(json.loads(serialized()), text)
-        if len(text) <= _LONGEST_TEXT:
-            with self._lock:
-                if len(self._entries) >= _CACHE_SIZE:
-                    del self._entries[next(iter(self._entries))]
-                self._entries[text] = syntax
-        return syntax
+def syntax_of(text: str, serialized: Callable[[], str]) -> Syntax:
+    """Give the syntax of a statement, or of the last ones as it was: parsing one costs most of a millisecond."""
+    if (known := _syntaxes.get(text)) is not None:
+        return known
+    syntax = Syntax(json.loads(serialized()), text)
+    if len(text) <= _LONGEST_TEXT:
+        if len(_syntaxes) >= _CACHE_SIZE:
+            oldest, *_ = _syntaxes
+            _syntaxes.pop(oldest, None)
+        _syntaxes[text] = syntax
+    return syntax
 
 
 def _tables(tree: object) -> Iterator[str]:

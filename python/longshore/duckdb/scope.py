@@ -12,7 +12,7 @@ from typing import Any
 from longshore.connection import is_connection
 from longshore.duckdb.failures import Failure
 from longshore.duckdb.parameters import Params, by_parameter_name
-from longshore.duckdb.pushdown import Syntax, SyntaxCache
+from longshore.duckdb.pushdown import Syntax, syntax_of
 from longshore.duckdb.session import Session
 from longshore.errors import DataError, InterfaceError, OperationalError, ProgrammingError
 from longshore.frames.inputs import column_names, engine_table, is_repeatable
@@ -142,8 +142,6 @@ def attach_connections(text: str, scope: Scope, attach: Mapping[str, Any] | None
 #: The name of a file rather than a table.
 _FILE = re.compile(r".*(?:[/*\\].*|\.\w{1,8})", re.DOTALL)
 
-_SYNTAX_CACHE = SyntaxCache()
-
 #: The keywords of ``sql``: another one is a table, or one of these mistyped.
 _KEYWORDS = ("params", "return_type", "dtype_backend", "attach", "explain", "options")
 
@@ -238,7 +236,7 @@ class TableResolver:
             # A table is registered once for all statements: the next may read other parts of it.
             is_one = len(self._session.statements) == 1
             text = self._session.statements[0].query
-            self._syntax = _SYNTAX_CACHE.of(text, self._session.serialized) if is_one else Syntax({"error": True}, "")
+            self._syntax = syntax_of(text, self._session.serialized) if is_one else Syntax({"error": True}, "")
         return self._syntax
 
     def _refuse_another(self, name: str) -> None:

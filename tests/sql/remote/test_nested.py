@@ -11,10 +11,10 @@ WHOLE = "nothing to do"
 GOES = [
     "SELECT id, h.id AS a, s.id AS b, s.* FROM {h} h LEFT JOIN {s} s USING (id, num)",
     "SELECT a.id, day FROM {s} a JOIN {s} b USING (id, day) JOIN {h} c USING (id, day)",
-    "SELECT * FROM (SELECT id, num, word FROM {h}) AS a JOIN (SELECT day, num, id FROM {s}) AS b USING (NUM, id)",
     "SELECT id, count(*) FROM {s} a LEFT JOIN {h} b USING (ID) GROUP BY id HAVING count(*) > 0 ORDER BY id LIMIT 5",
 ]
 STAYS = [
+    "SELECT * FROM (SELECT id, num, word FROM {h}) AS a JOIN (SELECT day, num, id FROM {s}) AS b USING (NUM, id)",
     "SELECT h.id FROM {h} h JOIN {h} s USING (dbl)",
     "SELECT id FROM {h} h RIGHT JOIN {s} s USING (id)",
     "SELECT h.id FROM {h} h NATURAL JOIN (SELECT id FROM {s}) s",

@@ -44,7 +44,6 @@ class MySQL(Dialect):
         "START TRANSACTION WITH CONSISTENT SNAPSHOT",
     )
     has_nulls_first: ClassVar[bool] = False
-    has_ordered_subqueries: ClassVar[bool] = False
     has_exact_decimals: ClassVar[bool] = True
     has_plain_like: ClassVar[bool] = True
 

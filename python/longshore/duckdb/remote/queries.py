@@ -32,9 +32,8 @@ class SourceQuery:
     distinct: str
     rest: str
 
-    def sql(self, names: Sequence[str] = ()) -> str:
-        """Give the SQL with these quoted names of its columns, or c1, c2, ..."""
-        names = names or [f"c{at}" for at in range(1, len(self.outputs) + 1)]
+    def sql(self, names: Sequence[str]) -> str:
+        """Give the SQL with these quoted names of its columns."""
         items = (f"{output.value.sql} AS {name}" for output, name in zip(self.outputs, names, strict=True))
         return f"SELECT {self.distinct}{', '.join(items)} {self.rest}"
 
@@ -54,41 +53,23 @@ class QueryWriter:
 
     def query(self, node: exp.Expression) -> SourceQuery:
         """Write a query."""
-        if isinstance(node, exp.Subquery):
-            require_only(node, "this")
-            return self.query(node.this)
         if not isinstance(node, exp.Select):
             raise Unsafe
         require_only(node, *_PARTS)
         return SelectWriter(self, node).query()
 
     def relation(self, node: exp.Expression) -> tuple[str, Relation]:
-        """Write a table or subquery of a FROM."""
+        """Write a table of a FROM; a subquery there goes to the source by itself."""
         self._aliases += 1
         alias = self.dialect.name(f"t{self._aliases}")
         require_only(node, "this", "db", "catalog", "alias")
         if (name := node.args.get("alias")) is not None:
             require_only(name, "this")
-        if isinstance(node, exp.Subquery):
-            if node.this.find(exp.Order) and not self.dialect.has_ordered_subqueries:
-                raise Unsafe
-            return self._derived(self.query(node.this), alias, node.alias)
         if id(node) not in self._tables:
             raise Unsafe
         reference, table = self._tables[id(node)]
         table = replace(table, columns=[column.in_source for column in table.columns])
         return f"{table.sql} AS {alias}", relation_of(reference, table, alias)
-
-    def _derived(self, written: SourceQuery, alias: str, name: str) -> tuple[str, Relation]:
-        columns: dict[str, Value | None] = {}
-        spelled = []
-        for at, output in enumerate(written.outputs, 1):
-            if output.name is None:
-                raise Unsafe
-            key = output.name.lower()
-            columns[key] = None if key in columns else Value(f"{alias}.c{at}", output.value.type)
-            spelled.append(output.name)
-        return f"({written.sql()}) AS {alias}", Relation({(name.lower(),)} if name else set(), columns, spelled)
 
 
 class SelectWriter:
