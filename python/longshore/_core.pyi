@@ -38,7 +38,7 @@ __all__ = [
     "partition",
     "room_for_thread",
     "search",
-    "taken",
+    "take",
     "texts",
     "with_reserve",
     "write",
@@ -161,7 +161,7 @@ def search(
 ) -> Array | None:
     """Tell for each row of a table's one column whether its text has ``piece`` in its place; None for no texts."""
 
-def taken(table: object, rows: object, *, piece: int, threads: int | None = None) -> list[Array] | None:
+def take(table: object, rows: object, *, piece: int, threads: int | None = None) -> list[Array] | None:
     """Give rows of a table's one column as large_string, in arrays of ``piece``; None for no texts.
 
     ``rows`` is a table of one column, of one chunk: ascending numbers from 0 on, uint64.

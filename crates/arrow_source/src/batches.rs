@@ -8,28 +8,32 @@ use longshore_core::{
     Batches, Decimals, Error, Failed, NATIVE_TYPE, Place, ReadOptions, Relay, Result, Session, Uuids,
     type_name,
 };
-use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions};
+use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, polars_refusal};
+use longshore_interpreter::capsule::stream_in;
 use pyo3::prelude::*;
 
 use crate::call::apart;
 use crate::cast;
-use crate::frame::stream;
 use crate::session::ArrowSession;
 
 /// A result whose first rows are there, and what only its driver knows of it.
-pub(crate) struct Begun {
+pub(crate) struct DriverResult {
     stream: ColumnStream,
     /// The labels of each ENUM, in the order of the types.
     labels: Vec<Vec<String>>,
     native_types: Vec<String>,
 }
 
-impl Begun {
+impl DriverResult {
     /// Runs the query behind what a driver's `read` or `describe` gives.
+    #[allow(unsafe_code)]
     pub(crate) fn new(result: &Bound<'_, PyAny>) -> PyResult<Result<Self>> {
         let (rows, native_types, labels): (Bound<'_, PyAny>, _, _) = result.extract()?;
-        Ok(stream(&rows)?.map(|stream| Self { stream, labels, native_types }))
+        let stream = stream_in(rows.call_method0("__arrow_c_stream__")?.cast()?)?;
+        // SAFETY: a driver that hands out such a capsule keeps to the interface.
+        let stream = rows.py().detach(|| unsafe { ColumnStream::new(stream) });
+        Ok(stream.map(|stream| Self { stream, labels, native_types }).map_err(|error| stream_error(&error)))
     }
 
     pub(crate) fn schema(self, options: &ReadOptions) -> Result<SchemaRef> {
@@ -131,7 +135,7 @@ pub(crate) struct ArrowBatches {
 impl ArrowBatches {
     pub(crate) fn start(
         session: Box<ArrowSession>,
-        begun: Begun,
+        begun: DriverResult,
         options: &ReadOptions,
     ) -> Result<Self, Failed> {
         let batches = begun.exact(options);

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use longshore_core::memory::{ease, spawn};
 use longshore_core::{Error, Result, Watch};
+use longshore_interpreter::{attached, error_of};
 use pyo3::prelude::*;
 
-use crate::attached::attached;
-use crate::error::error_of;
 use crate::gone;
 
 /// How long a driver may take to obey, before its session is given up.

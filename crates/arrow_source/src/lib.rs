@@ -4,27 +4,23 @@
 //! A driver looks neither at a deadline nor at Ctrl-C, so each of its calls is made on a thread of its own while the caller's
 //! looks at both, and cancels.
 
-mod attached;
 mod batches;
 mod borrowed;
 mod call;
 mod cast;
-mod error;
-mod frame;
-mod params;
 mod session;
 mod sink;
 
 use std::sync::Arc;
 
 use longshore_core::{Driver, Error, Kind, Result, Session, Target, Watch};
+use longshore_interpreter::attached;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call::Handle;
 use crate::session::ArrowSession;
 
-pub use attached::attached;
 pub use borrowed::ArrowConnection;
 pub use call::apart;
 

@@ -4,11 +4,11 @@ use longshore_core::{
     Batches, Column, Failed, Load, Loading, NATIVE_TYPE, NOT_SPLIT, Query, ReadOptions, Result, Scripting,
     Session, Sink, Splitting, Transaction, Watch,
 };
+use longshore_interpreter::python_params;
 use pyo3::prelude::*;
 
-use crate::batches::{ArrowBatches, Begun};
+use crate::batches::{ArrowBatches, DriverResult};
 use crate::call::Handle;
-use crate::params::bound;
 use crate::sink::ArrowSink;
 
 /// One connection of a driver. Dropped, it is closed.
@@ -43,11 +43,11 @@ impl ArrowSession {
         self.handle.attribute(method, |_| Ok(())).is_some()
     }
 
-    fn begun(&self, method: &'static str, query: &Query, rows: usize) -> Result<Begun> {
+    fn begun(&self, method: &'static str, query: &Query, rows: usize) -> Result<DriverResult> {
         let query = query.clone();
         self.call(move |session| {
-            let params = bound(session.py(), &query.params)?;
-            Begun::new(&session.call_method1(method, (query.text, params, rows))?)
+            let params = python_params(session.py(), &query.params)?;
+            DriverResult::new(&session.call_method1(method, (query.text, params, rows))?)
         })?
     }
 }
@@ -62,7 +62,7 @@ impl Session for ArrowSession {
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         let query = query.clone();
         self.call(move |session| {
-            let params = bound(session.py(), &query.params)?;
+            let params = python_params(session.py(), &query.params)?;
             session.call_method1("execute", (query.text, params))?.extract()
         })
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use longshore_core::{Error, Failed, IfExists, Load, Nested, Result, Session, Sink, Watch, Written};
+use longshore_interpreter::capsule::Frame;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::frame::Frame;
 use crate::session::ArrowSession;
 
 /// A write of a driver's, which its loader makes one with the table at its end, or undoes.
@@ -34,7 +34,7 @@ impl ArrowSink {
             let fields = load.schema.fields().iter();
             let required = fields.filter(|field| !field.is_nullable()).map(|field| field.name().as_str());
             keywords.set_item("required", required.collect::<Vec<_>>())?;
-            keywords.set_item("columns", Py::new(py, Frame::empty(load.schema.clone()))?)?;
+            keywords.set_item("columns", Py::new(py, Frame::new(load.schema.clone(), Vec::new()))?)?;
             keywords.set_item("if_exists", word(load.if_exists))?;
             keywords.set_item("key", load.key)?;
             keywords.set_item("types", load.types.into_iter().collect::<BTreeMap<_, _>>())?;
@@ -73,7 +73,8 @@ impl Sink for ArrowSink {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let (loader, frame, before) = (self.loader.clone(), Frame::new(batch.clone()), self.rows);
+        let (loader, frame, before) =
+            (self.loader.clone(), Frame::new(batch.schema(), vec![batch.clone()]), self.rows);
         session.call(move |session| {
             let py = session.py();
             loader.bind(py).call_method1("push", (Py::new(py, frame)?, before)).map(drop)

@@ -1,5 +1,6 @@
 //! A write from its start: batches into a table, all of them or none.
 
+mod frames;
 mod pieces;
 mod queue;
 mod several;
@@ -17,6 +18,7 @@ use crate::source::{Home, Reserved};
 use crate::{Error, Failed, Loading, Meter, Result, Session, Source, Transaction, Watch};
 use pieces::Pieces;
 
+pub use frames::{Frame, Frames};
 pub use type_text::{Quotes, check_type};
 
 /// What happens to a table of the same name.

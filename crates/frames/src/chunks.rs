@@ -3,50 +3,18 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::{Array, ArrayRef, LargeStringArray, ffi, new_empty_array};
+use arrow_array::{Array, ArrayRef, LargeStringArray, new_empty_array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::EXTENSION;
-use pyo3::exceptions::PyRuntimeError;
+use longshore_interpreter::capsule;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
+use pyo3::types::PyList;
 
 use crate::column::Parts;
 use crate::columns::Accumulator;
 use crate::fault::Fault;
 use crate::shape::{is_json, is_text};
-
-/// One array under the Arrow `PyCapsule` interface.
-#[pyclass(frozen, module = "longshore._core")]
-pub struct Chunk {
-    field: FieldRef,
-    array: ArrayRef,
-}
-
-#[pymethods]
-impl Chunk {
-    /// The capsules of schema and array. The consumer casts if it wants another schema.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        drop(requested_schema);
-        let failed = |error: arrow_schema::ArrowError| PyRuntimeError::new_err(error.to_string());
-        let schema = FFI_ArrowSchema::try_from(self.field.as_ref()).map_err(failed)?;
-        let (array, _): (FFI_ArrowArray, _) = ffi::to_ffi(&self.array.to_data()).map_err(failed)?;
-        Ok((
-            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
-            PyCapsule::new_with_value(py, array, c"arrow_array")?,
-        ))
-    }
-
-    fn __len__(&self) -> usize {
-        self.array.len()
-    }
-}
 
 /// Keeps the arrays of one column.
 pub(crate) struct Chunks {
@@ -90,7 +58,7 @@ impl Accumulator for Chunks {
             self.arrays.push(new_empty_array(self.field.data_type()));
         }
         let field = &self.field;
-        let chunk = |array| Py::new(py, Chunk { field: field.clone(), array });
+        let chunk = |array| Py::new(py, capsule::Array::new(field.clone(), array));
         let chunks = self.arrays.into_iter().map(chunk).collect::<PyResult<Vec<_>>>()?;
         let mut parts = Parts::new("chunks", PyList::new(py, chunks)?.into_any());
         parts.text = is_text(self.field.data_type());

@@ -1,14 +1,17 @@
 //! The columns of one result, growing batch by batch.
 
+use std::sync::Arc;
+
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::memory::room_for;
-use longshore_core::{Error, NATIVE_TYPE, Place, Result};
+use longshore_core::{Error, NATIVE_TYPE, Place, Result, Warnings};
 use pyo3::prelude::*;
 
 use crate::chunks::Chunks;
 use crate::column::{Column, Parts};
 use crate::dictionary::Dictionary;
+use crate::doubles::{double_batch, double_schema};
 use crate::fault::Fault;
 use crate::names::distinct_names;
 use crate::numbers;
@@ -54,6 +57,24 @@ impl Columns {
     pub fn new(schema: SchemaRef, choices: &Choices) -> Result<Self> {
         let slots = schema.fields().iter().map(|field| slot(field, *choices)).collect::<Result<_>>()?;
         Ok(Self { names: names(&schema, choices.backend), schema, slots, before: 0, rows: 0, roomy: 0 })
+    }
+
+    /// The columns of one `batch`, which has `before` rows of the result before it. Decimals become doubles, save in the columns
+    /// of the names `exact`; `None` for all of them.
+    pub fn of_batch(
+        mut batch: RecordBatch,
+        before: u64,
+        choices: Choices,
+        exact: Option<&[String]>,
+        warnings: &Arc<Warnings>,
+    ) -> Result<Self> {
+        if let Some(exact) = exact {
+            let schema = double_schema(&batch.schema(), exact);
+            batch = double_batch(&batch, &schema, before, warnings)?;
+        }
+        let mut columns = Self::new(batch.schema(), &choices)?.after(before);
+        columns.push(&batch)?;
+        Ok(columns)
     }
 
     /// The same columns, `rows` of the result after its start.
@@ -204,8 +225,6 @@ fn located(fault: Fault, field: &Field, rows: u64) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::{ArrayRef, Float64Array};
     use longshore_core::Kind;
 

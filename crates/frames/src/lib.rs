@@ -20,8 +20,8 @@ mod pages;
 mod polars;
 mod retype;
 mod shape;
+mod whole;
 
-pub use chunks::Chunk;
 pub use column::Column;
 pub use columns::Columns;
 pub use doubles::{double_batch, double_schema, integer_schema};
@@ -29,3 +29,4 @@ pub use memory::Memory;
 pub use names::distinct_names;
 pub use polars::{polars_batch, polars_copy, polars_refusal, polars_schema};
 pub use shape::{Backend, Choices, DateUnit, Nulls, Shape};
+pub use whole::{whole_columns, whole_table};

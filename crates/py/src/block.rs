@@ -7,7 +7,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::error::raise;
+use longshore_interpreter::raise;
 
 /// A block of memory that neither moves nor changes its size while Python has a view of it: a longer one is another block.
 ///

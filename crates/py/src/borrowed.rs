@@ -14,8 +14,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::error::wrap;
-use longshore_arrow_source::attached;
+use longshore_interpreter::attached;
+use longshore_interpreter::wrap;
 
 /// Rows that are fetched at a time.
 const ROWS: usize = 1024;
@@ -204,7 +204,7 @@ fn as_str<T>(connection: &Bound<'_, PyAny>, fetch: impl FnOnce() -> PyResult<T>)
 /// The parameters as Python's module takes them.
 fn bound<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'py, PyAny>> {
     let value = |value: &longshore_core::Value, name: &str| -> PyResult<Bound<'py, PyAny>> {
-        Ok(match encode(value, name).map_err(crate::error::raise)? {
+        Ok(match encode(value, name).map_err(longshore_interpreter::raise)? {
             OwnedCell::Null => py.None().into_bound(py),
             OwnedCell::Integer(value) => value.into_pyobject(py)?.into_any(),
             OwnedCell::Real(value) => value.into_pyobject(py)?.into_any(),
@@ -406,7 +406,7 @@ fn fill(rows: &Bound<'_, PyList>, collector: &mut Collector) -> PyResult<Fetched
             };
             cells.push(cell);
         }
-        collector.push(|index| cells[index]).map_err(crate::error::raise)?;
+        collector.push(|index| cells[index]).map_err(longshore_interpreter::raise)?;
     }
     Ok(Fetched::Some)
 }

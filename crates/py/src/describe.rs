@@ -6,12 +6,12 @@ use longshore_core::{Query, ReadOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::raise;
+use crate::interrupt::watch;
 use crate::read::{Partition, choices};
 use crate::source::source;
-use crate::stream::Schema;
-use crate::switch::watch;
 use crate::types::data_types;
+use longshore_interpreter::capsule::Schema;
+use longshore_interpreter::raise;
 
 /// The one schema of what `queries` would return; the arguments are those of `open_read`.
 #[pyfunction]
@@ -28,11 +28,11 @@ pub(crate) fn describe(
     timeout: Option<f64>,
 ) -> PyResult<Schema> {
     let source = self::source(source)?;
-    let params = crate::params::params(params)?;
+    let params = longshore_interpreter::params(params)?;
     let queries: Vec<Query> =
         queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
     let options = ReadOptions { schema: data_types(types)?, ..choices(&policy) };
-    let watch = watch(py, timeout)?;
+    let watch = watch(py, timeout, None)?;
     let schema = py.detach(|| longshore_core::describe(source.as_ref(), &queries, &options, &watch));
     schema.map(Schema).map_err(raise)
 }
@@ -48,7 +48,7 @@ pub(crate) fn partition(
     timeout: Option<f64>,
 ) -> PyResult<Vec<String>> {
     let (source, split) = (self::source(source)?, partition.split()?);
-    let watch = watch(py, timeout)?;
+    let watch = watch(py, timeout, None)?;
     let parts = py.detach(|| longshore_core::partition(source.as_ref(), Query::new(query), &split, &watch));
     Ok(parts.map_err(raise)?.into_iter().map(|part| part.text).collect())
 }

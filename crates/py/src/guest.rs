@@ -9,12 +9,12 @@ use longshore_postgres::{Answers, Arrival, Inquiry, Knowledge};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::raise;
 use crate::limit::Limit;
 use crate::read::{Reading, choices, is_stream};
-use crate::stream::Batch;
 use crate::types::data_types;
 use crate::warn::warn;
+use longshore_interpreter::capsule::Batch;
+use longshore_interpreter::raise;
 
 /// What a connection has been told of the catalogue.
 #[pyclass(frozen, name = "Knowledge", module = "longshore._core")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_core::memory::{self, Budget, MemoryLimit, free};
 use pyo3::prelude::*;
 
-use crate::error::raise;
+use longshore_interpreter::raise;
 
 /// A number of bytes, or a word, which is `"auto"`: `longshore.options` has checked it. `None` is not a limit.
 pub(crate) struct Limit(MemoryLimit);

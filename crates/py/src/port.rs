@@ -11,8 +11,8 @@ use pyo3::types::{PyBytes, PyMemoryView, PySlice};
 use pyo3::{PyTraverseError, PyVisit, ffi};
 
 use crate::block::Block;
-use crate::error::raise;
 use crate::taker::{Kept, PyDescription, SharedTaker};
+use longshore_interpreter::raise;
 
 /// Large enough for what a socket has at once, small enough to stay in the processor's second cache.
 const CAPACITY: usize = 256 << 10;

@@ -4,27 +4,26 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
-use longshore_core::memory::{Budget, room_for};
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use longshore_core::memory::{Budget, Trim};
 use longshore_core::{
-    Batches, Decimals, Delivery, Error, Finalised, OnOdd, Protocol, Query, ReadOptions, Request, Result,
-    Split, TinyInt1, Uuids, Warnings, Watch,
+    Batches, Decimals, Delivery, Error, LiveResult, OnOdd, Progress, Protocol, Query, ReadOptions, Request,
+    Result, Session, Split, TinyInt1, Uuids, Warnings, Watch,
 };
-use longshore_frames::{Backend, Choices, Column, Columns, polars_batch, polars_copy, polars_schema};
+use longshore_frames::{Backend, Choices, Column, whole_columns, whole_table};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::raise;
+use crate::interrupt::{CancelHandle, reading_watch};
 use crate::limit::Limit;
-use crate::params::value;
-use crate::progress::Progress;
+use crate::progress::progress_to;
 use crate::source::source;
-use crate::stream::{Live, Stream, external, release};
-use crate::switch::{Switch, reading_watch};
-use crate::table::Table;
-use crate::trim::Trim;
+use crate::stream::Stream;
 use crate::types::data_types;
 use crate::warn::warn;
+use longshore_interpreter::capsule::Table;
+use longshore_interpreter::{raise, released, value};
 
 /// A result whose statement has been sent and whose rows have not been taken.
 #[pyclass(frozen, module = "longshore._core")]
@@ -37,13 +36,10 @@ pub(crate) struct Reading {
     /// Gives back what batches leave behind; an engine sees to its own.
     trim: Option<Trim>,
     watch: Watch,
-    switch: Switch,
+    switch: CancelHandle,
     progress: Arc<Progress>,
     warnings: Arc<Warnings>,
 }
-
-/// What a frame's library takes for any result.
-const OVERHEAD: usize = 32 << 20;
 
 /// How a caller wants a read to be split; `longshore.partition` has checked it.
 #[derive(FromPyObject)]
@@ -84,15 +80,15 @@ pub(crate) fn open_read(
     memory_limit: Option<Limit>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
-    switch: Switch,
+    switch: CancelHandle,
 ) -> PyResult<Reading> {
     let source = self::source(source)?;
-    let params = crate::params::params(params)?;
+    let params = longshore_interpreter::params(params)?;
     let budget = Limit::budget(memory_limit, is_stream(&policy));
     let mut options = ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..choices(&policy) };
     options.schema = data_types(types)?;
     let estimate = progress.is_some();
-    let progress = Arc::new(Progress::new(progress, options.meter.clone()));
+    let progress = progress_to(progress, options.meter.clone());
     let request = Request {
         setup,
         queries: queries.into_iter().map(|text| Query { text, params: params.clone() }).collect(),
@@ -152,7 +148,7 @@ impl Reading {
         batches: Box<dyn Batches>,
         budget: Arc<Budget>,
         watch: Watch,
-        switch: Switch,
+        switch: CancelHandle,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
     ) -> Self {
@@ -167,8 +163,8 @@ impl Reading {
         budget: Arc<Budget>,
         warnings: Arc<Warnings>,
     ) -> PyResult<Self> {
-        let switch = Switch::default();
-        let progress = Arc::new(Progress::new(None, Arc::default()));
+        let switch = CancelHandle::default();
+        let progress = Progress::new(None, Arc::default());
         let watch = reading_watch(py, None, switch.clone(), progress.clone())?;
         Ok(Self::of(batches, budget, watch, switch, progress, warnings))
     }
@@ -186,7 +182,34 @@ impl Drop for Reading {
     fn drop(&mut self) {
         let Some(batches) = self.untaken() else { return };
         self.progress.end();
-        release(batches);
+        released(batches);
+    }
+}
+
+/// Batches that are dropped without the interpreter's lock.
+struct Detached(Option<Box<dyn Batches>>);
+
+impl Iterator for Detached {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.as_mut()?.next()
+    }
+}
+
+impl Batches for Detached {
+    fn schema(&self) -> SchemaRef {
+        self.0.as_ref().map_or_else(|| Arc::new(Schema::empty()), |batches| batches.schema())
+    }
+
+    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
+        self.0.take()?.into_session()
+    }
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        released(self.0.take());
     }
 }
 
@@ -203,9 +226,10 @@ impl Reading {
     ) -> PyResult<(Vec<Column>, u64)> {
         let batches = self.take()?;
         let choices = Choices { backend: backend_named(backend), arrow_strings, json_objects };
-        let filled = py.detach(|| fill(batches, choices, &self.budget, self.trim.clone(), &self.progress));
+        let columns =
+            py.detach(|| whole_columns(batches, choices, &self.budget, self.trim.clone(), &self.progress));
         self.progress.end();
-        let columns = filled.map_err(raise)?;
+        let columns = columns.map_err(raise)?;
         warn(&self.warnings).map_err(raise)?;
         let rows = columns.rows();
         Ok((columns.finish(py)?, rows))
@@ -215,21 +239,11 @@ impl Reading {
     #[pyo3(signature = (*, for_polars))]
     fn table(&self, py: Python<'_>, for_polars: bool) -> PyResult<Table> {
         let batches = self.take()?;
-        let finalised = py.detach(|| {
-            let (schema, batches) = collect(batches, &self.budget, &self.progress)?;
-            room_for(taken_over(&batches, for_polars))?;
-            Ok((schema, batches))
-        });
+        let table = py.detach(|| whole_table(batches, for_polars, &self.budget, &self.progress));
         self.progress.end();
-        let (schema, batches) = finalised.map_err(raise)?;
+        let table = table.map_err(raise)?;
         warn(&self.warnings).map_err(raise)?;
-        if !for_polars {
-            return Ok(Table::new(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema))));
-        }
-        let schema = polars_schema(&schema);
-        let named = schema.clone();
-        let batches = batches.into_iter().map(move |batch| polars_batch(&batch, &named).map_err(external));
-        Ok(Table::new(Box::new(RecordBatchIterator::new(batches, schema))))
+        Ok(Table::new(table))
     }
 
     /// Stops the query on the server, unless the result has been taken.
@@ -239,8 +253,10 @@ impl Reading {
 
     /// The result as a stream that waits for the server.
     fn stream(&self) -> PyResult<Stream> {
-        let live = Live::new(self.take()?, self.watch.clone(), self.progress.clone(), self.warnings.clone());
-        Ok(Stream::new(live, self.switch.clone()))
+        let (watch, progress) = (self.watch.clone(), self.progress.clone());
+        let batches = Box::new(Detached(Some(self.take()?)));
+        let live = LiveResult::new(batches, watch, progress, self.warnings.clone(), warn);
+        Ok(Stream(longshore_core::Stream::new(live, self.switch.0.clone())))
     }
 }
 
@@ -252,68 +268,4 @@ pub(crate) fn backend_named(name: &str) -> Backend {
         "masked" => Backend::Masked,
         _ => Backend::Pandas,
     }
-}
-
-/// What the frame's library takes for `batches`, above their own memory: without it, the library ends the process.
-fn taken_over(batches: &[RecordBatch], for_polars: bool) -> usize {
-    let columns = batches.iter().flat_map(RecordBatch::columns);
-    let copied = columns.map(|column| 1024 + if for_polars { polars_copy(column) } else { 0 });
-    OVERHEAD + copied.sum::<usize>()
-}
-
-/// Every batch, with the final types. The session ends with the result.
-fn collect(mut batches: Box<dyn Batches>, budget: &Budget, progress: &Progress) -> Result<Finalised> {
-    let (mut collected, mut held) = (Vec::new(), 0_usize);
-    for batch in batches.by_ref() {
-        let batch = batch?;
-        let bytes = batch.get_array_memory_size();
-        held = held.saturating_add(bytes);
-        budget.hold(held)?;
-        budget.grow(bytes)?;
-        progress.tick()?;
-        collected.push(batch);
-    }
-    progress.finish()?;
-    match batches.finaliser() {
-        Some(finaliser) => finaliser.finalise(&batches.schema(), collected),
-        None => Ok((batches.schema(), collected)),
-    }
-}
-
-/// Columns fed while the batches arrive, or after the last where types are only then final.
-fn fill(
-    mut batches: Box<dyn Batches>,
-    choices: Choices,
-    budget: &Budget,
-    mut trim: Option<Trim>,
-    progress: &Progress,
-) -> Result<Columns> {
-    if batches.finaliser().is_some() {
-        let (schema, batches) = collect(batches, budget, progress)?;
-        let mut columns = Columns::new(schema, &choices)?;
-        batches.into_iter().try_for_each(|batch| pour(batch, &mut columns, &mut trim))?;
-        return Ok(columns);
-    }
-    let mut columns = Columns::new(batches.schema(), &choices)?;
-    for batch in batches.by_ref() {
-        let before = columns.bytes();
-        pour(batch?, &mut columns, &mut trim)?;
-        let held = columns.bytes();
-        budget.hold(held)?;
-        budget.grow(held.saturating_sub(before))?;
-        progress.tick()?;
-    }
-    progress.finish()?;
-    Ok(columns)
-}
-
-/// Adds a batch's rows, and frees it.
-fn pour(batch: RecordBatch, columns: &mut Columns, trim: &mut Option<Trim>) -> Result<()> {
-    columns.push(&batch)?;
-    let bytes = batch.get_array_memory_size();
-    drop(batch);
-    if let Some(trim) = trim {
-        trim.freed(bytes);
-    }
-    Ok(())
 }

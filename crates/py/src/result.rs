@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::ease;
-use longshore_core::{Batches, Error, Kind, OnOdd, Relay, Result, Session, Warnings, Watch};
+use longshore_core::{Batches, Error, Kind, OnOdd, Progress, Relay, Result, Session, Warnings, Watch};
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
+use longshore_interpreter::capsule::stream_in;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::error::{raise, wrap};
-use crate::incoming;
+use crate::interrupt::{CancelHandle, reading_watch};
 use crate::limit::Limit;
-use crate::progress::Progress;
 use crate::read::{Reading, is_stream};
-use crate::switch::{Switch, reading_watch};
-use longshore_arrow_source::{apart, attached};
+use longshore_arrow_source::apart;
+use longshore_interpreter::attached;
+use longshore_interpreter::{raise, wrap};
 
 /// Returns the result on its way, of an engine that has begun.
 ///
@@ -39,11 +39,11 @@ pub(crate) fn open_result(
     cancel: Py<PyAny>,
     close: Option<Py<PyAny>>,
     failed: Option<Py<PyAny>>,
-    switch: Switch,
+    switch: CancelHandle,
 ) -> PyResult<Reading> {
     let engine = Engine { cancel: Arc::new(Cancel(cancel)), close };
     let failure = Failure(failed);
-    let progress = Arc::new(Progress::new(None, Arc::default()));
+    let progress = Progress::new(None, Arc::default());
     let watch = reading_watch(py, None, switch.clone(), progress.clone());
     let begun = begun.get().take().ok_or_else(|| raise(Error::internal("the result was taken before")));
     let (begun, watch) = match begun.and_then(|begun| watch.map(|watch| (begun, watch))) {
@@ -136,7 +136,7 @@ impl Begun {
     #[new]
     #[allow(unsafe_code)]
     fn new(py: Python<'_>, capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
-        let stream = incoming::stream(capsule)?;
+        let stream = stream_in(capsule)?;
         // SAFETY: it is the engine's own, or pyarrow's over it; both keep to the interface.
         let begun = py.detach(|| unsafe { ColumnStream::new(stream) });
         begun.map(|begun| Self(Mutex::new(Some(begun)))).map_err(|error| raise(stream_error(&error)))

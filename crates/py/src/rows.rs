@@ -9,8 +9,8 @@ use longshore_postgres::native_name;
 use pyo3::prelude::*;
 
 use crate::block::Block;
-use crate::error::raise;
 use crate::taker::Taker;
+use longshore_interpreter::raise;
 
 /// A field of a dtype: NumPy's kind, offset and size, the unit of a time, and the numbers that a void is made of.
 type PyField = (char, usize, usize, Option<(String, i64)>, Vec<(char, usize, usize)>);

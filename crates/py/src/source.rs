@@ -10,10 +10,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::borrowed::PySqliteConnection;
-use crate::error::raise;
+use crate::interrupt::{CancelHandle, watch};
 use crate::registry::driver;
-use crate::switch::{Switch, switched_watch};
 use crate::target::target;
+use longshore_interpreter::raise;
 
 /// A database, and how to connect to it.
 #[pyclass(frozen, name = "Target", module = "longshore._core")]
@@ -101,9 +101,9 @@ impl PyConnection {
         target: &PyTarget,
         autocommit: bool,
         timeout: Option<f64>,
-        switch: Option<Switch>,
+        switch: Option<CancelHandle>,
     ) -> PyResult<Self> {
-        let watch = switched_watch(py, timeout, switch)?;
+        let watch = watch(py, timeout, switch)?;
         let opened = py.detach(|| Own::open(target.0.clone(), autocommit, &watch));
         Ok(Self(opened.map_err(raise)?))
     }
@@ -115,10 +115,10 @@ impl PyConnection {
         statement: String,
         params: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
-        switch: Option<Switch>,
+        switch: Option<CancelHandle>,
     ) -> PyResult<Option<u64>> {
-        let query = Query { text: statement, params: crate::params::params(params)? };
-        let watch = switched_watch(py, timeout, switch)?;
+        let query = Query { text: statement, params: longshore_interpreter::params(params)? };
+        let watch = watch(py, timeout, switch)?;
         py.detach(|| self.0.execute(&query, &watch)).map_err(raise)
     }
 
@@ -128,21 +128,21 @@ impl PyConnection {
         py: Python<'_>,
         script: &str,
         timeout: Option<f64>,
-        switch: Option<Switch>,
+        switch: Option<CancelHandle>,
     ) -> PyResult<()> {
-        let watch = switched_watch(py, timeout, switch)?;
+        let watch = watch(py, timeout, switch)?;
         py.detach(|| self.0.run_script(script, &watch)).map_err(raise)
     }
 
     #[pyo3(signature = (*, switch=None))]
-    fn commit(&self, py: Python<'_>, switch: Option<Switch>) -> PyResult<()> {
-        let watch = switched_watch(py, None, switch)?;
+    fn commit(&self, py: Python<'_>, switch: Option<CancelHandle>) -> PyResult<()> {
+        let watch = watch(py, None, switch)?;
         py.detach(|| self.0.commit(&watch)).map_err(raise)
     }
 
     #[pyo3(signature = (*, switch=None))]
-    fn rollback(&self, py: Python<'_>, switch: Option<Switch>) -> PyResult<()> {
-        let watch = switched_watch(py, None, switch)?;
+    fn rollback(&self, py: Python<'_>, switch: Option<CancelHandle>) -> PyResult<()> {
+        let watch = watch(py, None, switch)?;
         py.detach(|| self.0.rollback(&watch)).map_err(raise)
     }
 

@@ -7,7 +7,7 @@ use longshore_core::{Kind, PasswordSource, Result, Secret, Target};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::error::{raise, wrap};
+use longshore_interpreter::{raise, wrap};
 
 /// A URL, or a scheme with keywords, and perhaps a callable that gives the password; `creates` as in the core.
 pub(crate) fn target(

@@ -1,13 +1,13 @@
 //! Arrow types as Python gives them in `schema=`.
 
 use arrow_schema::DataType;
-use arrow_schema::ffi::FFI_ArrowSchema;
 use longshore_core::{Error, Place, parse_type};
+use longshore_interpreter::capsule::schema_of;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::PyDict;
 
-use crate::error::raise;
+use longshore_interpreter::raise;
 
 /// The types by column.
 pub(crate) fn data_types(given: &Bound<'_, PyDict>) -> PyResult<Vec<(String, DataType)>> {
@@ -25,10 +25,7 @@ fn data_type(column: &str, value: &Bound<'_, PyAny>) -> PyResult<DataType> {
     if let Ok(name) = value.extract::<String>() {
         return parse_type(&name).map_err(|error| raise(error.at(place(column))));
     }
-    let capsule = value.call_method0("__arrow_c_schema__")?;
-    let capsule = capsule.cast::<PyCapsule>()?;
-    let schema = imported(capsule)?;
-    DataType::try_from(&schema).map_err(|error| PyTypeError::new_err(error.to_string()))
+    DataType::try_from(&schema_of(value)?).map_err(|error| PyTypeError::new_err(error.to_string()))
 }
 
 fn place(column: &str) -> Place {
@@ -72,12 +69,4 @@ fn is_zone(py: Python<'_>, zone: &str) -> PyResult<bool> {
         return Ok(true);
     }
     zoneinfo.call_method0("available_timezones")?.is_empty()
-}
-
-#[allow(unsafe_code)]
-fn imported(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowSchema> {
-    let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
-    // SAFETY: a capsule named "arrow_schema" holds a valid ArrowSchema (Arrow PyCapsule interface, "Capsule
-    // names"); it is moved out, which `from_raw` marks by clearing the release callback in place.
-    Ok(unsafe { FFI_ArrowSchema::from_raw(pointer.as_ptr().cast()) })
 }

@@ -3,7 +3,7 @@
 use longshore_core::{Kind, Result, Warnings};
 use pyo3::prelude::*;
 
-use crate::error::wrap;
+use longshore_interpreter::wrap;
 
 /// Warns of what was found while a result came. An error where the caller's filters make one of a warning.
 pub(crate) fn warn(warnings: &Warnings) -> Result<()> {

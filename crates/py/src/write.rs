@@ -5,15 +5,19 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use longshore_core::{IfExists, Load, Meter, Nested, Relay, Result, Source, Spread, TableName, Watch};
+use longshore_core::{
+    Frame, Frames, IfExists, Kind, Load, Meter, Nested, Progress, Relay, Result, Source, Spread, TableName,
+    Watch,
+};
+use longshore_interpreter::capsule::frame;
+use longshore_interpreter::{raise, wrap};
 use pyo3::prelude::*;
+use pyo3::types::PyIterator;
 
-use crate::error::raise;
-use crate::incoming::Incoming;
-use crate::progress::Progress;
+use crate::interrupt::{CancelHandle, reading_watch, watch};
+use crate::progress::progress_to;
 use crate::read::Reading;
 use crate::source::source;
-use crate::switch::{Switch, reading_watch, watch};
 use crate::warn::warn_of_serial_write;
 
 /// Where rows go, and how; `longshore.writing` has checked the words.
@@ -39,14 +43,14 @@ pub(crate) fn write(
     into: Destination<'_>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
-    switch: Switch,
+    switch: CancelHandle,
 ) -> PyResult<u64> {
     let py = frames.py();
     let write = Write::new(py, into, timeout, progress, switch)?;
-    let incoming = Incoming::new(frames)?;
+    let frames = Frames::new(PyFrames(frames.try_iter()?.unbind())).map_err(raise)?;
     write.watch.check_data().map_err(raise)?;
-    let schema = incoming.schema();
-    write.run(py, incoming, schema)
+    let schema = frames.schema();
+    write.run(py, frames, schema)
 }
 
 /// Writes the result of `reading`, which is read meanwhile on a thread of its own, and returns the number of rows.
@@ -58,14 +62,26 @@ pub(crate) fn copy(
     into: Destination<'_>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
-    switch: Switch,
+    switch: CancelHandle,
 ) -> PyResult<u64> {
-    let (stop, ctrl_c) = (switch.clone(), watch(py, None)?);
+    let (stop, ctrl_c) = (switch.clone(), watch(py, None, None)?);
     // All that can fail comes first: whoever drops the relay waits for its thread, which may wait for the interpreter.
     let write = Write::new(py, into, timeout, progress, switch)?;
-    let relay = Relay::start(reading.take()?, &ctrl_c, move || stop.cancel()).map_err(raise)?;
+    let relay = Relay::start(reading.take()?, &ctrl_c, move || stop.0.cancel()).map_err(raise)?;
     let schema = relay.schema();
     write.run(py, relay, schema)
+}
+
+/// The frames that a Python iterator gives.
+struct PyFrames(Py<PyIterator>);
+
+impl Iterator for PyFrames {
+    type Item = Result<Frame>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = Python::attach(|py| self.0.bind(py).clone().next().map(|next| frame(&next?)));
+        next.map(|frame| frame.map_err(|error| wrap(Kind::Interrupted, error)))
+    }
 }
 
 /// A write that is ready to begin.
@@ -84,10 +100,10 @@ impl Write {
         into: Destination<'_>,
         timeout: Option<f64>,
         progress: Option<Py<PyAny>>,
-        switch: Switch,
+        switch: CancelHandle,
     ) -> PyResult<Self> {
         let meter = Arc::<Meter>::default();
-        let progress = Arc::new(Progress::new(progress, meter.clone()));
+        let progress = progress_to(progress, meter.clone());
         Ok(Self {
             source: source(&into.source)?,
             watch: reading_watch(py, timeout, switch, progress.clone())?,

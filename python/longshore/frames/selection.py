@@ -209,7 +209,7 @@ class Rows:
 
     def _texts(self, column: Any) -> Any:
         piece = -(-self._count // (self.threads or os.cpu_count() or 1))
-        chunks = _core.taken(
+        chunks = _core.take(
             pa.table({"texts": column}),
             pa.table({"rows": self._arrow}),
             piece=min(max(piece, _FEWEST_ROWS), _MOST_ROWS),

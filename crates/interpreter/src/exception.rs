@@ -1,8 +1,9 @@
-//! A driver's exceptions as the core's errors.
+//! The core's errors as exceptions of `longshore.errors`, and back.
 
 use longshore_core::{Error, Kind, Place};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// The exceptions of `longshore.errors`, from the particular to the general.
 const CLASSES: &[(&str, Kind)] = &[
@@ -14,16 +15,48 @@ const CLASSES: &[(&str, Kind)] = &[
     ("IntegrityError", Kind::Integrity),
     ("InternalError", Kind::Internal),
     ("NotSupportedError", Kind::NotSupported),
+    ("OperationalError", Kind::Operational),
     ("DatabaseError", Kind::Operational),
 ];
 
+/// The exception for `error`: the class of its kind, or the Python exception that it wraps.
+#[must_use]
+pub fn raise(error: Error) -> PyErr {
+    Python::attach(|py| exception(py, error).unwrap_or_else(|failed| failed))
+}
+
+fn exception(py: Python<'_>, error: Error) -> PyResult<PyErr> {
+    let class = CLASSES.iter().find(|(_, kind)| *kind == error.kind());
+    let class = py.import("longshore.errors")?.getattr(class.map_or("OperationalError", |(name, _)| name))?;
+    let keywords = PyDict::new(py);
+    keywords.set_item("sqlstate", error.sqlstate())?;
+    keywords.set_item("detail", error.detail())?;
+    keywords.set_item("hint", error.hint())?;
+    keywords.set_item("position", error.position())?;
+    keywords.set_item("column", error.place().column.as_deref())?;
+    keywords.set_item("row", error.place().row)?;
+    keywords.set_item("native_type", error.place().native_type.as_deref())?;
+    let exception = class.call((error.to_string(),), Some(&keywords))?;
+    // A Python exception below this one (KeyboardInterrupt, a password callable's own) is the one to raise.
+    match error.into_source().map(<dyn std::error::Error + Send + Sync>::downcast::<PyErr>) {
+        Some(Ok(wrapped)) => Ok(*wrapped),
+        _ => Ok(PyErr::from_value(exception)),
+    }
+}
+
+/// A Python exception on its way through the core.
+#[must_use]
+pub fn wrap(kind: Kind, error: PyErr) -> Error {
+    Error::new(kind, "stopped by a Python exception").with_source(error)
+}
+
 /// The error that `raised` is: one of Longshore's with all its parts, any other as it is.
-#[allow(clippy::needless_pass_by_value)] // what `map_err` gives
-pub(crate) fn error_of(py: Python<'_>, raised: PyErr) -> Error {
+#[must_use]
+pub fn error_of(py: Python<'_>, raised: PyErr) -> Error {
     read(py, &raised).ok().flatten().unwrap_or_else(|| {
-        let kind =
-            if raised.is_instance_of::<PyException>(py) { Kind::Operational } else { Kind::Interrupted };
-        Error::new(kind, "stopped by a Python exception").with_source(raised)
+        // Such as Ctrl-C, which goes through as it is.
+        let is_failure = raised.is_instance_of::<PyException>(py);
+        wrap(if is_failure { Kind::Operational } else { Kind::Interrupted }, raised)
     })
 }
 

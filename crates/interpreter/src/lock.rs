@@ -28,3 +28,18 @@ impl Drop for Lock {
         unsafe { ffi::PyGILState_Release(self.0) }
     }
 }
+
+/// Drops `value` without the interpreter's lock: to stop a query takes a round trip, and threads that have to end first may
+/// wait for the interpreter.
+pub fn released<T: Send>(value: T) {
+    let mut held = Some(value);
+    // Without an interpreter there is no lock.
+    let _ = attached(|py| {
+        // Python drops results while an exception is on its way, and calls made meanwhile would lose that.
+        let raised = PyErr::take(py);
+        py.detach(|| drop(held.take()));
+        if let Some(raised) = raised {
+            raised.restore(py);
+        }
+    });
+}

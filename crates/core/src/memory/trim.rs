@@ -5,14 +5,14 @@
 const WORTH_IT: usize = 128 << 20;
 
 /// Counts what is freed, and gives it back when it is worth it.
-#[derive(Clone, Default)]
-pub(crate) struct Trim {
+#[derive(Clone, Debug, Default)]
+pub struct Trim {
     freed: usize,
 }
 
 impl Trim {
     /// `bytes` have been freed.
-    pub(crate) fn freed(&mut self, bytes: usize) {
+    pub fn freed(&mut self, bytes: usize) {
         self.freed += bytes;
         if self.freed >= WORTH_IT {
             self.freed = 0;

@@ -1,0 +1,11 @@
+//! The Python interpreter as every crate next to it sees it: its lock, exceptions and errors both ways, Arrow data under the
+//! `PyCapsule` interface, and the parameters of a statement.
+
+pub mod capsule;
+mod exception;
+mod lock;
+mod params;
+
+pub use exception::{error_of, raise, wrap};
+pub use lock::{attached, released};
+pub use params::{params, python_params, value};

@@ -1,0 +1,104 @@
+//! What a wait looks at: the caller's deadline, Ctrl-C, a flag that another thread may raise, and the time to report.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use longshore_core::memory::begin;
+use longshore_core::{CancelFlag, Error, Interrupt, Kind, Progress, Result, Watch};
+use longshore_interpreter::{attached, raise, wrap};
+use pyo3::prelude::*;
+
+/// The interpreter's lock is not asked for more often than this.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Runs Python's signal handlers, on Python's main thread only: no other may, and one that waits for the
+/// interpreter's lock while its holder waits for it would wait for ever.
+struct Signals {
+    main_thread: Option<ThreadId>,
+    last: Mutex<Instant>,
+}
+
+impl Signals {
+    /// Watches from the calling thread.
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let threading = py.import("threading")?;
+        let main = threading.call_method0("main_thread")?;
+        let is_main = threading.call_method0("current_thread")?.is(&main);
+        let main_thread = is_main.then(|| std::thread::current().id());
+        Ok(Self { main_thread, last: Mutex::new(Instant::now()) })
+    }
+}
+
+impl Interrupt for Signals {
+    fn check(&self) -> Result<()> {
+        if self.main_thread != Some(std::thread::current().id()) {
+            return Ok(());
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() < EVERY {
+            return Ok(());
+        }
+        *last = Instant::now();
+        drop(last);
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general over lifetimes
+        let checked = attached(|py| py.check_signals());
+        checked.unwrap_or(Ok(())).map_err(|error| wrap(Kind::Interrupted, error))
+    }
+}
+
+/// Stops a read from any thread.
+#[pyclass(frozen, from_py_object, name = "Switch", module = "longshore._core")]
+#[derive(Clone, Default)]
+pub(crate) struct CancelHandle(pub(crate) CancelFlag);
+
+#[pymethods]
+impl CancelHandle {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops what looks at this handle: within a twentieth of a second it raises, and the server is told.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+struct Interrupts {
+    signals: Signals,
+    cancel: Option<CancelHandle>,
+    progress: Option<Arc<Progress>>,
+}
+
+impl Interrupt for Interrupts {
+    fn check(&self) -> Result<()> {
+        self.cancel.as_ref().map_or(Ok(()), |cancel| cancel.0.check())?;
+        self.signals.check()?;
+        self.progress.as_ref().map_or(Ok(()), |progress| progress.tick())
+    }
+}
+
+/// A watch over Ctrl-C, `cancel` if there is one, and a deadline `timeout` seconds from now.
+pub(crate) fn watch(py: Python<'_>, timeout: Option<f64>, cancel: Option<CancelHandle>) -> PyResult<Watch> {
+    over(Interrupts { signals: Signals::new(py)?, cancel, progress: None }, timeout)
+}
+
+/// A watch over Ctrl-C, `cancel`, and a deadline `timeout` seconds from now, which has `progress` reported.
+pub(crate) fn reading_watch(
+    py: Python<'_>,
+    timeout: Option<f64>,
+    cancel: CancelHandle,
+    progress: Arc<Progress>,
+) -> PyResult<Watch> {
+    over(Interrupts { signals: Signals::new(py)?, cancel: Some(cancel), progress: Some(progress) }, timeout)
+}
+
+fn over(interrupts: Interrupts, timeout: Option<f64>) -> PyResult<Watch> {
+    begin().map_err(|no_room| raise(no_room.into()))?;
+    let timeout = timeout
+        .map(Duration::try_from_secs_f64)
+        .transpose()
+        .map_err(|_| raise(Error::interface("timeout is a number of seconds, zero or more")))?;
+    Ok(Watch::new(Arc::new(interrupts), timeout))
+}
