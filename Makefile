@@ -9,6 +9,11 @@ WORKERS ?= 3
 FUZZ_SECONDS ?= 60
 VENV := .venv
 OLDEST := .venv-oldest
+# Other Pythons, from pyenv or the path.
+PYTHONS := .venv-3.12 .venv-3.13
+interpreter = $(if $(filter $(@D),$(PYTHONS)),$(call found,$(@D:.venv-%=%)),$(PYTHON))
+found = $(shell for p in $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/$(1).*/bin/python python$(1); do \
+	$$p -c '' 2>/dev/null && echo $$p && break; done)
 SOURCES := $(shell find .cargo crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
 PYTEST := -m pytest $(PYTEST_OPTIONS)
 SPREAD = --numprocesses=$(WORKERS) --dist=loadfile --durations=15
@@ -19,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-oldest test-all record doctest lint bench fuzz miri docs clean tools
+.PHONY: help demo test test-rust test-python test-oldest test-pythons test-all record doctest lint bench fuzz miri docs clean tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
@@ -27,7 +32,7 @@ help: ## list the targets
 demo: $(VENV)/.longshore ## read TPC-H's lineitem out of a private PostgreSQL and out of SQLite into pandas; SCALE=1 is 6 million rows
 	@$(VENV)/bin/python -m benches.demo $(SCALE)
 
-test: test-rust test-oldest doctest test-python ## run all tests, on the newest and on the oldest supported packages
+test: test-rust test-oldest test-pythons doctest test-python ## run all tests, on the newest and on the oldest supported packages and Pythons
 
 # Not --release: overflow checks and debug assertions are worth a second build. longshore-py cannot be linked by itself.
 test-rust: $(VENV)/.group-dev
@@ -39,6 +44,12 @@ test-python: $(VENV)/.longshore
 # What depends on the packages' versions; the core is the same.
 test-oldest: $(OLDEST)/.longshore
 	$(OLDEST)/bin/python $(PYTEST) $(SPREAD) -m packages tests
+
+# What depends on Python's and NumPy's own objects, on the Pythons that there are; CI has them all.
+test-pythons: $(foreach venv,$(PYTHONS),$(if $(or $(CI),$(call found,$(venv:.venv-%=%))),test-python-$(venv:.venv-%=%)))
+
+test-python-3.%: .venv-3.%/.longshore
+	$(<D)/bin/python $(PYTEST) $(SPREAD) -m pythons tests
 
 test-all: $(VENV)/.longshore ## run the long run: cuts at every byte, two hundred limits of memory
 	LONGSHORE_TEST_ALL=1 $(VENV)/bin/python $(PYTEST) $(SPREAD) tests
@@ -82,7 +93,7 @@ docs: $(VENV)/.longshore $(VENV)/.group-docs ## build the documentation into sit
 	$(VENV)/bin/mkdocs build --strict
 
 clean: ## remove what was built; downloads and loaded tables stay in the cache
-	rm -rf $(VENV) $(OLDEST) dist site
+	rm -rf $(VENV) $(OLDEST) $(PYTHONS) dist site
 	cargo clean
 
 tools:
@@ -92,8 +103,9 @@ tools:
 	@command -v cc >/dev/null || { echo "no C compiler: apt install build-essential" >&2; exit 1; }
 
 # A stamp in an environment says which group of pyproject.toml it holds. --group needs a pip of 2025.
-$(VENV)/.pip $(OLDEST)/.pip: | tools
-	$(PYTHON) -m venv $(@D)
+$(VENV)/.pip $(OLDEST)/.pip $(PYTHONS:%=%/.pip): | tools
+	@test -n "$(interpreter)" || { echo "no Python for $(@D): install it with pyenv" >&2; exit 1; }
+	$(interpreter) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade 'pip>=25.1'
 	@touch $@
 
@@ -105,6 +117,10 @@ $(OLDEST)/.group-test: $(OLDEST)/.pip pyproject.toml tests/oldest.txt
 	$(@D)/bin/pip install --quiet --group test --constraint tests/oldest.txt
 	@touch $@
 
+$(PYTHONS:%=%/.group-test): %/.group-test: %/.pip pyproject.toml
+	$(@D)/bin/pip install --quiet --group test
+	@touch $@
+
 # One wheel (abi3) for every environment.
 dist/.built: $(VENV)/.group-dev $(SOURCES)
 	@rm -rf dist
@@ -113,6 +129,7 @@ dist/.built: $(VENV)/.group-dev $(SOURCES)
 
 $(VENV)/.longshore: dist/.built $(VENV)/.group-dev
 $(OLDEST)/.longshore: dist/.built $(OLDEST)/.group-test
+$(PYTHONS:%=%/.longshore): %/.longshore: dist/.built %/.group-test
 %/.longshore:
 	$(@D)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	@touch $@

@@ -14,7 +14,7 @@ from longshore.errors import DataError, InterfaceError
 from tests.asyncpg.conftest import Run
 from tests.servers import PgBouncer
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 QUERY = """
     SELECT i AS id, i / 8.0 AS eighth, 'berth ' || i AS name, ('10.0.0.' || i % 250)::inet AS host

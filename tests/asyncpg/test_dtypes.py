@@ -12,7 +12,7 @@ import pytest
 from longshore import asyncpg
 from longshore.asyncpg import DTypeError, set_query_dtype
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 UUID = "00112233-4455-6677-8899-aabbccddee00"
 

@@ -15,7 +15,7 @@ from longshore.asyncpg import set_query_dtype
 from tests.asyncpg.comparing import DTYPE, assert_rows, rows
 from tests.asyncpg.conftest import Run
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 DTYPES = [("i", "i4"), ("f", "f8")]
 

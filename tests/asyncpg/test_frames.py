@@ -24,7 +24,7 @@ from tests.conformance.cases import CASES
 from tests.conftest import Place
 from tests.servers import Endpoint, PgBouncer
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 MIXED = """
     SELECT i AS id, i * 1.5::numeric(12, 3) AS length, i / 3.0 AS third, 'berth ' || i AS name, ARRAY[i, NULL] AS list,

@@ -13,7 +13,7 @@ from longshore.asyncpg.exchange import Exchange
 from longshore.errors import DataError, InterfaceError, NotSupportedError, ProgrammingError
 from tests.asyncpg.conftest import Run
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 Attempt = Callable[[asyncpg.Connection], Awaitable[Any]]
 

@@ -12,7 +12,7 @@ import pytest
 
 from longshore import asyncpg
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 MODULES = [name for _, name, _ in pkgutil.walk_packages(original.__path__, "asyncpg.") if "_testbase" not in name]
 

@@ -12,7 +12,7 @@ from tests.asyncpg.comparing import DTYPE, assert_rows, rows
 from tests.asyncpg.conftest import Run
 from tests.servers import Endpoint
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 RIGHT = set_query_dtype(rows(3000), DTYPE)
 # Many rows, and then a long wait for the next.

@@ -13,7 +13,7 @@ from tests.asyncpg.conftest import Run
 from tests.certificates import Certificates
 from tests.servers import PgBouncer, PostgreSQL
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 QUERY = set_query_dtype(rows(100_000), DTYPE)
 FEW = set_query_dtype(rows(10), DTYPE)

@@ -12,7 +12,7 @@ import pytest
 from longshore import InterfaceError, read_sql
 from tests.servers import Endpoint
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 LONE = "\ud800"
 FRAME = "params is a list, a tuple or a dict, not {}; write params=list(frame['column'])"

@@ -10,7 +10,7 @@ from longshore import DataError, InterfaceError, NotSupportedError, read_sql
 from tests.frames import cases
 from tests.frames.cases import NULLS, expected, query
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 
 def numpy(url: str, sql: str, **options: Any) -> "np.ma.MaskedArray[Any, Any]":

@@ -11,7 +11,7 @@ from longshore import DataError, DataWarning, InterfaceError, Interval, read_sql
 from tests.frames import cases
 from tests.frames.cases import NULLS, TEXT, expected, query, values
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 
 @pytest.mark.parametrize("nulls", NULLS)

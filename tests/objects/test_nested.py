@@ -12,7 +12,7 @@ import pytest
 
 from tests.objects.given import arrow, column, extension, plain, values_of
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 JSON = pa.large_string()
 

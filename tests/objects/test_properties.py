@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import longshore
 from tests.objects.given import arrow, extension, plain, values_of
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 SETTINGS = settings(max_examples=300, deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)

@@ -14,7 +14,7 @@ import pytest
 import longshore
 from tests.objects.given import arrow, column
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 DAY = dt.date(2026, 1, 1)
 NAIVE = dt.datetime.fromisoformat("2026-01-01 05:00")

@@ -15,7 +15,7 @@ import pytest
 import longshore
 from tests.objects.given import arrow, column, extension, plain, values_of
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 FIRST = dt.datetime.fromisoformat("0001-01-01")

@@ -10,7 +10,7 @@ import longshore
 from longshore import _core
 from tests.objects.given import column, replaced, slots_of
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 
 def objects(slots: Any) -> _core.Objects:

@@ -13,7 +13,7 @@ import longshore
 from longshore import _core
 from tests.objects.given import replaced, slots_of
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 #: Of every size of characters, shorter and longer than what a view holds, and around what a buffer holds.
