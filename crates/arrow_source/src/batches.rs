@@ -152,7 +152,7 @@ impl ArrowBatches {
             }
         };
         let handle = session.handle.clone();
-        match Relay::start(Box::new(batches), &session.watch, move || handle.cancel()) {
+        match Relay::start(Box::new(batches), &session.deadline, move || handle.cancel()) {
             Ok(relay) => Ok(Self {
                 relay: Some(relay),
                 session: Some(session),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longshore_core::{Error, Home, Reserved, Result, Session, Sessions, Source, Watch};
+use longshore_core::{Deadline, Error, Home, Reserved, Result, Session, Sessions, Source};
 use pyo3::prelude::*;
 
 use crate::call::Handle;
@@ -32,9 +32,9 @@ impl ArrowConnection {
 struct Borrowed(Handle);
 
 impl Source for Borrowed {
-    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
         Ok(Reserved {
-            first: Box::new(ArrowSession::new(self.0.clone(), watch)),
+            first: Box::new(ArrowSession::new(self.0.clone(), deadline)),
             home: None,
             further: Arc::new(Alone),
             most: count,
@@ -56,7 +56,7 @@ impl Home for Alone {
 impl Sessions for Alone {
     fn keep_only(&self, _count: usize) {}
 
-    fn open(&self, _watch: &Watch) -> Result<Box<dyn Session>> {
+    fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {
         Err(Error::internal("a driver's connection is one connection only"))
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::{ease, spawn};
-use longshore_core::{Error, Result, Watch};
+use longshore_core::{Deadline, Error, Result};
 use longshore_interpreter::{attached, error_of};
 use pyo3::prelude::*;
 
@@ -32,13 +32,13 @@ impl From<Error> for Stopped {
     }
 }
 
-/// Does `work` on a thread of its own. Where the watch ends it, `cancel` is called until the driver obeys.
+/// Does `work` on a thread of its own. Where the deadline ends it, `cancel` is called until the driver obeys.
 pub(crate) fn on_thread<T: Send + 'static>(
-    watch: &Watch,
+    deadline: &Deadline,
     work: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static,
     cancel: &mut dyn FnMut(),
 ) -> Result<T, Stopped> {
-    watch.check()?;
+    deadline.check()?;
     let (sender, receiver) = sync_channel(1);
     let run = move || {
         ease();
@@ -47,13 +47,13 @@ pub(crate) fn on_thread<T: Send + 'static>(
     };
     spawn(thread::Builder::new().name("longshore-driver".into()), run)?;
     let error = loop {
-        match receiver.recv_timeout(watch.slice()) {
+        match receiver.recv_timeout(deadline.slice()) {
             Ok(done) => return Ok(done.ok_or_else(gone)??),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Error::internal("the thread of a driver has panicked").into());
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(error) = watch.check() {
+                if let Err(error) = deadline.check() {
                     break error;
                 }
             }
@@ -94,7 +94,7 @@ impl Handle {
     /// Does `work` with the session.
     pub(crate) fn call<T: Send + 'static>(
         &self,
-        watch: &Watch,
+        deadline: &Deadline,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
         if !self.is_own() {
@@ -104,7 +104,7 @@ impl Handle {
             .with_hint("connect in each process"));
         }
         let object = self.object.clone();
-        let done = on_thread(watch, move |py| work(object.bind(py)), &mut || self.cancel());
+        let done = on_thread(deadline, move |py| work(object.bind(py)), &mut || self.cancel());
         done.map_err(|Stopped { error, is_running }| {
             if is_running {
                 self.lose();
@@ -141,8 +141,8 @@ impl Handle {
     /// Ends the session; what takes long is left to itself.
     pub(crate) fn close(&self) {
         if self.is_usable() {
-            let watch = Watch::never().at_most(OBEYING);
-            let _ = self.call(&watch, |session| session.call_method0("close").map(drop));
+            let deadline = Deadline::never().at_most(OBEYING);
+            let _ = self.call(&deadline, |session| session.call_method0("close").map(drop));
         } else if !self.is_own() {
             // A forked child has none of the driver's threads.
             std::mem::forget(self.object.clone());

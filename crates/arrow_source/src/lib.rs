@@ -13,7 +13,7 @@ mod sink;
 
 use std::sync::Arc;
 
-use longshore_core::{Driver, Error, Kind, Result, Session, Target, Watch};
+use longshore_core::{Deadline, Driver, Error, Kind, Result, Session, Target};
 use longshore_interpreter::attached;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -42,7 +42,7 @@ impl Driver for Door {
         vec![&self.0]
     }
 
-    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
+    fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
         let target = target.clone();
         let password = target.password.as_ref().map(|source| source.password()).transpose()?;
         let connect = move |py: Python<'_>| {
@@ -58,8 +58,8 @@ impl Driver for Door {
                 .call_method1("connect", (target.scheme(), target.rest(), keywords, target.creates))?;
             Ok(session.unbind())
         };
-        let object = call::on_thread(watch, connect, &mut || {}).map_err(|failed| failed.error)?;
-        Ok(Box::new(ArrowSession::new(Handle::new(object), watch)))
+        let object = call::on_thread(deadline, connect, &mut || {}).map_err(|failed| failed.error)?;
+        Ok(Box::new(ArrowSession::new(Handle::new(object), deadline)))
     }
 }
 

@@ -1,8 +1,8 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, Column, Failed, Load, Loading, NATIVE_TYPE, NOT_SPLIT, Query, ReadOptions, Result, Scripting,
-    Session, Sink, Splitting, Transaction, Watch,
+    Batches, Column, Deadline, Failed, Load, Loading, NATIVE_TYPE, NOT_SPLIT, Query, ReadOptions, Result,
+    Scripting, Session, Sink, Splitting, Transaction,
 };
 use longshore_interpreter::python_params;
 use pyo3::prelude::*;
@@ -14,19 +14,19 @@ use crate::sink::ArrowSink;
 /// One connection of a driver. Dropped, it is closed.
 pub(crate) struct ArrowSession {
     pub(crate) handle: Handle,
-    pub(crate) watch: Watch,
+    pub(crate) deadline: Deadline,
 }
 
 impl ArrowSession {
-    pub(crate) fn new(handle: Handle, watch: &Watch) -> Self {
-        Self { handle, watch: watch.clone() }
+    pub(crate) fn new(handle: Handle, deadline: &Deadline) -> Self {
+        Self { handle, deadline: deadline.clone() }
     }
 
     pub(crate) fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.handle.call(&self.watch, work)
+        self.handle.call(&self.deadline, work)
     }
 
     fn tell(&self, method: &'static str) -> Result<()> {
@@ -113,8 +113,8 @@ impl Session for ArrowSession {
         self.tell("reset")
     }
 
-    fn attend(&mut self, watch: &Watch) {
-        self.watch = watch.clone();
+    fn set_deadline(&mut self, deadline: &Deadline) {
+        self.deadline = deadline.clone();
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {

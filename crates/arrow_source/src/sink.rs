@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use longshore_core::{Error, Failed, IfExists, Load, Nested, Result, Session, Sink, Watch, Written};
+use longshore_core::{Deadline, Error, Failed, IfExists, Load, Nested, Result, Session, Sink, Written};
 use longshore_interpreter::capsule::Frame;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,7 +51,7 @@ impl ArrowSink {
         let mut session = self.session.take()?;
         let loader = self.loader.clone();
         // The caller's own deadline may be why it ends.
-        session.attend(&Watch::never().at_most(Duration::from_secs(2)));
+        session.set_deadline(&Deadline::never().at_most(Duration::from_secs(2)));
         let undone = session.call(move |session| loader.bind(session.py()).call_method0("abort").map(drop));
         undone.ok().and_then(|()| session.left())
     }

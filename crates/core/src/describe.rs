@@ -8,23 +8,28 @@ use crate::agreement::{agree, nullable};
 use crate::remedy::with_remedy;
 use crate::source::{Reserved, Source};
 use crate::split::divide;
-use crate::{Division, Error, Kind, Query, ReadOptions, Result, Session, Split, Watch};
+use crate::{Deadline, Division, Error, Kind, Query, ReadOptions, Result, Session, Split};
 
 /// The one schema of what `queries` return, told by a session of `source`.
 pub fn describe(
     source: &dyn Source,
     queries: &[Query],
     options: &ReadOptions,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<SchemaRef> {
-    on_session(source, watch, |session| schema_of(session, queries, options))
+    on_session(source, deadline, |session| schema_of(session, queries, options))
 }
 
 /// Disjoint parts of `query`, as texts that need neither this session nor its snapshot; the query itself where it has no
 /// bounds to be divided at. `split` names a column.
-pub fn partition(source: &dyn Source, query: Query, split: &Split, watch: &Watch) -> Result<Vec<Query>> {
+pub fn partition(
+    source: &dyn Source,
+    query: Query,
+    split: &Split,
+    deadline: &Deadline,
+) -> Result<Vec<Query>> {
     let options = ReadOptions { snapshot: false, ..ReadOptions::default() };
-    on_session(source, watch, |session| {
+    on_session(source, deadline, |session| {
         if let Some(on) = &split.on {
             check_key(&schema_of_one(session, &query, &options)?, on)?;
         }
@@ -42,10 +47,10 @@ pub fn partition(source: &dyn Source, query: Query, split: &Split, watch: &Watch
 /// Does `work` on a session of `source`, and gives that back.
 fn on_session<T>(
     source: &dyn Source,
-    watch: &Watch,
+    deadline: &Deadline,
     work: impl FnOnce(&mut dyn Session) -> Result<T>,
 ) -> Result<T> {
-    let Reserved { mut first, home, .. } = source.reserve(1, watch)?;
+    let Reserved { mut first, home, .. } = source.reserve(1, deadline)?;
     let done = work(first.as_mut());
     if let Some(home) = home {
         home.give_back(first);

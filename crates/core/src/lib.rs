@@ -5,6 +5,7 @@
 
 mod agreement;
 mod chain;
+mod deadline;
 mod describe;
 mod error;
 pub mod memory;
@@ -28,9 +29,9 @@ mod texts;
 mod turns;
 mod typename;
 mod warnings;
-mod watch;
 mod write;
 
+pub use deadline::{CancelFlag, Deadline, Interrupt, Never};
 pub use describe::{describe, partition};
 pub use error::{Error, Kind, Place, Result};
 pub use metadata::{DEFERRED, EXTENSION, NATIVE_TYPE, has_deferred};
@@ -56,7 +57,6 @@ pub use texts::misencoded;
 pub use turns::turns;
 pub use typename::{parse_type, type_name};
 pub use warnings::Warnings;
-pub use watch::{CancelFlag, Interrupt, Never, Watch};
 pub use write::{
     Frame, Frames, IfExists, Load, Nested, Quotes, Sink, Spread, Stage, TableName, Written, check_type, write,
 };

@@ -15,8 +15,8 @@ use crate::session::released;
 use crate::source::{Home, Reserved, Sessions, Source};
 use crate::split::divide;
 use crate::{
-    Batches, Division, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Split,
-    Transaction, Watch,
+    Batches, Deadline, Division, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
+    Split, Transaction,
 };
 
 /// How long parts that could not begin, as somebody was in the way, begin again.
@@ -48,13 +48,13 @@ pub struct Opened {
 }
 
 /// Starts to read over sessions of `source`.
-pub fn open_read(source: &dyn Source, request: &Request, watch: &Watch) -> Result<Opened> {
+pub fn open_read(source: &dyn Source, request: &Request, deadline: &Deadline) -> Result<Opened> {
     let split = request.split.as_ref().filter(|split| !split.unasked || source.divides_unasked());
     // The session that keeps the snapshot, and one for each part.
     let wanted = split.map_or(1, |split| 1 + most_parts(split));
-    let Reserved { first, home, further, most, begins, .. } = source.reserve(wanted, watch)?;
+    let Reserved { first, home, further, most, begins, .. } = source.reserve(wanted, deadline)?;
     let further: Arc<dyn Sessions> = Arc::new(Prepared { sessions: further, setup: request.setup.clone() });
-    let opening = Opening { request, split, further, most, begins, watch };
+    let opening = Opening { request, split, further, most, begins, deadline };
     match opening.read(first) {
         Ok((batches, serial)) => Ok(Opened { batches: Box::new(Returning::new(batches, home)), serial }),
         Err(Failed { error, session }) => {
@@ -76,7 +76,7 @@ struct Opening<'a> {
     further: Arc<dyn Sessions>,
     most: usize,
     begins: bool,
-    watch: &'a Watch,
+    deadline: &'a Deadline,
 }
 
 impl Opening<'_> {
@@ -115,7 +115,7 @@ impl Opening<'_> {
 
     fn read_parts(&self, session: Box<dyn Session>, parts: Parts) -> Result<Box<dyn Batches>, Failed> {
         let Request { queries, delivery, options, .. } = self.request;
-        read_parts(session, &self.further, queries, parts, *delivery, options, self.watch)
+        read_parts(session, &self.further, queries, parts, *delivery, options, self.deadline)
     }
 
     /// The whole over one session, with the reason for those who asked for parts.
@@ -161,9 +161,9 @@ impl Opening<'_> {
         let is_stopped = matches!(error.kind(), Kind::Interrupted | Kind::Cancelled);
         let may_go_on = (self.is_unasked() || error.is_passing()) && !is_stopped;
         match session {
-            Some(mut session) if may_go_on && self.watch.check().is_ok() => {
+            Some(mut session) if may_go_on && self.deadline.check().is_ok() => {
                 // The end of its transaction had a deadline of its own.
-                session.attend(self.watch);
+                session.set_deadline(self.deadline);
                 self.request.options.meter.begin_again();
                 Ok((session, error))
             }
@@ -232,8 +232,8 @@ impl Sessions for Prepared {
         self.sessions.keep_only(count);
     }
 
-    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>> {
-        let mut session = self.sessions.open(watch)?;
+    fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        let mut session = self.sessions.open(deadline)?;
         self.setup.iter().try_for_each(|statement| session.run(statement))?;
         Ok(session)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Direct, Home, Reserved, Sessions, Source};
-use crate::{Error, Kind, Query, Result, Session, Transaction, Watch};
+use crate::{Deadline, Error, Kind, Query, Result, Session, Transaction};
 
 /// One session for many statements, one at a time.
 pub struct Own {
@@ -25,8 +25,8 @@ enum Slot {
 
 impl Own {
     /// Opens a session of `source`. Without `autocommit`, the first statement begins a transaction.
-    pub fn open(source: Arc<Direct>, autocommit: bool, watch: &Watch) -> Result<Arc<Self>> {
-        let session = source.open(watch)?;
+    pub fn open(source: Arc<Direct>, autocommit: bool, deadline: &Deadline) -> Result<Arc<Self>> {
+        let session = source.open(deadline)?;
         Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), further: source, autocommit }))
     }
 
@@ -34,11 +34,11 @@ impl Own {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lend(self: &Arc<Self>, watch: &Watch) -> Result<(Box<dyn Session>, Loan)> {
+    fn lend(self: &Arc<Self>, deadline: &Deadline) -> Result<(Box<dyn Session>, Loan)> {
         let mut slot = self.slot();
         match std::mem::replace(&mut *slot, Slot::Lent) {
             Slot::Free(mut session) => {
-                session.attend(watch);
+                session.set_deadline(deadline);
                 Ok((session, Loan { own: self.clone(), is_over: AtomicBool::new(false) }))
             }
             Slot::Lent => Err(Error::interface("the connection is in use by a stream or by another thread")
@@ -55,18 +55,18 @@ impl Own {
     /// Does `work` on the session, which stays wherever it can be used on.
     fn with<T>(
         self: &Arc<Self>,
-        watch: &Watch,
+        deadline: &Deadline,
         work: impl FnOnce(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        let (mut session, loan) = self.lend(watch)?;
+        let (mut session, loan) = self.lend(deadline)?;
         let done = work(session.as_mut());
         loan.give_back(session);
         done
     }
 
     /// Runs a statement; see [`Session::execute`].
-    pub fn execute(self: &Arc<Self>, query: &Query, watch: &Watch) -> Result<Option<u64>> {
-        self.with(watch, |session| {
+    pub fn execute(self: &Arc<Self>, query: &Query, deadline: &Deadline) -> Result<Option<u64>> {
+        self.with(deadline, |session| {
             if !self.autocommit && session.transaction() == Transaction::None {
                 session.begin()?;
             }
@@ -77,8 +77,8 @@ impl Own {
     }
 
     /// Runs the statements of a script; see [`crate::Scripting::run_script`].
-    pub fn run_script(self: &Arc<Self>, script: &str, watch: &Watch) -> Result<()> {
-        self.with(watch, |session| {
+    pub fn run_script(self: &Arc<Self>, script: &str, deadline: &Deadline) -> Result<()> {
+        self.with(deadline, |session| {
             let scripting = session.scripting().ok_or_else(|| {
                 Error::new(Kind::NotSupported, "this source runs one statement at a time")
                     .with_hint("run the statements one by one")
@@ -88,13 +88,13 @@ impl Own {
     }
 
     /// Ends the transaction.
-    pub fn commit(self: &Arc<Self>, watch: &Watch) -> Result<()> {
-        self.with(watch, |session| session.commit())
+    pub fn commit(self: &Arc<Self>, deadline: &Deadline) -> Result<()> {
+        self.with(deadline, |session| session.commit())
     }
 
     /// Undoes the transaction.
-    pub fn rollback(self: &Arc<Self>, watch: &Watch) -> Result<()> {
-        self.with(watch, |session| session.rollback())
+    pub fn rollback(self: &Arc<Self>, deadline: &Deadline) -> Result<()> {
+        self.with(deadline, |session| session.rollback())
     }
 
     /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it.
@@ -153,8 +153,8 @@ impl Drop for Loan {
 }
 
 impl Source for Arc<Own> {
-    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
-        let (first, loan) = self.lend(watch)?;
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
+        let (first, loan) = self.lend(deadline)?;
         Ok(Reserved {
             first,
             home: Some(Arc::new(loan)),

@@ -13,8 +13,8 @@ use crate::agreement::{nullable, under_schema};
 use crate::describe::schema_of_one;
 use crate::session::released;
 use crate::{
-    Batches, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Sessions, Splitting,
-    Watch,
+    Batches, Deadline, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Sessions,
+    Splitting,
 };
 use order::Order;
 use workers::{Arrival, Workers};
@@ -39,9 +39,9 @@ pub(crate) fn read_parts(
     parts: Parts,
     delivery: Delivery,
     options: &ReadOptions,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Box<dyn Batches>, Failed> {
-    match start(coordinator.as_mut(), further, queries, parts, delivery, options, watch) {
+    match start(coordinator.as_mut(), further, queries, parts, delivery, options, deadline) {
         Ok(started) => Ok(Box::new(Parallel { started, coordinator: Some(coordinator) })),
         Err(error) => Err(Failed { error, session: released(coordinator) }),
     }
@@ -54,7 +54,7 @@ fn start(
     parts: Parts,
     delivery: Delivery,
     options: &ReadOptions,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Started> {
     let schema = schema_of(coordinator, queries, options)?;
     let order = Order::new(delivery, parts.queries.len());
@@ -62,7 +62,7 @@ fn start(
     // Without a snapshot, a pool may serve the sessions one after the other.
     let awaited = if parts.snapshot.is_some() { parts.sessions } else { 1 };
     let workers = Workers::start(parts, further, &schema, queries.len() > 1, delivery, options)?;
-    let finaliser = await_sessions(&workers, coordinator, awaited, watch)?;
+    let finaliser = await_sessions(&workers, coordinator, awaited, deadline)?;
     let staying = workers.size();
     Ok(Started {
         schema,
@@ -71,7 +71,7 @@ fn start(
         unfinished,
         staying,
         workers: Some(workers),
-        watch: watch.clone(),
+        deadline: deadline.clone(),
         checked: Instant::now(),
     })
 }
@@ -88,16 +88,16 @@ fn await_sessions(
     workers: &Workers,
     coordinator: &mut dyn Session,
     awaited: usize,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Option<Arc<dyn Finaliser>>> {
-    let deadline = watch.at_most(OPENING);
+    let opening = deadline.at_most(OPENING);
     let mut finaliser = None;
     for opened in 0..awaited {
-        match workers.opening(&deadline, &mut || let_waiters_pass(coordinator)) {
+        match workers.opening(&opening, &mut || let_waiters_pass(coordinator)) {
             Ok(opening) => finaliser = opening,
             Err(error) if error.kind() == Kind::Timeout => {
                 // The caller's own deadline has its own words.
-                watch.check()?;
+                deadline.check()?;
                 return Err(not_open(opened, awaited));
             }
             Err(error) => return Err(error),
@@ -131,8 +131,8 @@ struct Started {
     staying: usize,
     /// `None` after the end or a failure.
     workers: Option<Workers>,
-    watch: Watch,
-    /// When the watch was last asked: parts that are never waited for must not keep the caller from being heard.
+    deadline: Deadline,
+    /// When the deadline was last asked: parts that are never waited for must not keep the caller from being heard.
     checked: Instant,
 }
 
@@ -141,9 +141,9 @@ impl Started {
     fn advance(&mut self, mut coordinator: Option<&mut Box<dyn Session>>) -> Result<Option<RecordBatch>> {
         let mut while_waiting =
             || coordinator.as_mut().map_or(Ok(()), |coordinator| let_waiters_pass(coordinator.as_mut()));
-        if self.checked.elapsed() >= self.watch.slice() {
+        if self.checked.elapsed() >= self.deadline.slice() {
             self.checked = Instant::now();
-            self.watch.check()?;
+            self.deadline.check()?;
         }
         loop {
             if let Some(batch) = self.order.next()? {
@@ -151,7 +151,7 @@ impl Started {
             }
             // The parts' transactions end before the coordinator's: until then it must keep the tables as they are.
             let Some(workers) = self.workers.as_ref().filter(|_| self.staying > 0) else { return Ok(None) };
-            match workers.arrival(&self.watch, &mut while_waiting)? {
+            match workers.arrival(&self.deadline, &mut while_waiting)? {
                 Arrival::Batch(part, batch) => self.order.add(part, batch),
                 Arrival::Ended(part) => {
                     self.order.end(part);

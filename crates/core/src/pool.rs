@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::source::{Direct, Home, Reserved, Sessions, Source};
-use crate::{Error, Kind, Result, Session, Watch};
+use crate::{Deadline, Error, Kind, Result, Session};
 
 /// A session that does not answer for so long is replaced.
 const CLEANING: Duration = Duration::from_secs(2);
@@ -83,16 +83,16 @@ impl Pool {
     }
 
     /// Waits until `count` sessions are free, and takes them all at once.
-    fn acquire(self: &Arc<Self>, count: usize, watch: &Watch) -> Result<Reservation> {
+    fn acquire(self: &Arc<Self>, count: usize, deadline: &Deadline) -> Result<Reservation> {
         let place = Place::last(self);
         loop {
             if let Some(reservation) = self.try_acquire(count, place.number)? {
                 return Ok(reservation);
             }
             // Not under the lock: a signal's handler may use the pool.
-            watch.check().map_err(full)?;
+            deadline.check().map_err(full)?;
             let waits = |state: &mut State| !state.closed && !self.has_room(state, count, place.number);
-            drop(self.changed.wait_timeout_while(self.state(), watch.slice(), waits));
+            drop(self.changed.wait_timeout_while(self.state(), deadline.slice(), waits));
         }
     }
 
@@ -117,22 +117,22 @@ impl Pool {
     }
 
     /// An idle session that answers, cleaned of what earlier reads left in it; otherwise a new one.
-    fn session(&self, watch: &Watch) -> Result<Box<dyn Session>> {
+    fn session(&self, deadline: &Deadline) -> Result<Box<dyn Session>> {
         while let Some(mut session) = self.pop() {
-            session.attend(&watch.at_most(CLEANING));
+            session.set_deadline(&deadline.at_most(CLEANING));
             match session.reset() {
                 Ok(()) => {
-                    session.attend(watch);
+                    session.set_deadline(deadline);
                     return Ok(session);
                 }
                 // Python tells of a Ctrl-C only once.
                 Err(error) if matches!(error.kind(), Kind::Interrupted | Kind::Cancelled) => {
                     return Err(error);
                 }
-                Err(_) => watch.check()?,
+                Err(_) => deadline.check()?,
             }
         }
-        self.opener.open(watch)
+        self.opener.open(deadline)
     }
 }
 
@@ -202,8 +202,8 @@ impl Sessions for Reservation {
         self.pool.changed.notify_all();
     }
 
-    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>> {
-        self.pool.session(watch)
+    fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        self.pool.session(deadline)
     }
 }
 
@@ -240,7 +240,7 @@ impl Source for Arc<Pool> {
         Some(Held(pool))
     }
 
-    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
         let free = self.size.saturating_sub(Held::of(self));
         if free == 0 {
             return Err(Error::interface(
@@ -249,8 +249,8 @@ impl Source for Arc<Pool> {
             .with_hint("make the pool larger, or read the data from another one"));
         }
         let count = count.min(free);
-        let reservation = Arc::new(self.acquire(count, watch)?);
-        let first = reservation.open(watch)?;
+        let reservation = Arc::new(self.acquire(count, deadline)?);
+        let first = reservation.open(deadline)?;
         Ok(Reserved {
             first,
             home: Some(reservation.clone()),

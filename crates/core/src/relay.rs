@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::memory::spawn;
-use crate::{Batches, Error, Result, Watch};
+use crate::{Batches, Deadline, Error, Result};
 
 /// Batches that wait for their user: with fewer, one side would wait for the other more often.
 const WAITING: usize = 2;
@@ -19,8 +19,8 @@ pub struct Relay {
     /// `None` once nothing more is wanted.
     batches: Option<Receiver<Result<RecordBatch>>>,
     reader: Option<JoinHandle<()>>,
-    watch: Watch,
-    /// When the watch was last asked: batches that are never waited for must not keep the caller from being heard.
+    deadline: Deadline,
+    /// When the deadline was last asked: batches that are never waited for must not keep the caller from being heard.
     checked: Instant,
     /// Has the reader stop, whatever it waits for.
     stop: Box<dyn Fn() + Send>,
@@ -29,11 +29,11 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Reads `batches` on a thread of its own. Every wait for them looks at `watch`; `stop` is called where they are not
+    /// Reads `batches` on a thread of its own. Every wait for them looks at `deadline`; `stop` is called where they are not
     /// read to their end.
     pub fn start(
         mut batches: Box<dyn Batches>,
-        watch: &Watch,
+        deadline: &Deadline,
         stop: impl Fn() + Send + 'static,
     ) -> Result<Self> {
         let schema = batches.schema();
@@ -53,7 +53,7 @@ impl Relay {
             schema,
             batches: Some(receiver),
             reader: Some(reader),
-            watch: watch.clone(),
+            deadline: deadline.clone(),
             checked: Instant::now(),
             stop: Box::new(stop),
             owner: std::process::id(),
@@ -82,17 +82,17 @@ impl Iterator for Relay {
                 "the result belongs to the process that this one was forked from",
             )));
         }
-        if self.checked.elapsed() >= self.watch.slice() {
+        if self.checked.elapsed() >= self.deadline.slice() {
             self.checked = Instant::now();
-            if let Err(error) = self.watch.check() {
+            if let Err(error) = self.deadline.check() {
                 return Some(Err(error));
             }
         }
         loop {
-            match self.batches.as_ref()?.recv_timeout(self.watch.slice()) {
+            match self.batches.as_ref()?.recv_timeout(self.deadline.slice()) {
                 Ok(batch) => return Some(batch),
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = self.watch.check() {
+                    if let Err(error) = self.deadline.check() {
                         return Some(Err(error));
                     }
                 }

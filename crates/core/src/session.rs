@@ -8,7 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
-    Division, Error, Kind, Load, Placeholders, Query, ReadOptions, Result, Sink, Split, Stage, Target, Watch,
+    Deadline, Division, Error, Kind, Load, Placeholders, Query, ReadOptions, Result, Sink, Split, Stage,
+    Target,
 };
 
 /// How long it may take to end a transaction that its owner no longer waits for.
@@ -26,8 +27,8 @@ pub trait Driver: Send + Sync {
     /// The URL schemes that name this driver, in lower case.
     fn schemes(&self) -> Vec<&str>;
 
-    /// Opens a session, every wait of which looks at `watch`.
-    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>>;
+    /// Opens a session, every wait of which looks at `deadline`.
+    fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>>;
 
     /// Whether a read gains by parts that no one asked for: where further sessions are no burden to a server.
     fn divides_unasked(&self) -> bool {
@@ -65,9 +66,9 @@ pub trait Session: Send {
     /// Makes a session that others have used like new.
     fn reset(&mut self) -> Result<()>;
 
-    /// Begins to serve another caller: from here on, every wait looks at `watch`, and what others may have changed
+    /// Begins to serve another caller: from here on, every wait looks at `deadline`, and what others may have changed
     /// in the database meanwhile is learnt again.
-    fn attend(&mut self, watch: &Watch);
+    fn set_deadline(&mut self, deadline: &Deadline);
 
     /// The session as one that writes tables; itself where the source is only read.
     fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>>;
@@ -215,7 +216,7 @@ pub(crate) fn loading(session: Box<dyn Session>) -> Result<Box<dyn Loading>, Fai
 /// The session without its transaction; `None` where it is lost. The caller's own deadline may be why the transaction
 /// ends, and does not count here.
 pub(crate) fn released(mut session: Box<dyn Session>) -> Option<Box<dyn Session>> {
-    session.attend(&Watch::never().at_most(ENDING));
+    session.set_deadline(&Deadline::never().at_most(ENDING));
     session.rollback().is_ok().then_some(session)
 }
 

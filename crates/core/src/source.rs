@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::pool::Held;
-use crate::{Driver, Result, Session, Target, Watch};
+use crate::{Deadline, Driver, Result, Session, Target};
 
 /// Takes sessions back that are good for another read.
 pub trait Home: Send + Sync {
@@ -16,15 +16,15 @@ pub trait Sessions: Home {
     /// The read needs no more than `count` sessions, the first included: others may have the rest.
     fn keep_only(&self, count: usize);
 
-    /// Opens one more, every wait of which looks at `watch`.
-    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>>;
+    /// Opens one more, every wait of which looks at `deadline`.
+    fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>>;
 }
 
 /// What a read can be given instead of a URL.
 pub trait Source: Send + Sync {
     /// Sessions for one read: `count` of them, or fewer where there are never so many. All at once, so that two reads
     /// cannot wait for each other's.
-    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved>;
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved>;
 
     /// Tells that this thread keeps `sessions` of these until the end of its work, in which it may ask for further ones.
     fn hold(&self, _sessions: usize) -> Option<Held> {
@@ -77,14 +77,14 @@ impl Sessions for Direct {
     // There is no bound that others wait for.
     fn keep_only(&self, _count: usize) {}
 
-    fn open(&self, watch: &Watch) -> Result<Box<dyn Session>> {
-        self.driver.connect(&self.target, watch)
+    fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        self.driver.connect(&self.target, deadline)
     }
 }
 
 impl Source for Arc<Direct> {
-    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
-        let first = self.open(watch)?;
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
+        let first = self.open(deadline)?;
         Ok(Reserved { first, home: None, further: self.clone(), most: count, begins: false, is_own: false })
     }
 

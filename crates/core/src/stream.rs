@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::{Batches, CancelFlag, Error, Progress, Result, Warnings, Watch};
+use crate::{Batches, CancelFlag, Deadline, Error, Progress, Result, Warnings};
 
 /// A result on its way, batch by batch. A batch without rows is left out, but for the one of an empty result.
 pub struct LiveResult {
@@ -17,7 +17,7 @@ pub struct LiveResult {
     rows: u64,
     /// Whether a batch has been handed on.
     yielded: bool,
-    watch: Watch,
+    deadline: Deadline,
     progress: Arc<Progress>,
     warnings: Arc<Warnings>,
     /// Tells the reader what was found in the values, after the last batch.
@@ -31,16 +31,16 @@ enum State {
 }
 
 impl LiveResult {
-    /// Hands `batches` on, each wait under `watch`.
+    /// Hands `batches` on, each wait under `deadline`.
     pub fn new(
         batches: Box<dyn Batches>,
-        watch: Watch,
+        deadline: Deadline,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
         warn: fn(&Warnings) -> Result<()>,
     ) -> Self {
         let (schema, state) = (batches.schema(), State::Running(batches));
-        Self { schema, state, rows: 0, yielded: false, watch, progress, warnings, warn }
+        Self { schema, state, rows: 0, yielded: false, deadline, progress, warnings, warn }
     }
 
     /// The schema of every batch.
@@ -51,7 +51,7 @@ impl LiveResult {
 
     /// The next batch; `None` after the last. What has failed never looks like a proper end.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        self.watch.restart();
+        self.deadline.restart();
         let State::Running(batches) = &mut self.state else {
             return if matches!(self.state, State::Ended) { Ok(None) } else { Err(gone("has failed")) };
         };
@@ -108,7 +108,7 @@ fn next_of(batches: &mut dyn Batches, yielded: bool) -> Result<Option<RecordBatc
 pub struct Stream {
     schema: SchemaRef,
     cancel: CancelFlag,
-    watch: Watch,
+    deadline: Deadline,
     warnings: Arc<Warnings>,
     slot: Mutex<Slot>,
     /// Told whenever the slot is not busy any more.
@@ -127,8 +127,16 @@ impl Stream {
     /// The stream of `result`, over whose waits `cancel` is raised.
     #[must_use]
     pub fn new(result: LiveResult, cancel: CancelFlag) -> Self {
-        let (schema, watch, warnings) = (result.schema(), result.watch.clone(), result.warnings.clone());
-        Self { schema, cancel, watch, warnings, slot: Mutex::new(Slot::Live(result)), turn: Condvar::new() }
+        let (schema, deadline, warnings) =
+            (result.schema(), result.deadline.clone(), result.warnings.clone());
+        Self {
+            schema,
+            cancel,
+            deadline,
+            warnings,
+            slot: Mutex::new(Slot::Live(result)),
+            turn: Condvar::new(),
+        }
     }
 
     /// The schema of every batch.
@@ -157,9 +165,9 @@ impl Stream {
                 Slot::Live(_) => {}
                 Slot::Busy(thread) if *thread == own => return Err(reentered()),
                 Slot::Busy(_) => {
-                    let waited = self.turn.wait_timeout(slot, self.watch.slice());
+                    let waited = self.turn.wait_timeout(slot, self.deadline.slice());
                     slot = waited.unwrap_or_else(PoisonError::into_inner).0;
-                    self.watch.check()?;
+                    self.deadline.check()?;
                     continue;
                 }
                 Slot::Gone(why) => return Err(gone(why)),
@@ -273,8 +281,8 @@ mod tests {
         Rows(usize),
         Failure,
         Panic,
-        /// Nothing, until the watch ends it.
-        Silence(Watch),
+        /// Nothing, until the deadline ends it.
+        Silence(Deadline),
     }
 
     struct Script {
@@ -291,8 +299,8 @@ mod tests {
                 Sent::Rows(rows) => Ok(batch(rows)),
                 Sent::Failure => Err(Error::operational("the network is gone")),
                 Sent::Panic => panic!("as a test wants it"),
-                Sent::Silence(watch) => loop {
-                    if let Err(error) = watch.check() {
+                Sent::Silence(deadline) => loop {
+                    if let Err(error) = deadline.check() {
                         break Err(error);
                     }
                     thread::sleep(Duration::from_millis(1));
@@ -316,13 +324,13 @@ mod tests {
         warnings.take().into_iter().try_for_each(|text| Err(Error::data(text)))
     }
 
-    fn live(sent: Vec<Sent>, watch: Watch, progress: Arc<Progress>) -> LiveResult {
+    fn live(sent: Vec<Sent>, deadline: Deadline, progress: Arc<Progress>) -> LiveResult {
         let script = Box::new(Script { sent: sent.into_iter(), _alive: None });
-        LiveResult::new(script, watch, progress, Arc::default(), refuse)
+        LiveResult::new(script, deadline, progress, Arc::default(), refuse)
     }
 
     fn stream(sent: Vec<Sent>) -> Stream {
-        let result = live(sent, Watch::never(), Progress::new(None, Arc::default()));
+        let result = live(sent, Deadline::never(), Progress::new(None, Arc::default()));
         Stream::new(result, CancelFlag::default())
     }
 
@@ -382,7 +390,7 @@ mod tests {
         let alive = Arc::new(());
         let script = Box::new(Script { sent: Vec::new().into_iter(), _alive: Some(alive.clone()) });
         let progress = Progress::new(None, Arc::default());
-        let result = LiveResult::new(script, Watch::never(), progress, Arc::default(), refuse);
+        let result = LiveResult::new(script, Deadline::never(), progress, Arc::default(), refuse);
         let stream = Stream::new(result, CancelFlag::default());
         stream.close();
         assert_eq!((Arc::strong_count(&alive), stream.state()), (1, "is closed"));
@@ -394,19 +402,19 @@ mod tests {
         let progress = Progress::new(None, Arc::default());
         let warnings = Arc::<Warnings>::default();
         warnings.add("a rounded value", 1);
-        let result = LiveResult::new(script, Watch::never(), progress, warnings, refuse);
+        let result = LiveResult::new(script, Deadline::never(), progress, warnings, refuse);
         let stream = Stream::new(result, CancelFlag::default());
         stream.next_batch().unwrap();
         assert_eq!(stream.next_batch().unwrap_err().kind(), Kind::Data);
         assert_eq!(stream.state(), "has failed");
     }
 
-    /// A stream whose server is silent, under a watch that its flag ends.
+    /// A stream whose server is silent, under a deadline that its flag ends.
     fn silent() -> Arc<Stream> {
         let cancel = CancelFlag::default();
-        let watch = Watch::new(Arc::new(cancel.clone()), None);
+        let deadline = Deadline::new(Arc::new(cancel.clone()), None);
         let progress = Progress::new(None, Arc::default());
-        Arc::new(Stream::new(live(vec![Sent::Silence(watch.clone())], watch, progress), cancel))
+        Arc::new(Stream::new(live(vec![Sent::Silence(deadline.clone())], deadline, progress), cancel))
     }
 
     fn waiting(stream: &Arc<Stream>) -> Receiver<Kind> {
@@ -441,7 +449,7 @@ mod tests {
             }
         }
         let progress = Progress::new(Some(Arc::new(Reader)), Arc::default());
-        let result = live(Vec::new(), Watch::never(), progress);
+        let result = live(Vec::new(), Deadline::never(), progress);
         let stream = Arc::new(Stream::new(result, CancelFlag::default()));
         STREAM.set(Arc::downgrade(&stream)).unwrap();
         let error = stream.next_batch().unwrap_err();

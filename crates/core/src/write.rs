@@ -15,7 +15,7 @@ use arrow_schema::SchemaRef;
 
 use crate::session::loading;
 use crate::source::{Home, Reserved};
-use crate::{Error, Failed, Loading, Meter, Result, Session, Source, Transaction, Watch};
+use crate::{Deadline, Error, Failed, Loading, Meter, Result, Session, Source, Transaction};
 use pieces::Pieces;
 
 pub use frames::{Frame, Frames};
@@ -185,12 +185,12 @@ pub fn write(
     load: &Load,
     batches: impl Iterator<Item = Result<RecordBatch>>,
     spread: &Spread<'_>,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<u64> {
     load.check()?;
     let sessions = spread.sessions.get();
     // Next to those that write, one that brings their rows home.
-    let reserved = source.reserve(if sessions > 1 { 1 + sessions } else { 1 }, watch)?;
+    let reserved = source.reserve(if sessions > 1 { 1 + sessions } else { 1 }, deadline)?;
     let Reserved { first, home, further, begins, most, is_own } = reserved;
     let first = match loading(first) {
         Ok(first) => first,
@@ -203,10 +203,10 @@ pub fn write(
     let _held = source.hold(if is_several { 1 + sessions } else { 1 });
     let most_rows = spread.most_rows.map(NonZeroUsize::get);
     let outcome = if is_several {
-        several::write(first, &further, load, batches, sessions, most_rows, watch)
+        several::write(first, &further, load, batches, sessions, most_rows, deadline)
     } else {
         further.keep_only(1);
-        written(first, load, Pieces::new(batches, load, most_rows, watch), begins)
+        written(first, load, Pieces::new(batches, load, most_rows, deadline), begins)
     };
     returned(outcome, home)
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use fake::{Server, Stop, database, numbers};
 use longshore_core::{
-    Batches, Delivery, Direct, Kind, Opened, Own, Pool, Query, ReadOptions, Request, Result, Source, Split,
-    Transaction, Watch, open_read,
+    Batches, Deadline, Delivery, Direct, Kind, Opened, Own, Pool, Query, ReadOptions, Request, Result,
+    Source, Split, Transaction, open_read,
 };
 
 fn request(text: &str, sessions: usize, delivery: Delivery) -> Request {
@@ -25,7 +25,7 @@ fn request(text: &str, sessions: usize, delivery: Delivery) -> Request {
 }
 
 fn open(source: &dyn Source, text: &str, sessions: usize, delivery: Delivery) -> Result<Box<dyn Batches>> {
-    open_read(source, &request(text, sessions, delivery), &Watch::never()).map(|opened| opened.batches)
+    open_read(source, &request(text, sessions, delivery), &Deadline::never()).map(|opened| opened.batches)
 }
 
 /// All sessions are closed once no one reads: soon, for a thread may still be on its way out.
@@ -113,7 +113,7 @@ fn parts_that_no_one_asked_for() {
     let mut unasked = request("1 2", 2, Delivery::Ordered);
     unasked.split = Some(Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() });
     let read = |request: &Request| {
-        let opened = open_read(&direct, request, &Watch::never())?;
+        let opened = open_read(&direct, request, &Deadline::never())?;
         assert_eq!(opened.serial, None);
         numbers(opened.batches)
     };
@@ -139,7 +139,7 @@ fn parts_begin_again_where_somebody_was_in_the_way() {
         server.busy.store(2, Ordering::SeqCst);
         let request = request("1,2 3 4", 3, Delivery::Ordered);
         request.options.meter.add_rows(9);
-        let opened = open_read(source, &request, &Watch::never()).unwrap();
+        let opened = open_read(source, &request, &Deadline::never()).unwrap();
         assert_eq!(opened.serial, None);
         assert_eq!(numbers(opened.batches).unwrap(), [1, 2, 3, 4]);
         // What the first attempt has counted counts no more.
@@ -158,7 +158,7 @@ fn parts_that_never_begin_are_read_serially() {
     let unasked = Request { split: Some(split), ..asked.clone() };
     for (request, reason) in [(&asked, Some("somebody is in the way")), (&unasked, None)] {
         let start = Instant::now();
-        let opened = open_read(&direct, request, &Watch::never()).unwrap();
+        let opened = open_read(&direct, request, &Deadline::never()).unwrap();
         assert!(start.elapsed() < Duration::from_secs(10));
         assert_eq!(opened.serial.as_deref(), reason);
         assert_eq!(numbers(opened.batches).unwrap(), [7, 8]);
@@ -174,7 +174,7 @@ fn what_is_read_instead_of_parts_hears_its_own_caller() {
     let mut unasked = request("1,hang", 2, Delivery::Ordered);
     unasked.split = Some(Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() });
     let stop = Arc::new(Stop::default());
-    let mut batches = open_read(&direct, &unasked, &Watch::new(stop.clone(), None)).unwrap().batches;
+    let mut batches = open_read(&direct, &unasked, &Deadline::new(stop.clone(), None)).unwrap().batches;
     assert!(batches.next().unwrap().is_ok());
     stop.0.store(true, Ordering::SeqCst);
     assert_eq!(batches.next().unwrap().unwrap_err().kind(), Kind::Cancelled);
@@ -207,9 +207,9 @@ fn a_part_that_cannot_begin_later_fails_the_whole() {
 fn a_part_that_never_opens_ends_with_the_deadline() {
     let (server, direct) = database();
     *server.slow_connect.lock().unwrap() = Duration::from_secs(3600);
-    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(200)));
+    let deadline = Deadline::new(Arc::new(Stop::default()), Some(Duration::from_millis(200)));
     let started = Instant::now();
-    let outcome = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch);
+    let outcome = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &deadline);
     assert_eq!(outcome.map(drop).unwrap_err().kind(), Kind::Timeout);
     assert!(started.elapsed() < Duration::from_secs(10));
     assert_closed(server);
@@ -219,9 +219,9 @@ fn a_part_that_never_opens_ends_with_the_deadline() {
 fn a_part_whose_end_does_not_come_ends_with_the_deadline() {
     let (server, direct) = database();
     *server.slow_commit.lock().unwrap() = Duration::from_secs(3600);
-    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(200)));
+    let deadline = Deadline::new(Arc::new(Stop::default()), Some(Duration::from_millis(200)));
     let started = Instant::now();
-    let opened = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch).unwrap();
+    let opened = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &deadline).unwrap();
     assert_eq!(numbers(opened.batches).unwrap_err().kind(), Kind::Timeout);
     assert!(started.elapsed() < Duration::from_secs(10));
     assert_eq!(server.count("commit coordinator"), 0);
@@ -231,9 +231,9 @@ fn a_part_whose_end_does_not_come_ends_with_the_deadline() {
 #[test]
 fn a_deadline_is_heard_while_nothing_is_waited_for() {
     let (server, direct) = database();
-    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
+    let deadline = Deadline::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
     let request = request("1,2,3 4", 2, Delivery::Ordered);
-    let mut batches = open_read(&direct, &request, &watch).unwrap().batches;
+    let mut batches = open_read(&direct, &request, &deadline).unwrap().batches;
     batches.next().unwrap().unwrap();
     std::thread::sleep(Duration::from_millis(150));
     assert_eq!(batches.next().unwrap().unwrap_err().kind(), Kind::Timeout);
@@ -258,12 +258,12 @@ fn a_read_that_is_stopped_while_it_opens() {
     let (server, direct) = database();
     *server.slow_connect.lock().unwrap() = Duration::from_secs(3600);
     let stop = Arc::new(Stop::default());
-    let watch = Watch::new(stop.clone(), None);
+    let deadline = Deadline::new(stop.clone(), None);
     let switch = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
         stop.0.store(true, Ordering::SeqCst);
     });
-    let outcome = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &watch);
+    let outcome = open_read(&direct, &request("1 2", 2, Delivery::Ordered), &deadline);
     assert_eq!(outcome.map(drop).unwrap_err().kind(), Kind::Cancelled);
     switch.join().unwrap();
     assert_closed(server);
@@ -295,7 +295,7 @@ fn a_lost_coordinator_fails_the_whole() {
 // A session that its owner keeps.
 
 fn own(direct: Arc<Direct>, autocommit: bool) -> Arc<Own> {
-    Own::open(direct, autocommit, &Watch::never()).unwrap()
+    Own::open(direct, autocommit, &Deadline::never()).unwrap()
 }
 
 #[test]
@@ -305,12 +305,12 @@ fn the_owners_session_comes_back_after_everything() {
         let own = own(direct, true);
         if let Ok(mut batches) = open(&own, text, 2, Delivery::Interleaved) {
             assert_eq!(own.transaction(), None);
-            assert!(own.execute(&Query::new("x"), &Watch::never()).is_err());
+            assert!(own.execute(&Query::new("x"), &Deadline::never()).is_err());
             let _ = batches.next();
         }
         assert!(!own.is_closed(), "{text}");
         assert_eq!(own.transaction(), Some(Transaction::None), "{text}");
-        own.execute(&Query::new("x"), &Watch::never()).unwrap();
+        own.execute(&Query::new("x"), &Deadline::never()).unwrap();
         assert_eq!(server.open.load(Ordering::SeqCst), 1);
     }
 }
@@ -319,9 +319,9 @@ fn the_owners_session_comes_back_after_everything() {
 fn a_passed_deadline_does_not_keep_the_session() {
     let (_, direct) = database();
     let own = own(direct, true);
-    let watch = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
+    let deadline = Deadline::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
     let Opened { batches, .. } =
-        open_read(&own, &request("1,hang hang", 2, Delivery::Ordered), &watch).unwrap();
+        open_read(&own, &request("1,hang hang", 2, Delivery::Ordered), &deadline).unwrap();
     assert_eq!(numbers(batches).unwrap_err().kind(), Kind::Timeout);
     assert!(!own.is_closed());
     assert_eq!(own.transaction(), Some(Transaction::None));
@@ -332,11 +332,11 @@ fn a_session_that_is_lost_closes_the_connection() {
     for statement in ["die", "panic"] {
         let (server, direct) = database();
         let own = own(direct, true);
-        let work = || own.execute(&Query::new(statement), &Watch::never());
+        let work = || own.execute(&Query::new(statement), &Deadline::never());
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         assert!(!matches!(outcome, Ok(Ok(_))));
         assert!(own.is_closed());
-        assert_eq!(own.execute(&Query::new("x"), &Watch::never()).unwrap_err().kind(), Kind::Interface);
+        assert_eq!(own.execute(&Query::new("x"), &Deadline::never()).unwrap_err().kind(), Kind::Interface);
         assert_eq!(server.open.load(Ordering::SeqCst), 0);
     }
 }
@@ -347,7 +347,7 @@ fn a_statement_before_the_query_belongs_to_the_transaction() {
     server.divides.store(false, Ordering::SeqCst);
     let own = own(direct, false);
     let request = Request { setup: vec!["first".into()], ..request("1", 2, Delivery::Ordered) };
-    let opened = open_read(&own, &request, &Watch::never()).unwrap();
+    let opened = open_read(&own, &request, &Deadline::never()).unwrap();
     assert_eq!(opened.serial.as_deref(), Some("it cannot be divided"));
     assert_eq!(numbers(opened.batches).unwrap(), [1]);
     assert_eq!(*server.log.lock().unwrap(), ["begin", "run first", "read 1"]);

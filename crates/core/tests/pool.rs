@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use fake::{Stop, database, numbers};
 use longshore_core::{
-    Batches, Delivery, Kind, Pool, Query, ReadOptions, Request, Result, Split, Watch, open_read,
+    Batches, Deadline, Delivery, Kind, Pool, Query, ReadOptions, Request, Result, Split, open_read,
 };
 
-fn open(pool: &Arc<Pool>, text: &str, parts: usize, watch: &Watch) -> Result<Box<dyn Batches>> {
+fn open(pool: &Arc<Pool>, text: &str, parts: usize, deadline: &Deadline) -> Result<Box<dyn Batches>> {
     let request = Request {
         setup: Vec::new(),
         queries: vec![Query::new(text)],
@@ -22,11 +22,11 @@ fn open(pool: &Arc<Pool>, text: &str, parts: usize, watch: &Watch) -> Result<Box
         estimate: false,
         options: ReadOptions::default(),
     };
-    open_read(pool, &request, watch).map(|opened| opened.batches)
+    open_read(pool, &request, deadline).map(|opened| opened.batches)
 }
 
 fn read(pool: &Arc<Pool>, text: &str, parts: usize) -> Result<Vec<i64>> {
-    numbers(open(pool, text, parts, &Watch::never())?)
+    numbers(open(pool, text, parts, &Deadline::never())?)
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn the_bound_holds() {
                     match number % 4 {
                         0 => assert_eq!(read(pool, "1 2 3", 3).unwrap(), [1, 2, 3]),
                         1 => assert!(read(pool, "1,fail", 1).is_err()),
-                        2 => drop(open(pool, "1,2", 1, &Watch::never()).unwrap()),
+                        2 => drop(open(pool, "1,2", 1, &Deadline::never()).unwrap()),
                         _ => assert_eq!(read(pool, "1,2", 1).unwrap(), [1, 2]),
                     }
                 }
@@ -100,7 +100,7 @@ fn reads_in_parts_do_not_wait_for_each_others_sessions() {
 fn a_read_of_many_is_not_overtaken() {
     let (_, direct) = database();
     let pool = Arc::new(Pool::new(direct, 3));
-    let small = open(&pool, "1", 1, &Watch::never()).unwrap();
+    let small = open(&pool, "1", 1, &Deadline::never()).unwrap();
     thread::scope(|scope| {
         let large = scope.spawn(|| read(&pool, "1 2", 2).map(|numbers| (numbers, Instant::now())));
         thread::sleep(Duration::from_millis(100));
@@ -118,7 +118,7 @@ fn a_serial_read_gives_back_what_it_does_not_need() {
     let (server, direct) = database();
     server.divides.store(false, Ordering::SeqCst);
     let pool = Arc::new(Pool::new(direct, 4));
-    let batches = open(&pool, "1", 3, &Watch::never()).unwrap();
+    let batches = open(&pool, "1", 3, &Deadline::never()).unwrap();
     assert_eq!(pool.in_use(), 1);
     assert_eq!(read(&pool, "2", 1).unwrap(), [2]);
     assert_eq!(numbers(batches).unwrap(), [1]);
@@ -129,14 +129,14 @@ fn a_serial_read_gives_back_what_it_does_not_need() {
 fn a_wait_ends_with_its_deadline_a_stop_or_the_pool() {
     let (_, direct) = database();
     let pool = Arc::new(Pool::new(direct, 1));
-    let held = open(&pool, "1", 1, &Watch::never()).unwrap();
-    let deadline = Watch::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
+    let held = open(&pool, "1", 1, &Deadline::never()).unwrap();
+    let deadline = Deadline::new(Arc::new(Stop::default()), Some(Duration::from_millis(100)));
     let outcome = open(&pool, "1", 1, &deadline).map(drop);
     assert_eq!(outcome.unwrap_err().kind(), Kind::Timeout);
 
     let stop = Arc::new(Stop::default());
     stop.0.store(true, Ordering::SeqCst);
-    let outcome = open(&pool, "1", 1, &Watch::new(stop, None)).map(drop);
+    let outcome = open(&pool, "1", 1, &Deadline::new(stop, None)).map(drop);
     assert_eq!(outcome.unwrap_err().kind(), Kind::Cancelled);
 
     thread::scope(|scope| {
@@ -156,7 +156,7 @@ fn a_stop_while_a_session_is_cleaned_is_not_lost() {
     read(&pool, "1", 1).unwrap();
     let stop = Arc::new(Stop::default());
     stop.0.store(true, Ordering::SeqCst);
-    let outcome = open(&pool, "1", 1, &Watch::new(stop, None)).map(drop);
+    let outcome = open(&pool, "1", 1, &Deadline::new(stop, None)).map(drop);
     assert_eq!(outcome.unwrap_err().kind(), Kind::Cancelled);
     assert_eq!(read(&pool, "1", 1).unwrap(), [1]);
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use flate2::read::ZlibDecoder;
-use longshore_core::{Error, Result, Watch};
+use longshore_core::{Deadline, Error, Result};
 use longshore_wire::{Inbox, Incoming, Socket};
 use ruzstd::decoding::StreamingDecoder;
 
@@ -29,7 +29,7 @@ impl Channel {
     }
 
     /// Sends commands, each of which the server answers by itself or not at all.
-    pub(crate) fn send(&mut self, commands: &[Vec<u8>], watch: &Watch) -> Result<()> {
+    pub(crate) fn send(&mut self, commands: &[Vec<u8>], deadline: &Deadline) -> Result<()> {
         let mut bytes = Vec::new();
         for command in commands {
             match self {
@@ -38,15 +38,15 @@ impl Channel {
             }
         }
         match self {
-            Self::Plain(socket) => socket.write_all(&bytes, watch),
-            Self::Compressed(compressed) => compressed.socket.write_all(&bytes, watch),
+            Self::Plain(socket) => socket.write_all(&bytes, deadline),
+            Self::Compressed(compressed) => compressed.socket.write_all(&bytes, deadline),
         }
     }
 
     /// Sends what lies in packets already; compressed frames have none.
-    pub(crate) fn send_packets(&mut self, packets: &[u8], watch: &Watch) -> Result<()> {
+    pub(crate) fn send_packets(&mut self, packets: &[u8], deadline: &Deadline) -> Result<()> {
         match self {
-            Self::Plain(socket) => socket.write_all(packets, watch),
+            Self::Plain(socket) => socket.write_all(packets, deadline),
             Self::Compressed(_) => Err(Error::internal("packets without a frame")),
         }
     }
@@ -54,10 +54,10 @@ impl Channel {
 
 impl Incoming for Channel {
     #[inline]
-    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+    fn read(&mut self, into: &mut [u8], deadline: &Deadline) -> Result<usize> {
         match self {
-            Self::Plain(socket) => socket.read(into, watch),
-            Self::Compressed(compressed) => compressed.read(into, watch),
+            Self::Plain(socket) => socket.read(into, deadline),
+            Self::Compressed(compressed) => compressed.read(into, deadline),
         }
     }
 }
@@ -95,9 +95,9 @@ impl Compressed {
         }
     }
 
-    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+    fn read(&mut self, into: &mut [u8], deadline: &Deadline) -> Result<usize> {
         while self.taken == self.unpacked.len() {
-            if !self.unpack()? && self.inbox.fill(&mut self.socket, watch)? == 0 {
+            if !self.unpack()? && self.inbox.fill(&mut self.socket, deadline)? == 0 {
                 return Ok(0);
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Error, Kind, Result, Transaction, Watch};
+use longshore_core::{Deadline, Error, Kind, Result, Transaction};
 
 use crate::dialect::quoted_name;
 use crate::message::{
@@ -19,8 +19,8 @@ mod cancel;
 pub(crate) mod statements;
 
 /// The time for what has to be done although the caller's own deadline may be over.
-pub(crate) fn cleanup() -> Watch {
-    Watch::never().at_most(Duration::from_secs(2))
+pub(crate) fn cleanup() -> Deadline {
+    Deadline::never().at_most(Duration::from_secs(2))
 }
 
 /// A command so long may be too long for the server, which then hangs up.
@@ -59,7 +59,7 @@ enum Exchange {
 pub(crate) struct Connection {
     link: Link,
     settings: Arc<Settings>,
-    watch: Watch,
+    deadline: Deadline,
     pub(crate) sequence: Sequence,
     exchange: Exchange,
     /// Nothing can be sent or received any more.
@@ -92,21 +92,21 @@ pub(crate) struct Prepared {
 
 impl Connection {
     /// A connection whose session has the settings' time zone.
-    pub(crate) fn open(settings: &Arc<Settings>, watch: &Watch) -> Result<Self> {
-        let mut connection = Self::open_bare(settings, watch)?;
+    pub(crate) fn open(settings: &Arc<Settings>, deadline: &Deadline) -> Result<Self> {
+        let mut connection = Self::open_bare(settings, deadline)?;
         connection.set_up()?;
         Ok(connection)
     }
 
     /// A connection on which nothing has been set.
-    pub(crate) fn open_bare(settings: &Arc<Settings>, watch: &Watch) -> Result<Self> {
-        let link = startup::open(settings, watch)?;
+    pub(crate) fn open_bare(settings: &Arc<Settings>, deadline: &Deadline) -> Result<Self> {
+        let link = startup::open(settings, deadline)?;
         let mut connection = Self {
             status: link.done.status,
             warnings: 0,
             link,
             settings: settings.clone(),
-            watch: watch.clone(),
+            deadline: deadline.clone(),
             sequence: Sequence::Next(0),
             exchange: Exchange::Idle,
             is_dead: false,
@@ -139,7 +139,7 @@ impl Connection {
 
     /// Another connection to the same server, which looks at the same deadline.
     pub(crate) fn another(&self) -> Result<Self> {
-        Self::open(&self.settings, &self.watch)
+        Self::open(&self.settings, &self.deadline)
     }
 
     /// The session's time zone.
@@ -177,7 +177,7 @@ impl Connection {
     /// Looks at the deadline and at the caller's signals.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_owner()?;
-        self.watch.check()
+        self.deadline.check()
     }
 
     /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
@@ -189,9 +189,9 @@ impl Connection {
             .with_hint("open a connection of its own in each process"))
     }
 
-    /// From here on, every wait looks at `watch`; gives the one before.
-    pub(crate) fn replace_watch(&mut self, watch: Watch) -> Watch {
-        std::mem::replace(&mut self.watch, watch)
+    /// From here on, every wait looks at `deadline`; gives the one before.
+    pub(crate) fn set_deadline(&mut self, deadline: Deadline) -> Deadline {
+        std::mem::replace(&mut self.deadline, deadline)
     }
 
     /// Has the session be of no more use, whatever its socket is.
@@ -227,7 +227,7 @@ impl Connection {
     /// Waits for more bytes; returns how many came.
     pub(crate) fn fill(&mut self) -> Result<usize> {
         self.check_owner()?;
-        let filled = self.link.inbox.fill(&mut self.link.channel, &self.watch);
+        let filled = self.link.inbox.fill(&mut self.link.channel, &self.deadline);
         if let Err(error) = &filled {
             self.is_dead |= error.kind() == Kind::Operational;
         }
@@ -252,7 +252,7 @@ impl Connection {
             Ok(next) if !self.link.channel.is_compressed() => Sequence::Next(next),
             _ => Sequence::Unchecked,
         };
-        let written = self.link.channel.send(&commands, &self.watch);
+        let written = self.link.channel.send(&commands, &self.deadline);
         // Half a message may be out: whatever the reason, nothing can follow it.
         self.is_dead |= written.is_err();
         written.map_err(|error| match error.kind() {
@@ -528,8 +528,8 @@ impl Drop for Connection {
             return;
         }
         // A failure changes nothing: the server notices the closed socket in any case.
-        let watch = Watch::never().at_most(Duration::from_millis(100));
-        let _ = self.link.channel.send(&[vec![command::QUIT]], &watch);
+        let deadline = Deadline::never().at_most(Duration::from_millis(100));
+        let _ = self.link.channel.send(&[vec![command::QUIT]], &deadline);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The entry of MySQL and MariaDB in the registry.
 
-use longshore_core::{Driver, Result, Session, Target, Watch};
+use longshore_core::{Deadline, Driver, Result, Session, Target};
 
 use crate::session::MySqlSession;
 
@@ -13,7 +13,7 @@ impl Driver for MySql {
         vec!["mysql", "mariadb"]
     }
 
-    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MySqlSession::open(target, watch)?))
+    fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MySqlSession::open(target, deadline)?))
     }
 }

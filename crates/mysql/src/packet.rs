@@ -215,7 +215,7 @@ pub(crate) fn put_counted(bytes: &[u8], into: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use longshore_core::Watch;
+    use longshore_core::Deadline;
     use longshore_wire::Incoming;
 
     use super::*;
@@ -223,7 +223,7 @@ mod tests {
     struct Slices(Vec<u8>, usize);
 
     impl Incoming for Slices {
-        fn read(&mut self, into: &mut [u8], _watch: &Watch) -> Result<usize> {
+        fn read(&mut self, into: &mut [u8], _deadline: &Deadline) -> Result<usize> {
             let count = into.len().min(self.0.len() - self.1);
             into[..count].copy_from_slice(&self.0[self.1..self.1 + count]);
             self.1 += count;
@@ -243,7 +243,7 @@ mod tests {
             let got = loop {
                 match receive(&mut inbox, 0, &mut sequence).unwrap() {
                     Some(got) => break got,
-                    None => drop(inbox.fill(&mut from, &Watch::never()).unwrap()),
+                    None => drop(inbox.fill(&mut from, &Deadline::never()).unwrap()),
                 }
             };
             assert_eq!(got, length);
@@ -251,7 +251,7 @@ mod tests {
             inbox.consume(HEADER + got);
             let mut sequence = Sequence::Next(9);
             while receive(&mut inbox, 0, &mut sequence).unwrap().is_none() {
-                inbox.fill(&mut from, &Watch::never()).unwrap();
+                inbox.fill(&mut from, &Deadline::never()).unwrap();
             }
             assert_eq!(&inbox.bytes()[HEADER..], b"next");
         }
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_missing_packet_is_an_error() {
         let mut inbox = Inbox::new();
-        inbox.fill(&mut Slices(vec![1, 0, 0, 2, 7], 0), &Watch::never()).unwrap();
+        inbox.fill(&mut Slices(vec![1, 0, 0, 2, 7], 0), &Deadline::never()).unwrap();
         let error = receive(&mut inbox, 0, &mut Sequence::Next(1)).unwrap_err();
         assert_eq!(error.sqlstate(), Some(VIOLATION));
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Kind, Load, Loading, NATIVE_TYPE, Params, Protocol, Query,
-    ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target, Transaction,
-    TransactionStatements, Watch,
+    Batches, Column, Deadline, Division, Error, Failed, Kind, Load, Loading, NATIVE_TYPE, Params, Protocol,
+    Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target,
+    Transaction, TransactionStatements,
 };
 use longshore_source::sql::{Numbered, Token, positional};
 use longshore_values::ReadColumn;
@@ -44,10 +44,10 @@ pub(crate) struct MySqlSession {
 }
 
 impl MySqlSession {
-    pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
+    pub(crate) fn open(target: &Target, deadline: &Deadline) -> Result<Self> {
         let settings = Arc::new(Settings::resolve(target)?);
         Ok(Self {
-            connection: Connection::open(&settings, watch)?,
+            connection: Connection::open(&settings, deadline)?,
             shared_snapshot: None,
             is_scripted: false,
         })
@@ -393,8 +393,8 @@ impl Session for MySqlSession {
         self.or_stop(reset)
     }
 
-    fn attend(&mut self, watch: &Watch) {
-        self.connection.replace_watch(watch.clone());
+    fn set_deadline(&mut self, deadline: &Deadline) {
+        self.connection.set_deadline(deadline.clone());
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {

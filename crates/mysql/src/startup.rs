@@ -1,7 +1,7 @@
 //! The start of a connection: the socket, the server's greeting, TLS, and the client's answer (MySQL Internals,
 //! "Connection Phase Packets").
 
-use longshore_core::{Error, Kind, Result, Watch};
+use longshore_core::{Deadline, Error, Kind, Result};
 use longshore_wire::{Inbox, Socket};
 
 use crate::authentication::{Authentication, Step};
@@ -23,12 +23,12 @@ pub(crate) struct Link {
 }
 
 /// Opens a connection to the settings' server.
-pub(crate) fn open(settings: &Settings, watch: &Watch) -> Result<Link> {
-    let limited = settings.connect_timeout.map(|limit| watch.at_most(limit));
-    let opened = try_all(settings, limited.as_ref().unwrap_or(watch));
+pub(crate) fn open(settings: &Settings, deadline: &Deadline) -> Result<Link> {
+    let limited = settings.connect_timeout.map(|limit| deadline.at_most(limit));
+    let opened = try_all(settings, limited.as_ref().unwrap_or(deadline));
     opened.map_err(|error| match error.kind() {
         // The caller's own deadline has its own words.
-        Kind::Timeout if limited.is_some() && watch.check().is_ok() => {
+        Kind::Timeout if limited.is_some() && deadline.check().is_ok() => {
             let error = error.within(format!("connecting to {}", settings.peer()));
             error.with_hint("raise connect-timeout, or check the address and the network in between")
         }
@@ -50,10 +50,10 @@ impl From<Error> for Failure {
 }
 
 /// As MySQL's own clients: where TLS is only preferred, a server whose TLS is too old is spoken to without.
-fn try_all(settings: &Settings, watch: &Watch) -> Result<Link> {
-    match start(settings, settings.mode, watch) {
+fn try_all(settings: &Settings, deadline: &Deadline) -> Result<Link> {
+    match start(settings, settings.mode, deadline) {
         Err(Failure::Unencrypted(first)) if settings.mode == Mode::Preferred => {
-            start(settings, Mode::Disabled, watch).map_err(|second| match second {
+            start(settings, Mode::Disabled, deadline).map_err(|second| match second {
                 // What the server says is more than what went before.
                 Failure::Final(error) if error.sqlstate().is_some() => error,
                 _ => first,
@@ -64,10 +64,11 @@ fn try_all(settings: &Settings, watch: &Watch) -> Result<Link> {
     }
 }
 
-fn start(settings: &Settings, mode: Mode, watch: &Watch) -> Result<Link, Failure> {
-    let socket = connect(settings, watch)?;
+fn start(settings: &Settings, mode: Mode, deadline: &Deadline) -> Result<Link, Failure> {
+    let socket = connect(settings, deadline)?;
     let is_local = matches!(settings.address, Address::Unix(_));
-    let mut opening = Opening { socket, inbox: Inbox::new(), sequence: Sequence::Next(0), settings, watch };
+    let mut opening =
+        Opening { socket, inbox: Inbox::new(), sequence: Sequence::Next(0), settings, deadline };
     let length = opening.receive()?;
     let greeting = Greeting::parse(opening.payload(length)).map_err(|error| opening.named(error))?;
     opening.inbox.consume(HEADER + length);
@@ -92,11 +93,11 @@ fn start(settings: &Settings, mode: Mode, watch: &Watch) -> Result<Link, Failure
     Ok(Link { channel, inbox: opening.inbox, capabilities, greeting, done })
 }
 
-fn connect(settings: &Settings, watch: &Watch) -> Result<Socket> {
+fn connect(settings: &Settings, deadline: &Deadline) -> Result<Socket> {
     match &settings.address {
-        Address::Tcp(host, port) => Socket::connect_tcp(host, *port, &settings.keepalive, watch),
+        Address::Tcp(host, port) => Socket::connect_tcp(host, *port, &settings.keepalive, deadline),
         #[cfg(unix)]
-        Address::Unix(path) => Socket::connect_unix(path, watch),
+        Address::Unix(path) => Socket::connect_unix(path, deadline),
         #[cfg(not(unix))]
         Address::Unix(_) => Err(Error::interface("this system has no Unix sockets")),
     }
@@ -115,7 +116,7 @@ struct Opening<'a> {
     inbox: Inbox,
     sequence: Sequence,
     settings: &'a Settings,
-    watch: &'a Watch,
+    deadline: &'a Deadline,
 }
 
 impl Opening<'_> {
@@ -131,7 +132,7 @@ impl Opening<'_> {
             if let Some(length) = packet::receive(&mut self.inbox, 0, &mut self.sequence)? {
                 return Ok(length);
             }
-            self.inbox.fill(&mut self.socket, self.watch)?;
+            self.inbox.fill(&mut self.socket, self.deadline)?;
         }
     }
 
@@ -144,7 +145,7 @@ impl Opening<'_> {
         let mut bytes = Vec::with_capacity(HEADER + payload.len());
         packet::append(payload, number, &mut bytes);
         self.sequence = Sequence::Next(number.wrapping_add(1));
-        self.socket.write_all(&bytes, self.watch)
+        self.socket.write_all(&bytes, self.deadline)
     }
 
     fn encrypt(mut self, capabilities: u64) -> Result<Self, Failure> {
@@ -153,7 +154,7 @@ impl Opening<'_> {
             return Err(broken("bytes behind the greeting").into());
         }
         self.send(&tls_request(capabilities))?;
-        let socket = self.socket.start_tls(&self.settings.tls, self.settings.host(), self.watch);
+        let socket = self.socket.start_tls(&self.settings.tls, self.settings.host(), self.deadline);
         match socket {
             Ok(socket) => Ok(Self { socket, ..self }),
             Err(error) if error.message().contains("HandshakeFailure") => {

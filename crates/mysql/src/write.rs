@@ -142,7 +142,7 @@ impl Undo {
     /// Restores all as it was; tells whether the session is ready for the next statement.
     fn all(&mut self, connection: &mut Connection) -> bool {
         let is_hurried = self.is_hurried || connection.check().is_err();
-        let watch = is_hurried.then(|| connection.replace_watch(cleanup()));
+        let deadline = is_hurried.then(|| connection.set_deadline(cleanup()));
         let is_good =
             connection.stop() && self.rows(connection).and_then(|()| self.tables(connection)).is_ok();
         // A session that keeps settings of ours is of no more use.
@@ -150,8 +150,8 @@ impl Undo {
         if !is_good || restored.is_err() {
             connection.give_up();
         }
-        if let Some(watch) = watch {
-            connection.replace_watch(watch);
+        if let Some(deadline) = deadline {
+            connection.set_deadline(deadline);
         }
         connection.is_usable()
     }

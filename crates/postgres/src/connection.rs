@@ -9,7 +9,7 @@ mod startup;
 use std::collections::BTreeMap;
 
 use bytes::BytesMut;
-use longshore_core::{Error, Kind, Result, Target, Transaction, Watch};
+use longshore_core::{Deadline, Error, Kind, Result, Target, Transaction};
 use longshore_wire::{Inbox, Socket};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     parameters: BTreeMap<String, String>,
     canceller: Canceller,
     outbox: BytesMut,
-    watch: Watch,
+    deadline: Deadline,
     exchange: Exchange,
     /// Nothing more can be sent or received.
     is_lost: bool,
@@ -83,10 +83,10 @@ pub(crate) type TextRow = Vec<Option<String>>;
 
 impl Connection {
     /// A connection to the first of the target's hosts that accepts one and is what the settings want.
-    pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
+    pub(crate) fn open(target: &Target, deadline: &Deadline) -> Result<Self> {
         let settings = Settings::resolve(target, &Environment::of_process())?;
-        let mut connection = open_any(&settings, watch)?;
-        connection.attend(watch);
+        let mut connection = open_any(&settings, deadline)?;
+        connection.set_deadline(deadline);
         Ok(connection)
     }
 
@@ -121,7 +121,7 @@ impl Connection {
     /// Looks at the deadline and at the caller's signals.
     pub(crate) fn check(&self) -> Result<()> {
         self.is_ours()?;
-        self.watch.check()
+        self.deadline.check()
     }
 
     /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
@@ -133,9 +133,9 @@ impl Connection {
             .with_hint("open a connection of its own in each process"))
     }
 
-    /// From here on, every wait looks at `watch`.
-    pub(crate) fn attend(&mut self, watch: &Watch) {
-        self.watch = watch.clone();
+    /// From here on, every wait looks at `deadline`.
+    pub(crate) fn set_deadline(&mut self, deadline: &Deadline) {
+        self.deadline = deadline.clone();
     }
 
     pub(crate) fn transaction(&self) -> Transaction {
@@ -145,7 +145,7 @@ impl Connection {
     /// Waits for more bytes; returns how many came.
     pub(crate) fn fill(&mut self) -> Result<usize> {
         self.is_ours()?;
-        let filled = self.inbox.fill(&mut self.socket, &self.watch);
+        let filled = self.inbox.fill(&mut self.socket, &self.deadline);
         if let Err(error) = &filled {
             self.is_lost |= error.kind() == Kind::Operational;
         }
@@ -160,7 +160,7 @@ impl Connection {
             return Err(error);
         }
         self.exchange = exchange;
-        let written = self.socket.write_all(&self.outbox, &self.watch);
+        let written = self.socket.write_all(&self.outbox, &self.deadline);
         self.outbox.clear();
         // Half a message may be out: whatever the reason, nothing can follow it.
         self.is_lost |= written.is_err();
@@ -440,7 +440,7 @@ impl Connection {
     /// Sends a whole `CopyData` message.
     pub(crate) fn copy_data(&mut self, message: &[u8]) -> Result<()> {
         self.check()?;
-        let written = self.socket.write_all(message, &self.watch);
+        let written = self.socket.write_all(message, &self.deadline);
         if written.is_err() {
             // Half a message may be out. Where the server has hung up, it may have said why.
             self.is_lost = true;

@@ -1,6 +1,6 @@
 //! PostgreSQL's entry in the registry.
 
-use longshore_core::{Driver, Result, Session, Target, Watch};
+use longshore_core::{Deadline, Driver, Result, Session, Target};
 
 use crate::session::PostgresSession;
 
@@ -13,7 +13,7 @@ impl Driver for Postgres {
         vec!["postgresql", "postgres", "redshift", "cockroachdb"]
     }
 
-    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
-        Ok(Box::new(PostgresSession::open(target, watch)?))
+    fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        Ok(Box::new(PostgresSession::open(target, deadline)?))
     }
 }

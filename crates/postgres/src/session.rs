@@ -1,8 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, Loading, Placeholders, Protocol, Query, ReadOptions,
-    Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target, Transaction, Value, Watch,
+    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Placeholders, Protocol, Query,
+    ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target, Transaction,
+    Value,
 };
 use longshore_source::sql::positional;
 
@@ -30,9 +31,9 @@ pub(crate) struct PostgresSession {
 }
 
 impl PostgresSession {
-    pub(crate) fn open(target: &Target, watch: &Watch) -> Result<Self> {
+    pub(crate) fn open(target: &Target, deadline: &Deadline) -> Result<Self> {
         Ok(Self {
-            connection: Connection::open(target, watch)?,
+            connection: Connection::open(target, deadline)?,
             catalogue: Catalogue::default(),
             used: false,
             setup: None,
@@ -224,9 +225,9 @@ impl Session for PostgresSession {
         Ok(())
     }
 
-    fn attend(&mut self, watch: &Watch) {
+    fn set_deadline(&mut self, deadline: &Deadline) {
         self.used |= self.setup.take().is_some();
-        self.connection.attend(watch);
+        self.connection.set_deadline(deadline);
         self.catalogue.forget();
     }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Column, Error, Failed, Finaliser, Home, Kind, Loading, Params, Query, ReadOptions, Reserved,
-    Result, Session, Sessions, Source, Splitting, Transaction, Watch,
+    Batches, Column, Deadline, Error, Failed, Finaliser, Home, Kind, Loading, Params, Query, ReadOptions,
+    Reserved, Result, Session, Sessions, Source, Splitting, Transaction,
 };
 use longshore_sqlite::{Cell, Collector, Database, Facts, OwnedCell, describe_in_copy, encode, plan};
 use pyo3::exceptions::PyException;
@@ -20,7 +20,7 @@ use longshore_interpreter::wrap;
 /// Rows that are fetched at a time.
 const ROWS: usize = 1024;
 
-/// Steps of SQLite's machine between two looks at the watch.
+/// Steps of SQLite's machine between two looks at the deadline.
 const STEPS: u32 = 100_000;
 
 /// A `sqlite3.Connection`.
@@ -44,8 +44,8 @@ impl PySqliteConnection {
 struct Borrowed(Arc<Py<PyAny>>);
 
 impl Source for Borrowed {
-    fn reserve(&self, count: usize, watch: &Watch) -> Result<Reserved> {
-        let session = BorrowedSession { connection: self.0.clone(), watch: watch.clone() };
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
+        let session = BorrowedSession { connection: self.0.clone(), deadline: deadline.clone() };
         Ok(Reserved {
             first: Box::new(session),
             home: None,
@@ -69,28 +69,28 @@ impl Home for Alone {
 impl Sessions for Alone {
     fn keep_only(&self, _count: usize) {}
 
-    fn open(&self, _watch: &Watch) -> Result<Box<dyn Session>> {
+    fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {
         Err(Error::internal("a sqlite3.Connection is one connection only"))
     }
 }
 
 struct BorrowedSession {
     connection: Arc<Py<PyAny>>,
-    watch: Watch,
+    deadline: Deadline,
 }
 
 impl BorrowedSession {
-    /// Does `work` under the interpreter's lock, while SQLite looks at the watch.
+    /// Does `work` under the interpreter's lock, while SQLite looks at the deadline.
     fn with<T>(&self, work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
         let stopped: Arc<Mutex<Option<Error>>> = Arc::default();
         let attached = attached(|py| {
             let connection = self.connection.bind(py);
-            let (watch, stop) = (self.watch.clone(), stopped.clone());
+            let (deadline, stop) = (self.deadline.clone(), stopped.clone());
             let handler = PyCFunction::new_closure(
                 py,
                 None,
                 None,
-                move |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| match watch.check() {
+                move |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| match deadline.check() {
                     Ok(()) => 0,
                     Err(error) => {
                         stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -126,7 +126,7 @@ impl BorrowedSession {
     }
 
     fn start(&self, query: &Query, options: &ReadOptions) -> Result<(Py<PyAny>, Collector)> {
-        self.watch.check()?;
+        self.deadline.check()?;
         let facts = self.facts(query);
         let (cursor, names) = self.with(|py, connection| {
             let cursor = cursor(connection)?;
@@ -321,8 +321,8 @@ impl Session for BorrowedSession {
         Ok(())
     }
 
-    fn attend(&mut self, watch: &Watch) {
-        self.watch = watch.clone();
+    fn set_deadline(&mut self, deadline: &Deadline) {
+        self.deadline = deadline.clone();
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
@@ -347,7 +347,7 @@ struct BorrowedRows {
 impl BorrowedRows {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(cursor) = &self.cursor {
-            self.session.watch.check()?;
+            self.session.deadline.check()?;
             let count = self.collector.room().min(ROWS);
             let collector = &mut self.collector;
             let odd = self.session.with(|py, connection| {
@@ -443,7 +443,7 @@ impl Batches for BorrowedRows {
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
         self.close();
-        let BorrowedSession { connection, watch } = &self.session;
-        Some(Box::new(BorrowedSession { connection: connection.clone(), watch: watch.clone() }))
+        let BorrowedSession { connection, deadline } = &self.session;
+        Some(Box::new(BorrowedSession { connection: connection.clone(), deadline: deadline.clone() }))
     }
 }

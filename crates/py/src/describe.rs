@@ -6,7 +6,7 @@ use longshore_core::{Query, ReadOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::interrupt::watch;
+use crate::interrupt::deadline;
 use crate::read::{Partition, choices};
 use crate::source::source;
 use crate::types::data_types;
@@ -32,8 +32,8 @@ pub(crate) fn describe(
     let queries: Vec<Query> =
         queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
     let options = ReadOptions { schema: data_types(types)?, ..choices(&policy) };
-    let watch = watch(py, timeout, None)?;
-    let schema = py.detach(|| longshore_core::describe(source.as_ref(), &queries, &options, &watch));
+    let deadline = deadline(py, timeout, None)?;
+    let schema = py.detach(|| longshore_core::describe(source.as_ref(), &queries, &options, &deadline));
     schema.map(Schema).map_err(raise)
 }
 
@@ -48,7 +48,8 @@ pub(crate) fn partition(
     timeout: Option<f64>,
 ) -> PyResult<Vec<String>> {
     let (source, split) = (self::source(source)?, partition.split()?);
-    let watch = watch(py, timeout, None)?;
-    let parts = py.detach(|| longshore_core::partition(source.as_ref(), Query::new(query), &split, &watch));
+    let deadline = deadline(py, timeout, None)?;
+    let parts =
+        py.detach(|| longshore_core::partition(source.as_ref(), Query::new(query), &split, &deadline));
     Ok(parts.map_err(raise)?.into_iter().map(|part| part.text).collect())
 }

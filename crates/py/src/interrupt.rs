@@ -5,7 +5,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::begin;
-use longshore_core::{CancelFlag, Error, Interrupt, Kind, Progress, Result, Watch};
+use longshore_core::{CancelFlag, Deadline, Error, Interrupt, Kind, Progress, Result};
 use longshore_interpreter::{attached, raise, wrap};
 use pyo3::prelude::*;
 
@@ -79,26 +79,30 @@ impl Interrupt for Interrupts {
     }
 }
 
-/// A watch over Ctrl-C, `cancel` if there is one, and a deadline `timeout` seconds from now.
-pub(crate) fn watch(py: Python<'_>, timeout: Option<f64>, cancel: Option<CancelHandle>) -> PyResult<Watch> {
+/// A deadline over Ctrl-C, `cancel` if there is one, and a deadline `timeout` seconds from now.
+pub(crate) fn deadline(
+    py: Python<'_>,
+    timeout: Option<f64>,
+    cancel: Option<CancelHandle>,
+) -> PyResult<Deadline> {
     over(Interrupts { signals: Signals::new(py)?, cancel, progress: None }, timeout)
 }
 
-/// A watch over Ctrl-C, `cancel`, and a deadline `timeout` seconds from now, which has `progress` reported.
-pub(crate) fn reading_watch(
+/// A deadline over Ctrl-C, `cancel`, and a deadline `timeout` seconds from now, which has `progress` reported.
+pub(crate) fn reading_deadline(
     py: Python<'_>,
     timeout: Option<f64>,
     cancel: CancelHandle,
     progress: Arc<Progress>,
-) -> PyResult<Watch> {
+) -> PyResult<Deadline> {
     over(Interrupts { signals: Signals::new(py)?, cancel: Some(cancel), progress: Some(progress) }, timeout)
 }
 
-fn over(interrupts: Interrupts, timeout: Option<f64>) -> PyResult<Watch> {
+fn over(interrupts: Interrupts, timeout: Option<f64>) -> PyResult<Deadline> {
     begin().map_err(|no_room| raise(no_room.into()))?;
     let timeout = timeout
         .map(Duration::try_from_secs_f64)
         .transpose()
         .map_err(|_| raise(Error::interface("timeout is a number of seconds, zero or more")))?;
-    Ok(Watch::new(Arc::new(interrupts), timeout))
+    Ok(Deadline::new(Arc::new(interrupts), timeout))
 }

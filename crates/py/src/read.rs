@@ -8,14 +8,14 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::memory::{Budget, Trim};
 use longshore_core::{
-    Batches, Decimals, Delivery, Error, LiveResult, OnOdd, Progress, Protocol, Query, ReadOptions, Request,
-    Result, Session, Split, TinyInt1, Uuids, Warnings, Watch,
+    Batches, Deadline, Decimals, Delivery, Error, LiveResult, OnOdd, Progress, Protocol, Query, ReadOptions,
+    Request, Result, Session, Split, TinyInt1, Uuids, Warnings,
 };
 use longshore_frames::{Backend, Choices, Column, whole_columns, whole_table};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::interrupt::{CancelHandle, reading_watch};
+use crate::interrupt::{CancelHandle, reading_deadline};
 use crate::limit::Limit;
 use crate::progress::progress_to;
 use crate::source::source;
@@ -35,7 +35,7 @@ pub(crate) struct Reading {
     budget: Arc<Budget>,
     /// Gives back what batches leave behind; an engine sees to its own.
     trim: Option<Trim>,
-    watch: Watch,
+    deadline: Deadline,
     switch: CancelHandle,
     progress: Arc<Progress>,
     warnings: Arc<Warnings>,
@@ -98,15 +98,15 @@ pub(crate) fn open_read(
         options,
     };
     let warnings = request.options.warnings.clone();
-    let watch = reading_watch(py, timeout, switch.clone(), progress.clone())?;
-    let opened = py.detach(|| longshore_core::open_read(source.as_ref(), &request, &watch));
+    let deadline = reading_deadline(py, timeout, switch.clone(), progress.clone())?;
+    let opened = py.detach(|| longshore_core::open_read(source.as_ref(), &request, &deadline));
     let opened = opened.map_err(|error| {
         progress.end();
         raise(error)
     })?;
     let batches = Mutex::new(Some(opened.batches));
     let trim = Some(Trim::default());
-    Ok(Reading { batches, serial: opened.serial, budget, trim, watch, switch, progress, warnings })
+    Ok(Reading { batches, serial: opened.serial, budget, trim, deadline, switch, progress, warnings })
 }
 
 fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
@@ -143,17 +143,17 @@ pub(crate) fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
 }
 
 impl Reading {
-    /// A result whose every wait looks at `watch`, over which `switch` is thrown.
+    /// A result whose every wait looks at `deadline`, over which `switch` is thrown.
     pub(crate) fn of(
         batches: Box<dyn Batches>,
         budget: Arc<Budget>,
-        watch: Watch,
+        deadline: Deadline,
         switch: CancelHandle,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
     ) -> Self {
         let batches = Mutex::new(Some(batches));
-        Self { batches, serial: None, budget, trim: None, watch, switch, progress, warnings }
+        Self { batches, serial: None, budget, trim: None, deadline, switch, progress, warnings }
     }
 
     /// A result that has been received already.
@@ -165,8 +165,8 @@ impl Reading {
     ) -> PyResult<Self> {
         let switch = CancelHandle::default();
         let progress = Progress::new(None, Arc::default());
-        let watch = reading_watch(py, None, switch.clone(), progress.clone())?;
-        Ok(Self::of(batches, budget, watch, switch, progress, warnings))
+        let deadline = reading_deadline(py, None, switch.clone(), progress.clone())?;
+        Ok(Self::of(batches, budget, deadline, switch, progress, warnings))
     }
 
     fn untaken(&self) -> Option<Box<dyn Batches>> {
@@ -253,9 +253,9 @@ impl Reading {
 
     /// The result as a stream that waits for the server.
     fn stream(&self) -> PyResult<Stream> {
-        let (watch, progress) = (self.watch.clone(), self.progress.clone());
+        let (deadline, progress) = (self.deadline.clone(), self.progress.clone());
         let batches = Box::new(Detached(Some(self.take()?)));
-        let live = LiveResult::new(batches, watch, progress, self.warnings.clone(), warn);
+        let live = LiveResult::new(batches, deadline, progress, self.warnings.clone(), warn);
         Ok(Stream(longshore_core::Stream::new(live, self.switch.0.clone())))
     }
 }

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::ease;
-use longshore_core::{Batches, Error, Kind, OnOdd, Progress, Relay, Result, Session, Warnings, Watch};
+use longshore_core::{Batches, Deadline, Error, Kind, OnOdd, Progress, Relay, Result, Session, Warnings};
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use longshore_interpreter::capsule::stream_in;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::interrupt::{CancelHandle, reading_watch};
+use crate::interrupt::{CancelHandle, reading_deadline};
 use crate::limit::Limit;
 use crate::read::{Reading, is_stream};
 use longshore_arrow_source::apart;
@@ -44,9 +44,9 @@ pub(crate) fn open_result(
     let engine = Engine { cancel: Arc::new(Cancel(cancel)), close };
     let failure = Failure(failed);
     let progress = Progress::new(None, Arc::default());
-    let watch = reading_watch(py, None, switch.clone(), progress.clone());
+    let deadline = reading_deadline(py, None, switch.clone(), progress.clone());
     let begun = begun.get().take().ok_or_else(|| raise(Error::internal("the result was taken before")));
-    let (begun, watch) = match begun.and_then(|begun| watch.map(|watch| (begun, watch))) {
+    let (begun, deadline) = match begun.and_then(|begun| deadline.map(|deadline| (begun, deadline))) {
         Ok(both) => both,
         Err(error) => {
             py.detach(|| drop(engine));
@@ -70,10 +70,10 @@ pub(crate) fn open_result(
             _ => schema,
         };
         let batches = Box::new(Blaming { batches: under(Box::new(exported), schema, &warnings), failure });
-        Running::start(batches, engine, &watch)
+        Running::start(batches, engine, &deadline)
     });
     let budget = Limit::budget(memory_limit, is_stream(&policy));
-    Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, watch, switch, progress, warnings))
+    Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, switch, progress, warnings))
 }
 
 /// What stops the engine.
@@ -191,9 +191,9 @@ struct Running {
 }
 
 impl Running {
-    fn start(batches: Box<dyn Batches>, engine: Engine, watch: &Watch) -> Result<Self> {
+    fn start(batches: Box<dyn Batches>, engine: Engine, deadline: &Deadline) -> Result<Self> {
         let (schema, cancel) = (batches.schema(), engine.cancel.clone());
-        let relay = Relay::start(batches, watch, move || cancel.call())?;
+        let relay = Relay::start(batches, deadline, move || cancel.call())?;
         Ok(Self { result: Some((relay, engine)), schema, owner: std::process::id() })
     }
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::borrowed::PySqliteConnection;
-use crate::interrupt::{CancelHandle, watch};
+use crate::interrupt::{CancelHandle, deadline};
 use crate::registry::driver;
 use crate::target::target;
 use longshore_interpreter::raise;
@@ -103,8 +103,8 @@ impl PyConnection {
         timeout: Option<f64>,
         switch: Option<CancelHandle>,
     ) -> PyResult<Self> {
-        let watch = watch(py, timeout, switch)?;
-        let opened = py.detach(|| Own::open(target.0.clone(), autocommit, &watch));
+        let deadline = deadline(py, timeout, switch)?;
+        let opened = py.detach(|| Own::open(target.0.clone(), autocommit, &deadline));
         Ok(Self(opened.map_err(raise)?))
     }
 
@@ -118,8 +118,8 @@ impl PyConnection {
         switch: Option<CancelHandle>,
     ) -> PyResult<Option<u64>> {
         let query = Query { text: statement, params: longshore_interpreter::params(params)? };
-        let watch = watch(py, timeout, switch)?;
-        py.detach(|| self.0.execute(&query, &watch)).map_err(raise)
+        let deadline = deadline(py, timeout, switch)?;
+        py.detach(|| self.0.execute(&query, &deadline)).map_err(raise)
     }
 
     #[pyo3(signature = (script, *, timeout, switch=None))]
@@ -130,20 +130,20 @@ impl PyConnection {
         timeout: Option<f64>,
         switch: Option<CancelHandle>,
     ) -> PyResult<()> {
-        let watch = watch(py, timeout, switch)?;
-        py.detach(|| self.0.run_script(script, &watch)).map_err(raise)
+        let deadline = deadline(py, timeout, switch)?;
+        py.detach(|| self.0.run_script(script, &deadline)).map_err(raise)
     }
 
     #[pyo3(signature = (*, switch=None))]
     fn commit(&self, py: Python<'_>, switch: Option<CancelHandle>) -> PyResult<()> {
-        let watch = watch(py, None, switch)?;
-        py.detach(|| self.0.commit(&watch)).map_err(raise)
+        let deadline = deadline(py, None, switch)?;
+        py.detach(|| self.0.commit(&deadline)).map_err(raise)
     }
 
     #[pyo3(signature = (*, switch=None))]
     fn rollback(&self, py: Python<'_>, switch: Option<CancelHandle>) -> PyResult<()> {
-        let watch = watch(py, None, switch)?;
-        py.detach(|| self.0.rollback(&watch)).map_err(raise)
+        let deadline = deadline(py, None, switch)?;
+        py.detach(|| self.0.rollback(&deadline)).map_err(raise)
     }
 
     fn close(&self, py: Python<'_>) {

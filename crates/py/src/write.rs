@@ -6,15 +6,15 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
-    Frame, Frames, IfExists, Kind, Load, Meter, Nested, Progress, Relay, Result, Source, Spread, TableName,
-    Watch,
+    Deadline, Frame, Frames, IfExists, Kind, Load, Meter, Nested, Progress, Relay, Result, Source, Spread,
+    TableName,
 };
 use longshore_interpreter::capsule::frame;
 use longshore_interpreter::{raise, wrap};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
-use crate::interrupt::{CancelHandle, reading_watch, watch};
+use crate::interrupt::{CancelHandle, deadline, reading_deadline};
 use crate::progress::progress_to;
 use crate::read::Reading;
 use crate::source::source;
@@ -48,7 +48,7 @@ pub(crate) fn write(
     let py = frames.py();
     let write = Write::new(py, into, timeout, progress, switch)?;
     let frames = Frames::new(PyFrames(frames.try_iter()?.unbind())).map_err(raise)?;
-    write.watch.check_data().map_err(raise)?;
+    write.deadline.check_data().map_err(raise)?;
     let schema = frames.schema();
     write.run(py, frames, schema)
 }
@@ -64,7 +64,7 @@ pub(crate) fn copy(
     progress: Option<Py<PyAny>>,
     switch: CancelHandle,
 ) -> PyResult<u64> {
-    let (stop, ctrl_c) = (switch.clone(), watch(py, None, None)?);
+    let (stop, ctrl_c) = (switch.clone(), deadline(py, None, None)?);
     // All that can fail comes first: whoever drops the relay waits for its thread, which may wait for the interpreter.
     let write = Write::new(py, into, timeout, progress, switch)?;
     let relay = Relay::start(reading.take()?, &ctrl_c, move || stop.0.cancel()).map_err(raise)?;
@@ -90,7 +90,7 @@ struct Write {
     load: Load,
     sessions: NonZeroUsize,
     most_rows: Option<NonZeroUsize>,
-    watch: Watch,
+    deadline: Deadline,
     progress: Arc<Progress>,
 }
 
@@ -106,7 +106,7 @@ impl Write {
         let progress = progress_to(progress, meter.clone());
         Ok(Self {
             source: source(&into.source)?,
-            watch: reading_watch(py, timeout, switch, progress.clone())?,
+            deadline: reading_deadline(py, timeout, switch, progress.clone())?,
             load: Load {
                 table: TableName { schema: into.schema, table: into.table },
                 schema: Arc::new(Schema::empty()),
@@ -128,12 +128,12 @@ impl Write {
         batches: impl Iterator<Item = Result<RecordBatch>> + Send,
         schema: SchemaRef,
     ) -> PyResult<u64> {
-        let Self { source, load, sessions, most_rows, watch, progress } = self;
+        let Self { source, load, sessions, most_rows, deadline, progress } = self;
         let load = Load { schema, ..load };
         let written = py.detach(|| {
             let told = |reason: &str| warn_of_serial_write(reason);
             let spread = Spread { sessions, most_rows, told: &told };
-            let rows = longshore_core::write(source.as_ref(), &load, batches, &spread, &watch)?;
+            let rows = longshore_core::write(source.as_ref(), &load, batches, &spread, &deadline)?;
             progress.finish()?;
             Ok(rows)
         });

@@ -1,6 +1,6 @@
 //! SQLite's entry in the registry.
 
-use longshore_core::{Driver, Result, Session, Target, Watch};
+use longshore_core::{Deadline, Driver, Result, Session, Target};
 
 use crate::session::SqliteSession;
 use crate::settings::Settings;
@@ -14,8 +14,8 @@ impl Driver for Sqlite {
         vec!["sqlite"]
     }
 
-    fn connect(&self, target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
-        Ok(Box::new(SqliteSession::open(Settings::of(target)?, watch)?))
+    fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        Ok(Box::new(SqliteSession::open(Settings::of(target)?, deadline)?))
     }
 
     // A file has no other clients to spare, and its rowids' order is the order of a scan.

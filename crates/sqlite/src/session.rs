@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, Column, Division, Error, Failed, Load, Loading, Query, ReadOptions, Result, SEVERAL, Scripting,
-    Session, Sink, Split, Splitting, Target, Transaction, Watch,
+    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Query, ReadOptions, Result, SEVERAL,
+    Scripting, Session, Sink, Split, Splitting, Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
@@ -24,10 +24,11 @@ pub(crate) struct SqliteSession {
 }
 
 impl SqliteSession {
-    pub(crate) fn open(settings: Settings, watch: &Watch) -> Result<Self> {
-        watch.check()?;
+    pub(crate) fn open(settings: Settings, deadline: &Deadline) -> Result<Self> {
+        deadline.check()?;
         settings.check()?;
-        let connection = Connection::open(&settings.open, watch).map_err(|error| named(error, &settings))?;
+        let connection =
+            Connection::open(&settings.open, deadline).map_err(|error| named(error, &settings))?;
         let mut session = Self { connection, settings, has_own_settings: false };
         let begun = session.begin_using();
         begun.map_err(|error| named(error, &session.settings))?;
@@ -233,13 +234,13 @@ impl Session for SqliteSession {
             return Ok(());
         }
         // SQLite has no statement that forgets all settings and temporary tables: a new connection has none.
-        let watch = Watch::never().at_most(self.settings.open.busy_timeout);
-        *self = Self::open(self.settings.clone(), &watch)?;
+        let deadline = Deadline::never().at_most(self.settings.open.busy_timeout);
+        *self = Self::open(self.settings.clone(), &deadline)?;
         Ok(())
     }
 
-    fn attend(&mut self, watch: &Watch) {
-        self.connection.set_deadline(watch);
+    fn set_deadline(&mut self, deadline: &Deadline) {
+        self.connection.set_deadline(deadline);
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
@@ -322,7 +323,7 @@ pub struct Database {
 /// something is not there, such as a function of the connection's own.
 pub fn describe_in_copy(databases: &[Database], query: &str) -> Result<Vec<Facts>> {
     let target = Target::from_url("sqlite://")?;
-    let mut session = SqliteSession::open(Settings::of(&target)?, &Watch::never())?;
+    let mut session = SqliteSession::open(Settings::of(&target)?, &Deadline::never())?;
     // Attached ones first: a view of another database may name them.
     for Database { name, .. } in databases {
         if matches!(name.as_str(), "main" | "temp") {

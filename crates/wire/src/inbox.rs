@@ -1,12 +1,12 @@
 //! The receive buffer: bytes from the socket wait here, whole messages are read in place.
 
 use longshore_core::memory::zeros;
-use longshore_core::{Error, Result, Watch};
+use longshore_core::{Deadline, Error, Result};
 
 /// Where an inbox gets its bytes: a socket, or a layer above one.
 pub trait Incoming {
     /// Waits for bytes and puts as many as are there into `into`; 0 means that the server has closed the connection.
-    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize>;
+    fn read(&mut self, into: &mut [u8], deadline: &Deadline) -> Result<usize>;
 }
 
 /// Large enough for a few chunks of rows, small enough to stay in the processor's second cache.
@@ -71,9 +71,9 @@ impl Inbox {
     /// Waits for more bytes and appends them; returns how many came. The server's end of the connection is an error.
     ///
     /// The bytes keep their positions relative to [`Inbox::bytes`].
-    pub fn fill(&mut self, from: &mut impl Incoming, watch: &Watch) -> Result<usize> {
+    pub fn fill(&mut self, from: &mut impl Incoming, deadline: &Deadline) -> Result<usize> {
         self.make_room()?;
-        match from.read(&mut self.buffer[self.end..], watch)? {
+        match from.read(&mut self.buffer[self.end..], deadline)? {
             0 => Err(Error::operational("the server closed the connection in the middle of an answer")
                 .with_hint(
                     "look into the server's log: it may have been restarted, or have ended this session",
@@ -121,7 +121,7 @@ mod tests {
     struct Bytes(&'static [u8]);
 
     impl Incoming for Bytes {
-        fn read(&mut self, into: &mut [u8], _watch: &Watch) -> Result<usize> {
+        fn read(&mut self, into: &mut [u8], _deadline: &Deadline) -> Result<usize> {
             into[..self.0.len()].copy_from_slice(self.0);
             Ok(self.0.len())
         }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn cuts_leave_what_is_between() {
         let mut inbox = Inbox::new();
-        inbox.fill(&mut Bytes(b"xx0123--4567--89"), &Watch::never()).unwrap();
+        inbox.fill(&mut Bytes(b"xx0123--4567--89"), &Deadline::never()).unwrap();
         inbox.consume(2);
         inbox.cut(&[4, 10], 2);
         assert_eq!(inbox.bytes(), b"0123456789");

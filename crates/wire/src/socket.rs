@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use longshore_core::{Result, Watch};
+use longshore_core::{Deadline, Result};
 
 use crate::low_water::LowWater;
 use crate::stream::{Address, Keepalive, SLICE, Stream, is_pause, peer_name};
@@ -18,7 +18,7 @@ pub struct Socket {
     stream: Stream,
     tls: Option<Box<Tunnel>>,
     low_water: LowWater,
-    /// When the watch was last asked.
+    /// When the deadline was last asked.
     checked: Instant,
     peer: String,
     address: Address,
@@ -26,8 +26,8 @@ pub struct Socket {
 
 impl Socket {
     /// Resolves `host` and connects to the first of its addresses that answers.
-    pub fn connect_tcp(host: &str, port: u16, keepalive: &Keepalive, watch: &Watch) -> Result<Self> {
-        let (stream, address) = Stream::tcp(host, port, keepalive, watch)?;
+    pub fn connect_tcp(host: &str, port: u16, keepalive: &Keepalive, deadline: &Deadline) -> Result<Self> {
+        let (stream, address) = Stream::tcp(host, port, keepalive, deadline)?;
         Ok(Self {
             stream,
             tls: None,
@@ -40,8 +40,8 @@ impl Socket {
 
     /// Connects to the Unix socket at `path`.
     #[cfg(unix)]
-    pub fn connect_unix(path: &Path, watch: &Watch) -> Result<Self> {
-        let (stream, address) = Stream::unix(path, watch)?;
+    pub fn connect_unix(path: &Path, deadline: &Deadline) -> Result<Self> {
+        let (stream, address) = Stream::unix(path, deadline)?;
         Ok(Self {
             stream,
             tls: None,
@@ -57,9 +57,9 @@ impl Socket {
         peer: &str,
         address: &Address,
         keepalive: &Keepalive,
-        watch: &Watch,
+        deadline: &Deadline,
     ) -> Result<Self> {
-        let (stream, address) = Stream::to(address, keepalive, watch)?;
+        let (stream, address) = Stream::to(address, keepalive, deadline)?;
         Ok(Self {
             stream,
             tls: None,
@@ -71,9 +71,9 @@ impl Socket {
     }
 
     /// Goes over to TLS, in the name of `host`. Bytes received before must all have been read.
-    pub fn start_tls(mut self, tls: &Tls, host: &str, watch: &Watch) -> Result<Self> {
+    pub fn start_tls(mut self, tls: &Tls, host: &str, deadline: &Deadline) -> Result<Self> {
         let mut tunnel = Tunnel::new(tls, host)?;
-        tunnel.handshake(&mut self.stream, watch, &self.peer)?;
+        tunnel.handshake(&mut self.stream, deadline, &self.peer)?;
         self.tls = Some(Box::new(tunnel));
         Ok(self)
     }
@@ -112,9 +112,9 @@ impl Socket {
     /// Waits for bytes and puts as many as are there into `into`; 0 means that the server has closed the
     /// connection.
     #[inline]
-    pub fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
+    pub fn read(&mut self, into: &mut [u8], deadline: &Deadline) -> Result<usize> {
         // Before the read: bytes that have come must not be lost with an error.
-        self.check_now_and_then(watch)?;
+        self.check_now_and_then(deadline)?;
         loop {
             let outcome = match &mut self.tls {
                 None => self.stream.read(into),
@@ -129,14 +129,14 @@ impl Socket {
                 }
                 Err(error) => {
                     self.low_water.reset(&self.stream);
-                    self.wait_or_fail(error, "receiving from", watch)?;
+                    self.wait_or_fail(error, "receiving from", deadline)?;
                 }
             }
         }
     }
 
     /// Sends all `bytes`.
-    pub fn write_all(&mut self, bytes: &[u8], watch: &Watch) -> Result<()> {
+    pub fn write_all(&mut self, bytes: &[u8], deadline: &Deadline) -> Result<()> {
         // What is asked now may have a short answer.
         self.low_water.reset(&self.stream);
         let mut rest = bytes;
@@ -148,17 +148,17 @@ impl Socket {
             match outcome {
                 Ok(0) => return Err(failure(&self.peer, "sending to", io::ErrorKind::WriteZero.into())),
                 Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(error) => self.wait_or_fail(error, "sending to", watch)?,
+                Err(error) => self.wait_or_fail(error, "sending to", deadline)?,
             }
         }
-        self.flush(watch)
+        self.flush(deadline)
     }
 
-    fn flush(&mut self, watch: &Watch) -> Result<()> {
+    fn flush(&mut self, deadline: &Deadline) -> Result<()> {
         while let Some(tunnel) = &mut self.tls {
             match tunnel.flush(&mut self.stream) {
                 Ok(()) => break,
-                Err(error) => self.wait_or_fail(error, "sending to", watch)?,
+                Err(error) => self.wait_or_fail(error, "sending to", deadline)?,
             }
         }
         Ok(())
@@ -166,24 +166,24 @@ impl Socket {
 
     /// A server that never pauses for long must not keep the caller from being heard.
     #[inline]
-    fn check_now_and_then(&mut self, watch: &Watch) -> Result<()> {
+    fn check_now_and_then(&mut self, deadline: &Deadline) -> Result<()> {
         if self.checked.elapsed() < SLICE {
             return Ok(());
         }
         self.checked = Instant::now();
-        watch.check()
+        deadline.check()
     }
 
     #[cold]
-    fn wait_or_fail(&self, error: io::Error, doing: &str, watch: &Watch) -> Result<()> {
-        if is_pause(&error) { watch.check() } else { Err(failure(&self.peer, doing, error)) }
+    fn wait_or_fail(&self, error: io::Error, doing: &str, deadline: &Deadline) -> Result<()> {
+        if is_pause(&error) { deadline.check() } else { Err(failure(&self.peer, doing, error)) }
     }
 }
 
 impl Incoming for Socket {
     #[inline]
-    fn read(&mut self, into: &mut [u8], watch: &Watch) -> Result<usize> {
-        Socket::read(self, into, watch)
+    fn read(&mut self, into: &mut [u8], deadline: &Deadline) -> Result<usize> {
+        Socket::read(self, into, deadline)
     }
 }
 

@@ -14,12 +14,12 @@ use std::thread;
 use std::time::Duration;
 
 use longshore_core::memory::spawn;
-use longshore_core::{Error, Result, Watch};
+use longshore_core::{Deadline, Error, Result};
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::low_water;
 
-/// The longest that a read or write blocks before it looks at the watch.
+/// The longest that a read or write blocks before it looks at the deadline.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
 /// What is sent ahead to a server on the same machine: more leaves the processor's cache before the server reads it
@@ -101,22 +101,22 @@ impl Stream {
         host: &str,
         port: u16,
         keepalive: &Keepalive,
-        watch: &Watch,
+        deadline: &Deadline,
     ) -> Result<(Self, Address)> {
         let peer = peer_name(host, port);
         let name = host.to_owned();
         let resolve = move || (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
-        Self::reach(&peer, resolve, keepalive, watch)
+        Self::reach(&peer, resolve, keepalive, deadline)
     }
 
     /// Connects to the first address of what `resolve` gives that answers.
-    fn reach<F>(peer: &str, resolve: F, keepalive: &Keepalive, watch: &Watch) -> Result<(Self, Address)>
+    fn reach<F>(peer: &str, resolve: F, keepalive: &Keepalive, deadline: &Deadline) -> Result<(Self, Address)>
     where
         F: FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
     {
-        let limit = watch.remaining();
+        let limit = deadline.remaining();
         let connect = move || connect_first(&resolve().map_err(Failure::Resolve)?, limit);
-        let (stream, address) = aside(peer, watch, connect)?;
+        let (stream, address) = aside(peer, deadline, connect)?;
         let prepared = stream.set_nodelay(true).and_then(|()| keepalive.apply(&stream));
         let prepared = prepared.and_then(|()| bound_ahead(&stream, address));
         prepared.map_err(|error| setting_error(peer, error))?;
@@ -126,24 +126,28 @@ impl Stream {
     }
 
     /// Connects to the address that an earlier stream has reached.
-    pub(crate) fn to(address: &Address, keepalive: &Keepalive, watch: &Watch) -> Result<(Self, Address)> {
+    pub(crate) fn to(
+        address: &Address,
+        keepalive: &Keepalive,
+        deadline: &Deadline,
+    ) -> Result<(Self, Address)> {
         match address {
             Address::Tcp(address) => {
                 let address = *address;
-                Self::reach(&address.to_string(), move || Ok(vec![address]), keepalive, watch)
+                Self::reach(&address.to_string(), move || Ok(vec![address]), keepalive, deadline)
             }
             #[cfg(unix)]
-            Address::Unix(path) => Self::unix(path, watch),
+            Address::Unix(path) => Self::unix(path, deadline),
         }
     }
 
     /// Connects to the Unix socket at `path`.
     #[cfg(unix)]
-    pub(crate) fn unix(path: &std::path::Path, watch: &Watch) -> Result<(Self, Address)> {
+    pub(crate) fn unix(path: &std::path::Path, deadline: &Deadline) -> Result<(Self, Address)> {
         let (peer, path) = (path.display().to_string(), path.to_owned());
         let target = path.clone();
         let work = move || UnixStream::connect(target).map_err(Failure::Connect);
-        let stream = Self::Unix(aside(&peer, watch, work)?);
+        let stream = Self::Unix(aside(&peer, deadline, work)?);
         stream.set_slices().map_err(|error| setting_error(&peer, error))?;
         Ok((stream, Address::Unix(path)))
     }
@@ -230,9 +234,9 @@ enum Failure {
     Connect(io::Error),
 }
 
-/// Runs `work` in a thread of its own and waits for it, looking at `watch` meanwhile. Given up, the thread
+/// Runs `work` in a thread of its own and waits for it, looking at `deadline` meanwhile. Given up, the thread
 /// ends by itself when the system call that it is in returns.
-fn aside<T, W>(peer: &str, watch: &Watch, work: W) -> Result<T>
+fn aside<T, W>(peer: &str, deadline: &Deadline, work: W) -> Result<T>
 where
     T: Send + 'static,
     W: FnOnce() -> Result<T, Failure> + Send + 'static,
@@ -243,10 +247,10 @@ where
     let thread = thread::Builder::new().name("longshore-connect".into()).stack_size(512 << 10);
     spawn(thread, run)?;
     loop {
-        match receiver.recv_timeout(watch.slice()) {
+        match receiver.recv_timeout(deadline.slice()) {
             Ok(outcome) => return outcome.map_err(|failure| connect_error(peer, failure)),
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                watch.check().map_err(|error| error.within(format!("connecting to {peer}")))?;
+                deadline.check().map_err(|error| error.within(format!("connecting to {peer}")))?;
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 return Err(Error::internal(format!("connecting to {peer} ended without an outcome")));

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use longshore_core::{Error, Result, Watch};
+use longshore_core::{Deadline, Error, Result};
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConnection, Error as TlsError};
 
@@ -38,11 +38,11 @@ impl Tunnel {
     }
 
     /// Does the handshake. Errors name the server as `peer`.
-    pub(crate) fn handshake(&mut self, stream: &mut Stream, watch: &Watch, peer: &str) -> Result<()> {
+    pub(crate) fn handshake(&mut self, stream: &mut Stream, deadline: &Deadline, peer: &str) -> Result<()> {
         while self.session.is_handshaking() {
             let Err(error) = self.step(stream) else { continue };
             if is_pause(&error) {
-                watch.check().map_err(|error| error.within(format!("starting TLS with {peer}")))?;
+                deadline.check().map_err(|error| error.within(format!("starting TLS with {peer}")))?;
                 continue;
             }
             // The alert tells the server why. Whether it arrives changes nothing here.

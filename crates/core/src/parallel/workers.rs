@@ -15,8 +15,8 @@ use crate::agreement::agree;
 use crate::memory::spawn;
 use crate::session::released;
 use crate::{
-    Batches, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result, Session,
-    Sessions, Watch,
+    Batches, Deadline, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result,
+    Session, Sessions,
 };
 
 /// What a session needs to make its result final.
@@ -71,7 +71,7 @@ impl Workers {
             schema: schema.clone(),
             options: options.clone(),
             // The consumer looks at the caller's deadline and signals.
-            watch: Watch::new(stop.clone(), None),
+            deadline: Deadline::new(stop.clone(), None),
             held: AtomicUsize::new(0),
             is_list,
             is_ordered: delivery == Delivery::Ordered,
@@ -98,15 +98,15 @@ impl Workers {
     }
 
     /// Waits until another session has begun to read. Calls `while_waiting` now and then while none does.
-    pub(super) fn opening(&self, watch: &Watch, while_waiting: WhileWaiting<'_>) -> Result<Opening> {
-        receive(&self.openings, watch, while_waiting)
+    pub(super) fn opening(&self, deadline: &Deadline, while_waiting: WhileWaiting<'_>) -> Result<Opening> {
+        receive(&self.openings, deadline, while_waiting)
     }
 
     /// Waits for what comes next. Calls `while_waiting` now and then while nothing does.
-    pub(super) fn arrival(&self, watch: &Watch, while_waiting: WhileWaiting<'_>) -> Result<Arrival> {
+    pub(super) fn arrival(&self, deadline: &Deadline, while_waiting: WhileWaiting<'_>) -> Result<Arrival> {
         let Some(arrivals) = &self.arrivals else { return Err(lost()) };
         self.late_failure()?;
-        receive(arrivals, watch, while_waiting).map_err(|error| self.late_failure().err().unwrap_or(error))
+        receive(arrivals, deadline, while_waiting).map_err(|error| self.late_failure().err().unwrap_or(error))
     }
 
     /// The failure of a session that opened, or did not, after others had begun to read.
@@ -135,12 +135,12 @@ impl Drop for Workers {
     }
 }
 
-fn receive<T>(from: &Receiver<Result<T>>, watch: &Watch, while_waiting: WhileWaiting<'_>) -> Result<T> {
+fn receive<T>(from: &Receiver<Result<T>>, deadline: &Deadline, while_waiting: WhileWaiting<'_>) -> Result<T> {
     let mut since = Instant::now();
     loop {
-        match from.recv_timeout(watch.slice()) {
+        match from.recv_timeout(deadline.slice()) {
             Ok(received) => return received,
-            Err(RecvTimeoutError::Timeout) => watch.check()?,
+            Err(RecvTimeoutError::Timeout) => deadline.check()?,
             Err(RecvTimeoutError::Disconnected) => return Err(lost()),
         }
         if since.elapsed() >= QUIET {
@@ -208,7 +208,7 @@ struct Work {
     /// The whole's schema.
     schema: SchemaRef,
     options: ReadOptions,
-    watch: Watch,
+    deadline: Deadline,
     /// Bytes in the batches so far: those of later parts wait where the consumer does not see them.
     held: AtomicUsize,
     /// Whether the parts are the caller's own queries.
@@ -289,7 +289,7 @@ impl Hand {
 
     fn read(&mut self) -> Result<Box<dyn Session>, Failed> {
         let work = self.work.clone();
-        let mut session = work.further.open(&work.watch)?;
+        let mut session = work.further.open(&work.deadline)?;
         if let Some(snapshot) = &work.parts.snapshot
             && let Err(error) = join_snapshot(session.as_mut(), snapshot, work.parts.sessions)
         {

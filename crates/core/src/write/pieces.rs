@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use crate::{Error, Load, Meter, Result, Watch};
+use crate::{Deadline, Error, Load, Meter, Result};
 
 /// Rows that follow one another in the data.
 pub(super) struct Piece {
@@ -26,7 +26,7 @@ pub(super) struct Pieces<'a, I> {
     batches: I,
     load: &'a Load,
     most: Option<usize>,
-    watch: &'a Watch,
+    deadline: &'a Deadline,
     /// The batch that is being cut, the first row that is left of it, and its bytes.
     rest: Option<(RecordBatch, usize, u64)>,
     /// Rows of all pieces so far.
@@ -34,16 +34,16 @@ pub(super) struct Pieces<'a, I> {
 }
 
 impl<'a, I: Iterator<Item = Result<RecordBatch>>> Pieces<'a, I> {
-    /// Pieces of `batches` of the load, each of at most so many rows. Looks at `watch` before and after each batch.
-    pub(super) fn new(batches: I, load: &'a Load, most: Option<usize>, watch: &'a Watch) -> Self {
-        Self { batches, load, most, watch, rest: None, rows: 0 }
+    /// Pieces of `batches` of the load, each of at most so many rows. Looks at `deadline` before and after each batch.
+    pub(super) fn new(batches: I, load: &'a Load, most: Option<usize>, deadline: &'a Deadline) -> Self {
+        Self { batches, load, most, deadline, rest: None, rows: 0 }
     }
 
     /// Whether there is a further batch, which is then the one that is cut.
     fn fetch(&mut self) -> Result<bool> {
-        self.watch.check()?;
+        self.deadline.check()?;
         let batch = self.batches.next().transpose();
-        self.watch.check_data()?;
+        self.deadline.check_data()?;
         batch?.map_or(Ok(false), |batch| self.begin(batch).map(|()| true))
     }
 
@@ -152,8 +152,8 @@ mod tests {
         let load = load();
         let cut = |most| {
             let batches = [batch(5), batch(0), batch(2)].into_iter();
-            let watch = Watch::never();
-            let pieces = Pieces::new(batches, &load, most, &watch);
+            let deadline = Deadline::never();
+            let pieces = Pieces::new(batches, &load, most, &deadline);
             pieces
                 .map(|piece| piece.map(|piece| (piece.first, piece.batch.num_rows())).unwrap())
                 .collect::<Vec<_>>()

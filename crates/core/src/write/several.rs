@@ -13,7 +13,7 @@ use super::queue::{Queue, Waiting};
 use super::{Load, Sink, Stage, Written};
 use crate::memory::spawn_scoped;
 use crate::session::{ENDING, loading, released};
-use crate::{Error, Failed, Kind, Loading, Result, Session, Sessions, Watch};
+use crate::{Deadline, Error, Failed, Kind, Loading, Result, Session, Sessions};
 
 /// How long all sessions of a write together may take to open, where the caller sets no earlier deadline.
 const OPENING: Duration = Duration::from_secs(15);
@@ -32,9 +32,9 @@ pub(super) fn write(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     sessions: usize,
     most: Option<usize>,
-    watch: &Watch,
+    deadline: &Deadline,
 ) -> Result<Written, Failed> {
-    let mut helper = match further.open(watch) {
+    let mut helper = match further.open(deadline) {
         Ok(helper) => helper,
         Err(error) => return Err(Failed { error, session: Some(first) }),
     };
@@ -51,13 +51,16 @@ pub(super) fn write(
         load: stage.load().clone(),
         further,
         sessions,
-        watch: Watch::new(queue.clone(), None),
+        deadline: Deadline::new(queue.clone(), None),
         queue,
         helper: Mutex::new(Some(helper)),
         after: Mutex::default(),
     };
-    let filled =
-        workers.fill(stage.as_mut(), Pieces::new(batches, load, Some(most.unwrap_or(PIECE)), watch), watch);
+    let filled = workers.fill(
+        stage.as_mut(),
+        Pieces::new(batches, load, Some(most.unwrap_or(PIECE)), deadline),
+        deadline,
+    );
     let undo = stage.undo();
     let outcome = match filled {
         Ok(rows) => stage.commit(rows).map(|session| Written { rows, session }),
@@ -73,8 +76,8 @@ struct Workers<'a> {
     load: Load,
     further: &'a Arc<dyn Sessions>,
     sessions: usize,
-    /// The caller's own watch is looked at by the thread that reads the data.
-    watch: Watch,
+    /// The caller's own deadline is looked at by the thread that reads the data.
+    deadline: Deadline,
     queue: Arc<Queue>,
     /// The one session that is open before.
     helper: Mutex<Option<Box<dyn Session>>>,
@@ -88,7 +91,7 @@ impl Workers<'_> {
         &self,
         stage: &mut dyn Stage,
         pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
-        watch: &Watch,
+        deadline: &Deadline,
     ) -> Result<u64> {
         thread::scope(|scope| {
             let _stop = StopAtEnd(&self.queue);
@@ -98,14 +101,14 @@ impl Workers<'_> {
             }
             let mut kept = Instant::now();
             let mut look = || {
-                watch.check()?;
+                deadline.check()?;
                 if kept.elapsed() >= KEEPING {
                     stage.keep()?;
                     kept = Instant::now();
                 }
                 Ok(())
             };
-            self.hand_out(pieces, &mut Waiting { look: &mut look, slice: watch.slice() }, watch)
+            self.hand_out(pieces, &mut Waiting { look: &mut look, slice: deadline.slice() }, deadline)
         })
     }
 
@@ -113,9 +116,9 @@ impl Workers<'_> {
         &self,
         pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,
         waiting: &mut Waiting<'_>,
-        watch: &Watch,
+        deadline: &Deadline,
     ) -> Result<u64> {
-        self.await_open(waiting, watch)?;
+        self.await_open(waiting, deadline)?;
         let mut rows = 0;
         for piece in pieces {
             let piece = piece?;
@@ -131,14 +134,14 @@ impl Workers<'_> {
     }
 
     /// A pooler in between that has too few connections would have the last one wait for the first for ever.
-    fn await_open(&self, waiting: &mut Waiting<'_>, watch: &Watch) -> Result<()> {
-        let deadline = watch.at_most(OPENING);
-        let mut look = || deadline.check();
+    fn await_open(&self, waiting: &mut Waiting<'_>, deadline: &Deadline) -> Result<()> {
+        let opening = deadline.at_most(OPENING);
+        let mut look = || opening.check();
         let opened = self.queue.await_ready(self.sessions, &mut Waiting { look: &mut look, ..*waiting });
         match opened {
             Err(error) if error.kind() == Kind::Timeout => {
                 // The caller's own deadline has its own words.
-                watch.check()?;
+                deadline.check()?;
                 let (seconds, ready, all) = (OPENING.as_secs(), self.queue.ready(), self.sessions);
                 Err(Error::operational(format!(
                     "only {ready} of {all} sessions had a connection and could begin to write after {seconds} s"
@@ -176,10 +179,10 @@ impl Workers<'_> {
         let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
         let session = match helper {
             Some(mut helper) => {
-                helper.attend(&self.watch);
+                helper.set_deadline(&self.deadline);
                 helper
             }
-            None => self.further.open(&self.watch)?,
+            None => self.further.open(&self.deadline)?,
         };
         let mut sink = loading(session)?.write(&self.load)?;
         self.queue.add_ready();
@@ -236,7 +239,7 @@ impl Workers<'_> {
         let mut sessions = self.after.into_inner().unwrap_or_else(PoisonError::into_inner);
         sessions.extend(helper);
         if is_lost && let Some(mut session) = sessions.pop() {
-            session.attend(&Watch::never().at_most(ENDING));
+            session.set_deadline(&Deadline::never().at_most(ENDING));
             // What cannot be removed now goes with the next write.
             let _ = session.run(undo);
             sessions.extend(released(session));

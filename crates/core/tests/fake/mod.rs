@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Loading, Parts, Place, Query,
-    ReadOptions, Result, Session, Split, Splitting, Target, Transaction, Watch,
+    Batches, Column, Deadline, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Loading, Parts,
+    Place, Query, ReadOptions, Result, Session, Split, Splitting, Target, Transaction,
 };
 
 /// What all sessions of one database share.
@@ -69,7 +69,7 @@ impl Driver for FakeDriver {
         self.0.divides_unasked.load(Ordering::SeqCst)
     }
 
-    fn connect(&self, _target: &Target, watch: &Watch) -> Result<Box<dyn Session>> {
+    fn connect(&self, _target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
         let server = self.0;
         if server.refuses.load(Ordering::SeqCst) {
             return Err(Error::operational("refused"));
@@ -78,7 +78,7 @@ impl Driver for FakeDriver {
         server.most.fetch_max(open, Ordering::SeqCst);
         let session = FakeSession {
             server,
-            watch: watch.clone(),
+            deadline: deadline.clone(),
             transaction: Transaction::None,
             usable: true,
             is_coordinator: false,
@@ -92,7 +92,7 @@ impl Driver for FakeDriver {
 
 pub(crate) struct FakeSession {
     server: &'static Server,
-    watch: Watch,
+    deadline: Deadline,
     transaction: Transaction,
     usable: bool,
     is_coordinator: bool,
@@ -102,10 +102,10 @@ impl FakeSession {
     fn sleep(&self, duration: Duration) -> Result<()> {
         let until = std::time::Instant::now() + duration;
         while std::time::Instant::now() < until {
-            self.watch.check()?;
+            self.deadline.check()?;
             thread::sleep(Duration::from_millis(2));
         }
-        self.watch.check()
+        self.deadline.check()
     }
 }
 
@@ -167,7 +167,7 @@ impl Session for FakeSession {
     }
 
     fn rollback(&mut self) -> Result<()> {
-        self.watch.check()?;
+        self.deadline.check()?;
         if self.transaction != Transaction::None {
             self.server.said("rollback");
         }
@@ -184,7 +184,7 @@ impl Session for FakeSession {
     }
 
     fn reset(&mut self) -> Result<()> {
-        self.watch.check()?;
+        self.deadline.check()?;
         self.server.said("reset");
         if self.server.refuses.load(Ordering::SeqCst) {
             self.usable = false;
@@ -193,8 +193,8 @@ impl Session for FakeSession {
         Ok(())
     }
 
-    fn attend(&mut self, watch: &Watch) {
-        self.watch = watch.clone();
+    fn set_deadline(&mut self, deadline: &Deadline) {
+        self.deadline = deadline.clone();
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {

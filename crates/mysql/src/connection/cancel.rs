@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longshore_core::{Result, Watch};
+use longshore_core::{Deadline, Result};
 
 use super::{Connection, Exchange, cleanup, command};
 use crate::message;
@@ -18,14 +18,14 @@ impl Connection {
             return false;
         }
         if self.exchange != Exchange::Idle || self.is_status_unknown {
-            let watch = self.replace_watch(cleanup());
+            let deadline = self.set_deadline(cleanup());
             let was_open = self.is_in_transaction();
             if self.exchange == Exchange::File {
                 self.is_dead |= self.end_of_file().is_err();
             }
             self.interrupt();
             self.update_status(was_open);
-            self.watch = watch;
+            self.deadline = deadline;
         }
         self.is_usable()
     }
@@ -39,7 +39,7 @@ impl Connection {
                 break;
             }
             was_killed = true;
-            self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
+            self.deadline = Deadline::never().at_most(Duration::from_millis(milliseconds));
             if let Err(error) = self.finish() {
                 self.is_dead |= error.sqlstate() == Some(VIOLATION);
             }
@@ -47,7 +47,7 @@ impl Connection {
         // What could not be stopped now will not be stopped by another attempt.
         self.is_dead |= self.exchange != Exchange::Idle;
         if was_killed && !self.is_dead {
-            self.watch = cleanup();
+            self.deadline = cleanup();
             self.absorb_kill();
         }
     }
@@ -74,7 +74,7 @@ impl Connection {
     /// After an error: asks for the session's status, which tells whether a transaction is lost.
     fn update_status(&mut self, was_open: bool) {
         if self.is_status_unknown && self.exchange == Exchange::Idle && !self.is_dead {
-            self.watch = cleanup();
+            self.deadline = cleanup();
             let answered = self.send(command::PING, &[], Exchange::Answer).and_then(|()| self.finish());
             self.is_dead |= answered.is_err();
         }

@@ -93,9 +93,9 @@ impl Connection {
         let ran = ran.map_err(|error| error.within(format!("statement {}", done + 1)));
         // For every other text the server takes one statement, as before.
         if ran.is_ok() || self.stop() {
-            let watch = self.replace_watch(cleanup());
+            let deadline = self.set_deadline(cleanup());
             self.is_dead |= self.take_several(false).is_err();
-            self.watch = watch;
+            self.deadline = deadline;
         }
         ran
     }
@@ -169,7 +169,7 @@ impl Connection {
         packet::append(piece, number, buffer);
         debug_assert_eq!(buffer.len(), piece.len() + HEADER);
         self.sequence = Sequence::Next(number.wrapping_add(1));
-        let sent = self.link.channel.send_packets(buffer, &self.watch);
+        let sent = self.link.channel.send_packets(buffer, &self.deadline);
         // Half a packet may be out: nothing can follow it.
         self.is_dead |= sent.is_err();
         sent

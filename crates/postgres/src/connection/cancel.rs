@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use longshore_core::{Error, Kind, Result, Transaction, Watch};
+use longshore_core::{Deadline, Error, Kind, Result, Transaction};
 use longshore_wire::{Address, Keepalive, Socket};
 use postgres_protocol::message::frontend;
 
@@ -42,19 +42,19 @@ impl Canceller {
             .with_hint("close the connection instead"));
         }
         // The caller's own deadline may be over: that is why it cancels.
-        let watch = Watch::never().at_most(STOPPING);
-        let mut socket = Socket::connect_again(&self.peer, &self.address, &Keepalive::default(), &watch)?;
+        let deadline = Deadline::never().at_most(STOPPING);
+        let mut socket = Socket::connect_again(&self.peer, &self.address, &Keepalive::default(), &deadline)?;
         if let Some(wanted) = &self.upgrade {
-            socket = match upgrade(socket, wanted, &watch)? {
+            socket = match upgrade(socket, wanted, &deadline)? {
                 Upgraded::Encrypted(socket) => socket,
                 Upgraded::Refused(_) => return Err(without_tls(&self.peer)),
             };
         }
-        socket.write_all(&self.request(), &watch)?;
+        socket.write_all(&self.request(), &deadline)?;
         // The server closes the connection once the signal is sent; how it does so says nothing. Until then the request
         // could stop a later statement.
-        while matches!(socket.read(&mut [0; 64], &watch), Ok(1..)) {}
-        watch.check()
+        while matches!(socket.read(&mut [0; 64], &deadline), Ok(1..)) {}
+        deadline.check()
     }
 }
 
@@ -74,9 +74,9 @@ impl Connection {
         }
         if self.exchange != Exchange::Idle {
             // The caller's own deadline may be over: that is why it stops.
-            let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
+            let deadline = std::mem::replace(&mut self.deadline, Deadline::never().at_most(STOPPING));
             self.interrupt();
-            self.watch = watch;
+            self.deadline = deadline;
             // What could not be stopped now will not be stopped by another attempt.
             self.is_lost |= self.exchange != Exchange::Idle;
         }
@@ -105,7 +105,7 @@ impl Connection {
 
     /// Waits for the exchange's end, whatever it is: a lost socket is one, too.
     fn finishes_within(&mut self, milliseconds: u64) -> bool {
-        self.watch = Watch::never().at_most(Duration::from_millis(milliseconds));
+        self.deadline = Deadline::never().at_most(Duration::from_millis(milliseconds));
         // An error of the server's comes before the end, and is told in the place of whatever kept the end away.
         let outcome = self.finish().or_else(|error| match self.exchange {
             Exchange::Idle => Err(error),
@@ -126,9 +126,9 @@ impl Connection {
 
     /// Runs `statement`, which undoes what has failed, whatever the caller's deadline.
     pub(crate) fn undo(&mut self, statement: &str) -> Result<()> {
-        let watch = std::mem::replace(&mut self.watch, Watch::never().at_most(STOPPING));
+        let deadline = std::mem::replace(&mut self.deadline, Deadline::never().at_most(STOPPING));
         let undone = self.simple(statement);
-        self.watch = watch;
+        self.deadline = deadline;
         self.is_lost |= undone.is_err();
         undone
     }
@@ -140,9 +140,9 @@ impl Drop for Connection {
             return;
         }
         // A failure has no caller to be told to: the server notices the closed socket in any case.
-        self.watch = Watch::never().at_most(Duration::from_millis(100));
+        self.deadline = Deadline::never().at_most(Duration::from_millis(100));
         self.outbox.clear();
         frontend::terminate(&mut self.outbox);
-        let _ = self.socket.write_all(&self.outbox, &self.watch);
+        let _ = self.socket.write_all(&self.outbox, &self.deadline);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
 use bytes::BytesMut;
-use longshore_core::{Error, Kind, PasswordSource, Result, Transaction, Watch};
+use longshore_core::{Deadline, Error, Kind, PasswordSource, Result, Transaction};
 use longshore_wire::{Inbox, Socket, Tls};
 
 use super::authentication::{self, Authentication, Credentials};
@@ -61,7 +61,7 @@ struct Attempt<'a> {
     settings: &'a Settings,
     host: &'a Host,
     role: Role,
-    watch: &'a Watch,
+    deadline: &'a Deadline,
 }
 
 impl Attempt<'_> {
@@ -114,10 +114,10 @@ impl Attempt<'_> {
     fn connect(&self) -> Result<Socket, Failure> {
         let socket = match &self.host.place {
             Place::Tcp(host) => {
-                Socket::connect_tcp(host, self.host.port, &self.settings.keepalive, self.watch)
+                Socket::connect_tcp(host, self.host.port, &self.settings.keepalive, self.deadline)
             }
             #[cfg(unix)]
-            Place::Unix(path) => Socket::connect_unix(path, self.watch),
+            Place::Unix(path) => Socket::connect_unix(path, self.deadline),
             #[cfg(not(unix))]
             Place::Unix(_) => Err(Error::interface("this system has no Unix sockets")),
         };
@@ -131,7 +131,7 @@ impl Attempt<'_> {
 
     fn upgrade(&self, socket: Socket) -> Result<Upgraded, Failure> {
         use longshore_core::Kind;
-        upgrade(socket, &self.wanted(), self.watch).map_err(|error| match error.kind() {
+        upgrade(socket, &self.wanted(), self.deadline).map_err(|error| match error.kind() {
             Kind::Operational => Failure::Unencrypted(error),
             Kind::Timeout => Failure::Unreachable(error),
             _ => Failure::Final(error),
@@ -146,7 +146,7 @@ impl Attempt<'_> {
             parameters: BTreeMap::new(),
             key: Vec::new(),
             socket,
-            watch: self.watch,
+            deadline: self.deadline,
         };
         opening.run(self.settings, self.host)?;
         let mut connection = opening.connection(upgrade);
@@ -170,7 +170,7 @@ struct Opening<'a> {
     inbox: Inbox,
     parameters: BTreeMap<String, String>,
     key: Vec<u8>,
-    watch: &'a Watch,
+    deadline: &'a Deadline,
 }
 
 impl Opening<'_> {
@@ -187,7 +187,7 @@ impl Opening<'_> {
             parameters: self.parameters,
             canceller,
             outbox: BytesMut::new(),
-            watch: self.watch.clone(),
+            deadline: self.deadline.clone(),
             exchange: Exchange::Idle,
             is_lost: false,
             transaction: Transaction::None,
@@ -197,7 +197,7 @@ impl Opening<'_> {
 
     fn run(&mut self, settings: &Settings, host: &Host) -> Result<(), Failure> {
         let packet = startup_packet(settings).map_err(Failure::Final)?;
-        self.socket.write_all(&packet, self.watch).map_err(Failure::Unreachable)?;
+        self.socket.write_all(&packet, self.deadline).map_err(Failure::Unreachable)?;
         self.authenticate(settings, host)?;
         self.collect()?;
         check_encoding(&self.parameters).map_err(Failure::Final)
@@ -227,7 +227,7 @@ impl Opening<'_> {
             self.inbox.consume(frame.length);
             match step {
                 authentication::Step::Send(answer) => {
-                    self.socket.write_all(&answer, self.watch).map_err(Failure::Unreachable)?;
+                    self.socket.write_all(&answer, self.deadline).map_err(Failure::Unreachable)?;
                 }
                 authentication::Step::Wait => {}
                 authentication::Step::Done => return Ok(()),
@@ -272,7 +272,7 @@ impl Opening<'_> {
             if let Some(frame) = frame(bytes)? {
                 return Ok(frame);
             }
-            self.inbox.fill(&mut self.socket, self.watch)?;
+            self.inbox.fill(&mut self.socket, self.deadline)?;
         }
     }
 }
@@ -283,12 +283,12 @@ fn parameter(body: &[u8]) -> Result<(String, String)> {
 }
 
 /// Tries the hosts in order until one will do.
-pub(super) fn open_any(settings: &Settings, watch: &Watch) -> Result<Connection> {
+pub(super) fn open_any(settings: &Settings, deadline: &Deadline) -> Result<Connection> {
     let mut hosts: Vec<&Host> = settings.hosts.iter().collect();
     if settings.shuffle {
         shuffle(&mut hosts);
     }
-    let mut round = Round { settings, watch, reasons: Vec::new() };
+    let mut round = Round { settings, deadline, reasons: Vec::new() };
     let mut others = Vec::new();
     for host in &hosts {
         match round.visit(host, settings.role)? {
@@ -316,7 +316,7 @@ enum Visit {
 
 struct Round<'a> {
     settings: &'a Settings,
-    watch: &'a Watch,
+    deadline: &'a Deadline,
     /// Why each host so far would not do.
     reasons: Vec<Error>,
 }
@@ -326,16 +326,16 @@ impl Round<'_> {
     fn visit(&mut self, host: &Host, role: Role) -> Result<Visit> {
         let settings = self.settings;
         let peer = host.peer();
-        let watch = match settings.connect_timeout {
-            Some(timeout) => self.watch.at_most(timeout),
-            None => self.watch.clone(),
+        let deadline = match settings.connect_timeout {
+            Some(timeout) => self.deadline.at_most(timeout),
+            None => self.deadline.clone(),
         };
-        let failure = match (Attempt { settings, host, role, watch: &watch }).run() {
+        let failure = match (Attempt { settings, host, role, deadline: &deadline }).run() {
             Ok(connection) => return Ok(Visit::Open(Box::new(connection))),
             Err(failure) => failure,
         };
         // The caller's own deadline and wish to stop are more than a reason to try the next host.
-        self.watch.check().map_err(|error| error.within(format!("connecting to {peer}")))?;
+        self.deadline.check().map_err(|error| error.within(format!("connecting to {peer}")))?;
         let failure = match failure {
             Failure::Refused(error) => Failure::refused_for_good(error),
             other => other,
@@ -492,11 +492,11 @@ pub(crate) enum Upgraded {
 }
 
 /// Goes over to TLS if the server can.
-pub(crate) fn upgrade(mut socket: Socket, upgrade: &Upgrade, watch: &Watch) -> Result<Upgraded> {
-    if !upgrade.direct && !offered(&mut socket, watch)? {
+pub(crate) fn upgrade(mut socket: Socket, upgrade: &Upgrade, deadline: &Deadline) -> Result<Upgraded> {
+    if !upgrade.direct && !offered(&mut socket, deadline)? {
         return Ok(Upgraded::Refused(socket));
     }
-    let socket = socket.start_tls(&upgrade.tls, &upgrade.host, watch)?;
+    let socket = socket.start_tls(&upgrade.tls, &upgrade.host, deadline)?;
     if upgrade.direct && socket.application_protocol() != Some(b"postgresql") {
         return Err(broken("TLS that was not agreed to be for PostgreSQL")
             .with_hint("sslnegotiation=direct needs PostgreSQL 17 or newer; leave it out for others"));
@@ -512,12 +512,12 @@ pub(crate) fn without_tls(peer: &str) -> Error {
         )
 }
 
-fn offered(socket: &mut Socket, watch: &Watch) -> Result<bool> {
-    socket.write_all(&SSL_REQUEST, watch)?;
+fn offered(socket: &mut Socket, deadline: &Deadline) -> Result<bool> {
+    socket.write_all(&SSL_REQUEST, deadline)?;
     // Anything behind the one byte of the answer was put there by somebody in between, to be taken for a part of
     // the encrypted conversation (CVE-2021-23222).
     let mut answer = [0; 16];
-    let count = socket.read(&mut answer, watch)?;
+    let count = socket.read(&mut answer, deadline)?;
     match answer.get(..count).unwrap_or_default() {
         b"S" => Ok(true),
         b"N" => Ok(false),

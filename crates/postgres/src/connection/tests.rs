@@ -42,7 +42,7 @@ fn an_error_ahead_of_its_end_keeps_the_connection() {
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || serve(&listener));
     let target = Target::from_url(&format!("postgresql://me@127.0.0.1:{port}/db?sslmode=disable")).unwrap();
-    let mut connection = Connection::open(&target, &Watch::never()).unwrap();
+    let mut connection = Connection::open(&target, &Deadline::never()).unwrap();
     frontend::query("SELECT 1", &mut connection.outbox).unwrap();
     connection.flush(Exchange::Simple).unwrap();
     assert!(connection.stop());

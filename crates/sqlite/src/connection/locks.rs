@@ -263,7 +263,7 @@ fn file_of(descriptor: c_int) -> Option<File> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use longshore_core::Watch;
+    use longshore_core::Deadline;
 
     use super::table;
     use crate::connection::{Connection, Open};
@@ -304,16 +304,16 @@ mod tests {
         let path = std::env::temp_dir().join(format!("longshore-{}.db", std::process::id()));
         let name = path.to_str().unwrap().to_owned();
         let open = Open { name, read_only: false, create: true, busy_timeout: std::time::Duration::ZERO };
-        let parent = Connection::open(&open, &Watch::never()).unwrap();
+        let parent = Connection::open(&open, &Deadline::never()).unwrap();
         let (mut statement, _) = parent.prepare("CREATE TABLE t (a)").unwrap();
         assert!(!statement.as_mut().unwrap().step().unwrap());
         let is_refused = || {
-            Connection::open(&open, &Watch::never()).is_err_and(|error| error.to_string().contains("fork"))
+            Connection::open(&open, &Deadline::never()).is_err_and(|error| error.to_string().contains("fork"))
         };
         assert_eq!(forked(is_refused), 0);
         drop(statement);
         drop(parent);
-        assert!(Connection::open(&open, &Watch::never()).is_ok());
+        assert!(Connection::open(&open, &Deadline::never()).is_ok());
         std::fs::remove_file(path).unwrap();
     }
 }

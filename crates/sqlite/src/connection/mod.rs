@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use libsqlite3_sys as ffi;
-use longshore_core::{Error, Kind, Result, Watch};
+use longshore_core::{Deadline, Error, Kind, Result};
 
 use crate::error::error_of;
 
@@ -51,7 +51,7 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Connection {
-    pub(crate) fn open(open: &Open, watch: &Watch) -> Result<Self> {
+    pub(crate) fn open(open: &Open, deadline: &Deadline) -> Result<Self> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         {
             locks::install();
@@ -73,7 +73,7 @@ impl Connection {
         if raw.is_null() {
             return Err(error_of(ffi::SQLITE_NOMEM, "out of memory"));
         }
-        let interrupt = Box::new(Interrupt::new(watch.clone(), open.busy_timeout));
+        let interrupt = Box::new(Interrupt::new(deadline.clone(), open.busy_timeout));
         let handle = Handle { raw, interrupt, process: std::process::id() };
         if code != ffi::SQLITE_OK {
             return Err(handle.error());
@@ -90,9 +90,9 @@ impl Connection {
         Ok(Self(Arc::new(handle)))
     }
 
-    pub(crate) fn set_deadline(&self, watch: &Watch) {
+    pub(crate) fn set_deadline(&self, deadline: &Deadline) {
         let mut state = self.0.interrupt.state();
-        state.watch = watch.clone();
+        state.deadline = deadline.clone();
         state.stopped = None;
         state.is_deferred = false;
     }
@@ -251,7 +251,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(25);
 struct Interrupt(Mutex<State>);
 
 struct State {
-    watch: Watch,
+    deadline: Deadline,
     last: Instant,
     /// How long to wait for a lock.
     busy_timeout: Duration,
@@ -263,9 +263,9 @@ struct State {
 }
 
 impl Interrupt {
-    fn new(watch: Watch, busy_timeout: Duration) -> Self {
+    fn new(deadline: Deadline, busy_timeout: Duration) -> Self {
         let state = State {
-            watch,
+            deadline,
             last: Instant::now(),
             busy_timeout,
             waiting_since: None,
@@ -324,7 +324,7 @@ impl Interrupt {
             return false;
         }
         let sleep = Duration::from_millis(1 << tries.clamp(0, 5)).min(LONGEST_SLEEP);
-        let sleep = sleep.min(left).min(state.watch.slice());
+        let sleep = sleep.min(left).min(state.deadline.slice());
         drop(state);
         std::thread::sleep(sleep);
         true
@@ -333,7 +333,7 @@ impl Interrupt {
 
 impl State {
     fn may_go_on(&mut self) -> bool {
-        match self.watch.check() {
+        match self.deadline.check() {
             Ok(()) => true,
             Err(error) => {
                 self.stopped.get_or_insert(error);

@@ -55,7 +55,7 @@ impl Snapshot {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use longshore_core::Watch;
+    use longshore_core::Deadline;
 
     use super::*;
     use crate::Cell;
@@ -64,7 +64,7 @@ mod tests {
     fn open(path: &str) -> Connection {
         let busy_timeout = Duration::from_millis(50);
         let open = Open { name: path.to_owned(), read_only: false, create: true, busy_timeout };
-        Connection::open(&open, &Watch::never()).unwrap()
+        Connection::open(&open, &Deadline::never()).unwrap()
     }
 
     /// Waits for the readers of earlier snapshots, but not for a reader that is beginning: that one it must meet again.

@@ -346,7 +346,7 @@ fn looks_like_number(text: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use longshore_core::{Result, Watch};
+    use longshore_core::{Deadline, Result};
 
     use super::*;
     use crate::connection::{Connection, Open};
@@ -393,7 +393,7 @@ mod tests {
     fn no_text_that_is_kept_becomes_a_number() -> Result<()> {
         let open =
             Open { name: ":memory:".into(), read_only: false, create: true, busy_timeout: Duration::ZERO };
-        let connection = Connection::open(&open, &Watch::never())?;
+        let connection = Connection::open(&open, &Deadline::never())?;
         let prepared = |text| connection.prepare(text).map(|(statement, _)| statement);
         if let Some(mut table) = prepared("CREATE TABLE t (a NUMERIC, b REAL)")? {
             table.step()?;

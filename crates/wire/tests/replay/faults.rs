@@ -8,8 +8,8 @@ use std::time::Duration;
 use arrow_array::{Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Driver, Error, IfExists, Kind, Load, Meter, Nested, Never, Protocol, Query, ReadOptions, Result,
-    TableName, Target, Watch,
+    Deadline, Driver, Error, IfExists, Kind, Load, Meter, Nested, Never, Protocol, Query, ReadOptions,
+    Result, TableName, Target,
 };
 
 use super::{Conversation, Count, Fault, Player, record};
@@ -106,8 +106,8 @@ impl Replay {
     }
 
     fn session(&self, path: &Path) -> Result<Box<dyn longshore_core::Session>> {
-        let watch = Watch::new(Arc::new(Never), Some(Duration::from_secs(10)));
-        self.driver.connect(&Target::from_url(&(self.url)(path))?, &watch)
+        let deadline = Deadline::new(Arc::new(Never), Some(Duration::from_secs(10)));
+        self.driver.connect(&Target::from_url(&(self.url)(path))?, &deadline)
     }
 
     fn read(&self, path: &Path, query: &str, protocol: Protocol) -> Result<RecordBatch> {

@@ -65,15 +65,15 @@ fn ready() -> Vec<u8> {
     message(b'Z', b"I")
 }
 
-fn open_at(ports: &[u16], query: &str, watch: &Watch) -> Result<Connection> {
+fn open_at(ports: &[u16], query: &str, deadline: &Deadline) -> Result<Connection> {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let url = format!("postgresql://me:hidden@{}/db?{query}", hosts.join(","));
     let settings = Settings::resolve(&Target::from_url(&url)?, &environment())?;
-    open_any(&settings, watch)
+    open_any(&settings, deadline)
 }
 
 fn open(ports: &[u16], query: &str) -> Result<Connection> {
-    open_at(ports, query, &Watch::new(Arc::new(Never), Some(Duration::from_secs(5))))
+    open_at(ports, query, &Deadline::new(Arc::new(Never), Some(Duration::from_secs(5))))
 }
 
 fn failure(ports: &[u16], query: &str) -> Error {
@@ -236,11 +236,11 @@ fn roles_are_asked_for_where_they_are_not_reported() {
 fn a_silent_server_costs_no_more_than_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let watch = Watch::new(Arc::new(Never), Some(Duration::from_millis(100)));
+    let deadline = Deadline::new(Arc::new(Never), Some(Duration::from_millis(100)));
     let started = std::time::Instant::now();
     for mode in ["disable", "require"] {
-        watch.restart();
-        let Err(error) = open_at(&[port, port], &format!("sslmode={mode}"), &watch) else {
+        deadline.restart();
+        let Err(error) = open_at(&[port, port], &format!("sslmode={mode}"), &deadline) else {
             panic!("it worked")
         };
         assert_eq!(error.kind(), Kind::Timeout);

@@ -47,23 +47,23 @@ impl Interrupt for CancelFlag {
 
 /// What a blocking operation has to look at while it waits. Clones share one deadline.
 #[derive(Clone)]
-pub struct Watch {
+pub struct Deadline {
     interrupt: Arc<dyn Interrupt>,
-    deadline: Arc<Mutex<Deadline>>,
+    limit: Arc<Mutex<Limit>>,
 }
 
 #[derive(Clone, Copy)]
-struct Deadline {
+struct Limit {
     timeout: Option<Duration>,
     at: Option<Instant>,
 }
 
-impl Watch {
+impl Deadline {
     /// Watches `interrupt`, and a deadline `timeout` from now.
     pub fn new(interrupt: Arc<dyn Interrupt>, timeout: Option<Duration>) -> Self {
-        let watch = Self { interrupt, deadline: Arc::new(Mutex::new(Deadline { timeout, at: None })) };
-        watch.restart();
-        watch
+        let deadline = Self { interrupt, limit: Arc::new(Mutex::new(Limit { timeout, at: None })) };
+        deadline.restart();
+        deadline
     }
 
     /// Never interrupts.
@@ -72,7 +72,7 @@ impl Watch {
         Self::new(Arc::new(Never), None)
     }
 
-    /// A watch over the same interrupt that ends at the earlier of this deadline and `timeout` from now.
+    /// A deadline over the same interrupt that ends at the earlier of this deadline and `timeout` from now.
     #[must_use]
     pub fn at_most(&self, timeout: Duration) -> Self {
         let left = self.remaining().map_or(timeout, |left| left.min(timeout));
@@ -81,18 +81,18 @@ impl Watch {
 
     /// Starts the deadline again: a stream's time-out counts for each wait.
     pub fn restart(&self) {
-        let mut deadline = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
-        deadline.at = deadline.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        limit.at = limit.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     }
 
     /// The time left; `None` where there is no deadline.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
-        let deadline = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
-        deadline.at.map(|at| at.saturating_duration_since(Instant::now()))
+        let limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        limit.at.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// How long to sleep at most before the next [`Watch::check`].
+    /// How long to sleep at most before the next [`Deadline::check`].
     #[must_use]
     pub fn slice(&self) -> Duration {
         // At least a millisecond: a zero time-out means "for ever" to some system calls.
@@ -108,7 +108,7 @@ impl Watch {
         }
     }
 
-    /// [`Watch::check`] once the caller's data has come: where the deadline has passed, the data was what took so long.
+    /// [`Deadline::check`] once the caller's data has come: where the deadline has passed, the data was what took so long.
     pub fn check_data(&self) -> Result<()> {
         self.check().map_err(|error| match error.kind() {
             Kind::Timeout => {
@@ -120,7 +120,7 @@ impl Watch {
     }
 
     fn seconds(&self) -> f64 {
-        self.deadline.lock().unwrap_or_else(PoisonError::into_inner).timeout.unwrap_or_default().as_secs_f64()
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner).timeout.unwrap_or_default().as_secs_f64()
     }
 
     fn timed_out(&self) -> Error {
@@ -135,11 +135,11 @@ mod tests {
 
     #[test]
     fn a_passed_deadline_fails_and_restarts() {
-        let watch = Watch::new(Arc::new(Never), Some(Duration::from_millis(20)));
-        watch.check().unwrap();
+        let deadline = Deadline::new(Arc::new(Never), Some(Duration::from_millis(20)));
+        deadline.check().unwrap();
         std::thread::sleep(Duration::from_millis(30));
-        assert_eq!(watch.check().unwrap_err().kind(), Kind::Timeout);
-        watch.restart();
-        watch.check().unwrap();
+        assert_eq!(deadline.check().unwrap_err().kind(), Kind::Timeout);
+        deadline.restart();
+        deadline.check().unwrap();
     }
 }
