@@ -9,6 +9,7 @@ __all__ = [
     "ArrowConnection",
     "Batch",
     "Begun",
+    "CancelHandle",
     "Column",
     "Connection",
     "Description",
@@ -24,7 +25,6 @@ __all__ = [
     "Schema",
     "SqliteConnection",
     "Stream",
-    "Switch",
     "Table",
     "Target",
     "__version__",
@@ -110,14 +110,16 @@ class Connection:
     """One session for many statements."""
 
     def __new__(
-        cls, target: Target, *, autocommit: bool, timeout: float | None, switch: Switch | None = None
+        cls, target: Target, *, autocommit: bool, timeout: float | None, cancel_handle: CancelHandle | None = None
     ) -> Self: ...
     def execute(
-        self, statement: str, params: object, *, timeout: float | None, switch: Switch | None = None
+        self, statement: str, params: object, *, timeout: float | None, cancel_handle: CancelHandle | None = None
     ) -> int | None: ...
-    def execute_script(self, script: str, *, timeout: float | None, switch: Switch | None = None) -> None: ...
-    def commit(self, *, switch: Switch | None = None) -> None: ...
-    def rollback(self, *, switch: Switch | None = None) -> None: ...
+    def execute_script(
+        self, script: str, *, timeout: float | None, cancel_handle: CancelHandle | None = None
+    ) -> None: ...
+    def commit(self, *, cancel_handle: CancelHandle | None = None) -> None: ...
+    def rollback(self, *, cancel_handle: CancelHandle | None = None) -> None: ...
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
@@ -256,7 +258,7 @@ class ArrowConnection:
     def __new__(cls, session: object) -> Self: ...
 
 @final
-class Switch:
+class CancelHandle:
     """Stops a read from any thread."""
 
     def __new__(cls) -> Self: ...
@@ -351,7 +353,7 @@ def open_read(
     memory_limit: _Limit,
     timeout: float | None,
     progress: _Report | None,
-    switch: Switch,
+    cancel_handle: CancelHandle,
 ) -> Reading: ...
 def partition(
     *,
@@ -369,7 +371,7 @@ def open_result(
     cancel: Callable[[], object],
     close: Callable[[], object] | None,
     failed: Callable[[], BaseException | None] | None,
-    switch: Switch,
+    cancel_handle: CancelHandle,
 ) -> Reading: ...
 def memory_left() -> int | None: ...
 def room_for_thread() -> None: ...
@@ -380,7 +382,7 @@ def write(
     into: Mapping[str, Any],
     timeout: float | None,
     progress: _Report | None,
-    switch: Switch,
+    cancel_handle: CancelHandle,
 ) -> int: ...
 def copy(
     reading: Reading,
@@ -388,5 +390,5 @@ def copy(
     into: Mapping[str, Any],
     timeout: float | None,
     progress: _Report | None,
-    switch: Switch,
+    cancel_handle: CancelHandle,
 ) -> int: ...

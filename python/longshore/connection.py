@@ -11,7 +11,7 @@ from longshore.errors import InterfaceError
 from longshore.foreign import CONNECT, refusing
 from longshore.target import SQLAlchemyText, TargetLike, target
 from longshore.texts import display, statement_text
-from longshore.threads import awaited, own_switch, switched
+from longshore.threads import awaited, own_cancel_handle, switched
 
 if TYPE_CHECKING:
     import sqlite3
@@ -86,7 +86,7 @@ class Connection(_Session):
             message = f"a statement is a text, not {type(sql).__name__}"
             raise InterfaceError(message)
         statement = statement_text(sql, "the statement")
-        return self._core.execute(statement, bound(params), timeout=seconds(timeout), switch=own_switch())
+        return self._core.execute(statement, bound(params), timeout=seconds(timeout), cancel_handle=own_cancel_handle())
 
     def execute_script(self, script: str, *, timeout: float | None = None) -> None:
         """Run the statements of a text in their order, as the database itself tells them apart.
@@ -97,18 +97,20 @@ class Connection(_Session):
         if not isinstance(script, str):
             message = f"a script is a text, not {type(script).__name__}"
             raise InterfaceError(message)
-        self._core.execute_script(statement_text(script, "the script"), timeout=seconds(timeout), switch=own_switch())
+        self._core.execute_script(
+            statement_text(script, "the script"), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
+        )
 
     def commit(self) -> None:
         """Make what the transaction did lasting; nothing where none is open.
 
         Raises ``OperationalError`` where a statement of the transaction has failed: it is rolled back.
         """
-        self._core.commit(switch=own_switch())
+        self._core.commit(cancel_handle=own_cancel_handle())
 
     def rollback(self) -> None:
         """Undo what the transaction did; nothing where none is open."""
-        self._core.rollback(switch=own_switch())
+        self._core.rollback(cancel_handle=own_cancel_handle())
 
     def close(self) -> None:
         """End the session, and roll an open transaction back first. Closing twice is not an error.
@@ -314,7 +316,9 @@ def _opened(conn: TargetLike, autocommit: object, timeout: object) -> tuple[_cor
         raise InterfaceError(message)
     parts = target(conn)
     core = _core.Target(**parts._asdict())
-    return _core.Connection(core, autocommit=autocommit, timeout=seconds(timeout), switch=own_switch()), parts.scheme
+    return _core.Connection(
+        core, autocommit=autocommit, timeout=seconds(timeout), cancel_handle=own_cancel_handle()
+    ), parts.scheme
 
 
 def source(conn: object, *, creates: bool = False) -> Source:

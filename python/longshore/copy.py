@@ -10,7 +10,7 @@ from longshore.foreign import COPY, refusing
 from longshore.options import Options
 from longshore.progress import Progress, reporting
 from longshore.read import opened
-from longshore.threads import own_switch, twin
+from longshore.threads import own_cancel_handle, twin
 from longshore.write import destination
 
 
@@ -51,7 +51,7 @@ def copy(
 
     Raises the exceptions of ``longshore.errors``; the table is then as it was.
     """
-    switch = own_switch()
+    cancel_handle = own_cancel_handle()
     chosen = Options.of(options)
     into = destination(table, target, if_exists=if_exists, key=key, types=types, options=chosen)
     with (
@@ -66,10 +66,10 @@ def copy(
             timeout=timeout,
             options=chosen,
             into=into["source"],
-            switch=switch,
+            cancel_handle=cancel_handle,
         ) as reading,
     ):
-        return _core.copy(reading, into=into, timeout=seconds(timeout), progress=report, switch=switch)
+        return _core.copy(reading, into=into, timeout=seconds(timeout), progress=report, cancel_handle=cancel_handle)
 
 
 copy_async = twin(copy)

@@ -29,7 +29,7 @@ from longshore.progress import Progress, reporter
 from longshore.stream import Stream
 from longshore.target import is_address
 from longshore.texts import display, name_text
-from longshore.threads import own_switch, twin
+from longshore.threads import own_cancel_handle, twin
 from longshore.warning import warn
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def read_sql(
 
     Raises the exceptions of ``longshore.errors``; every text names what happened, where, and what to do.
     """
-    switch = own_switch()
+    cancel_handle = own_cancel_handle()
     query, conn = in_order(query, conn)
     query, params = without_clauses(query, params)
     chosen = Options.of(options)
@@ -172,7 +172,7 @@ def read_sql(
             memory_limit=chosen.memory_budget,
             timeout=seconds(timeout),
             progress=report,
-            switch=switch,
+            cancel_handle=cancel_handle,
         )
         stack.callback(reading.close)
         _warn_if_serial(reading)
@@ -225,7 +225,7 @@ def opened(
     timeout: float | None,
     options: Options,
     into: Source,
-    switch: _core.Switch,
+    cancel_handle: _core.CancelHandle,
 ) -> Iterator[_core.Reading]:
     """Open a read whose batches the core writes ``into`` a source; raises as ``read_sql`` does."""
     query, params = without_clauses(query, params)
@@ -245,7 +245,7 @@ def opened(
             memory_limit=options.stream_budget,
             timeout=seconds(timeout),
             progress=None,
-            switch=switch,
+            cancel_handle=cancel_handle,
         )
     with contextlib.closing(reading):
         _warn_if_serial(reading)

@@ -22,15 +22,17 @@ T = TypeVar("T")
 _SLICE = 0.05
 
 
-#: The switch of the twin for asyncio that awaits the call of a verb.
-_SWITCH: contextvars.ContextVar[_core.Switch | None] = contextvars.ContextVar("longshore_switch", default=None)
+#: The cancel handle of the twin for asyncio that awaits the call of a verb.
+_CANCEL_HANDLE: contextvars.ContextVar[_core.CancelHandle | None] = contextvars.ContextVar(
+    "longshore_cancel_handle", default=None
+)
 
 
-def own_switch() -> _core.Switch:
-    """Give the switch that stops the verb that asks: its twin's, else a new one. Calls within it have their own."""
-    switch = _SWITCH.get()
-    _SWITCH.set(None)
-    return switch or _core.Switch()
+def own_cancel_handle() -> _core.CancelHandle:
+    """Give the cancel handle of the verb that asks: its twin's, else a new one. Calls within it have their own."""
+    cancel_handle = _CANCEL_HANDLE.get()
+    _CANCEL_HANDLE.set(None)
+    return cancel_handle or _core.CancelHandle()
 
 
 def twin(verb: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -61,14 +63,14 @@ def awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[An
 
 
 async def switched(work: Callable[[], T]) -> T:
-    """Await ``work`` on a thread; when the task is cancelled, its switch is thrown."""
-    switch = _core.Switch()
+    """Await ``work`` on a thread; when the task is cancelled, its cancel handle is called."""
+    cancel_handle = _core.CancelHandle()
 
     def run() -> T:
-        _SWITCH.set(switch)
+        _CANCEL_HANDLE.set(cancel_handle)
         return work()
 
-    return await on_a_thread(run, switch.cancel)
+    return await on_a_thread(run, cancel_handle.cancel)
 
 
 def start(thread: threading.Thread) -> None:

@@ -13,7 +13,7 @@ from longshore.frames.inputs import arrow_streams
 from longshore.options import Options
 from longshore.progress import Progress, reporting
 from longshore.texts import column_name, display, name_text, table_text
-from longshore.threads import own_switch, twin
+from longshore.threads import own_cancel_handle, twin
 
 _MODES = ("fail", "append", "replace", "truncate", "upsert")
 #: Of other libraries.
@@ -131,10 +131,10 @@ def write_sql(
     if not isinstance(index, bool):
         message = f"index is True or False, not {display(index)}"
         raise InterfaceError(message)
-    switch = own_switch()
+    cancel_handle = own_cancel_handle()
     with reporting(progress) as report:
         frames = arrow_streams(data, index=index, columns=_columns(columns), options=chosen)
-        return _core.write(frames, into=into, timeout=seconds(timeout), progress=report, switch=switch)
+        return _core.write(frames, into=into, timeout=seconds(timeout), progress=report, cancel_handle=cancel_handle)
 
 
 write_sql_async = twin(write_sql)

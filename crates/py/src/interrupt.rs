@@ -48,7 +48,7 @@ impl Interrupt for Signals {
 }
 
 /// Stops a read from any thread.
-#[pyclass(frozen, from_py_object, name = "Switch", module = "longshore._core")]
+#[pyclass(frozen, from_py_object, module = "longshore._core")]
 #[derive(Clone, Default)]
 pub(crate) struct CancelHandle(pub(crate) CancelFlag);
 

@@ -36,7 +36,7 @@ pub(crate) struct Reading {
     /// Gives back what batches leave behind; an engine sees to its own.
     trim: Option<Trim>,
     deadline: Deadline,
-    switch: CancelHandle,
+    cancel_handle: CancelHandle,
     progress: Arc<Progress>,
     warnings: Arc<Warnings>,
 }
@@ -63,7 +63,7 @@ impl Partition<'_> {
 ///
 /// `policy` holds the words of the type policy; `longshore.read` has checked them.
 #[pyfunction]
-#[pyo3(signature = (*, source, setup, queries, params, partition, types, policy, batch_rows, batch_bytes, memory_limit, timeout, progress, switch))]
+#[pyo3(signature = (*, source, setup, queries, params, partition, types, policy, batch_rows, batch_bytes, memory_limit, timeout, progress, cancel_handle))]
 // One call from one place, by keyword; the interpreter gives values.
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn open_read(
@@ -80,7 +80,7 @@ pub(crate) fn open_read(
     memory_limit: Option<Limit>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
-    switch: CancelHandle,
+    cancel_handle: CancelHandle,
 ) -> PyResult<Reading> {
     let source = self::source(source)?;
     let params = longshore_interpreter::params(params)?;
@@ -98,7 +98,7 @@ pub(crate) fn open_read(
         options,
     };
     let warnings = request.options.warnings.clone();
-    let deadline = reading_deadline(py, timeout, switch.clone(), progress.clone())?;
+    let deadline = reading_deadline(py, timeout, cancel_handle.clone(), progress.clone())?;
     let opened = py.detach(|| longshore_core::open_read(source.as_ref(), &request, &deadline));
     let opened = opened.map_err(|error| {
         progress.end();
@@ -106,7 +106,7 @@ pub(crate) fn open_read(
     })?;
     let batches = Mutex::new(Some(opened.batches));
     let trim = Some(Trim::default());
-    Ok(Reading { batches, serial: opened.serial, budget, trim, deadline, switch, progress, warnings })
+    Ok(Reading { batches, serial: opened.serial, budget, trim, deadline, cancel_handle, progress, warnings })
 }
 
 fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
@@ -143,17 +143,17 @@ pub(crate) fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
 }
 
 impl Reading {
-    /// A result whose every wait looks at `deadline`, over which `switch` is thrown.
+    /// A result whose every wait looks at `deadline`, over which `cancel_handle` is thrown.
     pub(crate) fn of(
         batches: Box<dyn Batches>,
         budget: Arc<Budget>,
         deadline: Deadline,
-        switch: CancelHandle,
+        cancel_handle: CancelHandle,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
     ) -> Self {
         let batches = Mutex::new(Some(batches));
-        Self { batches, serial: None, budget, trim: None, deadline, switch, progress, warnings }
+        Self { batches, serial: None, budget, trim: None, deadline, cancel_handle, progress, warnings }
     }
 
     /// A result that has been received already.
@@ -163,10 +163,10 @@ impl Reading {
         budget: Arc<Budget>,
         warnings: Arc<Warnings>,
     ) -> PyResult<Self> {
-        let switch = CancelHandle::default();
+        let cancel_handle = CancelHandle::default();
         let progress = Progress::new(None, Arc::default());
-        let deadline = reading_deadline(py, None, switch.clone(), progress.clone())?;
-        Ok(Self::of(batches, budget, deadline, switch, progress, warnings))
+        let deadline = reading_deadline(py, None, cancel_handle.clone(), progress.clone())?;
+        Ok(Self::of(batches, budget, deadline, cancel_handle, progress, warnings))
     }
 
     fn untaken(&self) -> Option<Box<dyn Batches>> {
@@ -256,7 +256,7 @@ impl Reading {
         let (deadline, progress) = (self.deadline.clone(), self.progress.clone());
         let batches = Box::new(Detached(Some(self.take()?)));
         let live = LiveResult::new(batches, deadline, progress, self.warnings.clone(), warn);
-        Ok(Stream(longshore_core::Stream::new(live, self.switch.0.clone())))
+        Ok(Stream(longshore_core::Stream::new(live, self.cancel_handle.0.clone())))
     }
 }
 

@@ -27,7 +27,7 @@ use longshore_interpreter::{raise, wrap};
 /// `labels` are those of each ENUM, in the order of the result's types.
 /// `failed` is called after a failure of the engine's, and gives the exception that made it fail, where there is one.
 #[pyfunction]
-#[pyo3(signature = (begun, *, policy, labels, memory_limit, cancel, close, failed, switch))]
+#[pyo3(signature = (begun, *, policy, labels, memory_limit, cancel, close, failed, cancel_handle))]
 // One call from one place, by keyword; the interpreter gives values.
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn open_result(
@@ -39,12 +39,12 @@ pub(crate) fn open_result(
     cancel: Py<PyAny>,
     close: Option<Py<PyAny>>,
     failed: Option<Py<PyAny>>,
-    switch: CancelHandle,
+    cancel_handle: CancelHandle,
 ) -> PyResult<Reading> {
     let engine = Engine { cancel: Arc::new(Cancel(cancel)), close };
     let failure = Failure(failed);
     let progress = Progress::new(None, Arc::default());
-    let deadline = reading_deadline(py, None, switch.clone(), progress.clone());
+    let deadline = reading_deadline(py, None, cancel_handle.clone(), progress.clone());
     let begun = begun.get().take().ok_or_else(|| raise(Error::internal("the result was taken before")));
     let (begun, deadline) = match begun.and_then(|begun| deadline.map(|deadline| (begun, deadline))) {
         Ok(both) => both,
@@ -73,7 +73,7 @@ pub(crate) fn open_result(
         Running::start(batches, engine, &deadline)
     });
     let budget = Limit::budget(memory_limit, is_stream(&policy));
-    Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, switch, progress, warnings))
+    Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, cancel_handle, progress, warnings))
 }
 
 /// What stops the engine.

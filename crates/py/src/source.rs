@@ -95,54 +95,54 @@ pub(crate) struct PyConnection(Arc<Own>);
 #[pymethods]
 impl PyConnection {
     #[new]
-    #[pyo3(signature = (target, *, autocommit, timeout, switch=None))]
+    #[pyo3(signature = (target, *, autocommit, timeout, cancel_handle=None))]
     fn new(
         py: Python<'_>,
         target: &PyTarget,
         autocommit: bool,
         timeout: Option<f64>,
-        switch: Option<CancelHandle>,
+        cancel_handle: Option<CancelHandle>,
     ) -> PyResult<Self> {
-        let deadline = deadline(py, timeout, switch)?;
+        let deadline = deadline(py, timeout, cancel_handle)?;
         let opened = py.detach(|| Own::open(target.0.clone(), autocommit, &deadline));
         Ok(Self(opened.map_err(raise)?))
     }
 
-    #[pyo3(signature = (statement, params, *, timeout, switch=None))]
+    #[pyo3(signature = (statement, params, *, timeout, cancel_handle=None))]
     fn execute(
         &self,
         py: Python<'_>,
         statement: String,
         params: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
-        switch: Option<CancelHandle>,
+        cancel_handle: Option<CancelHandle>,
     ) -> PyResult<Option<u64>> {
         let query = Query { text: statement, params: longshore_interpreter::params(params)? };
-        let deadline = deadline(py, timeout, switch)?;
+        let deadline = deadline(py, timeout, cancel_handle)?;
         py.detach(|| self.0.execute(&query, &deadline)).map_err(raise)
     }
 
-    #[pyo3(signature = (script, *, timeout, switch=None))]
+    #[pyo3(signature = (script, *, timeout, cancel_handle=None))]
     fn execute_script(
         &self,
         py: Python<'_>,
         script: &str,
         timeout: Option<f64>,
-        switch: Option<CancelHandle>,
+        cancel_handle: Option<CancelHandle>,
     ) -> PyResult<()> {
-        let deadline = deadline(py, timeout, switch)?;
+        let deadline = deadline(py, timeout, cancel_handle)?;
         py.detach(|| self.0.run_script(script, &deadline)).map_err(raise)
     }
 
-    #[pyo3(signature = (*, switch=None))]
-    fn commit(&self, py: Python<'_>, switch: Option<CancelHandle>) -> PyResult<()> {
-        let deadline = deadline(py, None, switch)?;
+    #[pyo3(signature = (*, cancel_handle=None))]
+    fn commit(&self, py: Python<'_>, cancel_handle: Option<CancelHandle>) -> PyResult<()> {
+        let deadline = deadline(py, None, cancel_handle)?;
         py.detach(|| self.0.commit(&deadline)).map_err(raise)
     }
 
-    #[pyo3(signature = (*, switch=None))]
-    fn rollback(&self, py: Python<'_>, switch: Option<CancelHandle>) -> PyResult<()> {
-        let deadline = deadline(py, None, switch)?;
+    #[pyo3(signature = (*, cancel_handle=None))]
+    fn rollback(&self, py: Python<'_>, cancel_handle: Option<CancelHandle>) -> PyResult<()> {
+        let deadline = deadline(py, None, cancel_handle)?;
         py.detach(|| self.0.rollback(&deadline)).map_err(raise)
     }
 

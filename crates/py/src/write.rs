@@ -37,16 +37,16 @@ pub(crate) struct Destination<'py> {
 
 /// Writes the frames that the iterator `frames` gives, and returns the number of rows.
 #[pyfunction]
-#[pyo3(signature = (frames, *, into, timeout, progress, switch))]
+#[pyo3(signature = (frames, *, into, timeout, progress, cancel_handle))]
 pub(crate) fn write(
     frames: &Bound<'_, PyAny>,
     into: Destination<'_>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
-    switch: CancelHandle,
+    cancel_handle: CancelHandle,
 ) -> PyResult<u64> {
     let py = frames.py();
-    let write = Write::new(py, into, timeout, progress, switch)?;
+    let write = Write::new(py, into, timeout, progress, cancel_handle)?;
     let frames = Frames::new(PyFrames(frames.try_iter()?.unbind())).map_err(raise)?;
     write.deadline.check_data().map_err(raise)?;
     let schema = frames.schema();
@@ -55,18 +55,18 @@ pub(crate) fn write(
 
 /// Writes the result of `reading`, which is read meanwhile on a thread of its own, and returns the number of rows.
 #[pyfunction]
-#[pyo3(signature = (reading, *, into, timeout, progress, switch))]
+#[pyo3(signature = (reading, *, into, timeout, progress, cancel_handle))]
 pub(crate) fn copy(
     py: Python<'_>,
     reading: &Reading,
     into: Destination<'_>,
     timeout: Option<f64>,
     progress: Option<Py<PyAny>>,
-    switch: CancelHandle,
+    cancel_handle: CancelHandle,
 ) -> PyResult<u64> {
-    let (stop, ctrl_c) = (switch.clone(), deadline(py, None, None)?);
+    let (stop, ctrl_c) = (cancel_handle.clone(), deadline(py, None, None)?);
     // All that can fail comes first: whoever drops the relay waits for its thread, which may wait for the interpreter.
-    let write = Write::new(py, into, timeout, progress, switch)?;
+    let write = Write::new(py, into, timeout, progress, cancel_handle)?;
     let relay = Relay::start(reading.take()?, &ctrl_c, move || stop.0.cancel()).map_err(raise)?;
     let schema = relay.schema();
     write.run(py, relay, schema)
@@ -100,13 +100,13 @@ impl Write {
         into: Destination<'_>,
         timeout: Option<f64>,
         progress: Option<Py<PyAny>>,
-        switch: CancelHandle,
+        cancel_handle: CancelHandle,
     ) -> PyResult<Self> {
         let meter = Arc::<Meter>::default();
         let progress = progress_to(progress, meter.clone());
         Ok(Self {
             source: source(&into.source)?,
-            deadline: reading_deadline(py, timeout, switch, progress.clone())?,
+            deadline: reading_deadline(py, timeout, cancel_handle, progress.clone())?,
             load: Load {
                 table: TableName { schema: into.schema, table: into.table },
                 schema: Arc::new(Schema::empty()),

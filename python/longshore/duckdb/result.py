@@ -130,7 +130,7 @@ def deliver(
     Raises the exceptions of ``longshore.errors``, those of the engine among them.
     """
     owner = owner or ClosedByResult()
-    policy, switch = form.policy, _core.Switch()
+    policy, cancel_handle = form.policy, _core.CancelHandle()
     names = [each for kind in types for each in labels(kind)]
     started: list[_core.Begun] = []
     task = Task(lambda: started.append(_start(stream, failed)), cancel)
@@ -147,7 +147,7 @@ def deliver(
             cancel=cancel,
             close=close,
             failed=failed,
-            switch=switch,
+            cancel_handle=cancel_handle,
         )
     except BaseException:
         started.clear()
