@@ -13,7 +13,7 @@ __all__ = [
     "Column",
     "Connection",
     "Description",
-    "Held",
+    "Hold",
     "Inquiry",
     "Knowledge",
     "Objects",
@@ -96,11 +96,11 @@ class Pool:
     def in_use(self) -> int: ...
     @property
     def idle(self) -> int: ...
-    def hold(self, sessions: int) -> Held: ...
+    def hold(self, sessions: int) -> Hold: ...
     def close(self) -> None: ...
 
 @final
-class Held:
+class Hold:
     """Sessions of a pool that this thread's further reads leave to it."""
 
     def release(self) -> None: ...

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longshore_core::{Deadline, Error, Home, Reserved, Result, Session, Sessions, Source};
+use longshore_core::{Deadline, Error, Lease, Reservation, Result, Session, SessionFactory, Source};
 use pyo3::prelude::*;
 
 use crate::call::Handle;
@@ -32,11 +32,11 @@ impl ArrowConnection {
 struct Borrowed(Handle);
 
 impl Source for Borrowed {
-    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
-        Ok(Reserved {
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
+        Ok(Reservation {
             first: Box::new(ArrowSession::new(self.0.clone(), deadline)),
-            home: None,
-            further: Arc::new(Alone),
+            lease: None,
+            factory: Arc::new(Alone),
             most: count,
             begins: false,
             is_own: true,
@@ -47,13 +47,13 @@ impl Source for Borrowed {
 /// There are no further sessions.
 struct Alone;
 
-impl Home for Alone {
-    fn give_back(&self, session: Box<dyn Session>) {
+impl Lease for Alone {
+    fn release(&self, session: Box<dyn Session>) {
         drop(session);
     }
 }
 
-impl Sessions for Alone {
+impl SessionFactory for Alone {
     fn keep_only(&self, _count: usize) {}
 
     fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {

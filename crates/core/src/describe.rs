@@ -6,7 +6,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use crate::agreement::{agree, nullable};
 use crate::remedy::with_remedy;
-use crate::source::{Reserved, Source};
+use crate::source::{Reservation, Source};
 use crate::split::divide;
 use crate::{Deadline, Division, Error, Kind, Query, ReadOptions, Result, Session, Split};
 
@@ -50,10 +50,10 @@ fn on_session<T>(
     deadline: &Deadline,
     work: impl FnOnce(&mut dyn Session) -> Result<T>,
 ) -> Result<T> {
-    let Reserved { mut first, home, .. } = source.reserve(1, deadline)?;
+    let Reservation { mut first, lease, .. } = source.reserve(1, deadline)?;
     let done = work(first.as_mut());
-    if let Some(home) = home {
-        home.give_back(first);
+    if let Some(lease) = lease {
+        lease.release(first);
     }
     done
 }

@@ -5,13 +5,13 @@
 
 mod agreement;
 mod chain;
+mod connection;
 mod deadline;
 mod describe;
 mod error;
 pub mod memory;
 mod metadata;
 mod open;
-mod own;
 mod parallel;
 mod pool;
 mod progress;
@@ -31,14 +31,14 @@ mod typename;
 mod warnings;
 mod write;
 
+pub use connection::Connection;
 pub use deadline::{CancelFlag, Deadline, Interrupt, Never};
 pub use describe::{describe, partition};
 pub use error::{Error, Kind, Place, Result};
 pub use metadata::{DEFERRED, EXTENSION, NATIVE_TYPE, has_deferred};
 pub use open::{Opened, Request, open_read};
-pub use own::Own;
 pub use parallel::Delivery;
-pub use pool::{Held, Pool};
+pub use pool::{Hold, Pool};
 pub use progress::{Listener, Meter, Progress};
 pub use query::{Param, Params, Query, Value};
 pub use read::{Decimals, OnOdd, Protocol, ReadOptions, TinyInt1, Uuids};
@@ -49,7 +49,7 @@ pub use session::{
     Batches, Column, Driver, Failed, Finalised, Finaliser, Loading, NOT_SPLIT, SEVERAL, Scripting, Session,
     Splitting, Transaction, TransactionStatements,
 };
-pub use source::{Direct, Home, Reserved, Sessions, Source};
+pub use source::{Direct, Lease, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};
 pub use stream::{LiveResult, Stream};
 pub use target::{Target, percent_decode};

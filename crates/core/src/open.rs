@@ -12,7 +12,7 @@ use crate::describe::check_key;
 use crate::parallel::{Delivery, read_parts};
 use crate::remedy::with_remedy;
 use crate::session::released;
-use crate::source::{Home, Reserved, Sessions, Source};
+use crate::source::{Lease, Reservation, SessionFactory, Source};
 use crate::split::divide;
 use crate::{
     Batches, Deadline, Division, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
@@ -52,14 +52,15 @@ pub fn open_read(source: &dyn Source, request: &Request, deadline: &Deadline) ->
     let split = request.split.as_ref().filter(|split| !split.unasked || source.divides_unasked());
     // The session that keeps the snapshot, and one for each part.
     let wanted = split.map_or(1, |split| 1 + most_parts(split));
-    let Reserved { first, home, further, most, begins, .. } = source.reserve(wanted, deadline)?;
-    let further: Arc<dyn Sessions> = Arc::new(Prepared { sessions: further, setup: request.setup.clone() });
-    let opening = Opening { request, split, further, most, begins, deadline };
+    let Reservation { first, lease, factory, most, begins, .. } = source.reserve(wanted, deadline)?;
+    let factory: Arc<dyn SessionFactory> =
+        Arc::new(Prepared { sessions: factory, setup: request.setup.clone() });
+    let opening = Opening { request, split, factory, most, begins, deadline };
     match opening.read(first) {
-        Ok((batches, serial)) => Ok(Opened { batches: Box::new(Returning::new(batches, home)), serial }),
+        Ok((batches, serial)) => Ok(Opened { batches: Box::new(LeasedBatches::new(batches, lease)), serial }),
         Err(Failed { error, session }) => {
-            if let (Some(session), Some(home)) = (session, home) {
-                home.give_back(session);
+            if let (Some(session), Some(lease)) = (session, lease) {
+                lease.release(session);
             }
             Err(error)
         }
@@ -73,7 +74,7 @@ fn most_parts(split: &Split) -> usize {
 struct Opening<'a> {
     request: &'a Request,
     split: Option<&'a Split>,
-    further: Arc<dyn Sessions>,
+    factory: Arc<dyn SessionFactory>,
     most: usize,
     begins: bool,
     deadline: &'a Deadline,
@@ -100,7 +101,7 @@ impl Opening<'_> {
             parts.sessions = parts.sessions.clamp(1, most - 1).min(parts.queries.len());
             // What is given back to a pool is gone.
             most = 1 + parts.sessions;
-            self.further.keep_only(most);
+            self.factory.keep_only(most);
             let begun = self.read_parts(session, parts);
             let (freed, error) = match begun {
                 Ok(batches) => return Ok((batches, None)),
@@ -115,7 +116,7 @@ impl Opening<'_> {
 
     fn read_parts(&self, session: Box<dyn Session>, parts: Parts) -> Result<Box<dyn Batches>, Failed> {
         let Request { queries, delivery, options, .. } = self.request;
-        read_parts(session, &self.further, queries, parts, *delivery, options, self.deadline)
+        read_parts(session, &self.factory, queries, parts, *delivery, options, self.deadline)
     }
 
     /// The whole over one session, with the reason for those who asked for parts.
@@ -190,7 +191,7 @@ impl Opening<'_> {
 
     fn read_serially(&self, mut session: Box<dyn Session>) -> Result<Box<dyn Batches>, Failed> {
         let Request { queries, options, .. } = self.request;
-        self.further.keep_only(1);
+        self.factory.keep_only(1);
         if let Err(error) = self.prepare(session.as_mut()) {
             return Err(Failed { error, session: Some(session) });
         }
@@ -217,17 +218,17 @@ impl Opening<'_> {
 
 /// Sessions on which the caller's own statements have run.
 struct Prepared {
-    sessions: Arc<dyn Sessions>,
+    sessions: Arc<dyn SessionFactory>,
     setup: Vec<String>,
 }
 
-impl Home for Prepared {
-    fn give_back(&self, session: Box<dyn Session>) {
-        self.sessions.give_back(session);
+impl Lease for Prepared {
+    fn release(&self, session: Box<dyn Session>) {
+        self.sessions.release(session);
     }
 }
 
-impl Sessions for Prepared {
+impl SessionFactory for Prepared {
     fn keep_only(&self, count: usize) {
         self.sessions.keep_only(count);
     }
@@ -239,35 +240,35 @@ impl Sessions for Prepared {
     }
 }
 
-/// Batches whose session goes home after them.
-struct Returning {
+/// Batches whose session is released after them.
+struct LeasedBatches {
     schema: SchemaRef,
     finaliser: Option<Arc<dyn Finaliser>>,
     /// `None` after the end.
     batches: Option<Box<dyn Batches>>,
-    home: Option<Arc<dyn Home>>,
+    lease: Option<Arc<dyn Lease>>,
 }
 
-impl Returning {
-    fn new(batches: Box<dyn Batches>, home: Option<Arc<dyn Home>>) -> Self {
-        Self { schema: batches.schema(), finaliser: batches.finaliser(), batches: Some(batches), home }
+impl LeasedBatches {
+    fn new(batches: Box<dyn Batches>, lease: Option<Arc<dyn Lease>>) -> Self {
+        Self { schema: batches.schema(), finaliser: batches.finaliser(), batches: Some(batches), lease }
     }
 
     fn end(&mut self) {
-        let (Some(batches), Some(home)) = (self.batches.take(), self.home.take()) else { return };
+        let (Some(batches), Some(lease)) = (self.batches.take(), self.lease.take()) else { return };
         if let Some(session) = batches.into_session() {
-            home.give_back(session);
+            lease.release(session);
         }
     }
 }
 
-impl Drop for Returning {
+impl Drop for LeasedBatches {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl Iterator for Returning {
+impl Iterator for LeasedBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -279,7 +280,7 @@ impl Iterator for Returning {
     }
 }
 
-impl Batches for Returning {
+impl Batches for LeasedBatches {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }

@@ -13,8 +13,8 @@ use crate::agreement::{nullable, under_schema};
 use crate::describe::schema_of_one;
 use crate::session::released;
 use crate::{
-    Batches, Deadline, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session, Sessions,
-    Splitting,
+    Batches, Deadline, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
+    SessionFactory, Splitting,
 };
 use order::Order;
 use workers::{Arrival, Workers};
@@ -34,14 +34,14 @@ pub enum Delivery {
 /// Reads the `parts` of `queries` over sessions of their own, while `coordinator` keeps their snapshot.
 pub(crate) fn read_parts(
     mut coordinator: Box<dyn Session>,
-    further: &Arc<dyn Sessions>,
+    factory: &Arc<dyn SessionFactory>,
     queries: &[Query],
     parts: Parts,
     delivery: Delivery,
     options: &ReadOptions,
     deadline: &Deadline,
 ) -> Result<Box<dyn Batches>, Failed> {
-    match start(coordinator.as_mut(), further, queries, parts, delivery, options, deadline) {
+    match start(coordinator.as_mut(), factory, queries, parts, delivery, options, deadline) {
         Ok(started) => Ok(Box::new(Parallel { started, coordinator: Some(coordinator) })),
         Err(error) => Err(Failed { error, session: released(coordinator) }),
     }
@@ -49,7 +49,7 @@ pub(crate) fn read_parts(
 
 fn start(
     coordinator: &mut dyn Session,
-    further: &Arc<dyn Sessions>,
+    factory: &Arc<dyn SessionFactory>,
     queries: &[Query],
     parts: Parts,
     delivery: Delivery,
@@ -61,7 +61,7 @@ fn start(
     let unfinished = parts.queries.len();
     // Without a snapshot, a pool may serve the sessions one after the other.
     let awaited = if parts.snapshot.is_some() { parts.sessions } else { 1 };
-    let workers = Workers::start(parts, further, &schema, queries.len() > 1, delivery, options)?;
+    let workers = Workers::start(parts, factory, &schema, queries.len() > 1, delivery, options)?;
     let finaliser = await_sessions(&workers, coordinator, awaited, deadline)?;
     let staying = workers.size();
     Ok(Started {

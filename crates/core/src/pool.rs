@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::source::{Direct, Home, Reserved, Sessions, Source};
+use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
 use crate::{Deadline, Error, Kind, Result, Session};
 
 /// A session that does not answer for so long is replaced.
@@ -83,11 +83,11 @@ impl Pool {
     }
 
     /// Waits until `count` sessions are free, and takes them all at once.
-    fn acquire(self: &Arc<Self>, count: usize, deadline: &Deadline) -> Result<Reservation> {
+    fn acquire(self: &Arc<Self>, count: usize, deadline: &Deadline) -> Result<PoolLease> {
         let place = Place::last(self);
         loop {
-            if let Some(reservation) = self.try_acquire(count, place.number)? {
-                return Ok(reservation);
+            if let Some(lease) = self.try_acquire(count, place.number)? {
+                return Ok(lease);
             }
             // Not under the lock: a signal's handler may use the pool.
             deadline.check().map_err(full)?;
@@ -100,7 +100,7 @@ impl Pool {
         state.waiting.front() == Some(&number) && state.reserved + count <= self.size
     }
 
-    fn try_acquire(self: &Arc<Self>, count: usize, number: u64) -> Result<Option<Reservation>> {
+    fn try_acquire(self: &Arc<Self>, count: usize, number: u64) -> Result<Option<PoolLease>> {
         let mut state = self.state();
         if state.closed {
             return Err(Error::interface("the pool is closed").with_hint("make a new one"));
@@ -109,7 +109,7 @@ impl Pool {
             return Ok(None);
         }
         state.reserved += count;
-        Ok(Some(Reservation { pool: self.clone(), count: AtomicUsize::new(count), owner: state.owner }))
+        Ok(Some(PoolLease { pool: self.clone(), count: AtomicUsize::new(count), owner: state.owner }))
     }
 
     fn pop(&self) -> Option<Box<dyn Session>> {
@@ -170,20 +170,20 @@ impl Drop for Place<'_> {
 }
 
 /// What one read may take of a pool.
-struct Reservation {
+struct PoolLease {
     pool: Arc<Pool>,
     count: AtomicUsize,
     owner: u32,
 }
 
-impl Drop for Reservation {
+impl Drop for PoolLease {
     fn drop(&mut self) {
         self.keep_only(0);
     }
 }
 
-impl Home for Reservation {
-    fn give_back(&self, session: Box<dyn Session>) {
+impl Lease for PoolLease {
+    fn release(&self, session: Box<dyn Session>) {
         let mut state = self.pool.state();
         if session.is_usable() && !state.closed && state.owner == self.owner {
             state.idle.push(session);
@@ -191,7 +191,7 @@ impl Home for Reservation {
     }
 }
 
-impl Sessions for Reservation {
+impl SessionFactory for PoolLease {
     fn keep_only(&self, count: usize) {
         let before = self.count.fetch_min(count, Ordering::Relaxed);
         let mut state = self.pool.state();
@@ -213,9 +213,9 @@ thread_local! {
 }
 
 /// What one write of this thread has of a pool. The thread cannot wait for it.
-pub struct Held(*const Pool);
+pub struct Hold(*const Pool);
 
-impl Held {
+impl Hold {
     /// How many sessions of `pool` the writes have that this thread is in.
     fn of(pool: &Pool) -> usize {
         HELD.with_borrow(|held| {
@@ -224,7 +224,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Hold {
     fn drop(&mut self) {
         HELD.with_borrow_mut(|held| {
             let last = held.iter().rposition(|(of, _)| ptr::eq(*of, self.0));
@@ -234,14 +234,14 @@ impl Drop for Held {
 }
 
 impl Source for Arc<Pool> {
-    fn hold(&self, sessions: usize) -> Option<Held> {
+    fn hold(&self, sessions: usize) -> Option<Hold> {
         let pool = Arc::as_ptr(self);
         HELD.with_borrow_mut(|held| held.push((pool, sessions)));
-        Some(Held(pool))
+        Some(Hold(pool))
     }
 
-    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
-        let free = self.size.saturating_sub(Held::of(self));
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
+        let free = self.size.saturating_sub(Hold::of(self));
         if free == 0 {
             return Err(Error::interface(
                 "the write that this data is for has all sessions of the pool, and waits for the data",
@@ -249,12 +249,12 @@ impl Source for Arc<Pool> {
             .with_hint("make the pool larger, or read the data from another one"));
         }
         let count = count.min(free);
-        let reservation = Arc::new(self.acquire(count, deadline)?);
-        let first = reservation.open(deadline)?;
-        Ok(Reserved {
+        let lease = Arc::new(self.acquire(count, deadline)?);
+        let first = lease.open(deadline)?;
+        Ok(Reservation {
             first,
-            home: Some(reservation.clone()),
-            further: reservation,
+            lease: Some(lease.clone()),
+            factory: lease,
             most: count,
             begins: false,
             is_own: false,

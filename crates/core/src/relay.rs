@@ -44,7 +44,7 @@ impl Relay {
                     break;
                 }
             }
-            // The session goes home before the user learns of the end.
+            // The session is released before the user learns of the end.
             drop(batches);
             drop(sender);
         };

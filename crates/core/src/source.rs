@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::pool::Held;
+use crate::pool::Hold;
 use crate::{Deadline, Driver, Result, Session, Target};
 
-/// Takes sessions back that are good for another read.
-pub trait Home: Send + Sync {
-    /// Keeps or closes `session`.
-    fn give_back(&self, session: Box<dyn Session>);
+/// The lease of sessions, which takes them back.
+pub trait Lease: Send + Sync {
+    /// Keeps `session` for others, or closes it.
+    fn release(&self, session: Box<dyn Session>);
 }
 
 /// Opens the further sessions of a read.
-pub trait Sessions: Home {
+pub trait SessionFactory: Lease {
     /// The read needs no more than `count` sessions, the first included: others may have the rest.
     fn keep_only(&self, count: usize);
 
@@ -24,10 +24,10 @@ pub trait Sessions: Home {
 pub trait Source: Send + Sync {
     /// Sessions for one read: `count` of them, or fewer where there are never so many. All at once, so that two reads
     /// cannot wait for each other's.
-    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved>;
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation>;
 
     /// Tells that this thread keeps `sessions` of these until the end of its work, in which it may ask for further ones.
-    fn hold(&self, _sessions: usize) -> Option<Held> {
+    fn hold(&self, _sessions: usize) -> Option<Hold> {
         None
     }
 
@@ -38,13 +38,13 @@ pub trait Source: Send + Sync {
 }
 
 /// The sessions of one read.
-pub struct Reserved {
+pub struct Reservation {
     /// The one that is open.
     pub first: Box<dyn Session>,
-    /// Where the first one goes afterwards; without one, it is closed.
-    pub home: Option<Arc<dyn Home>>,
-    /// The others.
-    pub further: Arc<dyn Sessions>,
+    /// The lease of the first one, which is closed where there is none.
+    pub lease: Option<Arc<dyn Lease>>,
+    /// What opens the others.
+    pub factory: Arc<dyn SessionFactory>,
     /// How many there can be, the first included.
     pub most: usize,
     /// Whether a read on the first session begins a transaction that its owner ends.
@@ -67,13 +67,13 @@ impl Direct {
     }
 }
 
-impl Home for Direct {
-    fn give_back(&self, session: Box<dyn Session>) {
+impl Lease for Direct {
+    fn release(&self, session: Box<dyn Session>) {
         drop(session);
     }
 }
 
-impl Sessions for Direct {
+impl SessionFactory for Direct {
     // There is no bound that others wait for.
     fn keep_only(&self, _count: usize) {}
 
@@ -83,9 +83,16 @@ impl Sessions for Direct {
 }
 
 impl Source for Arc<Direct> {
-    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
         let first = self.open(deadline)?;
-        Ok(Reserved { first, home: None, further: self.clone(), most: count, begins: false, is_own: false })
+        Ok(Reservation {
+            first,
+            lease: None,
+            factory: self.clone(),
+            most: count,
+            begins: false,
+            is_own: false,
+        })
     }
 
     fn divides_unasked(&self) -> bool {

@@ -14,7 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::session::loading;
-use crate::source::{Home, Reserved};
+use crate::source::{Lease, Reservation};
 use crate::{Deadline, Error, Failed, Loading, Meter, Result, Session, Source, Transaction};
 use pieces::Pieces;
 
@@ -149,8 +149,8 @@ pub struct Written {
     pub session: Box<dyn Session>,
 }
 
-/// A table next to the target that several sessions fill at once, and the session that brings its rows home. Dropped without
-/// an end, it leaves the target as it was.
+/// A table next to the target that several sessions fill at once, and the session that brings its rows into the target.
+/// Dropped without an end, it leaves the target as it was.
 pub trait Stage: Send {
     /// What each of the other sessions writes, in a transaction of its own. A column more than the data has takes the
     /// numbers of the rows.
@@ -189,26 +189,26 @@ pub fn write(
 ) -> Result<u64> {
     load.check()?;
     let sessions = spread.sessions.get();
-    // Next to those that write, one that brings their rows home.
+    // Next to those that write, one that brings their rows into the target.
     let reserved = source.reserve(if sessions > 1 { 1 + sessions } else { 1 }, deadline)?;
-    let Reserved { first, home, further, begins, most, is_own } = reserved;
+    let Reservation { first, lease, factory, begins, most, is_own } = reserved;
     let first = match loading(first) {
         Ok(first) => first,
-        Err(failed) => return returned(Err(failed), home),
+        Err(failed) => return returned(Err(failed), lease),
     };
     let is_several = match is_several(first.as_ref(), most, is_own, spread) {
         Ok(is_several) => is_several,
-        Err(error) => return returned(Err(Failed { error, session: Some(first) }), home),
+        Err(error) => return returned(Err(Failed { error, session: Some(first) }), lease),
     };
     let _held = source.hold(if is_several { 1 + sessions } else { 1 });
     let most_rows = spread.most_rows.map(NonZeroUsize::get);
     let outcome = if is_several {
-        several::write(first, &further, load, batches, sessions, most_rows, deadline)
+        several::write(first, &factory, load, batches, sessions, most_rows, deadline)
     } else {
-        further.keep_only(1);
+        factory.keep_only(1);
         written(first, load, Pieces::new(batches, load, most_rows, deadline), begins)
     };
-    returned(outcome, home)
+    returned(outcome, lease)
 }
 
 /// Whether several sessions are to write, and can.
@@ -237,13 +237,13 @@ fn is_several(first: &dyn Loading, most: usize, is_own: bool, spread: &Spread<'_
     Ok(true)
 }
 
-fn returned(outcome: Result<Written, Failed>, home: Option<Arc<dyn Home>>) -> Result<u64> {
+fn returned(outcome: Result<Written, Failed>, lease: Option<Arc<dyn Lease>>) -> Result<u64> {
     let (rows, session) = match outcome {
         Ok(Written { rows, session }) => (Ok(rows), Some(session)),
         Err(Failed { error, session }) => (Err(error), session),
     };
-    if let (Some(session), Some(home)) = (session, home) {
-        home.give_back(session);
+    if let (Some(session), Some(lease)) = (session, lease) {
+        lease.release(session);
     }
     rows
 }

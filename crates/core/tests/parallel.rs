@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fake::{Server, Stop, database, numbers};
 use longshore_core::{
-    Batches, Deadline, Delivery, Direct, Kind, Opened, Own, Pool, Query, ReadOptions, Request, Result,
+    Batches, Connection, Deadline, Delivery, Direct, Kind, Opened, Pool, Query, ReadOptions, Request, Result,
     Source, Split, Transaction, open_read,
 };
 
@@ -294,8 +294,8 @@ fn a_lost_coordinator_fails_the_whole() {
 
 // A session that its owner keeps.
 
-fn own(direct: Arc<Direct>, autocommit: bool) -> Arc<Own> {
-    Own::open(direct, autocommit, &Deadline::never()).unwrap()
+fn own(direct: Arc<Direct>, autocommit: bool) -> Arc<Connection> {
+    Connection::open(direct, autocommit, &Deadline::never()).unwrap()
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Column, Deadline, Error, Failed, Finaliser, Home, Kind, Loading, Params, Query, ReadOptions,
-    Reserved, Result, Session, Sessions, Source, Splitting, Transaction,
+    Batches, Column, Deadline, Error, Failed, Finaliser, Kind, Lease, Loading, Params, Query, ReadOptions,
+    Reservation, Result, Session, SessionFactory, Source, Splitting, Transaction,
 };
 use longshore_sqlite::{Cell, Collector, Database, Facts, OwnedCell, describe_in_copy, encode, plan};
 use pyo3::exceptions::PyException;
@@ -44,12 +44,12 @@ impl PySqliteConnection {
 struct Borrowed(Arc<Py<PyAny>>);
 
 impl Source for Borrowed {
-    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
         let session = BorrowedSession { connection: self.0.clone(), deadline: deadline.clone() };
-        Ok(Reserved {
+        Ok(Reservation {
             first: Box::new(session),
-            home: None,
-            further: Arc::new(Alone),
+            lease: None,
+            factory: Arc::new(Alone),
             most: count,
             begins: false,
             is_own: true,
@@ -60,13 +60,13 @@ impl Source for Borrowed {
 /// There are no further sessions.
 struct Alone;
 
-impl Home for Alone {
-    fn give_back(&self, session: Box<dyn Session>) {
+impl Lease for Alone {
+    fn release(&self, session: Box<dyn Session>) {
         drop(session);
     }
 }
 
-impl Sessions for Alone {
+impl SessionFactory for Alone {
     fn keep_only(&self, _count: usize) {}
 
     fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {

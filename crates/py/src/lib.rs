@@ -50,7 +50,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<borrowed::PySqliteConnection>()?;
     module.add_class::<longshore_arrow_source::ArrowConnection>()?;
     module.add_class::<source::PyPool>()?;
-    module.add_class::<source::PyHeld>()?;
+    module.add_class::<source::PyHold>()?;
     module.add_class::<source::PyConnection>()?;
     module.add_class::<interrupt::CancelHandle>()?;
     module.add_class::<longshore_interpreter::capsule::Table>()?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longshore_arrow_source::ArrowConnection;
-use longshore_core::{Direct, Held, Own, Pool, Query, Source, Transaction};
+use longshore_core::{Connection, Direct, Hold, Pool, Query, Source, Transaction};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -68,8 +68,8 @@ impl PyPool {
     }
 
     /// Has the further reads of this thread leave so many sessions.
-    fn hold(&self, sessions: usize) -> PyHeld {
-        PyHeld(self.0.hold(sessions))
+    fn hold(&self, sessions: usize) -> PyHold {
+        PyHold(self.0.hold(sessions))
     }
 
     fn close(&self, py: Python<'_>) {
@@ -78,11 +78,11 @@ impl PyPool {
 }
 
 /// Sessions of a pool that this thread's further reads leave to it.
-#[pyclass(unsendable, name = "Held", module = "longshore._core")]
-pub(crate) struct PyHeld(Option<Held>);
+#[pyclass(unsendable, name = "Hold", module = "longshore._core")]
+pub(crate) struct PyHold(Option<Hold>);
 
 #[pymethods]
-impl PyHeld {
+impl PyHold {
     fn release(&mut self) {
         self.0 = None;
     }
@@ -90,7 +90,7 @@ impl PyHeld {
 
 /// One session for many statements.
 #[pyclass(frozen, name = "Connection", module = "longshore._core")]
-pub(crate) struct PyConnection(Arc<Own>);
+pub(crate) struct PyConnection(Arc<Connection>);
 
 #[pymethods]
 impl PyConnection {
@@ -104,7 +104,7 @@ impl PyConnection {
         cancel_handle: Option<CancelHandle>,
     ) -> PyResult<Self> {
         let deadline = deadline(py, timeout, cancel_handle)?;
-        let opened = py.detach(|| Own::open(target.0.clone(), autocommit, &deadline));
+        let opened = py.detach(|| Connection::open(target.0.clone(), autocommit, &deadline));
         Ok(Self(opened.map_err(raise)?))
     }
 

@@ -16,7 +16,7 @@ use crate::memory::spawn;
 use crate::session::released;
 use crate::{
     Batches, Deadline, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result,
-    Session, Sessions,
+    Session, SessionFactory,
 };
 
 /// What a session needs to make its result final.
@@ -54,7 +54,7 @@ pub(super) struct Workers {
 impl Workers {
     pub(super) fn start(
         parts: Parts,
-        further: &Arc<dyn Sessions>,
+        factory: &Arc<dyn SessionFactory>,
         schema: &SchemaRef,
         is_list: bool,
         delivery: Delivery,
@@ -67,7 +67,7 @@ impl Workers {
         let work = Arc::new(Work {
             parts,
             next: AtomicUsize::new(sessions),
-            further: further.clone(),
+            factory: factory.clone(),
             schema: schema.clone(),
             options: options.clone(),
             // The consumer looks at the caller's deadline and signals.
@@ -204,7 +204,7 @@ struct Work {
     parts: Parts,
     /// The next part that no one reads yet.
     next: AtomicUsize,
-    further: Arc<dyn Sessions>,
+    factory: Arc<dyn SessionFactory>,
     /// The whole's schema.
     schema: SchemaRef,
     options: ReadOptions,
@@ -266,13 +266,13 @@ impl Hand {
         let read = catch_unwind(AssertUnwindSafe(|| self.read()));
         let error = match read {
             Ok(Ok(session)) => {
-                self.work.further.give_back(session);
+                self.work.factory.release(session);
                 drop(self.outlet.send(Ok(Arrival::Left)));
                 return;
             }
             Ok(Err(Failed { error, session })) => {
                 if let Some(session) = session.and_then(released) {
-                    self.work.further.give_back(session);
+                    self.work.factory.release(session);
                 }
                 error
             }
@@ -289,7 +289,7 @@ impl Hand {
 
     fn read(&mut self) -> Result<Box<dyn Session>, Failed> {
         let work = self.work.clone();
-        let mut session = work.further.open(&work.deadline)?;
+        let mut session = work.factory.open(&work.deadline)?;
         if let Some(snapshot) = &work.parts.snapshot
             && let Err(error) = join_snapshot(session.as_mut(), snapshot, work.parts.sessions)
         {

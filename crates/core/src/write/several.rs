@@ -1,4 +1,4 @@
-//! A write over several sessions: they fill a staging table, and one brings its rows home.
+//! A write over several sessions: they fill a staging table, and one brings its rows into the target.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::queue::{Queue, Waiting};
 use super::{Load, Sink, Stage, Written};
 use crate::memory::spawn_scoped;
 use crate::session::{ENDING, loading, released};
-use crate::{Deadline, Error, Failed, Kind, Loading, Result, Session, Sessions};
+use crate::{Deadline, Error, Failed, Kind, Loading, Result, Session, SessionFactory};
 
 /// How long all sessions of a write together may take to open, where the caller sets no earlier deadline.
 const OPENING: Duration = Duration::from_secs(15);
@@ -24,24 +24,24 @@ const KEEPING: Duration = Duration::from_secs(2);
 /// The most rows of a piece, unless the caller says how many.
 const PIECE: usize = 1 << 16;
 
-/// Writes `batches` over so many sessions of `further`; `first` brings the rows home.
+/// Writes `batches` over so many sessions of `factory`; `first` brings the rows into the target.
 pub(super) fn write(
     first: Box<dyn Loading>,
-    further: &Arc<dyn Sessions>,
+    factory: &Arc<dyn SessionFactory>,
     load: &Load,
     batches: impl Iterator<Item = Result<RecordBatch>>,
     sessions: usize,
     most: Option<usize>,
     deadline: &Deadline,
 ) -> Result<Written, Failed> {
-    let mut helper = match further.open(deadline) {
+    let mut helper = match factory.open(deadline) {
         Ok(helper) => helper,
         Err(error) => return Err(Failed { error, session: Some(first) }),
     };
     let mut stage = match first.stage(load, helper.as_mut()) {
         Ok(stage) => stage,
         Err(failed) => {
-            further.give_back(helper);
+            factory.release(helper);
             return Err(failed);
         }
     };
@@ -49,7 +49,7 @@ pub(super) fn write(
     let workers = Workers {
         whole: load,
         load: stage.load().clone(),
-        further,
+        factory,
         sessions,
         deadline: Deadline::new(queue.clone(), None),
         queue,
@@ -74,7 +74,7 @@ struct Workers<'a> {
     /// What is written in the end, and what each of the sessions writes.
     whole: &'a Load,
     load: Load,
-    further: &'a Arc<dyn Sessions>,
+    factory: &'a Arc<dyn SessionFactory>,
     sessions: usize,
     /// The caller's own deadline is looked at by the thread that reads the data.
     deadline: Deadline,
@@ -182,7 +182,7 @@ impl Workers<'_> {
                 helper.set_deadline(&self.deadline);
                 helper
             }
-            None => self.further.open(&self.deadline)?,
+            None => self.factory.open(&self.deadline)?,
         };
         let mut sink = loading(session)?.write(&self.load)?;
         self.queue.add_ready();
@@ -245,7 +245,7 @@ impl Workers<'_> {
             sessions.extend(released(session));
         }
         for session in sessions {
-            self.further.give_back(session);
+            self.factory.release(session);
         }
         outcome
     }

@@ -5,43 +5,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::remedy::with_remedy;
 use crate::session::released;
-use crate::source::{Direct, Home, Reserved, Sessions, Source};
+use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
 use crate::{Deadline, Error, Kind, Query, Result, Session, Transaction};
 
 /// One session for many statements, one at a time.
-pub struct Own {
+pub struct Connection {
     slot: Mutex<Slot>,
-    further: Arc<Direct>,
+    factory: Arc<Direct>,
     autocommit: bool,
 }
 
 enum Slot {
     Free(Box<dyn Session>),
     /// A statement or a read has it.
-    Lent,
+    Leased,
     /// It is closed, or was lost.
     Closed,
 }
 
-impl Own {
+impl Connection {
     /// Opens a session of `source`. Without `autocommit`, the first statement begins a transaction.
     pub fn open(source: Arc<Direct>, autocommit: bool, deadline: &Deadline) -> Result<Arc<Self>> {
         let session = source.open(deadline)?;
-        Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), further: source, autocommit }))
+        Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), factory: source, autocommit }))
     }
 
     fn slot(&self) -> MutexGuard<'_, Slot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lend(self: &Arc<Self>, deadline: &Deadline) -> Result<(Box<dyn Session>, Loan)> {
+    fn lease(self: &Arc<Self>, deadline: &Deadline) -> Result<(Box<dyn Session>, ConnectionLease)> {
         let mut slot = self.slot();
-        match std::mem::replace(&mut *slot, Slot::Lent) {
+        match std::mem::replace(&mut *slot, Slot::Leased) {
             Slot::Free(mut session) => {
                 session.set_deadline(deadline);
-                Ok((session, Loan { own: self.clone(), is_over: AtomicBool::new(false) }))
+                Ok((session, ConnectionLease { connection: self.clone(), is_over: AtomicBool::new(false) }))
             }
-            Slot::Lent => Err(Error::interface("the connection is in use by a stream or by another thread")
+            Slot::Leased => Err(Error::interface("the connection is in use by a stream or by another thread")
                 .with_hint(
                     "read the stream to its end or close it first; give each thread a connection of its own, or a pool",
                 )),
@@ -58,9 +58,9 @@ impl Own {
         deadline: &Deadline,
         work: impl FnOnce(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        let (mut session, loan) = self.lend(deadline)?;
+        let (mut session, lease) = self.lease(deadline)?;
         let done = work(session.as_mut());
-        loan.give_back(session);
+        lease.release(session);
         done
     }
 
@@ -114,51 +114,51 @@ impl Own {
     pub fn transaction(&self) -> Option<Transaction> {
         match &*self.slot() {
             Slot::Free(session) => Some(session.transaction()),
-            Slot::Lent => None,
+            Slot::Leased => None,
             Slot::Closed => Some(Transaction::None),
         }
     }
 }
 
-/// A session that is lent. One that never comes back has closed the connection.
-struct Loan {
-    own: Arc<Own>,
+/// The lease of a connection's session. One that never comes back has closed the connection.
+struct ConnectionLease {
+    connection: Arc<Connection>,
     is_over: AtomicBool,
 }
 
-impl Loan {
+impl ConnectionLease {
     /// Puts `session` into the slot, unless that was closed meanwhile.
     fn end(&self, session: Option<Box<dyn Session>>) {
         if self.is_over.swap(true, Ordering::Relaxed) {
             return;
         }
         let mut returned = session.filter(|session| session.is_usable()).map_or(Slot::Closed, Slot::Free);
-        let mut slot = self.own.slot();
-        if matches!(*slot, Slot::Lent) {
+        let mut slot = self.connection.slot();
+        if matches!(*slot, Slot::Leased) {
             std::mem::swap(&mut *slot, &mut returned);
         }
     }
 }
 
-impl Home for Loan {
-    fn give_back(&self, session: Box<dyn Session>) {
+impl Lease for ConnectionLease {
+    fn release(&self, session: Box<dyn Session>) {
         self.end(Some(session));
     }
 }
 
-impl Drop for Loan {
+impl Drop for ConnectionLease {
     fn drop(&mut self) {
         self.end(None);
     }
 }
 
-impl Source for Arc<Own> {
-    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reserved> {
-        let (first, loan) = self.lend(deadline)?;
-        Ok(Reserved {
+impl Source for Arc<Connection> {
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
+        let (first, lease) = self.lease(deadline)?;
+        Ok(Reservation {
             first,
-            home: Some(Arc::new(loan)),
-            further: self.further.clone(),
+            lease: Some(Arc::new(lease)),
+            factory: self.factory.clone(),
             most: count,
             begins: !self.autocommit,
             is_own: true,
