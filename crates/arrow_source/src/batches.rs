@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Decimals, Error, Failed, NATIVE_TYPE, Place, ReadOptions, Relay, Result, Session, Uuids,
+    Batches, Decimals, Error, Failed, NATIVE_TYPE, Place, ReadAhead, ReadOptions, Result, Session, Uuids,
     type_name,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
@@ -121,7 +121,7 @@ fn field_under(field: &Field, options: &ReadOptions) -> Result<Field> {
 /// A result that is read ahead on a thread of its own.
 pub(crate) struct ArrowBatches {
     /// `None` once it has ended.
-    relay: Option<Relay>,
+    read_ahead: Option<ReadAhead>,
     session: Option<Box<ArrowSession>>,
     /// The caller's types, before decimals become doubles.
     cast: SchemaRef,
@@ -152,9 +152,9 @@ impl ArrowBatches {
             }
         };
         let handle = session.handle.clone();
-        match Relay::start(Box::new(batches), &session.deadline, move || handle.cancel()) {
-            Ok(relay) => Ok(Self {
-                relay: Some(relay),
+        match ReadAhead::start(Box::new(batches), &session.deadline, move || handle.cancel()) {
+            Ok(read_ahead) => Ok(Self {
+                read_ahead: Some(read_ahead),
                 session: Some(session),
                 cast,
                 schema,
@@ -200,9 +200,9 @@ impl ArrowBatches {
 impl ArrowBatches {
     /// Ends the reading; a driver that does not obey loses its session.
     fn end(&mut self) {
-        let Some(relay) = self.relay.take() else { return };
+        let Some(read_ahead) = self.read_ahead.take() else { return };
         if let Some(session) = &self.session
-            && (!session.handle.is_usable() || !apart(move || drop(relay)))
+            && (!session.handle.is_usable() || !apart(move || drop(read_ahead)))
         {
             session.handle.lose();
         }
@@ -226,7 +226,7 @@ impl Iterator for ArrowBatches {
         if let Some(rest) = self.rest.take() {
             return Some(Ok(self.first_rows(rest)));
         }
-        let next = self.relay.as_mut()?.next();
+        let next = self.read_ahead.as_mut()?.next();
         if let (Some(Err(_)), Some(session)) = (&next, &self.session) {
             session.handle.fail();
         }

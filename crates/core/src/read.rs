@@ -21,7 +21,7 @@ pub enum Decimals {
 
 /// What becomes of a value that Arrow cannot hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnOdd {
+pub enum Unrepresentable {
     /// An error that names column and row.
     #[default]
     Error,
@@ -73,13 +73,13 @@ pub struct ReadOptions {
     /// Whether the frame can hold intervals of months, days and nanoseconds.
     pub intervals: bool,
     /// NaN and infinity in decimals.
-    pub numeric_nan: OnOdd,
+    pub numeric_nan: Unrepresentable,
     /// Infinite dates and timestamps, and those out of Arrow's range.
-    pub infinity: OnOdd,
+    pub infinity: Unrepresentable,
     /// The time 24:00.
-    pub time_24: OnOdd,
+    pub time_24: Unrepresentable,
     /// MySQL's zero dates.
-    pub zero_date: OnOdd,
+    pub zero_date: Unrepresentable,
     /// How MySQL's `tinyint(1)` reaches the frame.
     pub tinyint1: TinyInt1,
     /// How UUIDs reach the frame.
@@ -108,10 +108,10 @@ impl Default for ReadOptions {
             decimals: Decimals::default(),
             decimal_digits: 76,
             intervals: true,
-            numeric_nan: OnOdd::default(),
-            infinity: OnOdd::default(),
-            time_24: OnOdd::default(),
-            zero_date: OnOdd::Null,
+            numeric_nan: Unrepresentable::default(),
+            infinity: Unrepresentable::default(),
+            time_24: Unrepresentable::default(),
+            zero_date: Unrepresentable::Null,
             tinyint1: TinyInt1::default(),
             uuid: Uuids::default(),
             snapshot: true,

@@ -176,7 +176,7 @@ pub struct Spread<'a> {
     /// The most rows that are one unit of work.
     pub most_rows: Option<NonZeroUsize>,
     /// Told why one session writes what was to be spread, before it does.
-    pub told: &'a dyn Fn(&str) -> Result<()>,
+    pub warn: &'a dyn Fn(&str) -> Result<()>,
 }
 
 /// Writes all of `batches` over sessions of `source`, and returns the number of rows.
@@ -224,7 +224,7 @@ fn is_several(first: &dyn Loading, most: usize, is_own: bool, spread: &Spread<'_
         .with_hint("give a URL or a pool instead, or leave parallel out"));
     }
     if let Some(reason) = first.writes_alone() {
-        (spread.told)(&reason)?;
+        (spread.warn)(&reason)?;
         return Ok(false);
     }
     if most <= sessions {

@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
-use longshore_core::OnOdd;
+use longshore_core::Unrepresentable;
 use longshore_values::CellFault;
 
 use crate::error::{Reason, internal, unrepresentable};
@@ -33,13 +33,13 @@ const WRAPPED: Reason = (
 const NANOS_PER_MICRO: i64 = 1_000;
 
 /// Dates, the infinite ones as `policy` says.
-pub(crate) fn dates(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, CellFault> {
+pub(crate) fn dates(array: &ArrayRef, policy: Unrepresentable) -> Result<ArrayRef, CellFault> {
     let is_infinite = |day: i32| day == i32::MAX || day == -i32::MAX;
     without::<Date32Type>(array, array.data_type(), is_infinite, policy, INFINITE)
 }
 
 /// Times, 24:00 as `policy` says; `day` is its count.
-pub(crate) fn times(array: &ArrayRef, day: i64, policy: OnOdd) -> Result<ArrayRef, CellFault> {
+pub(crate) fn times(array: &ArrayRef, day: i64, policy: Unrepresentable) -> Result<ArrayRef, CellFault> {
     let is_24 = |time: i64| time >= day;
     match array.data_type() {
         DataType::Time64(TimeUnit::Nanosecond) => {
@@ -53,7 +53,7 @@ pub(crate) fn times(array: &ArrayRef, day: i64, policy: OnOdd) -> Result<ArrayRe
 pub(crate) fn timestamps(
     array: &ArrayRef,
     data_type: &DataType,
-    policy: OnOdd,
+    policy: Unrepresentable,
 ) -> Result<ArrayRef, CellFault> {
     let is_infinite = |count: i64| count == i64::MAX || count == -i64::MAX;
     match data_type {
@@ -71,7 +71,7 @@ pub(crate) fn timestamps(
 }
 
 /// Intervals; those whose hours the engine has let wrap are as `policy` says.
-pub(crate) fn intervals(array: &ArrayRef, policy: OnOdd) -> Result<ArrayRef, CellFault> {
+pub(crate) fn intervals(array: &ArrayRef, policy: Unrepresentable) -> Result<ArrayRef, CellFault> {
     // The engine has whole microseconds only, and a product that has wrapped is none of theirs: 2 to the 64th is not a
     // multiple of a thousand.
     let has_wrapped = |interval: <IntervalMonthDayNanoType as ArrowPrimitiveType>::Native| {
@@ -85,7 +85,7 @@ fn without<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     data_type: &DataType,
     is_lossy: impl Fn(T::Native) -> bool,
-    policy: OnOdd,
+    policy: Unrepresentable,
     reason: Reason,
 ) -> Result<ArrayRef, CellFault> {
     let Some(values) = array.as_primitive_opt::<T>() else {
@@ -100,10 +100,10 @@ fn without<T: ArrowPrimitiveType>(
     let is_lossy = |row: usize| values.is_valid(row) && is_lossy(values.value(row));
     let nulls = match (any, policy) {
         (false, _) => values.nulls().cloned(),
-        (true, OnOdd::Null) => {
+        (true, Unrepresentable::Null) => {
             Some((0..values.len()).map(|row| values.is_valid(row) && !is_lossy(row)).collect())
         }
-        (true, OnOdd::Error) => match (0..values.len()).find(|row| is_lossy(*row)) {
+        (true, Unrepresentable::Error) => match (0..values.len()).find(|row| is_lossy(*row)) {
             Some(row) => return Err(unrepresentable(reason, row)),
             None => values.nulls().cloned(),
         },
@@ -125,13 +125,13 @@ mod tests {
     fn infinity_is_an_error_or_null_and_nothing_under_a_null() {
         let array: ArrayRef =
             Arc::new(Date32Array::from(vec![Some(1), None, Some(i32::MAX), Some(-i32::MAX)]));
-        assert_eq!(dates(&array, OnOdd::Error).unwrap_err().row, 2);
-        let nulls = dates(&array, OnOdd::Null).unwrap();
+        assert_eq!(dates(&array, Unrepresentable::Error).unwrap_err().row, 2);
+        let nulls = dates(&array, Unrepresentable::Null).unwrap();
         assert_eq!((nulls.null_count(), nulls.is_valid(0)), (3, true));
 
         let nulls = NullBuffer::from(vec![false]);
         let hidden: ArrayRef = Arc::new(TimestampMicrosecondArray::new(vec![i64::MAX].into(), Some(nulls)));
-        timestamps(&hidden, hidden.data_type(), OnOdd::Error).unwrap();
+        timestamps(&hidden, hidden.data_type(), Unrepresentable::Error).unwrap();
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         let from = array.values().as_ptr();
         let array: ArrayRef = Arc::new(array);
         let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-        let relabelled = timestamps(&array, &utc, OnOdd::Error).unwrap();
+        let relabelled = timestamps(&array, &utc, Unrepresentable::Error).unwrap();
         assert_eq!(relabelled.data_type(), &utc);
         assert_eq!(relabelled.as_primitive::<TimestampMicrosecondType>().values().as_ptr(), from);
     }
@@ -149,8 +149,8 @@ mod tests {
     fn midnight_at_the_end_of_a_day() {
         let day = 86_400_000_000;
         let array: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![day - 1, day]));
-        assert_eq!(times(&array, day, OnOdd::Error).unwrap_err().row, 1);
-        assert_eq!(times(&array, day, OnOdd::Null).unwrap().null_count(), 1);
+        assert_eq!(times(&array, day, Unrepresentable::Error).unwrap_err().row, 1);
+        assert_eq!(times(&array, day, Unrepresentable::Null).unwrap().null_count(), 1);
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         let array =
             vec![interval(-3_000), interval(i64::MAX / 1_000 * 1_000), interval(-7_646_744_073_709_551_616)];
         let array: ArrayRef = Arc::new(IntervalMonthDayNanoArray::from(array));
-        assert_eq!(intervals(&array, OnOdd::Error).unwrap_err().row, 2);
-        assert_eq!(intervals(&array, OnOdd::Null).unwrap().null_count(), 1);
+        assert_eq!(intervals(&array, Unrepresentable::Error).unwrap_err().row, 2);
+        assert_eq!(intervals(&array, Unrepresentable::Null).unwrap().null_count(), 1);
     }
 }

@@ -7,7 +7,7 @@ use arrow_array::{
     make_array, new_empty_array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use longshore_core::{Batches, Error, NATIVE_TYPE, OnOdd, Place, Result, Session, misencoded};
+use longshore_core::{Batches, Error, NATIVE_TYPE, Place, Result, Session, Unrepresentable, misencoded};
 
 use crate::error::{Reason, stream_error, unrepresentable};
 use crate::types::{Plan, plan};
@@ -20,9 +20,9 @@ const NOT_UTF8: Reason =
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValueOptions {
     /// Infinite dates and timestamps, and intervals whose hours are beyond Arrow's.
-    pub infinity: OnOdd,
+    pub infinity: Unrepresentable,
     /// The time 24:00.
-    pub time_24: OnOdd,
+    pub time_24: Unrepresentable,
     /// Whether UUIDs are texts.
     pub uuid_text: bool,
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use longshore_core::{Error, OnOdd};
+use longshore_core::{Error, Unrepresentable};
 use longshore_values::Odd;
 use longshore_values::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
 
@@ -126,7 +126,7 @@ impl Civil {
 
     /// Days since 1970-01-01. A zero date is as the caller wants it, and any other that is in no calendar is a fault.
     #[inline]
-    fn days(self, zero_date: OnOdd) -> Result<i64, Odd> {
+    fn days(self, zero_date: Unrepresentable) -> Result<i64, Odd> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
         let days = days_from_civil(year, month, day);
         if (1..=12).contains(&month) && (1..=28).contains(&day) || civil_from_days(days) == (year, month, day)
@@ -137,12 +137,12 @@ impl Civil {
     }
 
     #[cold]
-    fn unrepresentable(self, zero_date: OnOdd) -> Odd {
+    fn unrepresentable(self, zero_date: Unrepresentable) -> Odd {
         let Self { year, month, day, .. } = self;
         if self == Self::default() {
             return match zero_date {
-                OnOdd::Null => Odd::Null,
-                OnOdd::Error => Odd::with_hint(
+                Unrepresentable::Null => Odd::Null,
+                Unrepresentable::Error => Odd::with_hint(
                     "the zero date 0000-00-00 is not a date",
                     format!("read it as NULL with options={{\"zero_date\": \"null\"}}, or {REMEDY}"),
                 ),
@@ -165,7 +165,7 @@ impl Civil {
 
     /// A date alone.
     #[inline]
-    pub(crate) fn date(self, zero_date: OnOdd) -> Result<i32, Odd> {
+    pub(crate) fn date(self, zero_date: Unrepresentable) -> Result<i32, Odd> {
         let days = self.days(zero_date)?;
         if self.time != 0 {
             return Err(Odd::with_hint("a time of day would be lost", REMEDY));
@@ -175,7 +175,7 @@ impl Civil {
 
     /// Microseconds since 1970-01-01 00:00, `offset` microseconds less.
     #[inline]
-    pub(crate) fn microseconds(self, zero_date: OnOdd, offset: i64) -> Result<i64, Odd> {
+    pub(crate) fn microseconds(self, zero_date: Unrepresentable, offset: i64) -> Result<i64, Odd> {
         Ok(self.days(zero_date)? * DAY + self.time - offset)
     }
 }
@@ -280,7 +280,8 @@ mod tests {
 
     #[test]
     fn dates_are_days_or_faults() {
-        let date = |text: &str| Civil::text(text.as_bytes()).and_then(|civil| civil.date(OnOdd::Null));
+        let date =
+            |text: &str| Civil::text(text.as_bytes()).and_then(|civil| civil.date(Unrepresentable::Null));
         assert_eq!(date("1970-01-02"), Ok(1));
         assert_eq!(date("9999-12-31"), Ok(2_932_896));
         assert_eq!(date("2024-02-29"), Ok(19_782));
@@ -307,8 +308,8 @@ mod tests {
         assert_eq!(Civil::binary(&[]).unwrap(), Civil::text(b"0000-00-00 00:00:00").unwrap());
         assert_eq!(Civil::binary(&[0xe9, 7, 3, 4]).unwrap(), Civil::text(b"2025-03-04").unwrap());
         assert!(Civil::binary(&[1]).is_err() && Civil::binary(&[0xe9, 7, 3, 4, 24, 0, 0]).is_err());
-        assert_eq!(Civil::default().microseconds(OnOdd::Null, 0), Err(Odd::Null));
-        assert_eq!(text.microseconds(OnOdd::Null, SECOND), Ok(1_741_064_766_080_009));
+        assert_eq!(Civil::default().microseconds(Unrepresentable::Null, 0), Err(Odd::Null));
+        assert_eq!(text.microseconds(Unrepresentable::Null, SECOND), Ok(1_741_064_766_080_009));
     }
 
     #[test]

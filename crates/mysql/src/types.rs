@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::{
-    Decimals, EXTENSION, Error, Kind, NATIVE_TYPE, OnOdd, Place, Protocol, ReadOptions, Result, TinyInt1,
-    Uuids,
+    Decimals, EXTENSION, Error, Kind, NATIVE_TYPE, Place, Protocol, ReadOptions, Result, TinyInt1,
+    Unrepresentable, Uuids,
 };
 
 use crate::message::Definition;
@@ -123,7 +123,7 @@ impl Type {
     /// Whether the caller's options turn some of the type's values into NULL.
     pub(crate) fn turns_null(&self, options: &ReadOptions) -> bool {
         matches!(self.class, Class::Date | Class::DateTime | Class::Timestamp)
-            && options.zero_date == OnOdd::Null
+            && options.zero_date == Unrepresentable::Null
     }
 
     /// The Arrow type, by the type policy and the caller's options.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
-use longshore_core::{OnOdd, ReadOptions, Uuids};
+use longshore_core::{ReadOptions, Unrepresentable, Uuids};
 use longshore_values::{Cells, Span, Spans};
 
 use crate::columns::requested_type;
@@ -87,7 +87,7 @@ fn valid(array: &ArrayRef, rows: usize) {
 }
 
 fn options(how: u8) -> ReadOptions {
-    let odd = |bit: u8| if how & bit == 0 { OnOdd::Error } else { OnOdd::Null };
+    let odd = |bit: u8| if how & bit == 0 { Unrepresentable::Error } else { Unrepresentable::Null };
     ReadOptions {
         numeric_nan: odd(4),
         infinity: odd(8),

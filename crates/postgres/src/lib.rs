@@ -7,7 +7,7 @@ mod decode;
 mod dialect;
 mod driver;
 mod encode;
-mod guest;
+mod foreign;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
@@ -20,5 +20,5 @@ mod types;
 mod write;
 
 pub use driver::Postgres;
-pub use guest::{Answers, Arrival, Inquiry, Knowledge, substitute};
+pub use foreign::{Answers, Arrival, Inquiry, Knowledge, substitute};
 pub use types::native_name;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use longshore_core::{
-    DEFERRED, Decimals, EXTENSION, Error, Kind as ErrorKind, NATIVE_TYPE, OnOdd, Place, Protocol,
-    ReadOptions, Result, Uuids,
+    DEFERRED, Decimals, EXTENSION, Error, Kind as ErrorKind, NATIVE_TYPE, Place, Protocol, ReadOptions,
+    Result, Unrepresentable, Uuids,
 };
 
 /// What a type's cells mean, and so what decodes them.
@@ -354,7 +354,7 @@ impl Type {
 
     /// Whether the caller's options turn some values of the type, or of the type `wanted` in its place, into NULL.
     pub(crate) fn turns_null(&self, wanted: Option<&DataType>, options: &ReadOptions) -> bool {
-        let is_null = |odd: OnOdd| odd == OnOdd::Null;
+        let is_null = |odd: Unrepresentable| odd == Unrepresentable::Null;
         if wanted.is_some() {
             return [options.numeric_nan, options.infinity, options.time_24].into_iter().any(is_null);
         }

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::memory::{Budget, Trim};
 use longshore_core::{
-    Batches, Deadline, Decimals, Delivery, Error, LiveResult, OnOdd, Progress, Protocol, Query, ReadOptions,
-    Request, Result, Session, Split, TinyInt1, Uuids, Warnings,
+    Batches, Deadline, Decimals, Delivery, Error, LiveResult, Progress, Protocol, Query, ReadOptions,
+    Request, Result, Session, Split, TinyInt1, Unrepresentable, Uuids, Warnings,
 };
 use longshore_frames::{Backend, Choices, Column, whole_columns, whole_table};
 use pyo3::prelude::*;
@@ -120,7 +120,7 @@ pub(crate) fn is_stream(policy: &BTreeMap<String, String>) -> bool {
 /// The type policy in the core's words.
 pub(crate) fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
     let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
-    let odd = |key: &str| if is(key, "null") { OnOdd::Null } else { OnOdd::Error };
+    let odd = |key: &str| if is(key, "null") { Unrepresentable::Null } else { Unrepresentable::Error };
     ReadOptions {
         decimals: match policy.get("decimals").map(String::as_str) {
             Some("float64") => Decimals::Float64,

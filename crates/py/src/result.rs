@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::ease;
-use longshore_core::{Batches, Deadline, Error, Kind, OnOdd, Progress, Relay, Result, Session, Warnings};
+use longshore_core::{
+    Batches, Deadline, Error, Kind, Progress, ReadAhead, Result, Session, Unrepresentable, Warnings,
+};
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use longshore_interpreter::capsule::stream_in;
@@ -54,7 +56,7 @@ pub(crate) fn open_result(
         }
     };
     let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
-    let odd = |key: &str| if is(key, "null") { OnOdd::Null } else { OnOdd::Error };
+    let odd = |key: &str| if is(key, "null") { Unrepresentable::Null } else { Unrepresentable::Error };
     let odds =
         ValueOptions { infinity: odd("infinity"), time_24: odd("time_24"), uuid_text: is("uuid", "text") };
     let warnings = Arc::<Warnings>::default();
@@ -184,7 +186,7 @@ impl Batches for Blaming {
 /// A result that is read ahead on a thread of its own.
 struct Running {
     /// The engine is dropped after what reads from it.
-    result: Option<(Relay, Engine)>,
+    result: Option<(ReadAhead, Engine)>,
     schema: SchemaRef,
     /// The process that has the engine's threads.
     owner: u32,
@@ -193,8 +195,8 @@ struct Running {
 impl Running {
     fn start(batches: Box<dyn Batches>, engine: Engine, deadline: &Deadline) -> Result<Self> {
         let (schema, cancel) = (batches.schema(), engine.cancel.clone());
-        let relay = Relay::start(batches, deadline, move || cancel.call())?;
-        Ok(Self { result: Some((relay, engine)), schema, owner: std::process::id() })
+        let read_ahead = ReadAhead::start(batches, deadline, move || cancel.call())?;
+        Ok(Self { result: Some((read_ahead, engine)), schema, owner: std::process::id() })
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
-    Deadline, Frame, Frames, IfExists, Kind, Load, Meter, Nested, Progress, Relay, Result, Source, Spread,
-    TableName,
+    Deadline, Frame, Frames, IfExists, Kind, Load, Meter, Nested, Progress, ReadAhead, Result, Source,
+    Spread, TableName,
 };
 use longshore_interpreter::capsule::frame;
 use longshore_interpreter::{raise, wrap};
@@ -65,11 +65,11 @@ pub(crate) fn copy(
     cancel_handle: CancelHandle,
 ) -> PyResult<u64> {
     let (stop, ctrl_c) = (cancel_handle.clone(), deadline(py, None, None)?);
-    // All that can fail comes first: whoever drops the relay waits for its thread, which may wait for the interpreter.
+    // All that can fail comes first: whoever drops the read-ahead waits for its thread, which may wait for the interpreter.
     let write = Write::new(py, into, timeout, progress, cancel_handle)?;
-    let relay = Relay::start(reading.take()?, &ctrl_c, move || stop.0.cancel()).map_err(raise)?;
-    let schema = relay.schema();
-    write.run(py, relay, schema)
+    let read_ahead = ReadAhead::start(reading.take()?, &ctrl_c, move || stop.0.cancel()).map_err(raise)?;
+    let schema = read_ahead.schema();
+    write.run(py, read_ahead, schema)
 }
 
 /// The frames that a Python iterator gives.
@@ -131,8 +131,8 @@ impl Write {
         let Self { source, load, sessions, most_rows, deadline, progress } = self;
         let load = Load { schema, ..load };
         let written = py.detach(|| {
-            let told = |reason: &str| warn_of_serial_write(reason);
-            let spread = Spread { sessions, most_rows, told: &told };
+            let warn = |reason: &str| warn_of_serial_write(reason);
+            let spread = Spread { sessions, most_rows, warn: &warn };
             let rows = longshore_core::write(source.as_ref(), &load, batches, &spread, &deadline)?;
             progress.finish()?;
             Ok(rows)

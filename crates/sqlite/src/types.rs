@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::{
-    Column, DEFERRED, Decimals, Error, Kind, NATIVE_TYPE, OnOdd, Place, ReadOptions, Result,
+    Column, DEFERRED, Decimals, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, Unrepresentable,
 };
 use longshore_values::decimal::DecimalType;
 
@@ -119,7 +119,7 @@ impl Class {
     /// The decimals that are kept as texts; `None` for any other class.
     pub(crate) fn decimal(self) -> Option<DecimalType> {
         let (Self::Decimal(precision, scale) | Self::Rounded(precision, scale)) = self else { return None };
-        Some(DecimalType { precision, scale, numeric_nan: OnOdd::Error })
+        Some(DecimalType { precision, scale, numeric_nan: Unrepresentable::Error })
     }
 
     /// Whether `text` is a decimal of the class.
@@ -242,7 +242,8 @@ fn one(facts: Facts, options: &ReadOptions) -> Result<Plan> {
         None if class == Class::Any => ReadAs::InferredFromFirstBatch,
         None => ReadAs::Declared(class.arrow()),
     };
-    let makes_null = options.infinity == OnOdd::Null || options.numeric_nan == OnOdd::Null;
+    let makes_null =
+        options.infinity == Unrepresentable::Null || options.numeric_nan == Unrepresentable::Null;
     let (data_type, nullable) = match &read_as {
         ReadAs::Override(wanted) => (wanted.clone(), facts.nullable || makes_null),
         ReadAs::Inferred => {

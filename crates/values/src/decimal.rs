@@ -1,17 +1,17 @@
 //! Decimals, exact or to the nearest double, from their text; and what every form of a decimal shares.
 
 use arrow_buffer::i256;
-use longshore_core::OnOdd;
+use longshore_core::Unrepresentable;
 
 use crate::{Losses, Odd};
 
 /// NaN or infinity where a decimal is wanted.
 #[cold]
 #[must_use]
-pub fn special(value: f64, policy: OnOdd) -> Odd {
+pub fn special(value: f64, policy: Unrepresentable) -> Odd {
     match policy {
-        OnOdd::Null => Odd::Null,
-        OnOdd::Error => Odd::with_hint(
+        Unrepresentable::Null => Odd::Null,
+        Unrepresentable::Error => Odd::with_hint(
             format!("{value} has no exact decimal"),
             "read it as NULL with options={\"numeric_nan\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
         ),
@@ -142,7 +142,7 @@ pub struct DecimalType {
     /// Those after the point.
     pub scale: i8,
     /// NaN and infinity, which it cannot hold.
-    pub numeric_nan: OnOdd,
+    pub numeric_nan: Unrepresentable,
 }
 
 impl DecimalType {
@@ -283,7 +283,7 @@ pub fn comes_back(text: &str, value: f64) -> bool {
 }
 
 /// The double nearest to a numeric's text.
-pub fn text_double(cell: &[u8], policy: OnOdd, losses: &mut Losses) -> Result<f64, Odd> {
+pub fn text_double(cell: &[u8], policy: Unrepresentable, losses: &mut Losses) -> Result<f64, Odd> {
     if let Some((value, comes_back)) = short_double(cell)
         && (comes_back || !losses.looks())
     {
@@ -309,7 +309,7 @@ fn short_double(cell: &[u8]) -> Option<(f64, bool)> {
 }
 
 /// Faults a numeric's text that is not a decimal; NaN and infinity as the caller wants them.
-pub fn text_decimal(cell: &[u8], policy: OnOdd) -> Result<(), Odd> {
+pub fn text_decimal(cell: &[u8], policy: Unrepresentable) -> Result<(), Odd> {
     let text = std::str::from_utf8(cell).unwrap_or_default();
     Text::parse(text).map(|_| ()).ok_or_else(|| not_a_number(text, policy))
 }
@@ -324,7 +324,7 @@ pub fn is_same_number(a: &str, b: &str) -> bool {
 }
 
 #[cold]
-fn not_a_number(text: &str, policy: OnOdd) -> Odd {
+fn not_a_number(text: &str, policy: Unrepresentable) -> Odd {
     match text {
         "NaN" => special(f64::NAN, policy),
         "Infinity" => special(f64::INFINITY, policy),
@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     fn decimal(precision: u8, scale: i8) -> DecimalType {
-        DecimalType { precision, scale, numeric_nan: OnOdd::Error }
+        DecimalType { precision, scale, numeric_nan: Unrepresentable::Error }
     }
 
     #[test]
@@ -467,7 +467,8 @@ mod tests {
                 of.text::<i128>(long.as_bytes()).ok(),
                 "{text}"
             );
-            let double = text_double(text.as_bytes(), OnOdd::Error, &mut Losses::default()).unwrap();
+            let double =
+                text_double(text.as_bytes(), Unrepresentable::Error, &mut Losses::default()).unwrap();
             assert_eq!(double.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
         }
         assert_eq!(decimal(18, 0).text::<i128>(b"999999999999999999"), Ok(999_999_999_999_999_999));
@@ -487,9 +488,9 @@ mod tests {
     #[test]
     fn doubles_are_the_nearest_or_a_fault() {
         let mut losses = Losses::default();
-        assert_eq!(text_double(b"0.1", OnOdd::Error, &mut losses), Ok(0.1));
-        assert!(matches!(text_double(b"1e400", OnOdd::Null, &mut losses), Err(Odd::Fault(_))));
-        assert_eq!(text_double(b"NaN", OnOdd::Null, &mut losses), Err(Odd::Null));
+        assert_eq!(text_double(b"0.1", Unrepresentable::Error, &mut losses), Ok(0.1));
+        assert!(matches!(text_double(b"1e400", Unrepresentable::Null, &mut losses), Err(Odd::Fault(_))));
+        assert_eq!(text_double(b"NaN", Unrepresentable::Null, &mut losses), Err(Odd::Null));
     }
 
     #[test]
@@ -497,7 +498,7 @@ mod tests {
         let warnings = std::sync::Arc::<longshore_core::Warnings>::default();
         let tells = |text: &str| {
             let mut losses = Losses::of_doubles(text, &warnings);
-            text_double(text.as_bytes(), OnOdd::Error, &mut losses).unwrap();
+            text_double(text.as_bytes(), Unrepresentable::Error, &mut losses).unwrap();
             !warnings.take().is_empty()
         };
         for text in [

@@ -1,6 +1,6 @@
 //! Values that databases have and Arrow has not, and what the caller wants of them.
 
-use longshore_core::{OnOdd, ReadOptions};
+use longshore_core::{ReadOptions, Unrepresentable};
 
 use crate::Odd;
 
@@ -8,11 +8,11 @@ use crate::Odd;
 #[derive(Clone, Copy, Debug)]
 pub struct Odds {
     /// NaN and infinity in decimals.
-    pub numeric_nan: OnOdd,
+    pub numeric_nan: Unrepresentable,
     /// Infinite dates and timestamps, and those out of Arrow's range.
-    pub infinity: OnOdd,
+    pub infinity: Unrepresentable,
     /// The time 24:00.
-    pub time_24: OnOdd,
+    pub time_24: Unrepresentable,
 }
 
 impl From<&ReadOptions> for Odds {
@@ -22,17 +22,17 @@ impl From<&ReadOptions> for Odds {
 }
 
 #[cold]
-fn odd(policy: OnOdd, what: &'static str, hint: &'static str) -> Odd {
+fn odd(policy: Unrepresentable, what: &'static str, hint: &'static str) -> Odd {
     match policy {
-        OnOdd::Null => Odd::Null,
-        OnOdd::Error => Odd::with_hint(what, hint),
+        Unrepresentable::Null => Odd::Null,
+        Unrepresentable::Error => Odd::with_hint(what, hint),
     }
 }
 
 /// An infinite date, timestamp or interval.
 #[cold]
 #[must_use]
-pub fn infinite(policy: OnOdd) -> Odd {
+pub fn infinite(policy: Unrepresentable) -> Odd {
     odd(
         policy,
         "infinity has no Arrow value",
@@ -43,7 +43,7 @@ pub fn infinite(policy: OnOdd) -> Odd {
 /// A timestamp or span beyond Arrow's 64 bits.
 #[cold]
 #[must_use]
-pub fn out_of_range(policy: OnOdd) -> Odd {
+pub fn out_of_range(policy: Unrepresentable) -> Odd {
     odd(
         policy,
         "the value is beyond what Arrow's type holds",
@@ -54,7 +54,7 @@ pub fn out_of_range(policy: OnOdd) -> Odd {
 /// The time 24:00.
 #[cold]
 #[must_use]
-pub fn time_24(policy: OnOdd) -> Odd {
+pub fn time_24(policy: Unrepresentable) -> Odd {
     odd(
         policy,
         "24:00 has no Arrow value; consumers would read it as 00:00",

@@ -6,7 +6,7 @@ use arrow_array::types::{
     TimestampSecondType,
 };
 use arrow_schema::{DataType, TimeUnit};
-use longshore_core::OnOdd;
+use longshore_core::Unrepresentable;
 
 use crate::calendar::timestamp_text;
 use crate::odds::out_of_range;
@@ -134,7 +134,12 @@ pub fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
 
 /// A column of timestamps in `unit`, each of whose cells `read` gives in microseconds. `policy` is for those beyond what
 /// the unit can count.
-pub fn timestamps<F>(arrow: DataType, unit: TimeUnit, policy: OnOdd, mut read: F) -> Box<dyn Decoder>
+pub fn timestamps<F>(
+    arrow: DataType,
+    unit: TimeUnit,
+    policy: Unrepresentable,
+    mut read: F,
+) -> Box<dyn Decoder>
 where
     F: FnMut(&[u8]) -> Result<i64, Odd> + Send + 'static,
 {
@@ -155,13 +160,13 @@ where
 
 /// A timestamp that nanoseconds cannot count.
 #[cold]
-fn beyond(microseconds: i64, policy: OnOdd) -> Odd {
+fn beyond(microseconds: i64, policy: Unrepresentable) -> Odd {
     match policy {
-        OnOdd::Error => Odd::with_hint(
+        Unrepresentable::Error => Odd::with_hint(
             format!("{} is beyond what nanoseconds can count", timestamp_text(microseconds)),
             "ask for microseconds: schema={\"<column>\": \"timestamp[us]\"}",
         ),
-        OnOdd::Null => out_of_range(policy),
+        Unrepresentable::Null => out_of_range(policy),
     }
 }
 

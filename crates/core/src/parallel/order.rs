@@ -10,14 +10,14 @@ use crate::{Error, Result};
 /// Batches that have come and not yet left.
 pub(super) enum Order {
     /// The parts in turn: what each has waiting, and how many rows those that have left had.
-    Turns { waiting: VecDeque<Turn>, rows: u64 },
+    ByPart { waiting: VecDeque<PartQueue>, rows: u64 },
     /// Whatever came first.
     Arrival(VecDeque<RecordBatch>),
 }
 
 /// One part's batches.
 #[derive(Default)]
-pub(super) struct Turn {
+pub(super) struct PartQueue {
     part: usize,
     batches: VecDeque<RecordBatch>,
     /// The rows that have left.
@@ -29,8 +29,8 @@ impl Order {
     pub(super) fn new(delivery: Delivery, parts: usize) -> Self {
         match delivery {
             Delivery::Ordered => {
-                let waiting = (0..parts).map(|part| Turn { part, ..Turn::default() }).collect();
-                Self::Turns { waiting, rows: 0 }
+                let waiting = (0..parts).map(|part| PartQueue { part, ..PartQueue::default() }).collect();
+                Self::ByPart { waiting, rows: 0 }
             }
             Delivery::Interleaved => Self::Arrival(VecDeque::new()),
         }
@@ -38,9 +38,9 @@ impl Order {
 
     pub(super) fn add(&mut self, part: usize, batch: RecordBatch) {
         match self {
-            Self::Turns { .. } => {
-                if let Some(turn) = self.turn(part) {
-                    turn.batches.push_back(batch);
+            Self::ByPart { .. } => {
+                if let Some(queue) = self.queue(part) {
+                    queue.batches.push_back(batch);
                 }
             }
             Self::Arrival(batches) => batches.push_back(batch),
@@ -48,24 +48,24 @@ impl Order {
     }
 
     pub(super) fn end(&mut self, part: usize) {
-        if let Some(turn) = self.turn(part) {
-            turn.end = Some(Ok(()));
+        if let Some(queue) = self.queue(part) {
+            queue.end = Some(Ok(()));
         }
     }
 
     /// Keeps the `error` of a row until the part's turn: rows before it may have errors of their own, and only then is it
     /// known which row of the whole it is.
     pub(super) fn fail(&mut self, part: usize, error: Error) -> Result<()> {
-        match self.turn(part).filter(|_| error.place().row.is_some()) {
-            Some(turn) => turn.end = Some(Err(error)),
+        match self.queue(part).filter(|_| error.place().row.is_some()) {
+            Some(queue) => queue.end = Some(Err(error)),
             None => return Err(error),
         }
         Ok(())
     }
 
-    fn turn(&mut self, part: usize) -> Option<&mut Turn> {
+    fn queue(&mut self, part: usize) -> Option<&mut PartQueue> {
         match self {
-            Self::Turns { waiting, .. } => waiting.iter_mut().find(|turn| turn.part == part),
+            Self::ByPart { waiting, .. } => waiting.iter_mut().find(|queue| queue.part == part),
             Self::Arrival(_) => None,
         }
     }
@@ -74,17 +74,17 @@ impl Order {
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         match self {
             Self::Arrival(batches) => Ok(batches.pop_front()),
-            Self::Turns { waiting, rows } => loop {
-                let Some(turn) = waiting.front_mut() else { return Ok(None) };
-                if let Some(batch) = turn.batches.pop_front() {
-                    turn.rows += batch.num_rows() as u64;
+            Self::ByPart { waiting, rows } => loop {
+                let Some(queue) = waiting.front_mut() else { return Ok(None) };
+                if let Some(batch) = queue.batches.pop_front() {
+                    queue.rows += batch.num_rows() as u64;
                     return Ok(Some(batch));
                 }
-                match turn.end.take() {
+                match queue.end.take() {
                     None => return Ok(None),
                     Some(end) => end.map_err(|error| error.after(*rows))?,
                 }
-                *rows += turn.rows;
+                *rows += queue.rows;
                 waiting.pop_front();
             },
         }

@@ -84,14 +84,14 @@ impl Workers {
             owner: std::process::id(),
         };
         for first in 0..sessions {
-            let hand = Hand {
+            let worker = Worker {
                 work: work.clone(),
                 opened: Some(opened.clone()),
                 outlet: outlet.clone(),
                 part: first,
             };
             let thread = thread::Builder::new().name(format!("longshore-{first}"));
-            let thread = spawn(thread, move || hand.work_through())?;
+            let thread = spawn(thread, move || worker.work_through())?;
             workers.threads.push(thread);
         }
         Ok(workers)
@@ -251,7 +251,7 @@ fn join_snapshot(session: &mut dyn Session, snapshot: &str, sessions: usize) -> 
 }
 
 /// One thread.
-struct Hand {
+struct Worker {
     work: Arc<Work>,
     /// `None` after the session has begun to read.
     opened: Option<Sender<Result<Opening>>>,
@@ -260,7 +260,7 @@ struct Hand {
     part: usize,
 }
 
-impl Hand {
+impl Worker {
     /// Reads its first part, and then whatever is left.
     fn work_through(mut self) {
         let read = catch_unwind(AssertUnwindSafe(|| self.read()));

@@ -164,7 +164,7 @@ impl Workers<'_> {
                 Some(session)
             }
             Ok(Err(Failed { error, session })) => {
-                self.queue.fail(self.told(error));
+                self.queue.fail(self.renamed(error));
                 session
             }
             Err(_) => {
@@ -226,14 +226,14 @@ impl Workers<'_> {
     }
 
     /// The error under the name that the caller knows.
-    fn told(&self, error: Error) -> Error {
+    fn renamed(&self, error: Error) -> Error {
         error.renaming(&self.load.table.table, &self.whole.table.table)
     }
 
     /// Gives all sessions back. One of them removes what the first one left, if that is lost.
     fn end(self, outcome: Result<Written, Failed>, undo: &str) -> Result<Written, Failed> {
         let outcome =
-            outcome.map_err(|Failed { error, session }| Failed { error: self.told(error), session });
+            outcome.map_err(|Failed { error, session }| Failed { error: self.renamed(error), session });
         let is_lost = matches!(&outcome, Err(Failed { session: None, .. }));
         let helper = self.helper.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut sessions = self.after.into_inner().unwrap_or_else(PoisonError::into_inner);

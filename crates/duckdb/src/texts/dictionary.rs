@@ -9,7 +9,7 @@ use arrow_array::types::Int16Type;
 use arrow_array::{Array, ArrayAccessor, ArrayRef, DictionaryArray, Int16Array, StringArray};
 use arrow_buffer::NullBuffer;
 use hashbrown::HashTable;
-use longshore_core::turns;
+use longshore_core::run_jobs;
 
 use super::Texts;
 
@@ -29,7 +29,7 @@ pub fn dictionaries(arrays: &[ArrayRef], most: u16, threads: Option<usize>) -> O
     }
     let is_lost = AtomicBool::new(false);
     let goes_on = || !is_lost.load(Ordering::Relaxed);
-    let coded = turns(arrays.len(), threads, goes_on, |number| {
+    let coded = run_jobs(arrays.len(), threads, goes_on, |number| {
         let coded = encode(&arrays[number], &texts[number], most);
         if coded.is_none() {
             is_lost.store(true, Ordering::Relaxed);

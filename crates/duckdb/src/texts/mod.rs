@@ -14,7 +14,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
-use longshore_core::turns;
+use longshore_core::run_jobs;
 
 pub use dictionary::dictionaries;
 pub use search::{Position, search};
@@ -57,7 +57,7 @@ pub fn take(
         parts.push(Part { rows: start..end, texts, nulls: array.nulls() });
     }
     let pieces: Vec<&[u64]> = rows.chunks(piece.max(1)).collect();
-    let arrays = turns(pieces.len(), threads, || true, |number| large(&parts, pieces[number]));
+    let arrays = run_jobs(pieces.len(), threads, || true, |number| large(&parts, pieces[number]));
     arrays.into_iter().collect()
 }
 

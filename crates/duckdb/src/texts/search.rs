@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_array::{Array, ArrayAccessor, ArrayRef, BooleanArray, GenericBinaryArray, OffsetSizeTrait};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, MutableBuffer, bit_util};
-use longshore_core::turns;
+use longshore_core::run_jobs;
 use memchr::memmem::Finder;
 
 use super::Texts;
@@ -37,7 +37,7 @@ pub fn search(
     let texts: Vec<Texts> = arrays.iter().map(Texts::of).collect::<Option<_>>()?;
     let chunks: Vec<_> = arrays.iter().zip(&texts).flat_map(|(array, texts)| chunks(array, texts)).collect();
     let wanted = Wanted { finder: Finder::new(piece), position };
-    let found = turns(
+    let found = run_jobs(
         chunks.len(),
         threads,
         || true,

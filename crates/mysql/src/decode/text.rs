@@ -8,7 +8,7 @@ use arrow_array::types::{
     UInt64Type, Utf8Type,
 };
 use arrow_schema::{DataType, TimeUnit};
-use longshore_core::OnOdd;
+use longshore_core::Unrepresentable;
 use longshore_values::calendar::DAY;
 use longshore_values::decimal::{self, DecimalType};
 use longshore_values::text::{
@@ -74,7 +74,7 @@ fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Opti
         DataType::Float64 => match class {
             Class::Decimal(..) => {
                 let mut losses = Losses::of(name, &context.options);
-                let read = move |cell: &[u8]| decimal::text_double(cell, OnOdd::Error, &mut losses);
+                let read = move |cell: &[u8]| decimal::text_double(cell, Unrepresentable::Error, &mut losses);
                 Primitive::<Float64Type, _>::boxed(as_is, read)
             }
             Class::Float => {
@@ -84,11 +84,11 @@ fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Opti
             _ => Primitive::<Float64Type, _>::boxed(as_is, double),
         },
         DataType::Decimal128(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: OnOdd::Error };
+            let to = DecimalType { precision, scale, numeric_nan: Unrepresentable::Error };
             Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell))
         }
         DataType::Decimal256(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: OnOdd::Error };
+            let to = DecimalType { precision, scale, numeric_nan: Unrepresentable::Error };
             Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
         }
         _ if is_text => return temporal(name, class, arrow, context),
@@ -149,7 +149,7 @@ fn bit_number(cell: &[u8]) -> Result<u64, Odd> {
 /// Dates and timestamps, of their own types or in texts, in which a zero date is always a fault.
 fn temporal(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
     let is_text = matches!(class, Class::Text | Class::Json | Class::Uuid);
-    let zero_date = if is_text { OnOdd::Error } else { context.options.zero_date };
+    let zero_date = if is_text { Unrepresentable::Error } else { context.options.zero_date };
     let offset = if class == Class::Timestamp { context.offset } else { 0 };
     let as_is = arrow.clone();
     match arrow {
@@ -162,7 +162,7 @@ fn temporal(name: &str, class: Class, arrow: &DataType, context: &Context) -> Op
         DataType::Timestamp(_, zone) if zone.is_some() != (class == Class::Timestamp) => None,
         DataType::Timestamp(unit, _) => {
             let read = move |cell: &[u8]| Civil::text(cell)?.microseconds(zero_date, offset);
-            Some(zero_dates(name, context, timestamps(as_is, *unit, OnOdd::Error, read)))
+            Some(zero_dates(name, context, timestamps(as_is, *unit, Unrepresentable::Error, read)))
         }
         DataType::Duration(_) | DataType::Time64(_) if is_text => times(arrow),
         _ => string(arrow),

@@ -1,7 +1,7 @@
 //! Dates and times of a column.
 
 use arrow_schema::TimeUnit;
-use longshore_core::{Error, OnOdd, Result};
+use longshore_core::{Error, Result, Unrepresentable};
 use longshore_values::calendar::{DAY, SECOND};
 use longshore_values::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
 
@@ -21,7 +21,7 @@ pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut Strin
             whole_day(*value, *unit).ok_or_else(|| misfit(item).with_hint("a DATE has no time of day"))?
         }
         Item::Text(text) => {
-            let date = Civil::text(text.as_bytes()).and_then(|text| text.date(OnOdd::Error));
+            let date = Civil::text(text.as_bytes()).and_then(|text| text.date(Unrepresentable::Error));
             date.map_err(|_| no_such(item))?.into()
         }
         _ => return Err(refused(item)),
@@ -47,7 +47,8 @@ pub(super) fn datetime(
         Item::Instant(value, unit) if as_utc => microseconds(*value, *unit).ok_or_else(|| finer(item))?,
         Item::Date(days) => i64::from(*days) * DAY,
         Item::Text(text) => {
-            let at = Civil::text(text.as_bytes()).and_then(|text| text.microseconds(OnOdd::Error, 0));
+            let at =
+                Civil::text(text.as_bytes()).and_then(|text| text.microseconds(Unrepresentable::Error, 0));
             at.map_err(|_| no_such(item))?
         }
         _ => return Err(refused(item)),

@@ -7,7 +7,7 @@ use arrow_array::types::{
 };
 use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::DataType;
-use longshore_core::OnOdd;
+use longshore_core::Unrepresentable;
 use longshore_values::calendar::DAY;
 use longshore_values::decimal::DecimalType;
 use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
@@ -92,7 +92,7 @@ fn plain(class: Class, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn
     }
 }
 
-fn decimal(arrow: &DataType, numeric_nan: OnOdd, losses: &Losses) -> Box<dyn Decoder> {
+fn decimal(arrow: &DataType, numeric_nan: Unrepresentable, losses: &Losses) -> Box<dyn Decoder> {
     let as_is = arrow.clone();
     match *arrow {
         DataType::Decimal128(precision, scale) => {
@@ -127,7 +127,7 @@ fn wrong_length(got: usize, expected: usize) -> Odd {
 }
 
 #[inline]
-fn date(cell: &[u8], policy: OnOdd) -> Result<i32, Odd> {
+fn date(cell: &[u8], policy: Unrepresentable) -> Result<i32, Odd> {
     match i32::from_be_bytes(array(cell)?) {
         i32::MAX | i32::MIN => Err(infinite(policy)),
         days => days.checked_add(EPOCH_DAYS).ok_or_else(|| out_of_range(policy)),
@@ -135,7 +135,7 @@ fn date(cell: &[u8], policy: OnOdd) -> Result<i32, Odd> {
 }
 
 #[inline]
-fn timestamp(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
+fn timestamp(cell: &[u8], policy: Unrepresentable) -> Result<i64, Odd> {
     match i64::from_be_bytes(array(cell)?) {
         i64::MAX | i64::MIN => Err(infinite(policy)),
         microseconds => microseconds.checked_add(EPOCH_MICROSECONDS).ok_or_else(|| out_of_range(policy)),
@@ -143,7 +143,7 @@ fn timestamp(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
 }
 
 #[inline]
-fn time(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
+fn time(cell: &[u8], policy: Unrepresentable) -> Result<i64, Odd> {
     match i64::from_be_bytes(array(cell)?) {
         microseconds @ 0..DAY => Ok(microseconds),
         DAY => Err(time_24(policy)),
@@ -151,7 +151,7 @@ fn time(cell: &[u8], policy: OnOdd) -> Result<i64, Odd> {
     }
 }
 
-fn interval(cell: &[u8], policy: OnOdd) -> Result<IntervalMonthDayNano, Odd> {
+fn interval(cell: &[u8], policy: Unrepresentable) -> Result<IntervalMonthDayNano, Odd> {
     let value = u128::from_be_bytes(array(cell)?);
     // The halves and quarters of the value, as they are.
     #[allow(clippy::cast_possible_truncation)]

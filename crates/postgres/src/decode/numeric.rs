@@ -10,7 +10,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
-use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, OnOdd, Place, ReadOptions, Result, has_deferred};
+use longshore_core::{
+    DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, Unrepresentable, has_deferred,
+};
 use longshore_values::decimal::{
     self, ALWAYS_BACK, DecimalType, Mantissa, Misfit, beyond_double, exact_quotient, rescale, special,
 };
@@ -178,7 +180,7 @@ impl Numeric<'_> {
 
 /// The double nearest to a binary cell.
 #[inline]
-pub(crate) fn double(cell: &[u8], policy: OnOdd, losses: &mut Losses) -> Result<f64, Odd> {
+pub(crate) fn double(cell: &[u8], policy: Unrepresentable, losses: &mut Losses) -> Result<f64, Odd> {
     match parse(cell)? {
         Parsed::Finite(numeric) => numeric.nearest(losses),
         Parsed::Special(value) => Err(special(value, policy)),
@@ -398,7 +400,7 @@ mod tests {
     }
 
     fn decimal(precision: u8, scale: i8) -> DecimalType {
-        DecimalType { precision, scale, numeric_nan: OnOdd::Error }
+        DecimalType { precision, scale, numeric_nan: Unrepresentable::Error }
     }
 
     #[test]
@@ -428,19 +430,19 @@ mod tests {
 
     #[test]
     fn doubles_are_the_nearest() {
-        assert_eq!(double(&cell(0, 0, &[0, 1000]), OnOdd::Error, &mut Losses::default()), Ok(0.1));
+        assert_eq!(double(&cell(0, 0, &[0, 1000]), Unrepresentable::Error, &mut Losses::default()), Ok(0.1));
         assert_eq!(
-            double(&cell(1, NEGATIVE, &[1, 2345, 6700]), OnOdd::Error, &mut Losses::default()),
+            double(&cell(1, NEGATIVE, &[1, 2345, 6700]), Unrepresentable::Error, &mut Losses::default()),
             Ok(-12_345.67)
         );
         assert_eq!(
-            double(&cell(4, 0, &[1, 2, 3, 4, 5]), OnOdd::Error, &mut Losses::default()),
+            double(&cell(4, 0, &[1, 2, 3, 4, 5]), Unrepresentable::Error, &mut Losses::default()),
             Ok(10_002_000_300_040_005.0)
         );
-        assert_eq!(double(&cell(0, NAN, &[]), OnOdd::Null, &mut Losses::default()), Err(Odd::Null));
-        assert_eq!(double(&cell(0, 0, &[]), OnOdd::Error, &mut Losses::default()), Ok(0.0));
+        assert_eq!(double(&cell(0, NAN, &[]), Unrepresentable::Null, &mut Losses::default()), Err(Odd::Null));
+        assert_eq!(double(&cell(0, 0, &[]), Unrepresentable::Error, &mut Losses::default()), Ok(0.0));
         assert!(matches!(
-            double(&cell(100, 0, &[1]), OnOdd::Null, &mut Losses::default()),
+            double(&cell(100, 0, &[1]), Unrepresentable::Null, &mut Losses::default()),
             Err(Odd::Fault(_))
         ));
     }

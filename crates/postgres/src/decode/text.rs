@@ -322,7 +322,7 @@ fn clock(word: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use longshore_core::{OnOdd, ReadOptions};
+    use longshore_core::{ReadOptions, Unrepresentable};
 
     use super::*;
 
@@ -330,8 +330,9 @@ mod tests {
     fn a_numeric_as_a_float32_obeys_numeric_nan() {
         use longshore_values::{Cells, Span};
         let native = Type { name: "numeric".to_owned(), kind: Kind::Plain(Class::Numeric), modifier: -1 };
-        let read = |text: &str, numeric_nan: OnOdd| {
-            let odds = Odds { numeric_nan, infinity: OnOdd::Error, time_24: OnOdd::Error };
+        let read = |text: &str, numeric_nan: Unrepresentable| {
+            let odds =
+                Odds { numeric_nan, infinity: Unrepresentable::Error, time_24: Unrepresentable::Error };
             let mut decoder = decoder(&native, &DataType::Float32, odds, &Losses::default()).unwrap();
             let span = Span::new(0, u32::try_from(text.len()).unwrap());
             decoder
@@ -339,16 +340,20 @@ mod tests {
                 .map(|()| decoder.finish().null_count())
         };
         for special in ["NaN", "Infinity", "-Infinity"] {
-            assert!(read(special, OnOdd::Error).is_err(), "{special}");
-            assert_eq!(read(special, OnOdd::Null), Ok(1), "{special}");
+            assert!(read(special, Unrepresentable::Error).is_err(), "{special}");
+            assert_eq!(read(special, Unrepresentable::Null), Ok(1), "{special}");
         }
-        assert_eq!(read("0.5", OnOdd::Error), Ok(0));
-        assert!(read("1.00000000000000000001", OnOdd::Null).is_err());
+        assert_eq!(read("0.5", Unrepresentable::Error), Ok(0));
+        assert!(read("1.00000000000000000001", Unrepresentable::Null).is_err());
     }
 
     #[test]
     fn only_bytea_is_binary_and_only_uuids_are_sixteen_bytes() {
-        let odds = Odds { numeric_nan: OnOdd::Error, infinity: OnOdd::Error, time_24: OnOdd::Error };
+        let odds = Odds {
+            numeric_nan: Unrepresentable::Error,
+            infinity: Unrepresentable::Error,
+            time_24: Unrepresentable::Error,
+        };
         let reads = |class: Class, arrow: &DataType| {
             let native = Type { name: "made".to_owned(), kind: Kind::Plain(class), modifier: -1 };
             decoder(&native, arrow, odds, &Losses::default()).is_some()
@@ -366,7 +371,11 @@ mod tests {
     fn a_text_with_lists_of_unlike_depths_is_a_fault() {
         use arrow_schema::Field;
         use longshore_values::{Cells, Span};
-        let odds = Odds { numeric_nan: OnOdd::Error, infinity: OnOdd::Error, time_24: OnOdd::Error };
+        let odds = Odds {
+            numeric_nan: Unrepresentable::Error,
+            infinity: Unrepresentable::Error,
+            time_24: Unrepresentable::Error,
+        };
         let list = |item: DataType| DataType::List(std::sync::Arc::new(Field::new_list_field(item, true)));
         let reads = |text: &str| {
             let wanted = list(list(list(DataType::Int8)));

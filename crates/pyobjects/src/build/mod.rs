@@ -10,7 +10,7 @@ use arrow_array::builder::{
 };
 use arrow_array::types::{ArrowPrimitiveType, DecimalType as ArrowDecimal};
 use arrow_array::{ArrayRef, OffsetSizeTrait, types};
-use longshore_core::OnOdd;
+use longshore_core::Unrepresentable;
 use longshore_values::decimal::{DecimalType, Mantissa};
 use pyo3::prelude::*;
 
@@ -193,7 +193,7 @@ fn decimals<T: ArrowDecimal<Native: Mantissa>>(
     precision: u8,
     scale: i8,
 ) -> Box<dyn Builder> {
-    let decimal = DecimalType { precision, scale, numeric_nan: OnOdd::Error };
+    let decimal = DecimalType { precision, scale, numeric_nan: Unrepresentable::Error };
     primitive::<T>(kind, rows, move |item, class| {
         let text = decimal_text(item, class)?;
         decimal.text::<T::Native>(text.as_bytes()).map(Some).map_err(|_| ReadError::Changed)

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::ArrayRef;
-use longshore_core::{Result, turns};
+use longshore_core::{Result, run_jobs};
 use pyo3::prelude::*;
 
 use self::layout::{Head, Layout, fetch};
@@ -165,7 +165,7 @@ const BYTES: usize = 1 << 28;
 fn convert(rows: Rows<'_>, chunks: &[Range<usize>], threads: Option<usize>) -> Vec<Result<Views, NotText>> {
     let bytes = AtomicUsize::new(0);
     let goes_on = || bytes.load(Ordering::Relaxed) < BYTES;
-    turns(chunks.len(), threads, goes_on, |number| {
+    run_jobs(chunks.len(), threads, goes_on, |number| {
         let views = rows.views(chunks[number].clone());
         bytes.fetch_add(views.as_ref().map_or(0, Views::size), Ordering::Relaxed);
         views

@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::DataType;
 use longshore_core::memory::room_for;
-use longshore_core::{Kind, OnOdd};
+use longshore_core::{Kind, Unrepresentable};
 use longshore_values::calendar::DAY;
 use longshore_values::decimal::text_double;
 use longshore_values::{CellFault, Losses};
@@ -46,7 +46,7 @@ pub(crate) fn convert(
         (DataType::Float64, Some(_)) => primitive::<Float64Type>(array, class, to, |cell| {
             // Whether it is a decimal of the class is asked of its text, not of the double.
             let text = cell.text_bytes().filter(|text| class.holds_decimal(text))?;
-            text_double(text, OnOdd::Error, losses).ok()
+            text_double(text, Unrepresentable::Error, losses).ok()
         }),
         (DataType::Int64, _) => primitive::<Int64Type>(array, class, to, integer),
         (DataType::UInt64, _) => {

@@ -14,7 +14,7 @@ use crate::{Batches, Deadline, Error, Result};
 const WAITING: usize = 2;
 
 /// Batches on their way from one thread to another. Ends only after the result's own end.
-pub struct Relay {
+pub struct ReadAhead {
     schema: SchemaRef,
     /// `None` once nothing more is wanted.
     batches: Option<Receiver<Result<RecordBatch>>>,
@@ -28,7 +28,7 @@ pub struct Relay {
     owner: u32,
 }
 
-impl Relay {
+impl ReadAhead {
     /// Reads `batches` on a thread of its own. Every wait for them looks at `deadline`; `stop` is called where they are not
     /// read to their end.
     pub fn start(
@@ -48,7 +48,7 @@ impl Relay {
             drop(batches);
             drop(sender);
         };
-        let reader = spawn(thread::Builder::new().name("longshore-relay".into()), read)?;
+        let reader = spawn(thread::Builder::new().name("longshore-ahead".into()), read)?;
         Ok(Self {
             schema,
             batches: Some(receiver),
@@ -73,7 +73,7 @@ impl Relay {
     }
 }
 
-impl Iterator for Relay {
+impl Iterator for ReadAhead {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -106,7 +106,7 @@ impl Iterator for Relay {
     }
 }
 
-impl Drop for Relay {
+impl Drop for ReadAhead {
     fn drop(&mut self) {
         if self.owner != std::process::id() {
             // Its handle would wait for a thread that is the parent's.

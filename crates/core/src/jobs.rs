@@ -11,7 +11,7 @@ use crate::memory::spawn_scoped;
 /// processors, this one among them.
 ///
 /// Once `goes_on` is false no more are begun: the first so many are done then, and none of those is left out.
-pub fn turns<T: Send>(
+pub fn run_jobs<T: Send>(
     count: usize,
     threads: Option<usize>,
     goes_on: impl Fn() -> bool + Sync,
@@ -34,7 +34,7 @@ pub fn turns<T: Send>(
     thread::scope(|scope| {
         for _ in 1..threads.min(count) {
             // Without it the others do its part.
-            let _ = spawn_scoped(thread::Builder::new().name("longshore-turns".into()), scope, run);
+            let _ = spawn_scoped(thread::Builder::new().name("longshore-job".into()), scope, run);
         }
         run();
     });
@@ -50,10 +50,10 @@ mod tests {
     #[test]
     fn every_piece_is_done_once_and_in_order() {
         for threads in [1, 2, 7] {
-            let made = turns(100, Some(threads), || true, |number| number * number);
+            let made = run_jobs(100, Some(threads), || true, |number| number * number);
             assert_eq!(made, (0..100).map(|number| number * number).collect::<Vec<_>>());
         }
-        assert_eq!(turns(0, None, || true, |number| number), []);
+        assert_eq!(run_jobs(0, None, || true, |number| number), []);
     }
 
     #[test]
@@ -61,7 +61,7 @@ mod tests {
         for threads in [1, 2, 7] {
             let begun = AtomicUsize::new(0);
             let goes_on = || begun.load(Ordering::Relaxed) < 20;
-            let made = turns(1000, Some(threads), goes_on, |number| {
+            let made = run_jobs(1000, Some(threads), goes_on, |number| {
                 begun.fetch_add(1, Ordering::Relaxed);
                 number
             });
