@@ -4,6 +4,7 @@
 //! A payload of 16 MiB or more comes in several packets, all but the last of them full.
 
 use longshore_core::{Error, Result};
+use longshore_source::rows::VIOLATION;
 use longshore_wire::Inbox;
 
 /// Length and sequence.
@@ -14,9 +15,6 @@ pub(crate) const FULL: usize = 0xff_ffff;
 
 /// No payload is longer: a server's `max_allowed_packet` is 1 GiB at most.
 const LONGEST: usize = 0x7fff_ffff - (1 << 20);
-
-/// The SQLSTATE of a peer that does not keep to the protocol.
-pub(crate) const VIOLATION: &str = "08P01";
 
 /// The peer does not keep to the protocol.
 #[cold]

@@ -1,134 +1,90 @@
-//! A result's rows -> record batches: a first pass finds each cell, a second decodes a column's cells.
+//! A result's packets: a first pass finds each cell of its rows, and the server's own end is the result's.
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use longshore_core::{Batches, Error, Kind, ReadOptions, Result, Session, Warnings};
-use longshore_values::{Assembly, ReadColumn, Span, Spans};
+use std::sync::Arc;
+
+use longshore_core::memory::Budget;
+use longshore_core::{Error, Kind, Result, Session, Warnings};
+use longshore_source::rows::{RowWire, Stop};
+use longshore_values::{Assembly, Span, Spans};
 
 use crate::connection::{Connection, is_row};
 use crate::decode::Format;
-use crate::packet::{FULL, HEADER, Sequence, VIOLATION, broken, header};
+use crate::packet::{FULL, HEADER, Sequence, broken, header};
 use crate::session::MySqlSession;
 use crate::types::Width;
 
-/// A result on its way.
-pub(crate) struct Rows {
-    session: MySqlSession,
-    assembly: Assembly,
-    layout: Layout,
-    options: ReadOptions,
-    /// Bytes of the inbox whose rows are in the chunk.
-    indexed: usize,
-    state: State,
+/// A session whose server sends a result's rows.
+pub(crate) struct ResultWire {
+    pub(crate) session: MySqlSession,
+    pub(crate) layout: Layout,
+    pub(crate) warnings: Arc<Warnings>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Streaming,
-    /// The server's own end has come.
-    Complete,
-    Failed,
-    /// The server has not kept to the protocol.
-    Broken,
-}
+impl RowWire for ResultWire {
+    /// The length of its payload.
+    type Message = usize;
 
-impl Rows {
-    pub(crate) fn new(
-        session: MySqlSession,
-        schema: SchemaRef,
-        columns: Vec<ReadColumn>,
-        layout: Layout,
-        options: &ReadOptions,
-    ) -> Self {
-        let assembly = Assembly::new(schema, columns, options);
-        Self { session, assembly, layout, options: options.clone(), indexed: 0, state: State::Streaming }
+    fn bytes(&self) -> &[u8] {
+        self.session.connection.bytes()
     }
 
-    fn advance(&mut self) -> Result<Option<RecordBatch>> {
-        while self.state == State::Streaming {
-            match self.index()? {
-                Stop::Full => self.decode()?,
-                Stop::Starved => self.fill()?,
-                Stop::Other => self.other()?,
-            }
-            if self.assembly.is_full() {
-                return self.assembly.batch().map(Some);
-            }
-        }
-        self.assembly.last()
+    fn consume(&mut self, count: usize) {
+        self.session.connection.consume(count);
     }
 
-    /// First pass: the spans of all complete rows that the chunk can still take.
-    fn index(&mut self) -> Result<Stop> {
-        let most = self.assembly.chunk_rows();
-        let connection = &mut self.session.connection;
-        let mut sequence = connection.sequence;
-        let spans = self.assembly.spans();
-        let stop = self.layout.index(connection.bytes(), &mut self.indexed, &mut sequence, spans, most)?;
-        connection.sequence = sequence;
-        Ok(stop)
+    fn has_room(&self) -> bool {
+        self.session.connection.has_room()
     }
 
-    fn fill(&mut self) -> Result<()> {
-        if !self.session.connection.has_room() {
-            self.decode()?;
-        }
-        self.options.budget.ask(self.session.connection.growth())?;
+    fn fill(&mut self, budget: &Budget) -> Result<()> {
+        budget.ask(self.session.connection.growth())?;
         self.session.connection.fill().map(drop)
     }
 
-    /// A row in several packets, or another message.
-    fn other(&mut self) -> Result<()> {
-        let Some(length) = self.session.connection.message_at(self.indexed)? else {
-            // What is before it need not wait.
-            return self.fill();
-        };
-        let start = self.indexed + HEADER;
-        let end = start + length;
-        let bytes = &self.session.connection.bytes()[..end];
-        if is_row(&bytes[start..]) {
-            self.layout.row(bytes, start, self.assembly.spans())?;
-            self.indexed = end;
-            return if self.assembly.spans().rows() < self.assembly.chunk_rows() {
-                Ok(())
-            } else {
-                self.decode()
-            };
-        }
-        self.decode()?;
-        self.session.connection.end_rows(length)?;
-        if self.session.connection.has_more() {
-            self.check_rest()?;
-        }
-        self.state = State::Complete;
+    fn check(&self) -> Result<()> {
+        self.session.connection.check()
+    }
+
+    fn index(&mut self, at: &mut usize, spans: &mut Spans, most: usize) -> Result<Stop<usize>> {
         let connection = &mut self.session.connection;
-        if connection.warnings() == 0 || report_warnings(connection, &self.options.warnings).is_ok() {
-            return Ok(());
+        loop {
+            let mut sequence = connection.sequence;
+            let found = self.layout.index(connection.bytes(), at, &mut sequence, spans, most)?;
+            connection.sequence = sequence;
+            match found {
+                Stop::Full => return Ok(Stop::Full),
+                Stop::Starved => return Ok(Stop::Starved),
+                Stop::Message(()) => {}
+            }
+            // A row in several packets, or another message.
+            let Some(length) = connection.message_at(*at)? else { return Ok(Stop::Starved) };
+            let start = *at + HEADER;
+            let bytes = &connection.bytes()[..start + length];
+            if !is_row(&bytes[start..]) {
+                return Ok(Stop::Message(length));
+            }
+            self.layout.row(bytes, start, spans)?;
+            *at = start + length;
         }
-        // The rows are whole: only a deadline or an interrupt ends the read. A lost connection is the next statement's.
-        connection.check()
     }
 
-    /// What follows a procedure's result must be its end.
-    fn check_rest(&mut self) -> Result<()> {
-        match self.session.connection.columns()? {
-            None => Ok(()),
-            Some(_) => Err(Error::new(Kind::NotSupported, "the statement returns several results")
-                .with_hint("have the procedure return one, or write them to tables and read these")),
+    fn message(&mut self, length: usize, _rows: &Assembly) -> Result<bool> {
+        let connection = &mut self.session.connection;
+        connection.end_rows(length)?;
+        // What follows a procedure's result must be its end.
+        if connection.has_more() && connection.columns()?.is_some() {
+            return Err(Error::new(Kind::NotSupported, "the statement returns several results")
+                .with_hint("have the procedure return one, or write them to tables and read these"));
         }
+        if connection.warnings() > 0 && report_warnings(connection, &self.warnings).is_err() {
+            // The rows are whole: only a deadline or an interrupt ends the read. A lost connection is the next statement's.
+            connection.check()?;
+        }
+        Ok(true)
     }
 
-    /// Second pass: the chunk's cells are decoded, and its bytes consumed.
-    fn decode(&mut self) -> Result<()> {
-        if self.indexed == 0 {
-            return Ok(());
-        }
-        self.session.connection.check()?;
-        self.assembly.decode(self.session.connection.bytes())?;
-        self.session.connection.consume(self.indexed);
-        self.options.meter.add_bytes(self.indexed as u64);
-        self.indexed = 0;
-        Ok(())
+    fn into_session(mut self) -> Option<Box<dyn Session>> {
+        self.session.connection.stop().then(|| Box::new(self.session) as Box<dyn Session>)
     }
 }
 
@@ -143,53 +99,11 @@ fn report_warnings(connection: &mut Connection, warnings: &Warnings) -> Result<(
     Ok(())
 }
 
-impl Iterator for Rows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if matches!(self.state, State::Failed | State::Broken) {
-            return None;
-        }
-        let next = self.advance();
-        if let Err(error) = &next {
-            self.state = if error.sqlstate() == Some(VIOLATION) { State::Broken } else { State::Failed };
-        }
-        next.transpose()
-    }
-}
-
-impl Batches for Rows {
-    fn schema(&self) -> SchemaRef {
-        self.assembly.schema().clone()
-    }
-
-    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        // Bytes of rows that were found and not decoded come before whatever is read on.
-        self.session.connection.consume(self.indexed);
-        if !self.session.connection.stop() {
-            return None;
-        }
-        // What has broken the protocol once is not trusted with another statement.
-        (self.state != State::Broken).then(|| Box::new(self.session) as Box<dyn Session>)
-    }
-}
-
 /// How the cells of a result's rows lie in their packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     format: Format,
     widths: Vec<Width>,
-}
-
-/// Why the first pass stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The chunk is full.
-    Full,
-    /// The next packet is not complete yet.
-    Starved,
-    /// The next packet is another message, or a part of a row.
-    Other,
 }
 
 impl Layout {
@@ -206,7 +120,7 @@ impl Layout {
         sequence: &mut Sequence,
         spans: &mut Spans,
         most: usize,
-    ) -> Result<Stop> {
+    ) -> Result<Stop<()>> {
         while spans.rows() < most {
             let rest = bytes.get(*at..).unwrap_or_default();
             let Some((length, number)) = header(rest) else { return Ok(Stop::Starved) };
@@ -216,7 +130,7 @@ impl Layout {
             }
             let marker = rest.get(HEADER).copied();
             if length == FULL || matches!(marker, Some(0xfe | 0xff)) {
-                return Ok(Stop::Other);
+                return Ok(Stop::Message(()));
             }
             sequence.advance(number)?;
             self.row(&bytes[..end], *at + HEADER, spans)?;
@@ -360,7 +274,7 @@ mod tests {
         let (mut at, mut sequence, mut spans) = (0, Sequence::Next(4), Spans::new(1));
         let bytes = [2, 0, 0, 4, 1, b'a', 7, 0, 0, 5, 0xfe, 0, 0, 0, 0, 0, 0];
         let stop = layout.index(&bytes, &mut at, &mut sequence, &mut spans, 9).unwrap();
-        assert_eq!((stop, at, spans.rows()), (Stop::Other, 6, 1));
+        assert_eq!((stop, at, spans.rows()), (Stop::Message(()), 6, 1));
         assert_eq!(sequence, Sequence::Next(5));
     }
 }

@@ -9,14 +9,15 @@ use longshore_core::{
     Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target,
     Transaction, TransactionStatements,
 };
+use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional};
-use longshore_values::ReadColumn;
+use longshore_values::{Assembly, ReadColumn};
 
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};
 use crate::dialect::{self, dialect, is_setting, tokens};
 use crate::message::{self, Definition, capability};
-use crate::rows::{Layout, Rows};
+use crate::rows::{Layout, ResultWire};
 use crate::settings::Settings;
 use crate::temporal::unknown_zone;
 use crate::types::{Class, Type, check_readable};
@@ -341,7 +342,8 @@ impl Session for MySqlSession {
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
             Ok(ResultHead { schema, columns, layout }) => {
-                Ok(Box::new(Rows::new(*self, schema, columns, layout, options)))
+                let wire = ResultWire { session: *self, layout, warnings: options.warnings.clone() };
+                Ok(Box::new(Rows::new(wire, Assembly::new(schema, columns, options), options)))
             }
             Err(error) => {
                 let is_good = self.connection.stop();

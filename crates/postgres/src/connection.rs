@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 
 use bytes::BytesMut;
 use longshore_core::{Deadline, Error, Kind, Result, Target, Transaction};
+use longshore_source::rows::VIOLATION;
 use longshore_wire::{Inbox, Socket};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
 use cancel::Canceller;
-use message::{Frame, HEADER, Reader, VIOLATION, broken, frame, server_error, unexpected};
+use message::{Frame, HEADER, Reader, broken, frame, server_error, unexpected};
 use startup::open_any;
 
 use crate::settings::{Environment, Settings};

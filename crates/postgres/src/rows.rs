@@ -1,16 +1,18 @@
-//! Wire -> record batches: the first pass, which finds each cell of a chunk of rows, and a result's end.
+//! A result's messages: the first pass, which finds each cell of a chunk of rows, and the result's end.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
+use longshore_core::memory::Budget;
 use longshore_core::{
-    Batches, Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, has_deferred,
+    Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, has_deferred,
 };
+use longshore_source::rows::{RowWire, Rows, Stop};
 use longshore_values::{Assembly, Span, Spans};
 
 use crate::columns::ResultColumn;
-use crate::connection::message::{Frame, HEADER, Reader, VIOLATION, broken, frame, unexpected};
+use crate::connection::message::{Frame, HEADER, Reader, broken, frame, unexpected};
 use crate::decode::finalise;
 use crate::session::PostgresSession;
 use crate::types::Format;
@@ -50,117 +52,61 @@ impl RowReader {
     }
 }
 
-/// A result on its way.
-pub(crate) struct Rows {
+/// A session whose server sends a result's rows.
+pub(crate) struct ResultWire {
     session: PostgresSession,
-    reader: RowReader,
-    /// Bytes of the inbox whose rows are in the chunk.
-    indexed: usize,
+    finaliser: Option<Arc<dyn Finaliser>>,
     /// `CommandComplete` has come.
     has_completed: bool,
-    state: State,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Streaming,
-    /// `ReadyForQuery` has come.
-    Complete,
-    Failed,
-    /// The server has not kept to the protocol.
-    Broken,
+impl ResultWire {
+    /// The rows that `session` has asked for.
+    pub(crate) fn rows(session: PostgresSession, reader: RowReader) -> Rows<Self> {
+        let finaliser = reader.finaliser();
+        Rows::new(Self { session, finaliser, has_completed: false }, reader.assembly, &reader.options)
+    }
 }
 
-enum Stop {
-    /// The chunk is full.
-    Full,
-    /// The next message is not complete yet.
-    Starved,
-    /// The next message is not a row.
-    Message(Frame),
-}
+impl RowWire for ResultWire {
+    type Message = Frame;
 
-impl Rows {
-    pub(crate) fn new(session: PostgresSession, reader: RowReader) -> Self {
-        Self { session, reader, indexed: 0, has_completed: false, state: State::Streaming }
+    fn bytes(&self) -> &[u8] {
+        self.session.connection.bytes()
     }
 
-    fn advance(&mut self) -> Result<Option<RecordBatch>> {
-        while self.state == State::Streaming {
-            match self.index()? {
-                Stop::Full => self.decode()?,
-                Stop::Starved => {
-                    if !self.session.connection.has_room() {
-                        self.decode()?;
-                    }
-                    self.reader.options.budget.ask(self.session.connection.growth())?;
-                    self.session.connection.fill()?;
-                }
-                Stop::Message(got) => {
-                    self.decode()?;
-                    self.message(got)?;
-                }
-            }
-            if self.reader.assembly.is_full() {
-                return self.reader.assembly.batch().map(Some);
-            }
-        }
-        self.reader.assembly.last()
+    fn consume(&mut self, count: usize) {
+        self.session.connection.consume(count);
     }
 
-    /// First pass: the spans of all complete rows that the chunk can still take.
-    fn index(&mut self) -> Result<Stop> {
+    fn has_room(&self) -> bool {
+        self.session.connection.has_room()
+    }
+
+    fn fill(&mut self, budget: &Budget) -> Result<()> {
+        budget.ask(self.session.connection.growth())?;
+        self.session.connection.fill().map(drop)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.session.connection.check()
+    }
+
+    fn index(&mut self, at: &mut usize, spans: &mut Spans, most: usize) -> Result<Stop<Frame>> {
         let bytes = self.session.connection.bytes();
-        let most = self.reader.assembly.chunk_rows();
-        let spans = self.reader.assembly.spans();
         while spans.rows() < most {
-            let Some(got) = frame(&bytes[self.indexed..])? else { return Ok(Stop::Starved) };
+            let Some(got) = frame(&bytes[*at..])? else { return Ok(Stop::Starved) };
             if got.tag != b'D' {
                 return Ok(Stop::Message(got));
             }
-            let end = self.indexed + got.length;
-            index_row(&bytes[..end], self.indexed + HEADER, spans)?;
-            self.indexed = end;
+            let end = *at + got.length;
+            index_row(&bytes[..end], *at + HEADER, spans)?;
+            *at = end;
         }
         Ok(Stop::Full)
     }
 
-    /// Second pass: the chunk's cells are decoded, and its bytes consumed.
-    fn decode(&mut self) -> Result<()> {
-        if self.indexed == 0 {
-            return Ok(());
-        }
-        self.session.connection.check()?;
-        self.reader.assembly.decode(self.session.connection.bytes())?;
-        self.session.connection.consume(self.indexed);
-        self.reader.options.meter.add_bytes(self.indexed as u64);
-        self.indexed = 0;
-        Ok(())
-    }
-
-    /// `error`, of a text that the server cannot send as UTF-8, with the place where that is: a row is sent when it is
-    /// computed, so that it is the next one.
-    fn unreadable(&self, error: Error) -> Error {
-        let schema = self.reader.assembly.schema();
-        let texts: Vec<&FieldRef> =
-            schema.fields().iter().filter(|field| has_text(field.data_type())).collect();
-        let column = if let [only] = texts.as_slice() { Some(*only) } else { None };
-        let place = Place {
-            column: column.map(|field| field.name().clone()),
-            row: Some(self.reader.assembly.decoded()),
-            native_type: column.and_then(|field| field.metadata().get(NATIVE_TYPE).cloned()),
-        };
-        let names: Vec<&str> = texts.iter().map(|field| field.name().as_str()).collect();
-        error.at(place).with_hint(format!(
-            "the database's encoding is SQL_ASCII, which has no letters beyond ASCII: convert_to(<column>, 'SQL_ASCII') in the \
-             query gives bytes, and convert_from(convert(convert_to(<column>, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII') \
-             text; the columns of texts are {}",
-            names.join(", ")
-        ))
-    }
-
-    /// A message other than a row, at the start of the inbox.
-    fn message(&mut self, got: Frame) -> Result<()> {
+    fn message(&mut self, got: Frame, rows: &Assembly) -> Result<bool> {
         let connection = &mut self.session.connection;
         match got.tag {
             b'E' => {
@@ -168,34 +114,54 @@ impl Rows {
                 // A fatal error ends the connection instead of the exchange; the first error tells more.
                 let _ = connection.finish();
                 let is_text = connection.is_ascii() && error.sqlstate() == Some(UNREADABLE);
-                Err(if is_text { self.unreadable(error) } else { error })
+                return Err(if is_text { unreadable(error, rows) } else { error });
             }
             b'Z' if self.has_completed => {
                 connection.ready(got);
-                self.state = State::Complete;
-                Ok(())
+                return Ok(true);
             }
             // CommandComplete, after which only ReadyForQuery is the end.
             b'C' => {
                 let tag = Reader::new(&connection.bytes()[HEADER..got.length]).text()?;
-                check_count(&tag, self.reader.assembly.decoded())?;
-                connection.consume(got.length);
+                check_count(&tag, rows.decoded())?;
                 self.has_completed = true;
-                Ok(())
             }
             // ParseComplete, BindComplete, CloseComplete: what was complete before was a setting of ours.
-            b'1' | b'2' | b'3' => {
-                connection.consume(got.length);
-                self.has_completed = false;
-                Ok(())
-            }
-            _ if connection.is_notice(got) => {
-                connection.consume(got.length);
-                Ok(())
-            }
-            other => Err(unexpected(other, "a result")),
+            b'1' | b'2' | b'3' => self.has_completed = false,
+            _ if connection.is_notice(got) => {}
+            other => return Err(unexpected(other, "a result")),
         }
+        connection.consume(got.length);
+        Ok(false)
     }
+
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.finaliser.clone()
+    }
+
+    fn into_session(mut self) -> Option<Box<dyn Session>> {
+        self.session.connection.stop().then(|| Box::new(self.session) as Box<dyn Session>)
+    }
+}
+
+/// `error`, of a text that the server cannot send as UTF-8, with the place where that is: a row is sent when it is
+/// computed, so that it is the next one.
+fn unreadable(error: Error, rows: &Assembly) -> Error {
+    let schema = rows.schema();
+    let texts: Vec<&FieldRef> = schema.fields().iter().filter(|field| has_text(field.data_type())).collect();
+    let column = if let [only] = texts.as_slice() { Some(*only) } else { None };
+    let place = Place {
+        column: column.map(|field| field.name().clone()),
+        row: Some(rows.decoded()),
+        native_type: column.and_then(|field| field.metadata().get(NATIVE_TYPE).cloned()),
+    };
+    let names: Vec<&str> = texts.iter().map(|field| field.name().as_str()).collect();
+    error.at(place).with_hint(format!(
+        "the database's encoding is SQL_ASCII, which has no letters beyond ASCII: convert_to(<column>, 'SQL_ASCII') in the \
+         query gives bytes, and convert_from(convert(convert_to(<column>, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII') \
+         text; the columns of texts are {}",
+        names.join(", ")
+    ))
 }
 
 fn has_text(data_type: &DataType) -> bool {
@@ -250,39 +216,6 @@ pub(crate) fn index_row(bytes: &[u8], start: usize, spans: &mut Spans) -> Result
 #[cold]
 fn short_row() -> Error {
     broken("a row whose cells do not fill its message")
-}
-
-impl Iterator for Rows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if matches!(self.state, State::Failed | State::Broken) {
-            return None;
-        }
-        let next = self.advance();
-        if let Err(error) = &next {
-            self.state = if error.sqlstate() == Some(VIOLATION) { State::Broken } else { State::Failed };
-        }
-        next.transpose()
-    }
-}
-
-impl Batches for Rows {
-    fn schema(&self) -> SchemaRef {
-        self.reader.assembly.schema().clone()
-    }
-
-    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
-        self.reader.finaliser()
-    }
-
-    fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        if !self.session.connection.stop() {
-            return None;
-        }
-        // What has broken the protocol once is not trusted with another statement.
-        (self.state != State::Broken).then(|| Box::new(self.session) as Box<dyn Session>)
-    }
 }
 
 /// The decimals of a whole result whose scale only its values tell.

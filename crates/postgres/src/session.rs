@@ -12,7 +12,7 @@ use crate::columns::{ResultColumn, result_columns};
 use crate::connection::{Connection, Described, Prepared};
 use crate::dialect::{DIALECT, settings};
 use crate::encode;
-use crate::rows::{RowReader, Rows};
+use crate::rows::{ResultWire, RowReader};
 use crate::split::{self, Coordinator};
 use crate::types::Type;
 use crate::write;
@@ -168,7 +168,7 @@ impl Session for PostgresSession {
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok(reader) => Ok(Box::new(Rows::new(*self, reader))),
+            Ok(reader) => Ok(Box::new(ResultWire::rows(*self, reader))),
             Err(error) => {
                 let is_good = self.connection.stop_after(&error);
                 Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })

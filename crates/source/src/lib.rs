@@ -1,5 +1,6 @@
 //! The kit that a source is made of.
 
+pub mod rows;
 pub mod settings;
 mod split;
 pub mod sql;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use longshore_core::{Deadline, Result};
+use longshore_source::rows::VIOLATION;
 
 use super::{Connection, Exchange, cleanup, command};
 use crate::message;
-use crate::packet::VIOLATION;
 
 /// The error of a statement that was killed.
 const INTERRUPTED: u16 = 1317;

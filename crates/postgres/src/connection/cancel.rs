@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use longshore_core::{Deadline, Error, Kind, Result, Transaction};
+use longshore_source::rows::VIOLATION;
 use longshore_wire::{Address, Keepalive, Socket};
 use postgres_protocol::message::frontend;
 
-use super::message::VIOLATION;
 use super::startup::{Upgrade, Upgraded, upgrade, without_tls};
 use super::{Connection, Exchange};
 

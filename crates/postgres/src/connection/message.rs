@@ -1,6 +1,7 @@
 //! Frames of the protocol, version 3 (PostgreSQL documentation, chapter "Message Formats").
 
 use longshore_core::{Error, Kind, Place, Result};
+use longshore_source::rows::VIOLATION;
 
 /// No message of the server is longer: a value is at most 1 GiB, a row a little more than that.
 const LONGEST: usize = 0x7fff_ffff;
@@ -26,9 +27,6 @@ pub(crate) fn frame(bytes: &[u8]) -> Result<Option<Frame>> {
     }
     Ok((bytes.len() > length).then_some(Frame { tag, length: length + 1 }))
 }
-
-/// The SQLSTATE of a peer that does not keep to the protocol.
-pub(crate) const VIOLATION: &str = "08P01";
 
 pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
     Error::operational(format!("the server's answer breaks the PostgreSQL protocol: {what}"))

@@ -1,9 +1,9 @@
 //! Several statements in one flight: all are sent before the first is answered.
 
 use longshore_core::{Error, Result};
+use longshore_source::rows::VIOLATION;
 use postgres_protocol::message::frontend;
 
-use super::message::VIOLATION;
 use super::{Connection, Exchange, Prepared, TextRow, bind, zero_byte};
 
 /// What may be under way before the answers are read. While the server waits for us to read, it does not read:
