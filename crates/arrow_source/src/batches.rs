@@ -90,8 +90,7 @@ fn policy(schema: &SchemaRef, options: &ReadOptions) -> Result<SchemaRef> {
     let wanted: Vec<String> = options.schema.iter().map(|(name, _)| name.clone()).collect();
     if let Some(name) = wanted.iter().find(|name| schema.field_with_name(name).is_err()) {
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        return Err(Error::interface(format!("schema= names {name:?}, which the query does not return"))
-            .with_hint(format!("it returns {}", names.join(", "))));
+        return Err(Error::unknown_column("schema=", name, &names));
     }
     let fields: Vec<Field> =
         schema.fields().iter().map(|field| field_under(field, options)).collect::<Result<_>>()?;

@@ -64,8 +64,7 @@ pub(crate) fn check_key(schema: &Schema, on: &str) -> Result<()> {
     if known.contains(&on) {
         return Ok(());
     }
-    Err(Error::interface(format!("partition_on names {on:?}, which the query does not return"))
-        .with_hint(format!("it returns {}", known.join(", "))))
+    Err(Error::unknown_column("partition_on", on, &known))
 }
 
 fn schema_of(session: &mut dyn Session, queries: &[Query], options: &ReadOptions) -> Result<SchemaRef> {

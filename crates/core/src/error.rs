@@ -77,6 +77,13 @@ impl Error {
         }))
     }
 
+    /// A keyword that names a column which the query does not return.
+    #[must_use]
+    pub fn unknown_column(keyword: &str, name: &str, known: &[&str]) -> Self {
+        Self::interface(format!("{keyword} names {name:?}, which the query does not return"))
+            .with_hint(format!("it returns {}", known.join(", ")))
+    }
+
     /// The caller used the library wrongly.
     pub fn interface(message: impl Into<String>) -> Self {
         Self::new(Kind::Interface, message)

@@ -155,7 +155,8 @@ impl MySqlSession {
         options.protocol = if format == Format::Text { Protocol::Text } else { Protocol::Binary };
         for (name, _) in &options.schema {
             if !columns.iter().any(|column| column.name == *name) {
-                return Err(unknown_column("schema=", name, columns));
+                let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+                return Err(Error::unknown_column("schema=", name, &known));
             }
         }
         let types: Vec<Type> = columns.iter().map(Type::of).collect();
@@ -304,13 +305,6 @@ fn no_result(what: &str) -> Error {
     Error::programming(format!("the statement returns no rows, and {what}")).with_hint(
         "read_sql takes statements with a result: SELECT, VALUES, SHOW, CALL, or INSERT ... RETURNING",
     )
-}
-
-/// The error of a keyword that names a column which the query does not return.
-pub(crate) fn unknown_column(keyword: &str, name: &str, columns: &[Definition]) -> Error {
-    let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    Error::interface(format!("{keyword} names {name:?}, which the query does not return"))
-        .with_hint(format!("it returns {}", known.join(", ")))
 }
 
 /// Whether the statement's first word is one of these.

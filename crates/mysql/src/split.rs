@@ -2,10 +2,9 @@
 //!
 //! See `docs/design/mysql.md`.
 
-use std::num::NonZeroUsize;
-
 use longshore_core::{Division, Params, Parts, Query, ReadOptions, Result, Split, Transaction};
 use longshore_source::NotSplit;
+use longshore_source::split::{most_sessions, sessions_for};
 
 use crate::session::MySqlSession;
 use key::Key;
@@ -17,12 +16,6 @@ mod key;
 mod snapshot;
 mod statement;
 mod tables;
-
-/// Below this many bytes one session reads the whole, unless the caller says how many.
-const SMALL: u64 = 32 << 20;
-
-/// Bytes that are worth a session.
-const PER_SESSION: u64 = 16 << 20;
 
 /// Divides `queries` as [`longshore_core::Session::split`] says. No transaction keeps the parts' snapshot: each part's own
 /// does, from before the first of them reads.
@@ -56,10 +49,7 @@ fn divide(
     split: &Split,
     options: &ReadOptions,
 ) -> Result<Parts, NotSplit> {
-    let most = split.number.or(split.most).map_or(1, NonZeroUsize::get);
-    if most < 2 || queries.is_empty() {
-        return Err(NotSplit::Small);
-    }
+    let most = most_sessions(queries, split)?;
     let is_divided = queries.len() == 1;
     let modes = SessionModes::of(session)?;
     let statements = queries
@@ -105,10 +95,6 @@ fn parts(
     Ok(key.conditions(&bounds).iter().map(part).collect())
 }
 
-fn sessions_for(bytes: u64, most: usize) -> usize {
-    if bytes < SMALL { 1 } else { usize::try_from(bytes / PER_SESSION).unwrap_or(most).min(most) }
-}
-
 /// How many rows the server expects of `query`; `None` where it cannot say.
 pub(crate) fn estimate(session: &mut MySqlSession, query: &Query) -> Result<Option<u64>> {
     let reading = Reading { escapes: session.connection.escapes(), ansi: false };
@@ -124,16 +110,4 @@ pub(crate) fn estimate(session: &mut MySqlSession, query: &Query) -> Result<Opti
     let Some(column) = names.iter().position(|name| name == "rows") else { return Ok(None) };
     let counts = rows.iter().filter_map(|row| row.get(column)?.as_ref()?.parse::<u64>().ok());
     Ok(counts.reduce(u64::saturating_mul).filter(|_| rows.len() == 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sessions_grow_with_the_size() {
-        assert_eq!(sessions_for(SMALL - 1, 8), 1);
-        assert_eq!(sessions_for(SMALL, 8), 2);
-        assert_eq!(sessions_for(u64::MAX, 8), 8);
-    }
 }

@@ -47,8 +47,7 @@ pub(crate) fn result_columns(
     for (name, _) in &options.schema {
         if !columns.iter().any(|column| column.name == *name) {
             let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-            return Err(Error::interface(format!("schema= names {name:?}, which the query does not return"))
-                .with_hint(format!("it returns {}", known.join(", "))));
+            return Err(Error::unknown_column("schema=", name, &known));
         }
     }
     let has_not_null = columns.iter().any(|column| catalogue.facts(column).not_null);

@@ -13,6 +13,7 @@ mod volatile;
 
 use longshore_core::{Division, Parts, Query, ReadOptions, Result, Split, Transaction};
 use longshore_source::NotSplit;
+use longshore_source::split::{most_sessions, sessions_for};
 
 use coordinator::{DeadlockLock, join};
 use plan::{Plan, RELEASE_SAVEPOINT, SAVEPOINT, Statement, undo_savepoint};
@@ -24,14 +25,6 @@ pub(crate) use snapshot::begin_together;
 
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
-
-const MEBIBYTE: f64 = 1_048_576.0;
-
-/// Below this many bytes one session reads the whole, unless the caller says how many.
-const SMALL: f64 = 32.0 * MEBIBYTE;
-
-/// Bytes that are worth a session.
-const PER_SESSION: f64 = 16.0 * MEBIBYTE;
 
 /// Divides `queries` as [`longshore_core::Session::split`] says. With parts in one snapshot, the session is left in the
 /// transaction that keeps it; otherwise in none.
@@ -59,14 +52,13 @@ fn divide(
     split: &Split,
     options: &ReadOptions,
 ) -> Result<Parts, NotSplit> {
-    let most = split.number.or(split.most).map_or(1, std::num::NonZeroUsize::get);
-    if most < 2 || queries.is_empty() {
-        return Err(NotSplit::Small);
-    }
+    let most = most_sessions(queries, split)?;
     let mut snapshot = snapshot::take(session, queries, options.snapshot)?;
     options.meter.expect(rounded_down(snapshot.queries.iter().map(|query| query.plan.rows).sum()));
     let number = match snapshot.queries.as_slice() {
-        [query] if split.number.is_none() => sessions_for(query.plan.rows * query.plan.width, most),
+        [query] if split.number.is_none() => {
+            sessions_for(rounded_down(query.plan.rows * query.plan.width), most)
+        }
         [_] => most,
         several => several.len().min(most),
     };
@@ -129,15 +121,6 @@ fn advice(session: &mut PostgresSession, calls: &Calls, reason: String) -> NotSp
     }
 }
 
-/// How many sessions a result of about `bytes` is worth.
-fn sessions_for(bytes: f64, most: usize) -> usize {
-    if bytes < SMALL {
-        1
-    } else {
-        usize::try_from(rounded_down(bytes / PER_SESSION)).unwrap_or(most).min(most)
-    }
-}
-
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an estimate, never below zero
 fn rounded_down(estimate: f64) -> u64 {
     estimate as u64
@@ -174,18 +157,4 @@ fn try_estimate(
     steps.extend(in_savepoint(RELEASE_SAVEPOINT));
     let answers = session.connection.flight(&steps)?;
     Ok(Plan::parse(answers[sent].cell(0, 0)).map(|plan| rounded_down(plan.rows)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sessions_grow_with_the_size() {
-        let mebibytes = |count: f64| count * MEBIBYTE;
-        assert_eq!(sessions_for(mebibytes(31.9), 8), 1);
-        assert_eq!(sessions_for(mebibytes(32.0), 8), 2);
-        assert_eq!(sessions_for(mebibytes(64.0), 8), 4);
-        assert_eq!(sessions_for(1e300, 8), 8);
-    }
 }

@@ -2,7 +2,7 @@
 
 pub mod rows;
 pub mod settings;
-mod split;
+pub mod split;
 pub mod sql;
 pub mod table;
 

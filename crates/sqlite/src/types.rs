@@ -215,8 +215,7 @@ pub fn plan(facts: Vec<Facts>, options: &ReadOptions) -> Result<Vec<Plan>> {
     let is_known = |name: &String| facts.iter().any(|column| column.name == *name);
     if let Some((name, _)) = options.schema.iter().find(|(name, _)| !is_known(name)) {
         let known: Vec<&str> = facts.iter().map(|column| column.name.as_str()).collect();
-        return Err(Error::interface(format!("schema= names {name:?}, which the query does not return"))
-            .with_hint(format!("it returns {}", known.join(", "))));
+        return Err(Error::unknown_column("schema=", name, &known));
     }
     facts.into_iter().map(|column| one(column, options)).collect()
 }

@@ -3,18 +3,20 @@
 //! The server compares, in the column's own collation. Each part takes what all parts before it have left, so that the
 //! parts are disjoint and exhaustive whatever the order of the bounds is.
 
-use longshore_core::{Error, Query, Result, Split, Value};
+use longshore_core::{Query, Result, Value};
 use longshore_source::NotSplit;
+use longshore_source::split::{
+    SMALL, Scalar, days, even_points, key_column, microseconds, unfit_range, whole, without_order,
+};
 use longshore_source::sql::OneTable;
-use longshore_values::calendar::timestamp_text;
+use longshore_values::calendar::{DAY, timestamp_text};
 
-use super::SMALL;
 use super::statement::Statement;
 use super::tables::Table;
 use crate::dialect::{literal, quoted_name};
 use crate::encode;
 use crate::message::Definition;
-use crate::session::{MySqlSession, unknown_column};
+use crate::session::MySqlSession;
 use crate::types::{Class, Type};
 
 /// The name of the rows that are sampled.
@@ -93,6 +95,17 @@ impl Key {
         }
     }
 
+    /// A point between two of its values in a condition.
+    fn point(&self, point: Scalar) -> Option<String> {
+        let Scalar::Steps(at) = point else { return None };
+        let timestamp = || i64::try_from(at).ok().map(timestamp_text);
+        match self.native.class {
+            Class::Date => self.literal(timestamp_text(i64::try_from(at).ok()?.checked_mul(DAY)?).get(..10)?),
+            Class::DateTime | Class::Timestamp => self.literal(&timestamp()?),
+            _ => Some(at.to_string()),
+        }
+    }
+
     /// The conditions of the parts between the `bounds`.
     pub(super) fn conditions(&self, bounds: &[String]) -> Vec<String> {
         let Self { column, .. } = self;
@@ -110,16 +123,9 @@ impl Key {
     }
 }
 
-/// The only column called `name`.
+/// The only column called `name`, whose values the server can compare.
 fn named<'a>(columns: &'a [Definition], name: &str) -> Result<&'a Definition> {
-    let mut found = columns.iter().filter(|column| column.name == name);
-    let Some(column) = found.next() else { return Err(unknown_column("partition_on", name, columns)) };
-    if found.next().is_some() {
-        return Err(Error::interface(format!(
-            "partition_on names {name:?}, and the query returns several of that name"
-        ))
-        .with_hint("give each column a name of its own with AS"));
-    }
+    let column = &columns[key_column(columns.iter().map(|column| column.name.as_str()), name)?];
     let native = Type::of(column);
     if native.class == Class::Json || native.label == "geometry" {
         return Err(without_order(name, &native.label));
@@ -138,11 +144,6 @@ fn primary(session: &mut MySqlSession, table: &Table) -> Result<String, NotSplit
         Some(name) => Ok(quoted_name(&name)),
         None => Err(NotSplit::because("the table has no primary key; give partition_on")),
     }
-}
-
-fn without_order(name: &str, native: &str) -> Error {
-    Error::interface(format!("partition_on names {name:?}, whose type {native} has no order"))
-        .with_hint("give a column of numbers, dates, times, text or bytes")
 }
 
 /// Values that a sample has, about.
@@ -176,19 +177,13 @@ fn ends(session: &mut MySqlSession, key: &Key, number: usize) -> Result<Vec<Stri
     let rows = session.connection.rows(&format!("SELECT MIN(k), MAX(k) FROM {source}"))?;
     let end = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<i128>().ok();
     match (end(0), end(1)) {
-        (Some(low), Some(high)) => Ok(steps(low, high, number)),
+        (Some(low), Some(high)) => {
+            let points = even_points(Scalar::Steps(low), Scalar::Steps(high), number, |point| point)?;
+            Ok(points.into_iter().filter_map(|point| key.point(point)).collect())
+        }
         // Nothing is there.
         _ => Err(NotSplit::Small),
     }
-}
-
-fn steps(low: i128, high: i128, number: usize) -> Vec<String> {
-    let parts = i128::try_from(number).unwrap_or(1);
-    // The last value belongs to the span.
-    let mut bounds: Vec<i128> = (1..parts).map(|part| low + (high - low + 1) * part / parts).collect();
-    bounds.dedup();
-    bounds.retain(|bound| *bound > low);
-    bounds.iter().map(ToString::to_string).collect()
 }
 
 /// Quantiles of a sample of the key, which the server has put in order.
@@ -233,58 +228,22 @@ fn between(
     (low, high): &(Value, Value),
     number: usize,
 ) -> Result<Vec<String>> {
-    const DAY: i128 = 86_400_000_000;
-    let unfit = || {
-        Error::interface(format!(
-            "partition_range does not fit the type {} of partition_on",
-            key.native.label
-        ))
-        .with_hint("give two numbers, two dates or two datetimes, as the column has them; or leave it out")
-    };
     let offset = session.connection.zone().offset().unwrap_or_default();
-    let point = |value: &Value| -> Option<i128> {
-        match (key.native.class, value) {
-            (Class::Date | Class::DateTime, Value::Date(days)) => Some(i128::from(*days) * DAY),
-            (Class::Date | Class::DateTime, Value::Timestamp(at)) => Some((*at).into()),
-            (Class::Timestamp, Value::Instant(at)) => Some(i128::from(*at) + i128::from(offset)),
-            (class, value) if is_number(class) => whole(value),
-            _ => None,
-        }
+    let point = |value: &Value| match (key.native.class, value) {
+        (Class::Date, value) => days(value),
+        (Class::DateTime, value) => microseconds(value),
+        (Class::Timestamp, Value::Instant(at)) => Some(i128::from(*at) + i128::from(offset)),
+        (class, value) if is_number(class) => whole(value),
+        _ => None,
     };
-    let (low, high) = point(low).zip(point(high)).ok_or_else(unfit)?;
-    if low > high {
-        return Err(Split::falling_range());
-    }
-    let texts = steps(low, high, number);
-    if is_number(key.native.class) {
-        return Ok(texts);
-    }
-    let timestamps = texts.iter().filter_map(|text| text.parse::<i64>().ok()).map(timestamp_text);
-    let days = timestamps.map(|text| match key.native.class {
-        Class::Date => text.get(..10).unwrap_or_default().to_owned(),
-        _ => text,
-    });
-    let mut literals: Vec<String> = days.filter_map(|text| key.literal(&text)).collect();
-    literals.dedup();
-    Ok(literals)
+    let (low, high) = point(low).zip(point(high)).ok_or_else(|| unfit_range(&key.native.label))?;
+    let points = even_points(Scalar::Steps(low), Scalar::Steps(high), number, |point| point)?;
+    Ok(points.into_iter().filter_map(|point| key.point(point)).collect())
 }
 
 fn is_number(class: Class) -> bool {
     is_integer(class)
         || matches!(class, Class::Float | Class::Double | Class::Decimal(..) | Class::Year | Class::Bit)
-}
-
-/// The whole part of a number: a bound need not be exact.
-fn whole(value: &Value) -> Option<i128> {
-    #[allow(clippy::cast_possible_truncation)] // what is beyond 128 bits is beyond the type, too
-    let floor =
-        |value: f64| value.is_finite().then(|| value.floor() as i128).filter(|it| it.abs() < 1 << 100);
-    match value {
-        Value::Int(value) => Some(*value).filter(|value| value.abs() < 1 << 100),
-        Value::Float(value) => floor(*value),
-        Value::Decimal(text) => floor(text.parse().ok()?),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -314,10 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_even_and_each_once() {
-        assert_eq!(steps(1, 100, 4), ["26", "51", "76"]);
-        assert_eq!(steps(0, 2, 4), ["1", "2"]);
-        assert!(steps(7, 7, 4).is_empty());
-        assert_eq!(steps(i64::MIN.into(), u64::MAX.into(), 2).len(), 1);
+    fn points_are_literals() {
+        let point = |class, at| key(class).point(Scalar::Steps(at));
+        assert_eq!(point(Class::Int64, -7), Some("-7".into()));
+        assert_eq!(point(Class::Date, 1), Some("'1970-01-02'".into()));
+        assert_eq!(point(Class::DateTime, 1_500_000), Some("'1970-01-01 00:00:01.5'".into()));
+        assert_eq!(point(Class::Date, i128::MAX), None);
     }
 }

@@ -1,7 +1,8 @@
 //! The bounds of a key's parts: from the planner's statistics, from a sample of the result, or of equal width between two
 //! values that the caller gives. The parts are disjoint and together exhaustive, whatever the bounds are.
 
-use longshore_core::{Error, Result, Split, Value};
+use longshore_core::{Result, Value};
+use longshore_source::split::{Scalar, days, even_points, microseconds, real, unfit_range, whole};
 
 use super::key::{Key, PART};
 use super::plan::Statement;
@@ -268,74 +269,26 @@ fn rounded_up(shares: f64) -> usize {
     (shares - 1e-9).ceil() as usize
 }
 
-const DAY: i64 = 86_400_000_000;
-
 /// The bounds that divide the span from `low` to `high` into at most `number` parts of one width, as texts of the key's
 /// type.
 pub(super) fn range_bounds(key: &Key, (low, high): &(Value, Value), number: usize) -> Result<Vec<String>> {
-    let Kind::Plain(class) = key.native.kind else { return Err(unfit(key)) };
-    let Some((low, high)) = scalar(class, low).zip(scalar(class, high)) else { return Err(unfit(key)) };
-    if low > high {
-        return Err(Split::falling_range());
-    }
-    even_scalars(class, low, high, number).iter().map(|point| scalar_text(key, class, point)).collect()
+    let unfit = || unfit_range(&key.native.label());
+    let Kind::Plain(class) = key.native.kind else { return Err(unfit()) };
+    let (low, high) = scalar(class, low).zip(scalar(class, high)).ok_or_else(unfit)?;
+    let points = even_points(low, high, number, |point| rounded(point, class))?;
+    points.iter().map(|point| scalar_text(key, class, point)).collect()
 }
 
-/// The points that divide the span into at most `number` parts: in their order, and each once. A bound that is not behind
-/// the one before it would have rows in two parts.
-fn even_scalars(class: Class, low: Scalar, high: Scalar, number: usize) -> Vec<Scalar> {
-    let mut points: Vec<Scalar> = Vec::new();
-    for part in 1..number {
-        let point = low.towards(&high, part, number).rounded(class);
-        if points.last().is_none_or(|last| *last < point) {
-            points.push(point);
+/// What becomes of the point in a type that has fewer numbers.
+#[allow(clippy::cast_possible_truncation)] // to the nearest is meant
+fn rounded(point: Scalar, class: Class) -> Scalar {
+    match (point, class) {
+        // Below it the server would say that a float4 is out of range.
+        (Scalar::Real(number), Class::Float4) if number.abs() < f64::from(f32::MIN_POSITIVE) => {
+            Scalar::Real(0.0)
         }
-    }
-    points
-}
-
-fn unfit(key: &Key) -> Error {
-    Error::interface(format!("partition_range does not fit the type {} of partition_on", key.native.label()))
-        .with_hint("give two numbers, two dates or two datetimes, as the column has them; or leave it out")
-}
-
-/// A value on the scale of the key's type.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-enum Scalar {
-    /// Integers, days, microseconds.
-    Steps(i128),
-    Real(f64),
-}
-
-impl Scalar {
-    /// The point after `part` of `number` parts of the way to `high`.
-    #[allow(clippy::cast_precision_loss)] // numbers of parts are small
-    fn towards(&self, high: &Self, part: usize, number: usize) -> Self {
-        match (self, high) {
-            // A whole number takes a step: the last one belongs to the span.
-            (Self::Steps(low), Self::Steps(high)) => {
-                Self::Steps(low + (high - low + 1) * part as i128 / number as i128)
-            }
-            (Self::Real(low), Self::Real(high)) => {
-                let share = part as f64 / number as f64;
-                // What rounding adds must not lead out of the span.
-                Self::Real((low * (1.0 - share) + high * share).clamp(*low, *high))
-            }
-            _ => *self,
-        }
-    }
-
-    /// What becomes of the point in a type that has fewer numbers.
-    #[allow(clippy::cast_possible_truncation)] // to the nearest is meant
-    fn rounded(self, class: Class) -> Self {
-        match (self, class) {
-            // Below it the server would say that a float4 is out of range.
-            (Self::Real(number), Class::Float4) if number.abs() < f64::from(f32::MIN_POSITIVE) => {
-                Self::Real(0.0)
-            }
-            (Self::Real(number), Class::Float4) => Self::Real(f64::from(number as f32)),
-            _ => self,
-        }
+        (Scalar::Real(number), Class::Float4) => Scalar::Real(f64::from(number as f32)),
+        _ => point,
     }
 }
 
@@ -364,41 +317,6 @@ fn scalar(class: Class, value: &Value) -> Option<Scalar> {
     whole(value).map(|value| Scalar::Steps(value.clamp(limits.0, limits.1)))
 }
 
-fn real(value: &Value) -> Option<f64> {
-    #[allow(clippy::cast_precision_loss)] // a bound need not be exact
-    let real = match value {
-        Value::Int(value) => *value as f64,
-        Value::Float(value) => *value,
-        Value::Decimal(text) => text.parse().ok()?,
-        _ => return None,
-    };
-    real.is_finite().then_some(real)
-}
-
-#[allow(clippy::cast_possible_truncation)] // what is beyond 128 bits is beyond the type, too
-fn whole(value: &Value) -> Option<i128> {
-    match value {
-        Value::Int(value) => Some(*value),
-        other => real(other).map(|value| value.floor() as i128),
-    }
-}
-
-fn days(value: &Value) -> Option<i128> {
-    match value {
-        Value::Date(days) => Some(i128::from(*days)),
-        Value::Timestamp(at) => Some(i128::from(at.div_euclid(DAY))),
-        _ => None,
-    }
-}
-
-fn microseconds(value: &Value) -> Option<i128> {
-    match value {
-        Value::Date(days) => Some(i128::from(*days) * i128::from(DAY)),
-        Value::Timestamp(at) => Some(i128::from(*at)),
-        _ => None,
-    }
-}
-
 /// A point as a text of the key's type.
 fn scalar_text(key: &Key, class: Class, point: &Scalar) -> Result<String> {
     let value = match (*point, class) {
@@ -408,7 +326,7 @@ fn scalar_text(key: &Key, class: Class, point: &Scalar) -> Result<String> {
         (Scalar::Steps(number), _) => Some(Value::Int(number)),
         (Scalar::Real(number), _) => Some(Value::Float(number)),
     };
-    let value = value.ok_or_else(|| unfit(key))?;
+    let value = value.ok_or_else(|| unfit_range(&key.native.label()))?;
     let encoded = encode::parameters(&[&value], std::slice::from_ref(&key.native))?;
     let text = encoded.into_iter().next().flatten().unwrap_or_default();
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -533,6 +451,8 @@ mod tests {
         is_exact(&parts);
     }
 
+    const DAY: i64 = 86_400_000_000;
+
     const CLASSES: &[(Class, &str)] = &[
         (Class::Int2, "int2"),
         (Class::Int4, "int4"),
@@ -572,13 +492,13 @@ mod tests {
             assert!(spans.len() > 10, "{name}");
             for (low, high) in spans {
                 for number in 1..40 {
-                    let points = even_scalars(*class, low, high, number);
+                    let points = even_points(low, high, number, |point| rounded(point, *class)).unwrap();
                     assert!(points.len() < number, "{name}");
                     assert!(
                         points.windows(2).all(|pair| pair[0] < pair[1]),
                         "{name} {low:?} {high:?} {points:?}"
                     );
-                    let (low, high) = (low.rounded(*class), high.rounded(*class));
+                    let (low, high) = (rounded(low, *class), rounded(high, *class));
                     let within = points.iter().all(|point| low <= *point && *point <= high);
                     assert!(within, "{name} {low:?} {high:?} {points:?}");
                 }
@@ -591,7 +511,7 @@ mod tests {
         for class in [Class::Int4, Class::Float4, Class::Float8, Class::Numeric] {
             let (low, high) = (Value::Int(0), Value::Int(1000));
             let (low, high) = scalar(class, &low).zip(scalar(class, &high)).unwrap();
-            assert_eq!(even_scalars(class, low, high, 16).len(), 15);
+            assert_eq!(even_points(low, high, 16, |point| rounded(point, class)).unwrap().len(), 15);
         }
     }
 }

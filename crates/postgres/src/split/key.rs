@@ -3,8 +3,8 @@
 //! The server moves a condition below what groups the rows, for it takes equal values for the same. Where the key tells
 //! them apart (`1.0` and `1.00` as texts), two parts would each have a group of their own of what is one.
 
-use longshore_core::Error;
 use longshore_source::NotSplit;
+use longshore_source::split::{key_column, without_order};
 
 use super::bounds::{KeyPart, KeyRange, RangeStart};
 use super::plan::{Node, Plan, without_table};
@@ -68,18 +68,9 @@ impl Key {
         columns: &[Described],
         name: &str,
     ) -> Result<Self, NotSplit> {
-        let mut found = columns.iter().enumerate().filter(|(_, column)| column.name == name);
-        let Some((index, column)) = found.next() else {
-            return Err(NotSplit::Failed(unknown(columns, name)));
-        };
-        if found.next().is_some() {
-            return Err(NotSplit::Failed(
-                Error::interface(format!(
-                    "partition_on names {name:?}, and the query returns several of that name"
-                ))
-                .with_hint("give each column a name of its own with AS"),
-            ));
-        }
+        let index =
+            key_column(columns.iter().map(|column| column.name.as_str()), name).map_err(NotSplit::Failed)?;
+        let column = &columns[index];
         let native = session.types_of(&[column.oid]).remove(0);
         let (type_name, operators) = match Type::builtin(column.oid) {
             Some(builtin) if ORDERED.contains(&column.oid) => {
@@ -149,18 +140,6 @@ fn operators(answer: &Answer) -> Option<Operators> {
     let names: [String; 5] = serde_json::from_str(answer.cell(0, 2)).ok()?;
     let [less, _, equal, at_least, greater] = names;
     Some(Operators { less, equal, at_least, greater })
-}
-
-fn unknown(columns: &[Described], name: &str) -> Error {
-    let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    Error::interface(format!("partition_on names {name:?}, which the query does not return"))
-        .with_hint(format!("it returns {}", known.join(", ")))
-}
-
-fn without_order(name: &str, native: &str) -> Error {
-    Error::interface(format!("partition_on names {name:?}, whose type {native} has no order")).with_hint(
-        "give a column of numbers, dates, times, text, uuid or another type that can be compared with <",
-    )
 }
 
 /// Nodes that hand rows on as they are.

@@ -5,6 +5,7 @@
 //! index.
 
 use longshore_core::{Error, Params, Query, Result, Split, Value};
+use longshore_source::split::{Scalar, even_points, ranges};
 
 use super::rowids::integer;
 use crate::cell::{Cell, OwnedCell, hex, real_text};
@@ -24,22 +25,13 @@ pub(super) fn parts(
     let inner = format!("(\n{}\n) AS \"longshore\"", DIALECT.body(text));
     let key = format!("\"longshore\".{}", quoted_name(on));
     let bounds = if let Some((low, high)) = &split.range {
-        let (low, high) = (range_end(low)?, range_end(high)?);
-        // Bounds that fall would have rows in two parts.
-        let is_reversed = match (&low, &high) {
-            (OwnedCell::Integer(low), OwnedCell::Integer(high)) => low > high,
-            _ => number_of(&low) > number_of(&high),
-        };
-        if is_reversed {
-            return Err(Split::falling_range());
-        }
-        spread(&low, &high, number)
+        spread(&range_end(low)?, &range_end(high)?, number)?
     } else {
         let text = format!("SELECT min({key}), max({key}) FROM {inner}");
         let query = Query { text, params: params.clone() };
         let ends = session.query_with(&query, |row| (bound(row.cell(0)), bound(row.cell(1))))?;
         match ends.first() {
-            Some((low, high)) if number_of(low).and(number_of(high)).is_some() => spread(low, high, number),
+            Some((low, high)) if number_of(low).and(number_of(high)).is_some() => spread(low, high, number)?,
             Some(_) => shares(session, &key, &inner, params, number)?,
             None => Vec::new(),
         }
@@ -99,19 +91,18 @@ fn range_end(value: &Value) -> Result<OwnedCell> {
 }
 
 /// Bounds that split the numbers from `low` to `high` evenly.
-fn spread(low: &OwnedCell, high: &OwnedCell, number: usize) -> Vec<OwnedCell> {
-    if let (OwnedCell::Integer(low), OwnedCell::Integer(high)) = (low, high) {
-        let width = i128::from(*high) - i128::from(*low);
-        let count = i128::try_from(number).unwrap_or(i128::MAX);
-        let at = |part: i128| i64::try_from(i128::from(*low) + width * part / count).unwrap_or(*high);
-        let mut bounds: Vec<OwnedCell> = (1..count).map(|part| OwnedCell::Integer(at(part))).collect();
-        bounds.dedup();
-        return bounds;
-    }
-    let (Some(low), Some(high)) = (number_of(low), number_of(high)) else { return Vec::new() };
-    #[allow(clippy::cast_precision_loss)] // numbers of parts are small
-    let at = |part: usize| low + (high - low) * (part as f64 / number as f64);
-    (1..number).map(at).filter(|bound| bound.is_finite()).map(OwnedCell::Real).collect()
+fn spread(low: &OwnedCell, high: &OwnedCell, number: usize) -> Result<Vec<OwnedCell>> {
+    let ends = if let (OwnedCell::Integer(low), OwnedCell::Integer(high)) = (low, high) {
+        Some((Scalar::Steps((*low).into()), Scalar::Steps((*high).into())))
+    } else {
+        number_of(low).map(Scalar::Real).zip(number_of(high).map(Scalar::Real))
+    };
+    let Some((low, high)) = ends else { return Ok(Vec::new()) };
+    let cell = |point| match point {
+        Scalar::Steps(value) => i64::try_from(value).ok().map(OwnedCell::Integer),
+        Scalar::Real(value) => Some(OwnedCell::Real(value)).filter(|_| value.is_finite()),
+    };
+    Ok(even_points(low, high, number, |point| point)?.into_iter().filter_map(cell).collect())
 }
 
 /// The highest value of each of `number` equal shares but the last.
@@ -136,7 +127,9 @@ fn shares(
 fn conditions(key: &str, bounds: &[OwnedCell], is_whole_number: bool) -> Vec<String> {
     let is_ranges = is_whole_number && bounds.iter().all(|bound| matches!(bound, OwnedCell::Integer(_)));
     if is_ranges && !bounds.is_empty() {
-        return ranges(key, bounds);
+        let mut found = ranges(key, &bounds.iter().map(bound_literal).collect::<Vec<_>>());
+        found[0] = format!("({key} IS NULL OR {})", found[0]);
+        return found;
     }
     let cases: Vec<String> = bounds
         .iter()
@@ -148,30 +141,19 @@ fn conditions(key: &str, bounds: &[OwnedCell], is_whole_number: bool) -> Vec<Str
     (0..=number).map(|part| format!("{case} = {part}")).collect()
 }
 
-/// The same by ranges, whose bounds grow.
-fn ranges(key: &str, bounds: &[OwnedCell]) -> Vec<String> {
-    let texts: Vec<String> = bounds.iter().map(bound_literal).collect();
-    let mut found = vec![format!("({key} IS NULL OR {key} < {})", texts[0])];
-    found.extend(texts.windows(2).map(|pair| format!("{key} >= {} AND {key} < {}", pair[0], pair[1])));
-    found.extend(texts.last().map(|last| format!("{key} >= {last}")));
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn bounds_are_even() {
-        assert_eq!(
-            spread(&OwnedCell::Integer(0), &OwnedCell::Integer(100), 4),
-            [OwnedCell::Integer(25), OwnedCell::Integer(50), OwnedCell::Integer(75)]
-        );
-        assert_eq!(
-            spread(&OwnedCell::Integer(i64::MIN), &OwnedCell::Integer(i64::MAX), 2),
-            [OwnedCell::Integer(-1)]
-        );
-        assert_eq!(spread(&OwnedCell::Real(0.0), &OwnedCell::Real(1.0), 2), [OwnedCell::Real(0.5)]);
+        let integers =
+            |low, high, number| spread(&OwnedCell::Integer(low), &OwnedCell::Integer(high), number).unwrap();
+        assert_eq!(integers(0, 100, 4), [25, 50, 75].map(OwnedCell::Integer));
+        assert_eq!(integers(i64::MIN, i64::MAX, 2), [OwnedCell::Integer(0)]);
+        let halves = spread(&OwnedCell::Integer(0), &OwnedCell::Real(1.0), 2);
+        assert_eq!(halves.unwrap(), [OwnedCell::Real(0.5)]);
+        assert!(spread(&OwnedCell::Integer(2), &OwnedCell::Integer(1), 2).is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use longshore_core::{
     Division, Error, NATIVE_TYPE, Parts, Query, ReadOptions, Result, Session as _, Split, Transaction,
 };
 use longshore_source::NotSplit;
+use longshore_source::split::{most_sessions, sessions_for};
 use longshore_source::sql::Kind;
 
 use crate::dialect::{called, literal, one_table, tokens};
@@ -15,14 +16,6 @@ use crate::session::SqliteSession;
 use crate::types::Plan;
 
 pub(crate) use snapshot::join;
-
-const MEBIBYTE: i64 = 1 << 20;
-
-/// Below this size of the file one session reads the whole, unless the caller says how many.
-const SMALL: i64 = 32 * MEBIBYTE;
-
-/// Bytes that are worth a session.
-const PER_SESSION: i64 = 16 * MEBIBYTE;
 
 fn serial<T>(reason: impl Into<String>) -> Result<T, NotSplit> {
     Err(NotSplit::Reason(reason.into()))
@@ -52,13 +45,10 @@ fn divide(
     split: &Split,
     options: &ReadOptions,
 ) -> Result<Parts, NotSplit> {
-    let most = split.number.or(split.most).map_or(1, std::num::NonZeroUsize::get);
-    if most < 2 || queries.is_empty() {
-        return Err(NotSplit::Small);
-    }
+    let most = most_sessions(queries, split)?;
     // First, for most reads are small and ask for no parts.
     let number =
-        if split.number.is_none() && queries.len() == 1 { sessions_for(session, most)? } else { most };
+        if split.number.is_none() && queries.len() == 1 { sessions_for(bytes(session)?, most) } else { most };
     if number < 2 {
         return Err(NotSplit::Small);
     }
@@ -143,12 +133,9 @@ fn texts(
         let conditions = rowids::conditions(session, &table, number)?.or_else(serial)?;
         return Ok(conditions.iter().map(|condition| table.over(table.table(), Some(condition))).collect());
     };
-    let mut named = plans.iter().filter(|plan| plan.field.name() == on);
-    let Some(key) = named.next() else {
+    let Some(key) = plans.iter().find(|plan| plan.field.name() == on) else {
         let known: Vec<&str> = plans.iter().map(|plan| plan.field.name().as_str()).collect();
-        return Err(Error::interface(format!("partition_on names {on:?}, which the query does not return"))
-            .with_hint(format!("it returns {}", known.join(", ")))
-            .into());
+        return Err(Error::unknown_column("partition_on", on, &known).into());
     };
     for (index, plan) in plans.iter().enumerate() {
         let name = plan.field.name();
@@ -207,14 +194,13 @@ fn refuse_other_order(session: &SqliteSession, query: &Query, texts: &[String]) 
     Err(NotSplit::Small)
 }
 
-/// How many sessions the file is worth.
-fn sessions_for(session: &SqliteSession, most: usize) -> Result<usize> {
+/// How large the file is.
+fn bytes(session: &SqliteSession) -> Result<u64> {
     let size = session
         .query("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", |row| {
             row.integer(0)
         })?;
-    let size = size.first().copied().flatten().unwrap_or_default();
-    Ok(if size < SMALL { 1 } else { usize::try_from(size / PER_SESSION).unwrap_or(most).min(most) })
+    Ok(size.first().copied().flatten().and_then(|size| size.try_into().ok()).unwrap_or_default())
 }
 
 /// Functions that may read the clock, whatever SQLite says of them.

@@ -1,6 +1,7 @@
 //! Parts of one table by ranges of its rowid.
 
 use longshore_core::Result;
+use longshore_source::split::ranges;
 use longshore_source::sql::OneTable;
 
 use crate::dialect::{literal, quoted_name};
@@ -40,7 +41,8 @@ pub(super) fn conditions(
     let Some(whole) = probe.within(i64::MIN, i64::MAX)? else { return Ok(Ok(Vec::new())) };
     let intervals = probe.narrow(whole)?;
     let column = format!("{}.{rowid}", table.alias);
-    Ok(Ok(ranges(&bounds(&intervals, number * EACH), &column)))
+    let bounds: Vec<String> = bounds(&intervals, number * EACH).into_iter().map(integer).collect();
+    Ok(Ok(ranges(&column, &bounds)))
 }
 
 /// The name of the table's rowid; `Err` is the reason why it has none.
@@ -127,20 +129,6 @@ fn bounds(intervals: &[Interval], number: usize) -> Vec<i64> {
     bounds
 }
 
-fn ranges(bounds: &[i64], column: &str) -> Vec<String> {
-    let starts = std::iter::once(None).chain(bounds.iter().map(Some));
-    let ends = bounds.iter().map(Some).chain(std::iter::once(None));
-    let range = |(start, end): (Option<&i64>, Option<&i64>)| match (start, end) {
-        (None, None) => format!("{column} IS NOT NULL"),
-        (Some(start), None) => format!("{column} >= {}", integer(*start)),
-        (None, Some(end)) => format!("{column} < {}", integer(*end)),
-        (Some(start), Some(end)) => {
-            format!("{column} >= {} AND {column} < {}", integer(*start), integer(*end))
-        }
-    };
-    starts.zip(ends).map(range).collect()
-}
-
 /// An integer as SQLite reads it: the lowest one's digits alone would be a real.
 pub(super) fn integer(value: i64) -> String {
     if value == i64::MIN { "(-9223372036854775807 - 1)".to_owned() } else { value.to_string() }
@@ -171,9 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn ranges_leave_no_rowid_out() {
-        assert_eq!(ranges(&[], "r"), ["r IS NOT NULL"]);
-        assert_eq!(ranges(&[5, i64::MIN], "r")[2], "r >= (-9223372036854775807 - 1)");
-        assert_eq!(ranges(&[5, 9], "r"), ["r < 5", "r >= 5 AND r < 9", "r >= 9"]);
+    fn the_lowest_rowid_is_an_integer() {
+        assert_eq!(integer(i64::MIN), "(-9223372036854775807 - 1)");
+        assert_eq!(integer(-5), "-5");
     }
 }
