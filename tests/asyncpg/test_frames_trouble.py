@@ -9,7 +9,7 @@ import pytest
 
 from longshore import asyncpg
 from longshore.asyncpg import DTypeError, set_query_dtype
-from longshore.asyncpg.exchange import Exchange
+from longshore.asyncpg.fetching import Exchange
 from longshore.errors import DataError, InterfaceError, NotSupportedError, ProgrammingError
 from tests.asyncpg.conftest import Run
 

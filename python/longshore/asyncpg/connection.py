@@ -11,8 +11,7 @@ from asyncpg import connection as theirs
 from longshore import _core, frames
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.dtypes import DTypeError, Query, Result, plain, with_dtype
-from longshore.asyncpg.exchange import Exchange, FrameTerms, Terms
-from longshore.asyncpg.fetching import Plan, fetch, memory_told, plan, release
+from longshore.asyncpg.fetching import Exchange, FrameTerms, Plan, Terms, fetch, memory_told, plan, release
 from longshore.asyncpg.giving import GivesFrames, of
 from longshore.asyncpg.port import Port
 from longshore.asyncpg.prepared_stmt import PreparedStatement

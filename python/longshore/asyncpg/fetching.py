@@ -1,19 +1,25 @@
-"""One result, from asyncpg's statement to the arrays."""
+"""One result, from asyncpg's statement to the arrays, or to the frames of ``read_sql``."""
 
 import asyncio
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import asyncpg
 
-from longshore import _core
+from longshore import _core, frames
+from longshore.arguments import wanted
 from longshore.asyncpg.dtypes import DTypeError, Layout, Query, Result, layout_of, result
-from longshore.errors import InternalError, MemoryLimitError, OperationalError
+from longshore.errors import DataError, InterfaceError, InternalError, MemoryLimitError, OperationalError
+from longshore.options import Options
+from longshore.read import batch_bytes, batch_rows, frame_for, policy, whole
 
 if TYPE_CHECKING:
     from longshore.asyncpg.connection import Connection
+
 
 # What runs a statement, given a time-out: rows, status, and whether all have come.
 Execute = Callable[[float | None], Awaitable[tuple[Sequence[Any], bytes | None, bool]]]
@@ -186,3 +192,271 @@ def _check(connection: "Connection", plan: Plan, rows: _core.Rows, status: bytes
         connection.terminate()
         message = f"the server told of {told.decode()} rows, {count} came, and {decoded} of them were decoded"
         raise InternalError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a caller wants of the rows."""
+
+    types: dict[str, Any]
+    policy: dict[str, str]
+    batch_rows: int
+    batch_bytes: int
+    memory_limit: int | Literal["auto"] | None
+
+    def inquiry(self, text: str, knowledge: _core.Knowledge, *, binary_forms: bool) -> _core.Inquiry:
+        """Begin to ask what the rows of a statement need."""
+        return _core.Inquiry(
+            statement=text,
+            knowledge=knowledge,
+            binary_forms=binary_forms,
+            types=self.types,
+            policy=self.policy,
+            batch_rows=self.batch_rows,
+            batch_bytes=self.batch_bytes,
+            memory_limit=self.memory_limit,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTerms:
+    """What a caller wants of a whole result."""
+
+    rows: Terms
+    frame: frames.Target
+    json_objects: bool
+
+    def build(self, reading: _core.Reading) -> Any:
+        """Make the frame."""
+        return whole(reading, self.frame, json_objects=self.json_objects)
+
+
+def frame_terms(
+    return_type: str,
+    *,
+    schema: Mapping[str, Any] | None,
+    options: Mapping[str, Any] | Options | None,
+    dtype_backend: str | None = None,
+    index_col: str | Sequence[str] | None = None,
+) -> FrameTerms:
+    """Check a caller's arguments, before anything is sent; raises as ``read_sql`` does."""
+    chosen = Options.of(options)
+    frame = frame_for(return_type, dtype_backend, index_col)
+    if frame is None:
+        message = f"{return_type} is not a frame"
+        raise InterfaceError(message)
+    limit = chosen.memory_limit_bytes
+    rows = Terms(
+        types=wanted(schema),
+        policy=policy(return_type, dtype_backend, chosen),
+        batch_rows=batch_rows(None, return_type, frame),
+        batch_bytes=batch_bytes(return_type, limit, None),
+        memory_limit=chosen.memory_budget,
+    )
+    return FrameTerms(rows, frame, json_objects=chosen.json == "object")
+
+
+def batch_terms(
+    batch_size: int | None, *, schema: Mapping[str, Any] | None, options: Mapping[str, Any] | Options | None
+) -> Terms:
+    """Check the arguments of a caller who wants batches; raises as ``read_sql`` does."""
+    chosen = Options.of(options)
+    if chosen.memory_limit_bytes is not None:
+        message = "options['memory_limit'] bounds a whole result, and batches come one by one: set batch_size"
+        raise InterfaceError(message)
+    return Terms(
+        types=wanted(schema),
+        policy=policy("arrow_stream", None, chosen),
+        batch_rows=batch_rows(batch_size, "arrow_stream", None),
+        batch_bytes=batch_bytes("arrow_stream", None, None),
+        memory_limit=chosen.stream_budget,
+    )
+
+
+# Types that asyncpg asks for in binary, and types that it asks for as text, by OID: bytea, text, int4, uuid, bool; and
+# money, macaddr, tsvector, tsquery. Several, since a codec of the caller's may change one's format.
+_IN_BINARY = (17, 25, 23, 2950, 16)
+_AS_TEXT = (790, 829, 3614, 3615)
+
+# How often a statement is prepared: unknown types of arguments, then the catalogue, then the formats ask for it again.
+_TRIES = 8
+
+# The SQLSTATE of a server that breaks the protocol.
+_VIOLATION = "08P01"
+
+# Classes of SQLSTATEs that say nothing of whether a statement is understood: the transaction has failed or has to be
+# begun again, resources or locks cannot be had, somebody has stopped it.
+_PASSING = {"25", "40", "53", "55", "57"}
+
+
+class Exchange:
+    """The statements of one result, under one time-out; the connection is the caller's alone meanwhile.
+
+    asyncpg asks for each column in the format of its codec for the column's type. The core says which format it wants:
+    asyncpg is told another type, which it asks for in that format.
+    """
+
+    def __init__(self, connection: "Connection", timeout: float | None) -> None:
+        """Begin; raises ``InterfaceError`` where text would come in another encoding, or codecs leave no type."""
+        self._connection = connection
+        self._protocol: Any = connection._protocol
+        self._port = connection._port.core
+        self._loop = asyncio.get_running_loop()
+        self._end = None if timeout is None else self._loop.time() + timeout
+        settings = self._protocol.get_settings()
+        if settings.get_text_codec().name != "utf-8":
+            hint = "SET client_encoding TO 'UTF8'"
+            message = f"the session's client_encoding is another than UTF-8, in which text is read; {hint}"
+            raise InterfaceError(message, hint=hint)
+        self._in_binary = _stand_in(settings, _IN_BINARY, binary=True)
+        self._as_text = _stand_in(settings, _AS_TEXT, binary=False)
+        self._statement: Any = None
+        # Whether a statement has been prepared, and the exchange not been ended.
+        self._is_open = False
+
+    def _left(self) -> float | None:
+        return None if self._end is None else max(self._end - self._loop.time(), 0)
+
+    async def result(self, text: str, args: Sequence[Any], terms: Terms) -> tuple[_core.Reading, str]:
+        """Give the whole result of a statement, and its status."""
+        async with self._orderly():
+            arrival = await self._ready(text, terms)
+            run = self._bound(args, "", 0)
+            tag, _ = await self.run(arrival, run)
+            return arrival.finish(tag), tag
+
+    async def first_page(self, text: str, args: Sequence[Any], terms: Terms, portal: str) -> "Pages":
+        """Give the first page of a statement's rows; further ones come from the portal."""
+        async with self._orderly():
+            arrival = await self._ready(text, terms)
+            pages = Pages(self._statement, portal, arrival)
+            await self._page(pages, self._bound(args, portal, arrival.page_rows()))
+            return pages
+
+    async def next_page(self, pages: "Pages") -> None:
+        """Take a further page."""
+        async with self._orderly():
+            rows = pages.arrival.page_rows()
+            run = partial(self._protocol.execute, pages.statement, pages.portal, rows, True)  # noqa: FBT003
+            await self._page(pages, run)
+
+    async def _page(self, pages: "Pages", run: Execute) -> None:
+        asked = pages.arrival.page_rows()
+        tag, pages.done = await self.run(pages.arrival, run)
+        pages.batches = pages.arrival.page(asked, tag if pages.done else None)
+
+    @contextlib.asynccontextmanager
+    async def _orderly(self) -> AsyncIterator[None]:
+        """Leave the connection usable whatever happens."""
+        try:
+            with memory_told():
+                yield
+        except BaseException as error:
+            if isinstance(error, OperationalError) and error.sqlstate == _VIOLATION:
+                self._connection.terminate()
+            if isinstance(error, DataError):
+                # What the catalogue has told may be no longer so.
+                self._connection._knowledge.forget()
+            if self._is_open:
+                # Perhaps in vain: what asyncpg raises does not tell whether the server has.
+                await release(self._protocol)
+            raise
+
+    async def _ready(self, text: str, terms: Terms) -> _core.Arrival:
+        """Prepare a statement whose columns come as they are wanted, and give what takes its rows.
+
+        The server keeps the tables locked from then on until the statement has run: no one alters them in between.
+        """
+        forms = getattr(self._connection.get_settings(), "integer_datetimes", None) == "on"
+        inquiry = terms.inquiry(text, self._connection._knowledge, binary_forms=forms)
+        columns: list[int] = []
+        for _ in range(_TRIES):
+            inquiry.describe(await self.prepare(text, columns, self._in_binary))
+            asked = await self.answer(inquiry)
+            wanted = [self._in_binary if binary else self._as_text for binary in inquiry.binary()]
+            if not asked and (columns or [self._in_binary] * len(wanted)) == wanted:
+                return inquiry.arrival()
+            columns = wanted
+        message = "the types of the statement's columns change all the time"
+        raise OperationalError(message, hint="run the query again when no one alters its tables")
+
+    async def answer(self, inquiry: _core.Inquiry) -> bool:
+        """Run what the core asks for; tell whether that was anything."""
+        asked = False
+        while (question := inquiry.question()) is not None:
+            asked = True
+            answers = _core.Answers()
+            try:
+                await self.prepare(question, [], self._as_text)
+                await self.run(answers, self._bound((), "", 0))
+            except asyncpg.PostgresError as error:
+                if (error.sqlstate or "")[:2] in _PASSING:
+                    raise
+                inquiry.give_up()
+            else:
+                inquiry.answer(answers)
+        return asked
+
+    async def prepare(self, text: str, columns: list[int], otherwise: int) -> bytes | None:
+        """Prepare a statement whose columns asyncpg sees with other types; give the server's own description.
+
+        It has no name: nothing is left of it, and whichever server a pooler picks next knows no less of it.
+        """
+        for _ in range(_TRIES):
+            await after_cancellation(self._protocol, self._left())
+            description = _core.Description(columns, otherwise)
+            self._port.describe(description)
+            self._is_open = True
+            try:
+                self._statement = statement = await self._protocol.prepare(
+                    "", text, self._left(), record_class=asyncpg.Record
+                )
+            finally:
+                self._port.keep_none()
+            if not statement._init_types():
+                statement._init_codecs()
+                if not self._connection._config.statement_cache_size and hasattr(statement, "mark_unprepared"):
+                    # As asyncpg does, for poolers, in its later versions: it is parsed once more with its arguments.
+                    statement.mark_unprepared()
+                return description.message()
+            # asyncpg looks up the types of arguments.
+            await self._connection._get_statement(text, self._left(), use_cache=False)
+        message = "the types of the statement's arguments cannot be looked up"
+        raise OperationalError(message, hint="name builtin types with casts, as in $1::text")
+
+    def _bound(self, args: Sequence[Any], portal: str, limit: int) -> Execute:
+        return partial(self._protocol.bind_execute, self._statement, args, portal, limit, True)  # noqa: FBT003
+
+    async def run(self, rows: _core.Arrival | _core.Answers, run: Execute) -> tuple[str, bool]:
+        """Execute a statement; give what the server tells at its end, and whether it is the end."""
+        await after_cancellation(self._protocol, self._left())
+        if not self._port.keep(rows, 0):
+            message = "cannot perform operation: another operation is in progress"
+            raise asyncpg.InterfaceError(message)
+        try:
+            _, status, done = await run(self._left())
+        finally:
+            self._port.keep_none()
+        self._is_open = False
+        return (status or b"").decode(), done
+
+
+class Pages:
+    """A result that comes page by page."""
+
+    def __init__(self, statement: Any, portal: str, arrival: _core.Arrival) -> None:
+        """Keep what the next page needs."""
+        self.statement = statement
+        self.portal = portal
+        self.arrival = arrival
+        self.batches: list[_core.Batch] = []
+        self.done = False
+
+
+def _stand_in(settings: Any, oids: Sequence[int], *, binary: bool) -> int:
+    """Find a type that asyncpg asks for in binary, or one that it asks for as text."""
+    for oid in oids:
+        if is_binary(settings, oid) == binary:
+            return oid
+    message = f"codecs of yours have changed the format of each of the types {list(oids)}; reset_type_codec for one"
+    raise InterfaceError(message)

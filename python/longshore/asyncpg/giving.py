@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from asyncpg import connresource
 
 from longshore.arguments import Backend
-from longshore.asyncpg.exchange import FrameTerms, Terms, batch_terms, frame_terms
+from longshore.asyncpg.fetching import FrameTerms, Terms, batch_terms, frame_terms
 from longshore.options import Options
 
 if TYPE_CHECKING:

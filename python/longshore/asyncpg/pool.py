@@ -8,7 +8,7 @@ from typing import Any
 from asyncpg import pool as theirs
 
 from longshore.asyncpg.connection import Connection
-from longshore.asyncpg.exchange import FrameTerms, Terms
+from longshore.asyncpg.fetching import FrameTerms, Terms
 from longshore.asyncpg.giving import GivesFrames, of
 
 __all__ = ["Pool", "create_pool"]

@@ -9,8 +9,7 @@ from asyncpg import prepared_stmt as theirs
 
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.dtypes import Query, plain
-from longshore.asyncpg.exchange import FrameTerms, Terms
-from longshore.asyncpg.fetching import fetch
+from longshore.asyncpg.fetching import FrameTerms, Terms, fetch
 from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas, GivesFrames, guarded
 
 if TYPE_CHECKING:

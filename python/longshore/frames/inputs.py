@@ -25,9 +25,9 @@ def arrow_streams(data: object, *, index: bool, columns: Sequence[str] | None, o
     """
     if isinstance(data, Sequence) and not isinstance(data, str | bytes) and (not data or _is_row(data[0])):
         _refuse_index(data, index=index)
-        from longshore.frames.rows import table
+        from longshore.frames.columns import rows_table
 
-        return iter([table(data, columns, options)])
+        return iter([rows_table(data, columns, options)])
     if columns is not None:
         message = f"columns is for a list of rows; {type(data).__name__} is not one"
         raise InterfaceError(message)
@@ -183,9 +183,9 @@ def engine_table(
 
         return numpy.engine_table(data, name, projection, options)
     if isinstance(data, list) and data and isinstance(data[0], Mapping):
-        from longshore.frames import rows
+        from longshore.frames.columns import rows_engine_table
 
-        return rows.engine_table(data, name, projection, options)
+        return rows_engine_table(data, name, projection, options)
     return _arrow_table(data, name, projection, on_error, again=again)
 
 

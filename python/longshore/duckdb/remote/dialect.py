@@ -75,6 +75,23 @@ class Dialect(abc.ABC):
         return f"({sql} IS NULL){' DESC' if nulls_first else ''}, {key}"
 
 
+def table_rows(
+    ask: Ask, query: str, tests: Sequence[tuple[str, str]], here: str, parts: Sequence[str]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]] | None:
+    """Give a table's schema and name, and what a query of the catalogue says of it after these; None for no table.
+
+    ``tests`` are conditions on the table's and the schema's name, the exact ones first, and ``here`` is that on the
+    schema where the query names none.
+    """
+    for table, schema in tests:
+        rows = ask(query.format(table=table, schema=schema if len(parts) > 1 else here), parts[::-1])
+        rows = [tuple(value.decode() if isinstance(value, bytes) else value for value in row) for row in rows]
+        names = match_table(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
+        if names is not None:
+            return names, [row[2:] for row in rows if row[:2] == names]
+    return None
+
+
 def match_table(candidates: Sequence[tuple[str, ...]], parts: Sequence[str]) -> tuple[str, ...] | None:
     """Choose between tables whose names differ in case; raises where that is ambiguous.
 

@@ -10,9 +10,19 @@ from sqlglot import exp
 
 from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
-from longshore.duckdb.remote.literals import Quoted, constant, fit
-from longshore.duckdb.remote.references import Reference
-from longshore.duckdb.remote.types import Kind, Table, Trust, Type, Unsafe, decimal, same_meaning
+from longshore.duckdb.remote.text import Reference
+from longshore.duckdb.remote.types import (
+    Kind,
+    Quoted,
+    Table,
+    Trust,
+    Type,
+    Unsafe,
+    constant,
+    decimal_type,
+    fit,
+    same_meaning,
+)
 
 
 @dataclass(frozen=True)
@@ -303,7 +313,7 @@ class ValueWriter(ExpressionWriter):
             )
         if type(literal).__name__ == "Decimal" and literal.is_finite():
             _, digits, exponent = literal.as_tuple()
-            of = decimal(max(len(digits), -int(exponent)), max(-int(exponent), 0))
+            of = decimal_type(max(len(digits), -int(exponent)), max(-int(exponent), 0))
             return Value(f"({literal:f})", of)
         raise Unsafe
 
@@ -334,7 +344,7 @@ class ValueWriter(ExpressionWriter):
         if value.type.kind is Kind.DECIMAL:
             is_held = value.type.precision <= _SUMMED_DIGITS
             trust = Trust.EXACT if is_held else Trust.NONE
-            of = decimal(_MOST_DIGITS, value.type.scale)
+            of = decimal_type(_MOST_DIGITS, value.type.scale)
             of = dataclasses.replace(of, equal=trust, order=trust, nulls=is_held, sums=False, groups=False)
         return Value(f"sum({value.sql})", of)
 
@@ -379,7 +389,7 @@ def _computed(left: Type, right: Type, *, multiplied: bool) -> Type:
     if digits > _MOST_DIGITS or scale > _MOST_SCALE:
         raise Unsafe
     # The engine's precision depends on more than the two types.
-    return dataclasses.replace(decimal(digits, scale), engine=None, equal=Trust.NONE, groups=False)
+    return dataclasses.replace(decimal_type(digits, scale), engine=None, equal=Trust.NONE, groups=False)
 
 
 def _precision(of: Type) -> int:

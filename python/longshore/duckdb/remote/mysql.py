@@ -5,8 +5,8 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from longshore.duckdb.remote.dialect import Ask, Dialect, match_table, quote_text, timestamp_text
-from longshore.duckdb.remote.types import BASIC_PLANE, Column, Kind, Table, Trust, Type, decimal, scalar
+from longshore.duckdb.remote.dialect import Ask, Dialect, quote_text, table_rows, timestamp_text
+from longshore.duckdb.remote.types import BASIC_PLANE, Column, Kind, Table, Trust, Type, decimal_type, scalar
 
 _COLUMNS = """
 SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale,
@@ -14,8 +14,10 @@ SELECT table_schema, table_name, column_name, data_type, column_type, numeric_pr
 FROM information_schema.columns WHERE {table} AND {schema} ORDER BY table_schema, table_name, ordinal_position
 """
 
-_EXACT = {"table": "table_name = ?", "schema": "table_schema = ?"}
-_FOLDED = {"table": "lower(table_name) = lower(?)", "schema": "lower(table_schema) = lower(?)"}
+_TESTS = (
+    ("table_name = ?", "table_schema = ?"),
+    ("lower(table_name) = lower(?)", "lower(table_schema) = lower(?)"),
+)
 _HERE = "table_schema = database()"
 
 _INTEGERS = {"tinyint": "TINYINT", "smallint": "SMALLINT", "mediumint": "INTEGER", "int": "INTEGER", "bigint": "BIGINT"}
@@ -49,15 +51,8 @@ class MySQL(Dialect):
 
     def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a database, in the session's."""
-        for how in (_EXACT, _FOLDED):
-            schema = how["schema"] if len(parts) > 1 else _HERE
-            rows = [
-                tuple(map(_text, row)) for row in ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
-            ]
-            names = match_table(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
-            if names is not None:
-                return self._table(names, [row[2:] for row in rows if row[:2] == names], lossy)
-        return None
+        found = table_rows(ask, _COLUMNS, _TESTS, _HERE, parts)
+        return found and self._table(*found, lossy)
 
     def count(self, sql: str, *, is_alone: bool) -> str:
         """Count what looks nullable to the server: one count of all rows makes MySQL 8.0.15 answer others with it."""
@@ -109,16 +104,12 @@ class MySQL(Dialect):
         return f"TIMESTAMP '{timestamp_text(value)}'"
 
 
-def _text(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
-
-
 def _type(data_type: str, column_type: str, precision: int | None, scale: int | None) -> Type:
     if data_type in _INTEGERS:
         prefix = "U" if "unsigned" in column_type else ""
         return scalar(Kind.INTEGER, prefix + _INTEGERS[data_type])
     if data_type == "decimal" and precision is not None and scale is not None:
-        return decimal(int(precision), int(scale))
+        return decimal_type(int(precision), int(scale))
     if data_type == "double" and "(" not in column_type:
         return Type(Kind.DOUBLE, "DOUBLE", equal=Trust.EXACT, order=Trust.EXACT, nulls=True)
     if data_type in _TEXTS:

@@ -13,29 +13,27 @@ import pyarrow as pa
 from sqlglot import exp
 
 from longshore.duckdb.parameters import Params
+from longshore.duckdb.remote.attach import Source
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import ExpressionWriter, NameScope, Relation, relation_of
 from longshore.duckdb.remote.queries import QueryWriter, ResultColumn, empty_table, result_columns
-from longshore.duckdb.remote.references import (
+from longshore.duckdb.remote.semantics import semantics
+from longshore.duckdb.remote.text import (
+    Edit,
     ParsedQuery,
     Projection,
     Reference,
-    is_read_once,
-    listed_source,
-    parse_query,
-    quoted,
-)
-from longshore.duckdb.remote.semantics import semantics
-from longshore.duckdb.remote.source import Source
-from longshore.duckdb.remote.text import (
-    Edit,
     Tokens,
     apply_edits,
+    is_read_once,
     is_stateless,
+    listed_source,
     locate,
     mixes_parameter_styles,
     parenthesized,
     parse,
+    parse_query,
+    quoted,
 )
 from longshore.duckdb.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from longshore.duckdb.remote.dialect import Ask, Dialect, match_table, timestamp_text
-from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type, decimal, scalar
+from longshore.duckdb.remote.dialect import Ask, Dialect, table_rows, timestamp_text
+from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type, decimal_type, scalar
 
 #: Expressions alone: of a plain column, a read would also ask whether it may be NULL.
 _COLUMNS = """
@@ -36,8 +36,7 @@ LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AN
 WHERE c.oid = to_regclass($1) ORDER BY a.attnum
 """
 
-_EXACT = {"table": "c.relname = $1", "schema": "n.nspname = $2"}
-_FOLDED = {"table": "lower(c.relname) = lower($1)", "schema": "lower(n.nspname) = lower($2)"}
+_TESTS = (("c.relname = $1", "n.nspname = $2"), ("lower(c.relname) = lower($1)", "lower(n.nspname) = lower($2)"))
 _IN_PATH = "n.nspname = ANY (current_schemas(true))"
 
 #: By OID; other types are loaded only.
@@ -82,15 +81,12 @@ class PostgreSQL(Dialect):
 
     def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue; without a schema, in the search path."""
-        for how in (_EXACT, _FOLDED):
-            schema = how["schema"] if len(parts) > 1 else _IN_PATH
-            rows = ask(_COLUMNS.format(table=how["table"], schema=schema), parts[::-1])
-            names = match_table(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
-            if names is not None:
-                own = [_Row(*row[2:]) for row in rows if row[:2] == names]
-                columns = [self._column(_domain_base(row, ask), lossy) for row in own if row.name is not None]
-                return Table(".".join(map(self.name, names)), columns, version=[row.version for row in own])
-        return None
+        found = table_rows(ask, _COLUMNS, _TESTS, _IN_PATH, parts)
+        if found is None:
+            return None
+        names, own = found[0], [_Row(*row) for row in found[1]]
+        columns = [self._column(_domain_base(row, ask), lossy) for row in own if row.name is not None]
+        return Table(".".join(map(self.name, names)), columns, version=[row.version for row in own])
 
     def _column(self, row: "_Row", lossy: frozenset[Kind]) -> Column:
         of = _type(row.oid, row.modifier, row.collation, deterministic=row.deterministic and row.encoding == "UTF8")
@@ -197,4 +193,4 @@ def _numeric(modifier: int) -> Type:
     # The header's four bytes come first; the scale has eleven bits, with a sign since version 15.
     scale = (modifier - _HEADER) & 0x7FF
     scale -= 0x800 if scale & 0x400 else 0
-    return decimal(((modifier - _HEADER) >> 16) & 0xFFFF, scale)
+    return decimal_type(((modifier - _HEADER) >> 16) & 0xFFFF, scale)

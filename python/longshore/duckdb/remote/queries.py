@@ -10,9 +10,18 @@ from sqlglot import exp
 from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import NameScope, Relation, Test, Value, ValueWriter, relation_of, require_only
-from longshore.duckdb.remote.literals import constant, whole_number
-from longshore.duckdb.remote.references import Reference, quoted
-from longshore.duckdb.remote.types import Kind, Table, Trust, Type, Unsafe, arrow_type, same_meaning
+from longshore.duckdb.remote.text import Reference, quoted
+from longshore.duckdb.remote.types import (
+    Kind,
+    Table,
+    Trust,
+    Type,
+    Unsafe,
+    arrow_type,
+    constant,
+    same_meaning,
+    whole_number,
+)
 
 
 @dataclass(frozen=True)

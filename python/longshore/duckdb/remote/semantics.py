@@ -11,10 +11,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from longshore.duckdb.parameters import Params
-from longshore.duckdb.remote.literals import Quoted, constant
-from longshore.duckdb.remote.references import Reference
-from longshore.duckdb.remote.text import Edit
-from longshore.duckdb.remote.types import Column, Table, Unsafe
+from longshore.duckdb.remote.text import Edit, Reference
+from longshore.duckdb.remote.types import Column, Quoted, Table, Unsafe, constant
 from longshore.errors import NotSupportedError
 
 #: Expressions with a value of their argument.

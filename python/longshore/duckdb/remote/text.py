@@ -1,13 +1,22 @@
-"""The text of a query: its tokens, its trees, the positions of nodes, and edits."""
+"""The text of a query: tokens, trees, edits, and where it names tables of attached databases."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
+
+from longshore.duckdb.remote.types import Column, Table
+from longshore.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from longshore.duckdb.remote.plan import Plan
+
 
 Tokens = Sequence[Token]
 
@@ -158,3 +167,279 @@ def apply_edits(query: str, edits: Sequence[Edit]) -> str:
             done += [query[at : edit.start], edit.text]
             at = edit.end + 1
     return "".join([*done, query[at:]])
+
+
+_WRITES = (
+    exp.Insert,
+    exp.Update,
+    exp.Delete,
+    exp.Merge,
+    exp.Create,
+    exp.Drop,
+    exp.Alter,
+    exp.TruncateTable,
+    exp.Schema,
+)
+_NAMES = {TokenType.VAR, TokenType.IDENTIFIER}
+_BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN, TokenType.TABLE}
+#: The words before a table without an alias.
+_BARE = {"TABLE", "PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER", "SUMMARIZE", "DESCRIBE", "DESC", "SHOW"}
+#: An attached name, a schema and a table.
+_MOST_PARTS = 3
+
+
+@dataclass
+class Reference:
+    """One place where a table is read."""
+
+    source: str
+    #: Schema and table, or the table alone.
+    parts: tuple[str, ...]
+    start: int
+    end: int
+    #: Its name in the query's columns.
+    alias: str
+    #: Whether the query gives the alias, or cannot have one.
+    is_named: bool
+    node: exp.Table | None = None
+    #: Edits of columns that have the table's full name.
+    edits: list[Edit] = field(default_factory=list)
+
+    @property
+    def full_names(self) -> list[tuple[str, ...]]:
+        """The table's names in columns other than the alias, in lower case."""
+        if self.is_named:
+            return []
+        parts = tuple(part.lower() for part in self.parts)
+        return [(self.source, *parts), *([parts] if len(parts) > 1 else [])]
+
+    @property
+    def select(self) -> exp.Select | None:
+        """The SELECT whose FROM has the table with an alias at most; None for any other place."""
+        node = self.node
+        if node is None or node.alias_column_names or node.args.get("pivots") or node.args.get("joins"):
+            return None
+        select = node.parent.parent if isinstance(node.parent, exp.From | exp.Join) else None
+        return select if isinstance(select, exp.Select) else None
+
+    @property
+    def is_read_once(self) -> bool:
+        """Whether the engine reads the rows once; in a WITH, it may read them again."""
+        return self.node is not None and is_read_once(self.node)
+
+    def replacements(self, by: str) -> list[Edit]:
+        """Give the edits that replace it by another table."""
+        return [Edit(self.start, self.end, by if self.is_named else f"{by} AS {quoted(self.alias)}"), *self.edits]
+
+
+def is_read_once(node: exp.Expression) -> bool:
+    """Whether a table or subquery stands in the FROM of the outermost query, which is read once."""
+    while node.parent is not None:
+        if not isinstance(node.parent, exp.From | exp.Join | exp.Select | exp.Union) or node.arg_key == "expressions":
+            return False
+        node = node.parent
+    return isinstance(node, exp.Select | exp.Union)
+
+
+def quoted(name: str) -> str:
+    """Quote a name for the engine."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def find_in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:
+    """Find the tables of ``sources``, whose names are in lower case; raises where one would be written."""
+    references = []
+    for tree in trees:
+        for node in tree.find_all(exp.Table):
+            reference = _table(node, sources)
+            if reference is not None:
+                references.append(reference)
+    for tree in trees:
+        _add_columns(tree, references)
+    return references
+
+
+def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
+    parts = node.parts
+    if len(parts) == 1 or parts[0].name.lower() not in sources:
+        return None
+    name = ".".join(part.name for part in parts)
+    if len(parts) > _MOST_PARTS or not all(isinstance(part, exp.Identifier) for part in parts):
+        message = f"{name} is not a table of an attached database: write {parts[0].name}.schema.table"
+        raise NotSupportedError(message)
+    if isinstance(node.parent, _WRITES) and node.arg_key != "using":
+        message = f"{name} is in an attached database, which sql only reads; write_sql and copy write tables"
+        raise NotSupportedError(message)
+    return Reference(
+        source=parts[0].name.lower(),
+        parts=tuple(part.name for part in parts[1:]),
+        start=parts[0].meta["start"],
+        end=parts[-1].meta["end"],
+        alias=node.alias or parts[-1].name,
+        is_named=bool(node.alias) or not isinstance(node.parent, exp.From | exp.Join),
+        node=node,
+    )
+
+
+def _add_columns(tree: exp.Expression, references: Sequence[Reference]) -> None:
+    """Have columns with a table's full name use its alias instead, as another table replaces it."""
+    unnamed = [reference for reference in references if not reference.is_named]
+    by_name = {full: reference for reference in unnamed for full in reference.full_names}
+    for column in tree.find_all(exp.Column):
+        parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
+        for length in (_MOST_PARTS, _MOST_PARTS - 1):
+            reference = by_name.get(tuple(part.name.lower() for part in parts[:length]))
+            after = column.parts[length : length + 1]
+            if reference is None or not after:
+                continue
+            reference.edits.append(Edit(parts[0].meta["start"], parts[length - 1].meta["end"], quoted(reference.alias)))
+            break
+
+
+def is_table_statement(words: Sequence[Token]) -> bool:
+    """Whether it is ``TABLE t``, a whole SELECT, whose table cannot have an alias."""
+    return bool(words) and words[0].token_type is TokenType.TABLE
+
+
+def listed_source(words: Sequence[Token], sources: Collection[str]) -> str | None:
+    """Give the source whose tables ``SHOW TABLES FROM`` or ``SHOW ALL TABLES`` would list, if there is one."""
+    texts = [word.text.lower() for word in words]
+    for at in range(len(texts)):
+        if texts[at : at + 3] == ["show", "tables", "from"] and texts[at + 3 : at + 4] and texts[at + 3] in sources:
+            return texts[at + 3]
+        if texts[at : at + 3] == ["show", "all", "tables"]:
+            return next(iter(sources), None)
+    return None
+
+
+def find_in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Reference]:
+    """Find tables by the words before them, in a text that the parser does not know."""
+    references = []
+    for at, word in enumerate(words):
+        if word.token_type not in _NAMES or word.text.lower() not in sources:
+            continue
+        bare = at > 0 and words[at - 1].text.upper() in _BARE
+        if at and not bare and words[at - 1].token_type not in _BEFORE:
+            continue
+        parts = _dotted(words, at)
+        if len(parts) > 1:
+            names = tuple(part.text for part in parts[1:])
+            named = bare or _has_alias(words, at + 2 * len(parts) - 1)
+            references.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], named))
+    return references
+
+
+def _dotted(words: Sequence[Token], at: int) -> list[Token]:
+    parts = [words[at]]
+    while at + 2 < len(words) and words[at + 1].token_type is TokenType.DOT and len(parts) < _MOST_PARTS:
+        parts.append(words[at + 2])
+        at += 2
+    return parts
+
+
+def _has_alias(words: Sequence[Token], at: int) -> bool:
+    if at >= len(words):
+        return False
+    return words[at].token_type in {TokenType.ALIAS, TokenType.VAR, TokenType.IDENTIFIER}
+
+
+class Projection:
+    """The columns that a query may read, by its words and trees.
+
+    A column whose name is not in the text can be reached only through a star, or through the row as a whole. So this
+    does not need binding, and errs only on the side of a column too many.
+    """
+
+    def __init__(self, words: Sequence[Token], trees: Sequence[exp.Expression] | None) -> None:
+        """Collect the words, stars and rows of the query."""
+        self._words = {word.text.lower() for word in words}
+        self._trees = trees
+        self._reads_all = trees is None or any(word.token_type is TokenType.HASH for word in words)
+        self._stars: list[exp.Expression] = []
+        self._rows: set[str] = set()
+        for tree in trees or []:
+            self._collect(tree)
+
+    def columns(self, reference: Reference, table: Table) -> list[Column]:
+        """Give the columns in the table's order; where none is named, as for ``count(*)``, the narrowest."""
+        if self._is_read_whole(reference):
+            return list(table.columns)
+        columns = [column for column in table.columns if column.name.lower() in self._words]
+        return columns or sorted(table.columns, key=_width)[:1]
+
+    def _collect(self, tree: exp.Expression) -> None:
+        for node in tree.walk():
+            if isinstance(node, exp.Columns | exp.PositionalColumn) or (
+                isinstance(node, exp.Join) and node.method.upper() == "NATURAL"
+            ):
+                self._reads_all = True
+            elif isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
+                self._stars.append(node)
+            elif isinstance(node, exp.Column) and len(node.parts) == 1:
+                self._rows.add(node.name.lower())
+
+    def _is_read_whole(self, reference: Reference) -> bool:
+        if self._reads_all or reference.select is None:
+            return True
+        # The name of a table as a column is its row.
+        if reference.alias.lower() in self._rows:
+            return True
+        return any(_reaches(star, reference) for star in self._stars)
+
+
+def _reaches(star: exp.Expression, reference: Reference) -> bool:
+    if isinstance(star.parent, exp.Column) and star.parent.table:
+        return star.parent.table.lower() == reference.alias.lower()
+    select = star.find_ancestor(exp.Select)
+    return select is None or reference.node is None or reference.node.parent_select is select
+
+
+def _width(column: Column) -> int:
+    """Order fixed widths before texts, and these before other types."""
+    kinds = ["boolean", "integer", "date", "timestamp", "timestamptz", "double", "decimal", "uuid", "text", "other"]
+    return kinds.index(column.type.kind.value)
+
+
+#: The names of the attached databases in lower case, each with the class of its SQL.
+Sources = tuple[tuple[str, type], ...]
+
+#: The texts in the cache, and the length of the longest: a tree is many times as large.
+_CACHE_SIZE = 64
+_LONGEST_TEXT = 4096
+
+
+class ParsedQuery:
+    """A query's tokens, trees and references; read only, as other threads plan by them, too."""
+
+    def __init__(self, query: str, sources: Sources) -> None:
+        """Parse; raises where a table of the sources would be written."""
+        self.words: Tokens = tokenize(query)
+        trees = parse(query, self.words)
+        if trees is not None and is_table_statement(self.words):
+            # Some versions of the parser do not know it, without an error.
+            trees = None
+        self.trees: Sequence[exp.Expression] | None = trees
+        names = {name for name, _ in sources}
+        self.references: Sequence[Reference] = (
+            find_in_tokens(self.words, names) if trees is None else find_in_trees(trees, names)
+        )
+        self._last: tuple[Sequence[Table], bool, Plan] | None = None
+
+    def plan(self, tables: Sequence[Table], make: Callable[[], "Plan"], *, whole: bool) -> "Plan":
+        """Give the last plan if the catalogues' tables are the same, else a new one."""
+        last = self._last
+        if last is not None and last[1] is whole and last[0] == tables:
+            return last[2]
+        plan = make()
+        self._last = (tables, whole, plan)
+        return plan
+
+
+def parse_query(query: str, sources: Sources) -> ParsedQuery:
+    """Parse a query, or give it from the cache."""
+    return _cached(query, sources) if len(query) <= _LONGEST_TEXT else ParsedQuery(query, sources)
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _cached(query: str, sources: Sources) -> ParsedQuery:
+    return ParsedQuery(query, sources)
