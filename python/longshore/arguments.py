@@ -48,8 +48,7 @@ def statements(given: object, name: str) -> list[str]:
         return [statement_text(given, name)]
     if is_list_of_texts(given):
         return [statement_text(statement, name) for statement in given]
-    message = f"{name} is a text or a list of texts, not {type(given).__name__}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"{name} is a text or a list of texts, not {type(given).__name__}")
 
 
 def without_clauses(query: Any, params: Any) -> tuple[Any, Any]:
@@ -79,19 +78,16 @@ def bound(params: object) -> object:
         return None
     if isinstance(params, Mapping):
         if foreign := [name for name in params if not isinstance(name, str)]:
-            message = f"params names its values by texts, not {display(foreign[0])}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"params names its values by texts, not {display(foreign[0])}")
         return {name_text(name, "a name in params"): value for name, value in params.items()}
     # A frame gives its columns' names.
     if not isinstance(params, Sequence) and hasattr(params, "columns"):
-        message = (
+        raise InterfaceError(
             f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=list(frame['column'])"
         )
-        raise InterfaceError(message)
     # A set has no order, and a text would be taken apart into letters.
     if isinstance(params, str | bytes | AbstractSet) or not hasattr(params, "__iter__"):
-        message = f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=[value]"
-        raise InterfaceError(message)
+        raise InterfaceError(f"params is a list, a tuple or a dict, not {type(params).__name__}; write params=[value]")
     return params
 
 
@@ -101,8 +97,7 @@ def seconds(timeout: object) -> float | None:
         return None
     if isinstance(timeout, int | float) and not isinstance(timeout, bool) and timeout >= 0:
         return float(timeout)
-    message = f"timeout is a number of seconds, zero or more, not {display(timeout)}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"timeout is a number of seconds, zero or more, not {display(timeout)}")
 
 
 _PYTHON = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "binary"}
@@ -120,16 +115,14 @@ def wanted(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     if schema is None:
         return {}
     if not isinstance(schema, Mapping):
-        message = f"schema is a dict from column to type, not {type(schema).__name__}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"schema is a dict from column to type, not {type(schema).__name__}")
     return {_schema_column(name): _type(name, kind) for name, kind in schema.items()}
 
 
 def _schema_column(name: object) -> str:
     if isinstance(name, str):
         return name_text(name, "a column of schema")
-    message = f"schema names its columns by texts, not {display(name)}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"schema names its columns by texts, not {display(name)}")
 
 
 def _type(name: str, kind: Any) -> Any:
@@ -182,8 +175,7 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
     ends = _ends(range_, on)
     queries = 1 if isinstance(query, str) or not isinstance(query, Sequence) else len(query)
     if queries != 1 and on is not None:
-        message = "a list of queries is its own partitioning: give either the list or partition_on"
-        raise InterfaceError(message)
+        raise InterfaceError("a list of queries is its own partitioning: give either the list or partition_on")
     if number is None and queries > 1:
         return _partition(most=min(queries, max(_LIST, _cores())))
     if on is None and number in {None, 1}:
@@ -218,8 +210,7 @@ def _column(on: object) -> str | None:
         return None
     if isinstance(on, str):
         return name_text(on, "partition_on")
-    message = f"partition_on is the name of a column of the result, not {display(on)}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"partition_on is the name of a column of the result, not {display(on)}")
 
 
 def _number(number: object) -> Number | None:
@@ -238,11 +229,9 @@ def _ends(range_: object, on: str | None) -> tuple[Any, Any] | None:
     if range_ is None:
         return None
     if on is None:
-        message = "partition_range needs partition_on: the column whose values it tells"
-        raise InterfaceError(message)
+        raise InterfaceError("partition_range needs partition_on: the column whose values it tells")
     if not isinstance(range_, Sequence) or isinstance(range_, str) or len(range_) != _ENDS:
-        message = f"partition_range is the column's lowest and highest value, not {display(range_)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"partition_range is the column's lowest and highest value, not {display(range_)}")
     for end in range_:
         if isinstance(end, str):
             name_text(end, "partition_range")

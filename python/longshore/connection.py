@@ -83,8 +83,7 @@ class Connection(_Session):
         """
         sql, params = without_clauses(sql, params)
         if not isinstance(sql, str):
-            message = f"a statement is a text, not {type(sql).__name__}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"a statement is a text, not {type(sql).__name__}")
         statement = statement_text(sql, "the statement")
         return self._core.execute(statement, bound(params), timeout=seconds(timeout), cancel_handle=own_cancel_handle())
 
@@ -95,8 +94,7 @@ class Connection(_Session):
         which statement has failed; those after it have not run. ``timeout`` is in seconds, for the whole script.
         """
         if not isinstance(script, str):
-            message = f"a script is a text, not {type(script).__name__}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"a script is a text, not {type(script).__name__}")
         self._core.execute_script(
             statement_text(script, "the script"), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
         )
@@ -172,8 +170,7 @@ class _Sessions:
         Raises ``InterfaceError`` for what is none, and for a ``size`` that is not a number from 1.
         """
         if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= _MOST:
-            message = f"size is a number of connections from 1 to {_MOST}, not {display(size)}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"size is a number of connections from 1 to {_MOST}, not {display(size)}")
         parts = target(conn)
         self._scheme = parts.scheme
         self.size = size
@@ -312,8 +309,7 @@ async def connect_async(
 
 def _opened(conn: TargetLike, autocommit: object, timeout: object) -> tuple[_core.Connection, str]:
     if not isinstance(autocommit, bool):
-        message = f"autocommit is True or False, not {display(autocommit)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"autocommit is True or False, not {display(autocommit)}")
     parts = target(conn)
     core = _core.Target(**parts._asdict())
     return _core.Connection(

@@ -80,8 +80,7 @@ def _attached(line: str) -> tuple[dict[str, str], str]:
         line = line[match.end() :]
     if re.match(r"\s*--", line):
         hint = "--attach NAME=URL or --attach NAME=env:VARIABLE, before a name and keywords"
-        message = f"a line of sql has an option that is not known, or has no value\nHint: {hint}"
-        raise InterfaceError(message, hint=hint)
+        raise InterfaceError(f"a line of sql has an option that is not known, or has no value\nHint: {hint}", hint=hint)
     return found, line
 
 
@@ -96,8 +95,7 @@ def _keywords(arguments: str, variables: dict[str, Any]) -> dict[str, Any]:
     keywords = _evaluated(f"dict({arguments})", variables)
     if keywords is None:
         shown = display(arguments)
-        message = f"the line of %%sql is keywords of longshore.sql after an optional 'name <<', not {shown}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"the line of %%sql is keywords of longshore.sql after an optional 'name <<', not {shown}")
     return keywords
 
 

@@ -47,11 +47,9 @@ def partition_sql(
     query, conn = in_order(query, conn)
     text, params = without_clauses(query, None)
     if params is not None or not isinstance(text, str):
-        message = "partition_sql takes one query, a text without parameters"
-        raise InterfaceError(message)
+        raise InterfaceError("partition_sql takes one query, a text without parameters")
     split = partition(text, partition_on, partition_num, partition_range)
     if split is None or split["on"] is None:
-        message = "partition_sql needs partition_on: the column of the result to split by"
-        raise InterfaceError(message)
+        raise InterfaceError("partition_sql needs partition_on: the column of the result to split by")
     (text,) = statements(text, "query")
     return _core.partition(source=source(conn), query=text, partition=split, timeout=seconds(timeout))

@@ -86,8 +86,7 @@ def reporter(progress: object) -> Reporter | None:
         return Reporter(progress)
     if progress is True:
         return bar()
-    message = f"progress is True, False or a callable, not {display(progress)}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"progress is True, False or a callable, not {display(progress)}")
 
 
 @contextlib.contextmanager
@@ -108,8 +107,7 @@ def bar() -> "Bar | None":
         from rich.progress import BarColumn, SpinnerColumn, TextColumn
         from rich.progress import Progress as RichProgress
     except ImportError as error:
-        message = "progress=True needs rich: pip install 'longshore[progress]'"
-        raise ImportError(message, name="rich") from error
+        raise ImportError("progress=True needs rich: pip install 'longshore[progress]'", name="rich") from error
     console = Console(stderr=True)
     if not (console.is_interactive or console.is_jupyter):
         return None

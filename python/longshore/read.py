@@ -283,8 +283,7 @@ def frame_for(
 ) -> frames.Target | None:
     """Find what makes the frame; None for a stream, which needs nothing made. Raises ``InterfaceError``."""
     if not (index_col is None or isinstance(index_col, str) or is_list_of_texts(index_col)):
-        message = f"index_col is a column's name or a list of names, not {display(index_col)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"index_col is a column's name or a list of names, not {display(index_col)}")
     for name in [index_col] if isinstance(index_col, str) else index_col or ():
         name_text(name, "index_col")
     if return_type != "arrow_stream":
@@ -337,5 +336,4 @@ def batch_rows(batch_size: object, return_type: str, frame: frames.Target | None
         return _OBJECT_ROWS if _makes_objects(frame) else _BATCH_ROWS[return_type]
     if isinstance(batch_size, int) and not isinstance(batch_size, bool) and 0 < batch_size < 2**31:
         return batch_size
-    message = f"batch_size is a number of rows from 1, not {display(batch_size)}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"batch_size is a number of rows from 1, not {display(batch_size)}")

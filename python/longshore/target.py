@@ -110,13 +110,11 @@ def _of_mapping(conn: Mapping[Any, Any]) -> Target:
     given = {str(key): value for key, value in conn.items() if value is not None}
     scheme, url = given.pop("scheme", None), given.pop("url", None)
     if url is not None and scheme is not None:
-        message = "conn has a url and a scheme: the url has its own"
-        raise InterfaceError(message)
+        raise InterfaceError("conn has a url and a scheme: the url has its own")
     if url is None:
         place = Target(None, _without_driver(_text("scheme", scheme or "postgresql")), {})
     elif isinstance(url, Mapping) or not _names_one(url):
-        message = f"the url of conn is a text, not {type(url).__name__}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"the url of conn is a text, not {type(url).__name__}")
     else:
         place = _of_one(url)
     password = given.pop("password") if callable(given.get("password")) else None
@@ -181,8 +179,7 @@ def _is_file(text: str) -> bool:
 def _file(path: str | bytes) -> Target:
     """Give a file: SQLite's, or DuckDB's by its first bytes or, where it is not there yet, by its suffix."""
     if isinstance(path, bytes):
-        message = "conn is the path of a file as a text, not as bytes"
-        raise InterfaceError(message)
+        raise InterfaceError("conn is the path of a file as a text, not as bytes")
     path = _expanded(_utf8(path, "the path"))
     if _is_of_duckdb(path):
         return Target(None, "duckdb", {"database": path})
@@ -206,8 +203,7 @@ def _refused(conn: object, others: str) -> InterfaceError:
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     hint = _HINTS.get(kind.__module__.partition(".")[0].lstrip("_"), f"give {_FORMS}")
     known = f"a URL, a file, env:NAME{others or ' or a dict of keywords'}"
-    message = f"conn is {known}, not {module}{kind.__qualname__}\nHint: {hint}"
-    return InterfaceError(message, hint=hint)
+    return InterfaceError(f"conn is {known}, not {module}{kind.__qualname__}\nHint: {hint}", hint=hint)
 
 
 def _variable(name: str) -> str:
@@ -215,8 +211,7 @@ def _variable(name: str) -> str:
         return text
     shown = f" {name!r}" if name.isidentifier() else ""
     hint = "set it to a URL or to the path of a file"
-    message = f"the environment has no variable{shown}, or it is empty\nHint: {hint}"
-    raise InterfaceError(message, hint=hint)
+    raise InterfaceError(f"the environment has no variable{shown}, or it is empty\nHint: {hint}", hint=hint)
 
 
 def _is_sqlalchemy_url(given: object) -> TypeGuard[SQLAlchemyURL]:
@@ -231,8 +226,7 @@ def _without_driver(scheme: str) -> str:
 
 def _text(key: str, value: object) -> str:
     if not isinstance(value, str | int | float | os.PathLike):
-        message = f"{key} of conn is a text or a number, not {type(value).__name__}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{key} of conn is a text or a number, not {type(value).__name__}")
     # libpq's switches are 1 and 0.
     return str(int(value)) if isinstance(value, bool) else _utf8(str(value), f"{key} of conn")
 
@@ -240,6 +234,5 @@ def _text(key: str, value: object) -> str:
 def _utf8(text: str, name: str) -> str:
     """Give ``text`` back; raises ``InterfaceError`` for a lone surrogate, and shows nothing of what may be secret."""
     if any("\ud800" <= character <= "\udfff" for character in text):
-        message = f"{name} holds a lone surrogate: UTF-8 cannot encode it"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{name} holds a lone surrogate: UTF-8 cannot encode it")
     return text

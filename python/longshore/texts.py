@@ -47,8 +47,7 @@ def encodable(text: str, name: str) -> str:
     at = _lone_surrogate(text)
     if at is None:
         return text
-    message = f"{name} holds a lone surrogate, {text[at]!a}, at character {at + 1}: UTF-8 cannot encode it"
-    raise InterfaceError(message)
+    raise InterfaceError(f"{name} holds a lone surrogate, {text[at]!a}, at character {at + 1}: UTF-8 cannot encode it")
 
 
 def statement_text(text: str, name: str) -> str:
@@ -81,8 +80,7 @@ def column_name(label: object) -> str:
     """
     name = encodable(str(label), "a column's name")
     if "\0" in name:
-        message = f"the column {name!r} has a zero byte in its name, where Arrow's names end"
-        raise InterfaceError(message)
+        raise InterfaceError(f"the column {name!r} has a zero byte in its name, where Arrow's names end")
     return name
 
 

@@ -129,8 +129,7 @@ def write_sql(
         batch_size=batch_size,
     )
     if not isinstance(index, bool):
-        message = f"index is True or False, not {display(index)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"index is True or False, not {display(index)}")
     cancel_handle = own_cancel_handle()
     with reporting(progress) as report:
         frames = arrow_streams(data, index=index, columns=_columns(columns), options=chosen)
@@ -195,11 +194,9 @@ def table_name(given: object) -> tuple[str | None, str]:
     elif isinstance(given, tuple) and is_list_of_texts(given):
         parts = list(given)
     else:
-        message = f"table is a name or a pair of schema and name, not {display(given)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"table is a name or a pair of schema and name, not {display(given)}")
     if not all(parts) or any("\0" in part for part in parts):
-        message = f"{display(given)} names no table: a part of it is empty, or holds a zero byte"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{display(given)} names no table: a part of it is empty, or holds a zero byte")
     match [name_text(part, "the table's name") for part in parts]:
         case [name]:
             return None, name
@@ -223,8 +220,7 @@ def _parts(text: str) -> list[str]:
         if not rest:
             return parts
         if not rest.startswith("."):
-            message = f"{display(text)} names no table: after the closing quote comes a dot or the end"
-            raise InterfaceError(message)
+            raise InterfaceError(f"{display(text)} names no table: after the closing quote comes a dot or the end")
         rest = rest[1:]
 
 
@@ -237,16 +233,14 @@ def _quoted(rest: str, text: str) -> tuple[str, str]:
             return part, rest
         part += '"'
         rest = rest[1:]
-    message = f"{display(text)} names no table: a double quote is not closed"
-    raise InterfaceError(message)
+    raise InterfaceError(f"{display(text)} names no table: a double quote is not closed")
 
 
 def _number(given: object, most: int, what: str) -> int:
     # True is not a number of anything.
     if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= most:
         return given
-    message = f"{what} from 1 to {most}, not {display(given)}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"{what} from 1 to {most}, not {display(given)}")
 
 
 def _key(key: str | Sequence[str] | None) -> list[str]:
@@ -254,8 +248,7 @@ def _key(key: str | Sequence[str] | None) -> list[str]:
         return []
     names = [key] if isinstance(key, str) else list(key) if is_list_of_texts(key) else None
     if names is None or not names or len(set(names)) < len(names):
-        message = f"key is a column's name or a list of different names, not {display(key)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"key is a column's name or a list of different names, not {display(key)}")
     return [name_text(name, "a name in key") for name in names]
 
 
@@ -263,8 +256,7 @@ def _columns(columns: Sequence[str] | None) -> list[str] | None:
     if columns is None:
         return None
     if isinstance(columns, str) or not is_list_of_texts(columns) or not columns or len(set(columns)) < len(columns):
-        message = f"columns is a list of different names, not {display(columns)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"columns is a list of different names, not {display(columns)}")
     return [column_name(name) for name in columns]
 
 
@@ -272,6 +264,5 @@ def _types(types: Mapping[str, str] | None) -> list[tuple[str, str]]:
     if types is None:
         return []
     if not isinstance(types, Mapping) or not is_list_of_texts([*types.keys(), *types.values()]):
-        message = f"types is a dict from column to the database's type, not {display(types)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"types is a dict from column to the database's type, not {display(types)}")
     return [(name_text(name, "a name in types"), name_text(kind, "a type")) for name, kind in types.items()]

@@ -62,8 +62,7 @@ def layout(dtype: np.dtype[Any], *, block: bool) -> Layout:
     dtypes = tuple(part for part, _ in parts)
     for name, part in zip(dtype.names, dtypes, strict=True):
         if not part.isnative:
-            message = f"the field {name!r} is {part.str}, whose byte order is not this machine's"
-            raise DTypeValueError(message)
+            raise DTypeValueError(f"the field {name!r} is {part.str}, whose byte order is not this machine's")
     objects = tuple(index for index, part in enumerate(dtypes) if part == _OBJECT)
     image = np.dtype(
         {
@@ -221,13 +220,11 @@ def set_query_dtype(query: str, dtype: "np.typing.DTypeLike | Literal['auto']", 
     if isinstance(dtype, str) and dtype == "auto":
         return Query(text, None, block=block)
     if isinstance(dtype, bytes):
-        message = "a dtype is a NumPy dtype, not bytes: what is pickled may run as a program"
-        raise DTypeSpecificationError(message)
+        raise DTypeSpecificationError("a dtype is a NumPy dtype, not bytes: what is pickled may run as a program")
     try:
         wanted = np.dtype(dtype)
     except (TypeError, ValueError) as error:
-        message = f"{dtype!r} is not a NumPy dtype, such as [('id', 'i8')]"
-        raise DTypeSpecificationError(message) from error
+        raise DTypeSpecificationError(f"{dtype!r} is not a NumPy dtype, such as [('id', 'i8')]") from error
     block = block or "blocks" in (wanted.metadata or ())
     return Query(text, layout(wanted, block=block), block=block)
 
@@ -259,8 +256,7 @@ def plain(query: Any) -> Any:
 
 def _refuse(problem: str) -> NoReturn:
     hint = "give set_query_dtype the whole query"
-    message = f"{problem}\nHint: {hint}"
-    raise DTypeValueError(message, hint=hint)
+    raise DTypeValueError(f"{problem}\nHint: {hint}", hint=hint)
 
 
 Result = tuple[Any, list[int]]

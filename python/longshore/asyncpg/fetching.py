@@ -184,8 +184,7 @@ def _check(connection: "Connection", plan: Plan, rows: _core.Rows, status: bytes
         if column is not None:
             raise plan.refusal(column, row, what, hint)
         connection.terminate()
-        message = f"row {row}: {what}; {hint}"
-        raise OperationalError(message, hint=hint, row=row)
+        raise OperationalError(f"row {row}: {what}; {hint}", hint=hint, row=row)
     count = rows.count
     told = (status or b"").removeprefix(b"SELECT ")
     if (told.isdigit() and int(told) != count) or (plan.layout.objects and decoded != count):
@@ -234,8 +233,8 @@ class FrameTerms:
 def frame_terms(
     return_type: str,
     *,
-    schema: Mapping[str, Any] | None,
-    options: Mapping[str, Any] | Options | None,
+    schema: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | Options | None = None,
     dtype_backend: str | None = None,
     index_col: str | Sequence[str] | None = None,
 ) -> FrameTerms:
@@ -243,8 +242,7 @@ def frame_terms(
     chosen = Options.of(options)
     frame = frame_for(return_type, dtype_backend, index_col)
     if frame is None:
-        message = f"{return_type} is not a frame"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{return_type} is not a frame")
     limit = chosen.memory_limit_bytes
     rows = Terms(
         types=wanted(schema),
@@ -257,7 +255,10 @@ def frame_terms(
 
 
 def batch_terms(
-    batch_size: int | None, *, schema: Mapping[str, Any] | None, options: Mapping[str, Any] | Options | None
+    *,
+    batch_size: int | None = None,
+    schema: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | Options | None = None,
 ) -> Terms:
     """Check the arguments of a caller who wants batches; raises as ``read_sql`` does."""
     chosen = Options.of(options)

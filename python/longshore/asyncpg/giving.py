@@ -3,7 +3,7 @@
 import functools
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from asyncpg import connresource
 
@@ -38,12 +38,15 @@ def guarded(method: F) -> F:
     return checked
 
 
-class ForFrames(TypedDict, total=False):
+class _Terms(TypedDict, total=False):
+    schema: Mapping[str, Any] | None
+    options: Mapping[str, Any] | Options | None
+
+
+class ForFrames(_Terms, total=False):
     """The arguments of every method next to the query's own."""
 
     timeout: float | None
-    schema: Mapping[str, Any] | None
-    options: Mapping[str, Any] | Options | None
 
 
 class ForPandas(ForFrames, total=False):
@@ -53,8 +56,8 @@ class ForPandas(ForFrames, total=False):
     index_col: str | Sequence[str] | None
 
 
-class ForBatches(ForFrames, total=False):
-    """Those and ``fetch_batches``' own."""
+class ForBatches(_Terms, total=False):
+    """The arguments of ``fetch_batches`` next to the query's own and the time-out."""
 
     batch_size: int | None
 
@@ -100,60 +103,33 @@ class GivesFrames:
     def _fetch_batches(self, query: str, args: Any, timeout: float | None, wanted: Terms) -> AsyncGenerator[Any, None]:
         """Run a query page by page."""
 
-    async def fetch_arrow(
-        self,
-        query: str,
-        *args: Any,
-        timeout: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | Options | None = None,
-    ) -> "pa.Table":
+    async def _frame(self, return_type: str, query: str, args: Any, timeout: float | None = None, **wanted: Any) -> Any:
+        return await self._fetch_frame(query, args, timeout, frame_terms(return_type, **wanted))
+
+    async def fetch_arrow(self, query: str, *args: Any, **wanted: Unpack[ForFrames]) -> "pa.Table":
         """Run a query and give its result as a ``pyarrow.Table``, in the types of ``read_sql``.
 
-        ``schema`` and ``options`` are those of ``read_sql``. Raises what asyncpg's ``fetch`` raises, and for a value
-        that cannot be had exactly the ``DataError`` of ``longshore.errors``.
+        ``timeout`` is asyncpg's, ``schema`` and ``options`` are those of ``read_sql``. Raises what asyncpg's ``fetch``
+        raises, and for a value that cannot be had exactly the ``DataError`` of ``longshore.errors``.
         """
-        table: pa.Table = await self._fetch_frame(
-            query, args, timeout, frame_terms("arrow", schema=schema, options=options)
-        )
+        table: pa.Table = await self._frame("arrow", query, args, **wanted)
         return table
 
-    async def fetch_df(
-        self,
-        query: str,
-        *args: Any,
-        timeout: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        dtype_backend: Backend | None = None,
-        index_col: str | Sequence[str] | None = None,
-        options: Mapping[str, Any] | Options | None = None,
-    ) -> "pd.DataFrame":
-        """Run a query and give its result as a DataFrame of pandas; otherwise as ``fetch_arrow``."""
-        wanted = frame_terms("pandas", schema=schema, options=options, dtype_backend=dtype_backend, index_col=index_col)
-        frame: pd.DataFrame = await self._fetch_frame(query, args, timeout, wanted)
+    async def fetch_df(self, query: str, *args: Any, **wanted: Unpack[ForPandas]) -> "pd.DataFrame":
+        """Run a query and give its result as a DataFrame of pandas; otherwise as ``fetch_arrow``.
+
+        ``dtype_backend`` and ``index_col`` are those of ``read_sql``.
+        """
+        frame: pd.DataFrame = await self._frame("pandas", query, args, **wanted)
         return frame
 
-    async def fetch_polars(
-        self,
-        query: str,
-        *args: Any,
-        timeout: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | Options | None = None,
-    ) -> "pl.DataFrame":
+    async def fetch_polars(self, query: str, *args: Any, **wanted: Unpack[ForFrames]) -> "pl.DataFrame":
         """Run a query and give its result as a DataFrame of polars; otherwise as ``fetch_arrow``."""
-        wanted = frame_terms("polars", schema=schema, options=options)
-        frame: pl.DataFrame = await self._fetch_frame(query, args, timeout, wanted)
+        frame: pl.DataFrame = await self._frame("polars", query, args, **wanted)
         return frame
 
     def fetch_batches(
-        self,
-        query: str,
-        *args: Any,
-        timeout: float | None = None,
-        batch_size: int | None = None,
-        schema: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | Options | None = None,
+        self, query: str, *args: Any, timeout: float | None = None, **wanted: Unpack[ForBatches]
     ) -> "AsyncIterator[pa.RecordBatch]":
         """Run a query and give its result batch by batch, for ``async for``; otherwise as ``fetch_arrow``.
 
@@ -161,4 +137,4 @@ class GivesFrames:
         ``batch_size`` is the most rows of a batch, 65,536 where nothing is said, and ``timeout`` counts for each wait.
         Without pyarrow, batches are objects with ``__arrow_c_array__``.
         """
-        return self._fetch_batches(query, args, timeout, batch_terms(batch_size, schema=schema, options=options))
+        return self._fetch_batches(query, args, timeout, batch_terms(**wanted))

@@ -96,9 +96,13 @@ class PreparedStatement(theirs.PreparedStatement):
         return frame
 
     @guarded
-    def fetch_batches(self, *args: Any, **wanted: Unpack[ForBatches]) -> "AsyncIterator[pa.RecordBatch]":
+    def fetch_batches(
+        self, *args: Any, timeout: float | None = None, **wanted: Unpack[ForBatches]
+    ) -> "AsyncIterator[pa.RecordBatch]":
         """Run the statement's query as ``Connection.fetch_batches`` does."""
-        batches: AsyncIterator[pa.RecordBatch] = _Frames(self).fetch_batches(self._query, *args, **wanted)
+        batches: AsyncIterator[pa.RecordBatch] = _Frames(self).fetch_batches(
+            self._query, *args, timeout=timeout, **wanted
+        )
         return batches
 
 

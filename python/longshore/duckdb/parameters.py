@@ -87,8 +87,7 @@ def for_statement(params: Params, at: int, names: Sequence[AbstractSet[str]]) ->
         return params
     if isinstance(params, dict):
         if unknown := [name for name in params if not any(name in each for each in names)]:
-            message = f"no statement has a parameter {unknown[0]!r}"
-            raise ProgrammingError(message)
+            raise ProgrammingError(f"no statement has a parameter {unknown[0]!r}")
         return {name: params[name] for name in names[at] if name in params} or None
     if sum(map(bool, names)) != 1:
         hint = "name them, as in $name, and give params as a dict"
@@ -167,8 +166,7 @@ def _list(values: Iterable[Any], place: str) -> list[Any]:
 
 def _struct(values: Mapping[Any, Any], place: str) -> dict[str, Any]:
     if unknown := [key for key in values if not isinstance(key, str)]:
-        message = f"{place} has the key {unknown[0]!r}: a struct's fields are named by texts"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{place} has the key {unknown[0]!r}: a struct's fields are named by texts")
     if not are_distinct(list(values)) and values:
         message = f"{place} has keys that SQL does not tell apart, or one without a name: they name a struct's fields"
         raise InterfaceError(message)

@@ -35,11 +35,9 @@ def run(
 ) -> Any:
     """Run the query that the arguments of ``sql`` describe."""
     if not isinstance(query, str):
-        message = f"query is a text, not {type(query).__name__}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"query is a text, not {type(query).__name__}")
     if not isinstance(explain, bool):
-        message = f"explain is True or False, not {display(explain)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"explain is True or False, not {display(explain)}")
     options = Options.of(options)
     # Before the query runs: it may write a file.
     form = Form.of(return_type, dtype_backend, options)

@@ -172,8 +172,7 @@ class TableResolver:
         for name, data in tables.items():
             other = seen.setdefault(fold_name(name), name)
             if other != name:
-                message = f"the keywords {other!r} and {name!r} are one name in SQL"
-                raise InterfaceError(message)
+                raise InterfaceError(f"the keywords {other!r} and {name!r} are one name in SQL")
             if name.replace('"', '""').casefold() not in text:
                 raise _unknown_keyword(name)
             self._register(name, data)
@@ -281,15 +280,13 @@ def arrow_files(name: str) -> Any:
     # Path.glob refuses absolute patterns.
     paths = sorted(glob(name, recursive=True)) if has_magic(name) else [name]  # noqa: PTH207
     if not paths or not Path(paths[0]).is_file():
-        message = f"there is no file {name!r}"
-        raise OperationalError(message)
+        raise OperationalError(f"there is no file {name!r}")
     from longshore.frames import arrow
 
     try:
         return arrow.ipc_streams(paths) if _is_stream(paths[0]) else arrow.ipc_dataset(paths)
     except (OSError, ValueError) as error:
-        message = f"{name!r} cannot be read as an Arrow file: {error}"
-        raise OperationalError(message) from error
+        raise OperationalError(f"{name!r} cannot be read as an Arrow file: {error}") from error
 
 
 def _is_stream(path: str) -> bool:

@@ -63,15 +63,13 @@ class Session(ClosedByResult):
                 self._use_private_instance()
                 shared.release(before)
         if not self.statements:
-            message = "query holds no statement"
-            raise ProgrammingError(message)
+            raise ProgrammingError("query holds no statement")
 
     @contextlib.contextmanager
     def _engine(self) -> Iterator[None]:
         """Call into the engine, unless the query is cancelled; raises Longshore's exceptions."""
         if self._is_stopped:
-            message = "the query was cancelled"
-            raise OperationalError(message)
+            raise OperationalError("the query was cancelled")
         with translate_errors():
             yield
 

@@ -79,8 +79,7 @@ class Task(Generic[T]):
         # The system may tell another thread of a signal, which then does not end this one's wait.
         while not self._running.acquire(timeout=_INTERVAL):
             if thread() is None and not self.has_begun:
-                message = "the thread had no memory to begin"
-                raise MemoryError(message)
+                raise MemoryError("the thread had no memory to begin")
 
     def _do(self) -> None:
         with self._lock:

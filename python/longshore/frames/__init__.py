@@ -133,5 +133,4 @@ def require_version(library: str, found: str, minimum: tuple[int, int]) -> None:
         return
     if tuple(int(part) for part in parts) < minimum:
         oldest = ".".join(str(part) for part in minimum)
-        message = f"{library} {found} is too old: pip install '{library}>={oldest}'"
-        raise ImportError(message, name=library)
+        raise ImportError(f"{library} {found} is too old: pip install '{library}>={oldest}'", name=library)

@@ -107,8 +107,7 @@ def column(values: Any, name: object) -> Any:
         return values
     if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         one = f"column {display(str(name))} is one {type(values).__name__}"
-        message = f"{one}: give an array or a list, with a value for each row"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{one}: give an array or a list, with a value for each row")
     # A list as it is: NumPy would make floats of integers next to None, and texts of numbers next to texts.
     listed = list(values)
     objects = np.empty(len(listed), dtype=object)
@@ -231,14 +230,12 @@ def _by_name(rows: Sequence[Any], columns: Sequence[str] | None) -> dict[str, li
     keys = _keys(records)
     if columns is not None:
         if unnamed := [name for name in keys if name not in columns]:
-            message = f"the rows have {', '.join(map(repr, unnamed))}, which columns does not name"
-            raise InterfaceError(message)
+            raise InterfaceError(f"the rows have {', '.join(map(repr, unnamed))}, which columns does not name")
         keys = {name: keys.get(name, name) for name in columns}
     if not keys:
         hint = "name them: columns=[...]"
         what = "the rows have no columns" if rows else "the list has no rows, so there are no columns to write"
-        message = f"{what}\nHint: {hint}"
-        raise InterfaceError(message, hint=hint)
+        raise InterfaceError(f"{what}\nHint: {hint}", hint=hint)
     return {name: [record.get(key) for record in records] for name, key in keys.items()}
 
 
@@ -247,8 +244,7 @@ def _keys(records: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
     keys = dict.fromkeys(key for record in records for key in record)
     named = {column_name(key): key for key in keys}
     if len(named) < len(keys):
-        message = "two keys of the rows have one name once they are texts"
-        raise InterfaceError(message)
+        raise InterfaceError("two keys of the rows have one name once they are texts")
     return named
 
 
@@ -271,15 +267,13 @@ def _by_position(rows: Sequence[Any], columns: Sequence[str] | None) -> dict[str
     names = getattr(rows[0], "_fields", None) if columns is None else columns
     if names is None:
         hint = 'name them: columns=["id", "name"]'
-        message = f"the rows are tuples, which have no names for their columns\nHint: {hint}"
-        raise InterfaceError(message, hint=hint)
+        raise InterfaceError(f"the rows are tuples, which have no names for their columns\nHint: {hint}", hint=hint)
     for at, row in enumerate(rows):
         if not _is_sequence(row) or (columns is None and getattr(row, "_fields", None) != names):
             message = f"row {at} is of type {type(row).__name__}, the first one is {type(rows[0]).__name__}"
             raise InterfaceError(message, row=at)
         if len(row) != len(names):
-            message = f"row {at} has {len(row)} values, and there are {len(names)} columns"
-            raise InterfaceError(message, row=at)
+            raise InterfaceError(f"row {at} has {len(row)} values, and there are {len(names)} columns", row=at)
     values = list(zip(*rows, strict=True))
     return {column_name(name): list(each) for name, each in zip(names, values, strict=True)}
 

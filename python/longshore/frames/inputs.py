@@ -29,8 +29,7 @@ def arrow_streams(data: object, *, index: bool, columns: Sequence[str] | None, o
 
         return iter([rows_table(data, columns, options)])
     if columns is not None:
-        message = f"columns is for a list of rows; {type(data).__name__} is not one"
-        raise InterfaceError(message)
+        raise InterfaceError(f"columns is for a list of rows; {type(data).__name__} is not one")
     streams = _frame_streams(data, index=index, options=options)
     if streams is not None:
         return iter(streams)
@@ -46,8 +45,7 @@ def _is_row(value: object) -> bool:
 
 def _refuse_index(data: object, *, index: bool) -> None:
     if index:
-        message = f"index=True is for pandas; {type(data).__name__} has no index"
-        raise InterfaceError(message)
+        raise InterfaceError(f"index=True is for pandas; {type(data).__name__} has no index")
 
 
 def _iterated(frames: Iterable[object], *, index: bool, options: Options) -> Iterator[object]:
@@ -67,8 +65,7 @@ def _is_cell(value: object) -> bool:
 
 def _rows_one_by_one() -> InterfaceError:
     hint = "give list(rows): the type of a column follows from all of its values"
-    message = f"an iterator gives frames, and this one gives single rows\nHint: {hint}"
-    return InterfaceError(message, hint=hint)
+    return InterfaceError(f"an iterator gives frames, and this one gives single rows\nHint: {hint}", hint=hint)
 
 
 def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[object] | None:
@@ -105,8 +102,7 @@ def _named_series(series: Any) -> Any:
     """Return a Series back; raises ``InterfaceError`` where its one column would have no name."""
     if series.name is None or not str(series.name):
         hint = 'name it: series.to_frame("x")'
-        message = f"the Series has no name, which its column would have\nHint: {hint}"
-        raise InterfaceError(message, hint=hint)
+        raise InterfaceError(f"the Series has no name, which its column would have\nHint: {hint}", hint=hint)
     return series
 
 
@@ -226,8 +222,7 @@ def _arrow_table(
     elif _is_capsule(data):
         data = _CapsuleStream(data)
     if not (is_of(data, "pyarrow.dataset", "Dataset") or _has_arrow(data)):
-        message = f"{name!r} is of type {type(data).__name__}, which is not a table: give {_READABLE}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{name!r} is of type {type(data).__name__}, which is not a table: give {_READABLE}")
     from longshore.frames import scan
 
     if is_of(data, "pyarrow.dataset", "Dataset"):

@@ -58,8 +58,7 @@ def _columns(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]
     if isinstance(data, Mapping):
         columns = {column_name(name): column(values, name) for name, values in data.items()}
         if len(columns) < len(data):
-            message = "two columns of the data have one name once their labels are texts"
-            raise InterfaceError(message)
+            raise InterfaceError("two columns of the data have one name once their labels are texts")
     elif data.dtype.names is None:
         message = "a NumPy array without field names has no columns: give a structured array or a dict of arrays"
         raise InterfaceError(message)
@@ -67,6 +66,5 @@ def _columns(data: "np.ndarray[Any, Any] | Mapping[Any, Any]") -> dict[str, Any]
         columns = {column_name(name): data[name] for name in data.dtype.names}
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1 or any(getattr(values, "ndim", 1) != 1 for values in columns.values()):
-        message = "the columns of the data are not arrays of one dimension and one length"
-        raise InterfaceError(message)
+        raise InterfaceError("the columns of the data are not arrays of one dimension and one length")
     return columns

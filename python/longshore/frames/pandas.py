@@ -54,8 +54,7 @@ class PandasTarget:
         """Decide on dtypes; raises where pandas needs pyarrow for them and it is missing."""
         if not (dtype_backend is None or isinstance(dtype_backend, str)) or dtype_backend not in _BACKENDS:
             known = ", ".join(repr(name) for name in _BACKENDS)
-            message = f"unknown dtype_backend {display(dtype_backend)}; choose one of {known}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"unknown dtype_backend {display(dtype_backend)}; choose one of {known}")
         self.backend = _BACKENDS[dtype_backend]
         if self.backend == "pyarrow" and pa is None:
             raise missing(library="pyarrow", extra="arrow", purpose='dtype_backend="pyarrow"')

@@ -126,8 +126,7 @@ def _translating_errors(subject: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        message = f"polars could not compute {subject}: {error}"
-        raise OperationalError(message) from error
+        raise OperationalError(f"polars could not compute {subject}: {error}") from error
 
 
 def _converted(frame: pl.DataFrame) -> pl.DataFrame:

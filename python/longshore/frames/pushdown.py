@@ -86,8 +86,7 @@ def column_positions(names: Sequence[str], projection: frozenset[str] | None, ta
     [1]
     """
     if not names and projection is None:
-        message = f"{table!r} has no columns"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{table!r} has no columns")
     positions = [at for at, name in enumerate(names) if projection is None or fold_name(name) in projection]
     seen: dict[str, str] = {}
     for at in positions:
@@ -100,7 +99,6 @@ def column_positions(names: Sequence[str], projection: frozenset[str] | None, ta
             same = f"two columns named {name!r}"
             fault = same if name == other else f"columns {other!r} and {name!r}, which SQL does not tell apart"
             hint = "rename one of them"
-            message = f"{table!r} has {fault}\nHint: {hint}"
-            raise InterfaceError(message, hint=hint, column=name)
+            raise InterfaceError(f"{table!r} has {fault}\nHint: {hint}", hint=hint, column=name)
         seen[fold_name(name)] = name
     return positions

@@ -81,8 +81,7 @@ def engine_dataset(data: Any, name: str, projection: Projection) -> Any:
             raise _refused(field, name, reason)
     read = positions or [at for at, field in enumerate(data.schema) if field.name and not _lacks(field.type)][:1]
     if not read:
-        message = f"{name!r} has no column that the engine could read"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{name!r} has no column that the engine could read")
     return data.replace_schema(pa.schema([data.schema.field(at) for at in read]))
 
 
@@ -120,8 +119,7 @@ def _imported(make: Callable[[Any], Any], data: Any, name: str) -> Any:
     try:
         return make(data)
     except (pa.ArrowInvalid, TypeError) as error:
-        message = f"{name!r}, of type {type(data).__name__}, is not a table: {error}"
-        raise InterfaceError(message) from error
+        raise InterfaceError(f"{name!r}, of type {type(data).__name__}, is not a table: {error}") from error
 
 
 def _translating(batches: Iterator[Any], name: str) -> Iterator[Any]:

@@ -97,11 +97,9 @@ def named_values(texts: Sequence[str] | None, option: str) -> dict[str, str] | N
     for text in texts:
         name, mark, value = text.partition("=")
         if not name or not mark:
-            message = f"{option} is name=value, not {text!r}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"{option} is name=value, not {text!r}")
         if name in values:
-            message = f"{option} has {name!r} twice"
-            raise InterfaceError(message)
+            raise InterfaceError(f"{option} has {name!r} twice")
         values[name] = value
     return values
 
@@ -156,13 +154,11 @@ def database(text: str | None, option: str) -> str:
     Raises ``InterfaceError`` for what is none of them, and shows nothing of it: it may hold a password.
     """
     if not text:
-        message = f"{option} is missing: give a URL, a file, or env:NAME for what the environment has"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{option} is missing: give a URL, a file, or env:NAME for what the environment has")
     try:
         target(text)
     except InterfaceError as error:
-        message = f"{option}: {error}"
-        raise InterfaceError(message, hint=error.hint) from None
+        raise InterfaceError(f"{option}: {error}", hint=error.hint) from None
     return text
 
 
@@ -172,18 +168,15 @@ def query_text(text: str) -> str:
     Raises ``InterfaceError`` where it is empty, and ``OSError`` for a file that does not exist.
     """
     if is_address(text):
-        message = "the query is a URL: give the query first, and the URL with --from"
-        raise InterfaceError(message)
+        raise InterfaceError("the query is a URL: give the query first, and the URL with --from")
     if os.path.isfile(text) and not any(map(str.isspace, text)):  # noqa: PTH113  a query may be too long for a path
         hint = f"@{text} is the query in the file; longshore sql \"FROM '{text}'\" reads a file of rows"
-        message = f"the query {text!r} is the name of a file\nHint: {hint}"
-        raise InterfaceError(message, hint=hint)
+        raise InterfaceError(f"the query {text!r} is the name of a file\nHint: {hint}", hint=hint)
     query = text
     if text == "-":
         query = sys.stdin.read()
     elif text.startswith("@"):
         query = file_path(text[1:]).read_text(encoding="utf-8")
     if not query.strip():
-        message = "the query is empty"
-        raise InterfaceError(message)
+        raise InterfaceError("the query is empty")
     return query

@@ -186,8 +186,7 @@ def show_measurements(figures: Sequence[dict[str, Any]]) -> None:
 def _frames(into: Sequence[str] | None) -> list[str]:
     for name in into or ():
         if name not in LIBRARIES:
-            message = f"unknown --into {name!r}; choose one of {', '.join(LIBRARIES)}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"unknown --into {name!r}; choose one of {', '.join(LIBRARIES)}")
     return list(into) if into else installed_frames()
 
 

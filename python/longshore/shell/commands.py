@@ -99,21 +99,18 @@ def _file_layout(to: str | None, layout: Format | None, delimiter: str | None, r
     if to is None:
         for name, value in {"--format": layout, "--delimiter": delimiter}.items():
             if value is not None:
-                message = f"{name} is for --to: a preview has no format"
-                raise InterfaceError(message)
+                raise InterfaceError(f"{name} is for --to: a preview has no format")
         return None
     if rows is not None:
         message = "--rows is for a preview, without --to; a file has them all: LIMIT in the query leaves some out"
         raise InterfaceError(message)
     if is_address(to):
-        message = "--to of a query is a file; longshore copy writes into a database"
-        raise InterfaceError(message)
+        raise InterfaceError("--to of a query is a file; longshore copy writes into a database")
     file_layout = layout_of(to, layout, delimiter)
     if file_layout.format not in {Format.CSV, Format.JSON} and to == STANDARD and sys.stdout.isatty():
-        message = (
+        raise InterfaceError(
             f"{file_layout.format.value} cannot be shown on a terminal: redirect standard output, or give --format csv"
         )
-        raise InterfaceError(message)
     if to != STANDARD and not file_path(to).absolute().parent.is_dir():
         raise FileNotFoundError(2, "there is no such directory", str(file_path(to).absolute().parent))
     return file_layout
@@ -295,8 +292,7 @@ def sql(
     def open_stream(_listener: ProgressListener | None, _size: int | None) -> "Stream":
         stream: Stream | None = eval(_CALL, {"__builtins__": {}, "__longshore__": call})  # noqa: S307  code of this file
         if stream is None:
-            message = "the last statement has no result to write or to show; what it does has been done"
-            raise ProgrammingError(message)
+            raise ProgrammingError("the last statement has no result to write or to show; what it does has been done")
         return stream
 
     _deliver(open_stream, to, file_layout, rows, as_json=as_json, quiet=True)
@@ -322,8 +318,7 @@ def schema(
     """Show the columns of a table, or of a query: names, the database's types, Arrow types, and whether NULL may be."""
     target = database(url, "URL")
     if (table is None) == (query is None):
-        message = "give a table, or a query with --query"
-        raise InterfaceError(message)
+        raise InterfaceError("give a table, or a query with --query")
     needs_arrow()
     text = query_text(query) if query is not None else f"SELECT * FROM {_quoted(table, target)}"  # noqa: S608  quoted
     columns = [_column_fields(field) for field in longshore.schema(text, target, timeout=timeout)]

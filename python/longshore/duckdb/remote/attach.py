@@ -105,8 +105,7 @@ class Source:
             table = self.dialect.find(self._ask, parts, lossy_kinds(self._options))
             if table is None or not table.columns:
                 what = "has no columns" if table else "is not there, or this user may not see it"
-                message = f"the table {'.'.join(parts)} of the attached database {self.name} {what}"
-                raise ProgrammingError(message)
+                raise ProgrammingError(f"the table {'.'.join(parts)} of the attached database {self.name} {what}")
             self._tables[parts] = table
         return self._tables[parts]
 
@@ -196,16 +195,13 @@ def open_sources(attach: Mapping[str, Any], options: Options) -> Iterator[dict[s
     """Give the sources by their names in lower case, and close them in the end; raises for invalid names."""
     sources: dict[str, Source] = {}
     if not isinstance(attach, Mapping):
-        message = f"attach is a dict from name to connection, not {type(attach).__name__}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"attach is a dict from name to connection, not {type(attach).__name__}")
     for name, conn in attach.items():
         if not isinstance(name, str) or not name:
-            message = f"attach names its databases by texts, not {display(name)}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"attach names its databases by texts, not {display(name)}")
         name_text(name, "a name in attach")
         if name.lower() in RESERVED_NAMES or name.lower() in sources:
-            message = f"attach cannot name a database {name!r}: that is another's name already"
-            raise InterfaceError(message)
+            raise InterfaceError(f"attach cannot name a database {name!r}: that is another's name already")
         sources[name.lower()] = Source(name, conn, options)
     try:
         yield sources
@@ -449,8 +445,7 @@ class RemoteQuery(Sources):
                 batches.append(batch)
                 self._loaded_bytes += batch.nbytes
                 if limit is not None and self._loaded_bytes > limit:
-                    message = f"the tables of {source.name} are larger than options['memory_limit']"
-                    raise MemoryLimitError(message)
+                    raise MemoryLimitError(f"the tables of {source.name} are larger than options['memory_limit']")
             return pa.Table.from_batches(batches, stream.schema)
 
     def _untyped_table(self, one: Read, source: Source) -> pa.Table:

@@ -22,6 +22,7 @@ from longshore.duckdb.remote.types import (
     decimal_type,
     fit,
     same_meaning,
+    unsafe_if,
 )
 
 
@@ -131,8 +132,7 @@ class ExpressionWriter:
             if isinstance(node, kind):
                 return write(self, node)
         value = self.value(node)
-        if value.type.kind is not Kind.BOOLEAN:
-            raise Unsafe
+        unsafe_if(value.type.kind is not Kind.BOOLEAN)
         return value.sql, value.type.equal
 
     def _paren(self, node: exp.Expression) -> Test:
@@ -151,20 +151,17 @@ class ExpressionWriter:
 
     def _negated(self, test: Test) -> Test:
         sql, trust = test
-        if trust is not Trust.EXACT:
-            raise Unsafe
+        unsafe_if(trust is not Trust.EXACT)
         return f"(NOT {sql})", trust
 
     def _is(self, node: exp.Expression) -> Test:
         value = self._of_null(node)
-        if not value.type.nulls:
-            raise Unsafe
+        unsafe_if(not value.type.nulls)
         return f"({value.sql} IS NULL)", Trust.EXACT
 
     def _is_not_null(self, node: exp.Is) -> Test:
         value = self._of_null(node)
-        if value.type.kind is Kind.OTHER and not value.type.nulls:
-            raise Unsafe
+        unsafe_if(value.type.kind is Kind.OTHER and not value.type.nulls)
         # A value in the source may be loaded as NULL, but not the other way.
         return f"({value.sql} IS NOT NULL)", Trust.EXACT if value.type.nulls else Trust.SUPERSET
 
@@ -184,8 +181,7 @@ class ExpressionWriter:
     def _order(self, node: exp.Expression) -> Test:
         values, left, right = self._sides(node)
         trust = min(value.type.order for value in values)
-        if trust is Trust.NONE:
-            raise Unsafe
+        unsafe_if(trust is Trust.NONE)
         return f"({self.dialect.ordered(left, values[0].type)} {_ORDERS[type(node)]} {right})", trust
 
     def _sides(self, node: exp.Expression) -> tuple[list[Value], str, str]:
@@ -193,8 +189,7 @@ class ExpressionWriter:
         require_only(node, "this", "expression")
         sides = [self._side(node.this), self._side(node.expression)]
         values = [side for side in sides if isinstance(side, Value)]
-        if not values:
-            raise Unsafe
+        unsafe_if(not values)
         if len(values) > 1:
             same_meaning(values[0].type, values[1].type)
         left, right = (side.compared if isinstance(side, Value) else self._constant(values[0], side) for side in sides)
@@ -214,16 +209,14 @@ class ExpressionWriter:
     def _in(self, node: exp.Expression) -> Test:
         require_only(node, "this", "expressions")
         value = self.value(node.this)
-        if not node.expressions or value.type.equal is Trust.NONE:
-            raise Unsafe
+        unsafe_if(not node.expressions or value.type.equal is Trust.NONE)
         literals = [self._constant(value, constant(item, self.params)) for item in node.expressions]
         return f"({value.compared} IN ({', '.join(literals)}))", value.type.equal
 
     def _between(self, node: exp.Expression) -> Test:
         require_only(node, "this", "low", "high")
         value = self.value(node.this)
-        if value.type.order is Trust.NONE:
-            raise Unsafe
+        unsafe_if(value.type.order is Trust.NONE)
         key = self.dialect.ordered(value.compared, value.type)
         low, high = (self._constant(value, constant(node.args[end], self.params)) for end in ("low", "high"))
         return f"({key} >= {low} AND {key} <= {high})", value.type.order
@@ -236,8 +229,7 @@ class ExpressionWriter:
         # A backslash escapes in sources, and is a character in the engine.
         if not isinstance(text, str) or "\\" in text or not self.dialect.has_plain_like:
             raise Unsafe
-        if value.type.kind is not Kind.TEXT or value.type.equal is not Trust.EXACT:
-            raise Unsafe
+        unsafe_if(value.type.kind is not Kind.TEXT or value.type.equal is not Trust.EXACT)
         if value.type.padded and value.padded is None:
             raise Unsafe
         test = f"({value.compared} LIKE {self.dialect.literal(fit(pattern, value.type), value.type)})", Trust.EXACT
@@ -287,8 +279,7 @@ class ValueWriter(ExpressionWriter):
         if type(node) not in _SIGNS:
             return self.value(node)
         require_only(node, "this", "expression")
-        if not self.dialect.has_exact_decimals:
-            raise Unsafe
+        unsafe_if(not self.dialect.has_exact_decimals)
         left, right = self._operand(node.this), self._operand(node.expression)
         # In MySQL, unsigned arithmetic fails below 0; in the engine it does not.
         if any((side.type.engine or "").startswith("U") for side in (left, right)):
@@ -325,21 +316,18 @@ class ValueWriter(ExpressionWriter):
             return Value(self.dialect.count("*", is_alone=is_alone), _COUNT)
         if not isinstance(argument, exp.Distinct):
             value = self._argument(argument)
-            if not value.type.nulls:
-                raise Unsafe
+            unsafe_if(not value.type.nulls)
             return Value(self.dialect.count(value.sql, is_alone=is_alone), _COUNT)
         require_only(argument, "expressions")
         (one, *more) = argument.expressions
         value = self._argument(one)
-        if more or not value.type.groups:
-            raise Unsafe
+        unsafe_if(more or not value.type.groups)
         return Value(f"count(DISTINCT {value.sql})", _COUNT)
 
     def _sum(self, node: exp.Expression) -> Value:
         require_only(node, "this")
         value = self._argument(node.this)
-        if not value.type.sums or value.type.kind not in {Kind.INTEGER, Kind.DECIMAL}:
-            raise Unsafe
+        unsafe_if(not value.type.sums or value.type.kind not in {Kind.INTEGER, Kind.DECIMAL})
         of = _SUM
         if value.type.kind is Kind.DECIMAL:
             is_held = value.type.precision <= _SUMMED_DIGITS
@@ -352,8 +340,7 @@ class ValueWriter(ExpressionWriter):
         require_only(node, "this")
         value = self._argument(node.this)
         # Of equal values that differ, such as 0 and -0, either may be the least.
-        if not (value.type.groups or value.type.sums) or value.type.order is not Trust.EXACT:
-            raise Unsafe
+        unsafe_if(not (value.type.groups or value.type.sums) or value.type.order is not Trust.EXACT)
         ordered = self.dialect.ordered(value.sql, value.type)
         # A text with an explicit collation is not compared with columns of others.
         of = value.type if ordered == value.sql else dataclasses.replace(value.type, collation=None)
@@ -378,16 +365,14 @@ def _computed(left: Type, right: Type, *, multiplied: bool) -> Type:
 
     Two integers may overflow in one and not in the other, so the engine computes them.
     """
-    if left.kind is right.kind is Kind.INTEGER:
-        raise Unsafe
+    unsafe_if(left.kind is right.kind is Kind.INTEGER)
     left_digits, right_digits = _precision(left), _precision(right)
     if multiplied:
         digits, scale = left_digits + right_digits, left.scale + right.scale
     else:
         scale = max(left.scale, right.scale)
         digits = max(left_digits - left.scale, right_digits - right.scale) + scale + 1
-    if digits > _MOST_DIGITS or scale > _MOST_SCALE:
-        raise Unsafe
+    unsafe_if(digits > _MOST_DIGITS or scale > _MOST_SCALE)
     # The engine's precision depends on more than the two types.
     return dataclasses.replace(decimal_type(digits, scale), engine=None, equal=Trust.NONE, groups=False)
 

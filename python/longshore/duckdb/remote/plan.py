@@ -7,13 +7,12 @@ condition that only the source's collation decides.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from longshore.duckdb.parameters import Params
-from longshore.duckdb.remote.attach import Source
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import ExpressionWriter, NameScope, Relation, relation_of
 from longshore.duckdb.remote.queries import QueryWriter, ResultColumn, empty_table, result_columns
@@ -37,6 +36,9 @@ from longshore.duckdb.remote.text import (
 )
 from longshore.duckdb.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from longshore.duckdb.remote.attach import Source
 
 Tables = Sequence[tuple[Reference, Table]]
 
@@ -81,7 +83,9 @@ class Plan:
 Describe = Callable[[str, Params], Sequence[tuple[str, str]]]
 
 
-def plan(query: str, sources: Mapping[str, Source], params: Params, describe: Describe, *, whole: bool = True) -> Plan:
+def plan(
+    query: str, sources: Mapping[str, "Source"], params: Params, describe: Describe, *, whole: bool = True
+) -> Plan:
     """Divide a query; ``whole`` is whether one source may answer all of it."""
     text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
     if (name := listed_source(text.words, sources)) is not None:
@@ -120,7 +124,7 @@ class _Planner:
 
     query: str
     text: ParsedQuery
-    sources: Mapping[str, Source]
+    sources: Mapping[str, "Source"]
     tables: Tables
     params: Params
     describe: Describe
@@ -285,11 +289,10 @@ def _refuse_ambiguous(reference: Reference, columns: Sequence[Column]) -> None:
         twin = seen.setdefault(column.name.lower(), column.name)
         if twin != column.name:
             table = ".".join((reference.source, *reference.parts))
-            message = (
+            raise NotSupportedError(
                 f"{table} has the columns {twin!r} and {column.name!r}, which are one name to the engine; "
                 "read_sql gives a frame in which they can be renamed"
             )
-            raise NotSupportedError(message)
 
 
 def _names(reference: Reference, table: Table, others: Tables, select: exp.Select) -> NameScope | None:

@@ -20,6 +20,7 @@ from longshore.duckdb.remote.types import (
     arrow_type,
     constant,
     same_meaning,
+    unsafe_if,
     whole_number,
 )
 
@@ -74,8 +75,7 @@ class QueryWriter:
         require_only(node, "this", "db", "catalog", "alias")
         if (name := node.args.get("alias")) is not None:
             require_only(name, "this")
-        if id(node) not in self._tables:
-            raise Unsafe
+        unsafe_if(id(node) not in self._tables)
         reference, table = self._tables[id(node)]
         table = replace(table, columns=[column.in_source for column in table.columns])
         return f"{table.sql} AS {alias}", relation_of(reference, table, alias)
@@ -111,12 +111,10 @@ class SelectWriter:
         names = NameScope([first])
         for join in self._node.args.get("joins") or []:
             require_only(join, "this", "on", "using", "side", "kind")
-            if join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
-                raise Unsafe
+            unsafe_if(join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"})
             right, relation = self._queries.relation(join.this)
             using = {one.name.lower() for one in join.args.get("using") or []}
-            if (names.merged.keys() - using) & relation.columns.keys():
-                raise Unsafe
+            unsafe_if((names.merged.keys() - using) & relation.columns.keys())
             self._merged.append(using)
             tests = [_using_test(names.named(name), relation.columns.get(name)) for name in sorted(using)]
             merged = {**names.merged, **{name: names.named(name) for name in using}}
@@ -131,14 +129,11 @@ class SelectWriter:
                 raise Unsafe
             return f" {join.side or 'INNER'} JOIN {right} ON {' AND '.join(tests)}"
         if on is None:
-            if join.side:
-                raise Unsafe
+            unsafe_if(join.side)
             return f" CROSS JOIN {right}"
-        if join.kind == "CROSS":
-            raise Unsafe
+        unsafe_if(join.kind == "CROSS")
         test, trust = ValueWriter(self._dialect, names, self._params).test(on)
-        if trust is not Trust.EXACT or on.find(exp.AggFunc):
-            raise Unsafe
+        unsafe_if(trust is not Trust.EXACT or on.find(exp.AggFunc))
         return f" {join.side or 'INNER'} JOIN {right} ON {test}"
 
     def _output(self, item: exp.Expression) -> list[Output]:
@@ -175,8 +170,7 @@ class SelectWriter:
         if distinct is None:
             return ""
         require_only(distinct)
-        if not all(output.value.type.groups for output in self._outputs):
-            raise Unsafe
+        unsafe_if(not all(output.value.type.groups for output in self._outputs))
         return "DISTINCT "
 
     def _where(self) -> str:
@@ -211,8 +205,7 @@ class SelectWriter:
             keys = [output.value for output in self._outputs if not output.node.find(exp.AggFunc)]
         else:
             keys = [self._key(node) for node in group.expressions]
-        if not keys or not all(key.type.groups for key in keys):
-            raise Unsafe
+        unsafe_if(not keys or not all(key.type.groups for key in keys))
         return f"GROUP BY {', '.join(key.sql for key in keys)}"
 
     def _key(self, node: exp.Expression) -> Value:
@@ -234,8 +227,7 @@ class SelectWriter:
     def _ordered(self, one: exp.Expression) -> str:
         require_only(one, "this", "desc", "nulls_first")
         key = self._sort_key(one.this)
-        if key.type.order is not Trust.EXACT:
-            raise Unsafe
+        unsafe_if(key.type.order is not Trust.EXACT)
         descending, first = bool(one.args.get("desc")), bool(one.args.get("nulls_first"))
         sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
         # Rows of a DISTINCT are ordered by their columns alone, without expressions.
@@ -265,8 +257,7 @@ class SelectWriter:
         if not isinstance(node, exp.Column) or len(node.parts) != 1:
             raise Unsafe
         values = [output.value for output in self._outputs if (output.name or "").lower() == node.name.lower()]
-        if len(values) != 1:
-            raise Unsafe
+        unsafe_if(len(values) != 1)
         return values[0]
 
     def _limit(self) -> str:
@@ -285,8 +276,7 @@ class SelectWriter:
 
 def _exact(test: Test) -> str:
     sql, trust = test
-    if trust is not Trust.EXACT:
-        raise Unsafe
+    unsafe_if(trust is not Trust.EXACT)
     return sql
 
 
@@ -295,8 +285,7 @@ def _using_test(left: Value, right: Value | None) -> str:
     if right is None or not (left.type.groups and right.type.groups):
         raise Unsafe
     same_meaning(left.type, right.type)
-    if min(left.type.equal, right.type.equal) is not Trust.EXACT:
-        raise Unsafe
+    unsafe_if(min(left.type.equal, right.type.equal) is not Trust.EXACT)
     return f"({left.sql} = {right.sql})"
 
 
@@ -341,8 +330,7 @@ def empty_table(table: Table) -> str:
 
 def result_columns(written: SourceQuery, described: Sequence[tuple[str, str]]) -> list[ResultColumn]:
     """Give the columns with the engine's names and types; raises ``Unsafe`` where the source's types differ."""
-    if len(described) != len(written.outputs):
-        raise Unsafe
+    unsafe_if(len(described) != len(written.outputs))
     names = [name for name, _ in described]
     usable = len({name.lower() for name in names}) == len(names) and all(map(_is_portable, names))
     reads = names if usable else [f"c{at}" for at in range(1, len(names) + 1)]
@@ -359,8 +347,7 @@ def _is_portable(name: str) -> bool:
 
 def _result(read: str, name: str, described: str, of: Type, *, is_column: bool) -> ResultColumn:
     if of.kind in {Kind.OTHER, Kind.UUID}:
-        if not is_column:
-            raise Unsafe
+        unsafe_if(not is_column)
         return ResultColumn(read, name, None)
     number = _DECIMAL.fullmatch(described)
     arrow = arrow_type(described)

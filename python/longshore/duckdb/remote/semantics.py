@@ -252,11 +252,10 @@ class _Analysis:
         for name, compared in self._placeholders.items():
             everywhere = [one for tree in trees for one in tree.find_all(exp.Placeholder) if one.name == name]
             if len([one for one in everywhere if id(one) not in pushed_nodes]) > len(compared):
-                message = (
+                raise NotSupportedError(
                     f"the parameter {name} has blanks at its end, which mean nothing to a char(n) column and "
                     "something elsewhere in the query; give it twice, or without them"
                 )
-                raise NotSupportedError(message)
             key = int(name) - 1 if name.isdecimal() else name
             self._result.stripped[key] = constant(compared[0], self._params).rstrip(" ")
 

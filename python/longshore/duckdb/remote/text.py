@@ -265,8 +265,7 @@ def _table(node: exp.Table, sources: Collection[str]) -> Reference | None:
         return None
     name = ".".join(part.name for part in parts)
     if len(parts) > _MOST_PARTS or not all(isinstance(part, exp.Identifier) for part in parts):
-        message = f"{name} is not a table of an attached database: write {parts[0].name}.schema.table"
-        raise NotSupportedError(message)
+        raise NotSupportedError(f"{name} is not a table of an attached database: write {parts[0].name}.schema.table")
     if isinstance(node.parent, _WRITES) and node.arg_key != "using":
         message = f"{name} is in an attached database, which sql only reads; write_sql and copy write tables"
         raise NotSupportedError(message)

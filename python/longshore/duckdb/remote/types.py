@@ -26,6 +26,12 @@ class Unsafe(Exception):  # noqa: N818  it ends an attempt, and does not reach a
     """An expression that may mean something else in the source, or is not known to mean the same."""
 
 
+def unsafe_if(condition: object) -> None:
+    """End an attempt where a condition holds."""
+    if condition:
+        raise Unsafe
+
+
 class Trust(IntEnum):
     """How far a source's test agrees with the engine's."""
 
@@ -149,15 +155,12 @@ def decimal_type(precision: int, scale: int) -> Type:
 
 def same_meaning(left: Type, right: Type) -> None:
     """Raise ``Unsafe`` where two columns are not compared as their values are."""
-    if left.kind is not right.kind or left.kind is Kind.OTHER:
-        raise Unsafe
+    unsafe_if(left.kind is not right.kind or left.kind is Kind.OTHER)
     if left.kind is Kind.TEXT and (left.collation is None or left.collation != right.collation):
         raise Unsafe
-    if left.padded is not right.padded and (left.varying or right.varying):
-        raise Unsafe
+    unsafe_if(left.padded is not right.padded and (left.varying or right.varying))
     before = max(left.precision - left.scale, right.precision - right.scale)
-    if before + max(left.scale, right.scale) > _MOST_DIGITS:
-        raise Unsafe
+    unsafe_if(before + max(left.scale, right.scale) > _MOST_DIGITS)
 
 
 _ARROW = {
@@ -254,12 +257,10 @@ def _param(node: exp.Placeholder, params: Params) -> Any:
     if name is None or params is None:
         raise Unsafe
     if isinstance(params, Mapping):
-        if str(name) not in params:
-            raise Unsafe
+        unsafe_if(str(name) not in params)
         return params[str(name)]
     at = int(name) - 1 if str(name).isdecimal() else -1
-    if not 0 <= at < len(params):
-        raise Unsafe
+    unsafe_if(not 0 <= at < len(params))
     return params[at]
 
 
@@ -290,17 +291,14 @@ def _integer(value: Any, _wanted: Type) -> int:
 
 
 def _decimal(value: Any, wanted: Type) -> decimal.Decimal:
-    if type(value) not in {int, decimal.Decimal}:
-        raise Unsafe
+    unsafe_if(type(value) not in {int, decimal.Decimal})
     exact = decimal.Decimal(value)
-    if not exact.is_finite():
-        raise Unsafe
+    unsafe_if(not exact.is_finite())
     exponent = exact.as_tuple().exponent
     scale = max(-int(exponent), 0)
     before = max(exact.adjusted() + 1, 1)
     # The engine casts both to one type, which has to hold either.
-    if max(before, wanted.precision - wanted.scale) + max(scale, wanted.scale) > _MOST_DIGITS:
-        raise Unsafe
+    unsafe_if(max(before, wanted.precision - wanted.scale) + max(scale, wanted.scale) > _MOST_DIGITS)
     return exact
 
 
@@ -356,8 +354,7 @@ def _uuid(value: Any, _wanted: Type) -> uuid.UUID:
 
 def _text(value: Any, wanted: Type) -> str:
     text = value.text if isinstance(value, Quoted) else value
-    if type(text) is not str or "\0" in text:
-        raise Unsafe
+    unsafe_if(type(text) is not str or "\0" in text)
     # A lone surrogate is refused, as by the engine.
     text.encode()
     if wanted.charset == BASIC_PLANE:

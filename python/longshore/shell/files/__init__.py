@@ -68,13 +68,11 @@ def layout_of(path: str, form: Format | None, delimiter: str | None = None) -> F
     compression = _COMPRESSIONS.get(name.suffix.lower())
     form = form or _format_of(name.with_suffix("") if compression is not None else name)
     if compression is not None and form not in {Format.CSV, Format.JSON}:
-        message = f"{path!r} is {form.value}, which compresses by itself: leave out {name.suffix}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{path!r} is {form.value}, which compresses by itself: leave out {name.suffix}")
     if delimiter is None:
         return FileLayout(form, compression=compression)
     if form is not Format.CSV:
-        message = f"--delimiter is for csv, and {path!r} is {form.value}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"--delimiter is for csv, and {path!r} is {form.value}")
     return FileLayout(form, _delimiter(delimiter), compression)
 
 
@@ -84,8 +82,7 @@ def _format_of(name: PurePath) -> Format:
     if (suffix := name.suffix.lower()) in _SUFFIXES:
         return _SUFFIXES[suffix]
     known = f"{', '.join(_SUFFIXES)}, of csv and json with {' or '.join(_COMPRESSIONS)} behind"
-    message = f"the name {str(name)!r} tells no format: end it in one of {known}, or give --format"
-    raise InterfaceError(message)
+    raise InterfaceError(f"the name {str(name)!r} tells no format: end it in one of {known}, or give --format")
 
 
 def _delimiter(text: str) -> str:

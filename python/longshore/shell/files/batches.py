@@ -51,8 +51,7 @@ def _format_batches(source: Source, layout: FileLayout, schema: Mapping[str, str
         case Format.JSON:
             return typed_batches(json_columns(source), schema)
     if schema:
-        message = f"--schema is for csv and json: a file of {layout.format.value} has types of its own"
-        raise InterfaceError(message)
+        raise InterfaceError(f"--schema is for csv and json: a file of {layout.format.value} has types of its own")
     return _parquet_batches(source) if layout.format is Format.PARQUET else _arrow_batches(source)
 
 
@@ -78,8 +77,7 @@ def _arrow_batches(source: Source) -> Iterator[pa.RecordBatch]:
         # What follows the last batch is the end's mark, or the reader took the end of a part for it.
         data.seek(-len(_END), 2)
         if data.read(len(_END)) != _END:
-            message = "the arrow stream has no end mark: it is a part of one"
-            raise DataError(message)
+            raise DataError("the arrow stream has no end mark: it is a part of one")
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:

@@ -23,8 +23,7 @@ _QUOTED = r'["\r\n]|^$|^\s|\s$'
 def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any, delimiter: str) -> None:
     """Write batches as CSV in UTF-8."""
     if not schema.names:
-        message = "the result has no columns, and a row of none has no form in CSV"
-        raise NotSupportedError(message)
+        raise NotSupportedError("the result has no columns, and a row of none has no form in CSV")
     file.write((delimiter.join(_quoted(pa.array(schema.names, pa.string()), delimiter).to_pylist()) + "\n").encode())
     first = 0
     for batch in batches:
@@ -74,11 +73,9 @@ def _heading(source: Source, delimiter: str) -> list[str]:
         try:
             names = next(csv.reader(file, delimiter=delimiter, strict=True), [])
         except csv.Error as error:
-            message = f"the heading of the csv file cannot be read: {error}"
-            raise DataError(message) from error
+            raise DataError(f"the heading of the csv file cannot be read: {error}") from error
     if not names:
-        message = "the csv file has no heading: its first line names the columns"
-        raise DataError(message)
+        raise DataError("the csv file has no heading: its first line names the columns")
     for name in names:
         if names.count(name) > 1:
             message = f'two columns of the csv file are called "{name}"'
@@ -126,8 +123,7 @@ def _read(source: Source, delimiter: str, names: list[str]) -> Iterator[pa.Recor
         )
         if reader.schema != pa.schema([(name, pa.string()) for name in names]):
             found = reader.schema.names
-            message = f"the heading of the csv file can be read as {names} and as {found}: quote its names"
-            raise DataError(message)
+            raise DataError(f"the heading of the csv file can be read as {names} and as {found}: quote its names")
         with reader:
             yield from reader
 

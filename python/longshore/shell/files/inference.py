@@ -156,8 +156,7 @@ def arrow_type(column: str, name: str) -> pa.DataType:
         except ValueError:
             pass
     known = "int64, float64, string, date32, timestamp[us], decimal128(20, 4)"
-    message = f"--schema {column}={name} is not a type: write {known}"
-    raise InterfaceError(message)
+    raise InterfaceError(f"--schema {column}={name} is not a type: write {known}")
 
 
 def _batches(schema: pa.Schema, texts: TextColumns) -> Iterator[pa.RecordBatch]:
@@ -195,20 +194,17 @@ def _cast_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.array([None if text is None else _bytes(text) for text in texts.to_pylist()], kind)
     cast = texts.cast(kind)
     if pa.types.is_floating(kind) and pc.any(pc.and_not(pc.is_inf(cast), pc.match_substring(texts, "inf"))).as_py():
-        message = f"a number beyond the range of {kind}"
-        raise ValueError(message)
+        raise ValueError(f"a number beyond the range of {kind}")
     return cast
 
 
 def _decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Cast to decimals; Arrow lets those wrap that have more digits than any decimal, so digits are counted first."""
     if pc.any(pc.invert(pc.match_substring_regex(texts, _PLAIN))).as_py():
-        message = "not a decimal"
-        raise ValueError(message)
+        raise ValueError("not a decimal")
     whole = pc.utf8_length(pc.replace_substring_regex(texts, r"^-?0*|\..*$", ""))
     if (pc.max(whole).as_py() or 0) > kind.precision - kind.scale:
-        message = "too many digits"
-        raise ValueError(message)
+        raise ValueError("too many digits")
     # Zeros at the end change nothing, and would be digits too many.
     return pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1").cast(kind)
 
@@ -216,6 +212,5 @@ def _decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 def _bytes(text: str) -> bytes:
     r"""Return the bytes of ``\x`` and hexadecimal digits, as a file of ours has them."""
     if not text.startswith("\\x"):
-        message = "not bytes: write \\x and two hexadecimal digits for each"
-        raise ValueError(message)
+        raise ValueError("not bytes: write \\x and two hexadecimal digits for each")
     return bytes.fromhex(text[2:])

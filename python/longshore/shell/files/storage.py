@@ -51,8 +51,7 @@ class Source(NamedTuple):
         try:
             yield
         except DataError as error:
-            message = f"{self.name}: {error}"
-            raise DataError(message, column=error.column, row=error.row, hint=error.hint) from error
+            raise DataError(f"{self.name}: {error}", column=error.column, row=error.row, hint=error.hint) from error
         except UnicodeDecodeError as error:
             raise self.unreadable(self._undecodable()) from error
         except pa.ArrowException as error:

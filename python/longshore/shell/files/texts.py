@@ -341,25 +341,21 @@ def _row(line: str, number: int) -> dict[str, Any]:
     try:
         row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
-        message = f"line {number + 1} is not JSON: {error}"
-        raise DataError(message, row=number) from error
+        raise DataError(f"line {number + 1} is not JSON: {error}", row=number) from error
     if isinstance(row, dict):
         return row
-    message = f"line {number + 1} is not an object: a file of JSON has one object in each line"
-    raise DataError(message, row=number)
+    raise DataError(f"line {number + 1} is not an object: a file of JSON has one object in each line", row=number)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        message = "an object has a key twice"
-        raise ValueError(message)
+        raise ValueError("an object has a key twice")
     return row
 
 
 def _refuse(word: str) -> NoReturn:
-    message = f"{word} is not a JSON number"
-    raise ValueError(message)
+    raise ValueError(f"{word} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_refuse, object_pairs_hook=_object)
