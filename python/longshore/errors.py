@@ -70,7 +70,8 @@ class Error(Exception):
         native_type: str | None = None,
     ) -> None:
         """Keep the text and the attributes, without the passwords that a server, or an engine, has quoted."""
-        super().__init__(masked(message))
+        whole = message if hint is None or hint in message else f"{message}\nHint: {hint}"
+        super().__init__(masked(whole))
         self.sqlstate = sqlstate
         """The SQL standard's state, five characters: the server's, or of class 08 for a connection that failed."""
         self.detail = detail and masked(detail)

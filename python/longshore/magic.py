@@ -56,8 +56,7 @@ def _run(ipython: Shell, line: str, cell: str | None) -> Any:
     name, rest = (found["name"], found["rest"]) if found else (None, rest)
     if _URL.match(rest):
         hint = "attach it: --attach pg=env:NAME, where the environment variable NAME is the URL, and FROM pg.table"
-        message = f"a line of sql does not begin with a URL: a query names its databases\nHint: {hint}"
-        raise InterfaceError(message, hint=hint)
+        raise InterfaceError("a line of sql does not begin with a URL: a query names its databases", hint=hint)
     query, keywords = (rest, {}) if cell is None else (cell, _keywords(rest, ipython.user_ns))
     if attach:
         keywords["attach"] = {**attach, **(keywords.get("attach") or {})}
@@ -80,7 +79,7 @@ def _attached(line: str) -> tuple[dict[str, str], str]:
         line = line[match.end() :]
     if re.match(r"\s*--", line):
         hint = "--attach NAME=URL or --attach NAME=env:VARIABLE, before a name and keywords"
-        raise InterfaceError(f"a line of sql has an option that is not known, or has no value\nHint: {hint}", hint=hint)
+        raise InterfaceError("a line of sql has an option that is not known, or has no value", hint=hint)
     return found, line
 
 

@@ -155,8 +155,7 @@ def _of_text(text: str) -> Target:
     if _KEYWORDS.match(text):
         hint = 'give a dict, {"host": ..., "dbname": ..., "user": ...}, or a URL'
     # Nothing of the text, all of which may be a secret.
-    message = f"conn is not a URL: it has no scheme and ://, and it is not the path of a file\nHint: {hint}"
-    raise InterfaceError(message, hint=hint)
+    raise InterfaceError("conn is not a URL: it has no scheme and ://, and it is not the path of a file", hint=hint)
 
 
 def _source_scheme(text: str) -> str | None:
@@ -203,7 +202,7 @@ def _refused(conn: object, others: str) -> InterfaceError:
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     hint = _HINTS.get(kind.__module__.partition(".")[0].lstrip("_"), f"give {_FORMS}")
     known = f"a URL, a file, env:NAME{others or ' or a dict of keywords'}"
-    return InterfaceError(f"conn is {known}, not {module}{kind.__qualname__}\nHint: {hint}", hint=hint)
+    return InterfaceError(f"conn is {known}, not {module}{kind.__qualname__}", hint=hint)
 
 
 def _variable(name: str) -> str:
@@ -211,7 +210,7 @@ def _variable(name: str) -> str:
         return text
     shown = f" {name!r}" if name.isidentifier() else ""
     hint = "set it to a URL or to the path of a file"
-    raise InterfaceError(f"the environment has no variable{shown}, or it is empty\nHint: {hint}", hint=hint)
+    raise InterfaceError(f"the environment has no variable{shown}, or it is empty", hint=hint)
 
 
 def _is_sqlalchemy_url(given: object) -> TypeGuard[SQLAlchemyURL]:

@@ -94,8 +94,7 @@ def _lone_surrogate(text: str) -> int | None:
 
 
 def _refuse(message: str, hint: str = _HINT) -> NoReturn:
-    whole = f"{message}\nHint: {hint}"
-    raise InterfaceError(whole, hint=hint)
+    raise InterfaceError(message, hint=hint)
 
 
 def _shortened(text: str) -> str:

@@ -80,7 +80,7 @@ def start(thread: threading.Thread) -> None:
         thread.start()
     except RuntimeError as error:
         hint = "raise the limit on the number of processes (ulimit -u, or pids.max of the container) or on memory"
-        raise OperationalError(f"no thread can be started\nHint: {hint}", hint=hint) from error
+        raise OperationalError("no thread can be started", hint=hint) from error
 
 
 async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:

@@ -164,8 +164,7 @@ def destination(
     """Check where rows are to go; raises ``InterfaceError`` for what is not a place."""
     if not isinstance(if_exists, str) or if_exists not in _MODES:
         hint = _OTHER_MODES.get(if_exists) if isinstance(if_exists, str) else None
-        message = f"unknown if_exists {display(if_exists)}; choose one of {', '.join(_MODES)}"
-        raise InterfaceError(message if hint is None else f"{message}\nHint: {hint}", hint=hint)
+        raise InterfaceError(f"unknown if_exists {display(if_exists)}; choose one of {', '.join(_MODES)}", hint=hint)
     schema, name = table_name(table)
     return Destination(
         source=source(conn, creates=if_exists in _MAKING),

@@ -255,8 +255,7 @@ def plain(query: Any) -> Any:
 
 
 def _refuse(problem: str) -> NoReturn:
-    hint = "give set_query_dtype the whole query"
-    raise DTypeValueError(f"{problem}\nHint: {hint}", hint=hint)
+    raise DTypeValueError(f"{problem}", hint="give set_query_dtype the whole query")
 
 
 Result = tuple[Any, list[int]]

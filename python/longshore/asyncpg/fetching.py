@@ -145,7 +145,7 @@ def memory_told() -> Iterator[None]:
             "fetch fewer rows, use fetch_batches or a cursor, or set_query_dtype for NumPy's arrays, which take less "
             'than objects; of frames, options={"memory_limit": ...} bounds the size'
         )
-        message = f"there is not enough memory for the result, and the connection is closed\nHint: {hint}"
+        message = "there is not enough memory for the result, and the connection is closed"
         raise MemoryLimitError(message, hint=hint) from error
 
 

@@ -54,7 +54,7 @@ class TableAltered(errors.OperationalError):
         """Give the error, which is like a server's that cannot serialize."""
         hint = "run the query again; within a transaction that has read before, end that first"
         message = f"a table of the attached database {source} was altered while the query read it [SQLSTATE 40001]"
-        return cls(f"{message}\nHint: {hint}", sqlstate="40001", hint=hint)
+        return cls(message, sqlstate="40001", hint=hint)
 
 
 class Failure:
@@ -129,7 +129,7 @@ def with_column_hint(error: errors.Error, names: Collection[str]) -> errors.Erro
         if close
         else f"the columns are {some}{', ...' if len(names) > _HINT_COLUMNS else ''}"
     )
-    return type(error)(f"{_CANDIDATES.sub('', str(error))}\nHint: {hint}", hint=hint)
+    return type(error)(_CANDIDATES.sub("", str(error)), hint=hint)
 
 
 def is_fatal(error: BaseException) -> bool:
@@ -146,7 +146,7 @@ def _translation(error: Exception) -> errors.Error:
     hint = _hint(text, kind)
     if _MIXED_STYLES in text:
         kind, text = errors.ProgrammingError, "the query's parameters and params do not go together"
-    return kind(text if hint is None else f"{text}\nHint: {hint}", hint=hint)
+    return kind(text, hint=hint)
 
 
 def _hint(text: str, kind: type[errors.Error]) -> str | None:

@@ -91,8 +91,7 @@ def for_statement(params: Params, at: int, names: Sequence[AbstractSet[str]]) ->
         return {name: params[name] for name in names[at] if name in params} or None
     if sum(map(bool, names)) != 1:
         hint = "name them, as in $name, and give params as a dict"
-        message = f"params are a list, and not just one of the statements has parameters\nHint: {hint}"
-        raise ProgrammingError(message, hint=hint)
+        raise ProgrammingError("params are a list, and not just one of the statements has parameters", hint=hint)
     return params if names[at] else None
 
 

@@ -243,19 +243,17 @@ class TableResolver:
         if others := [other for other in self._scope.similar(name) if other in words]:
             hint = f"give one of them another name: sql(..., other={others[0]})"
             both = f"{name!r} and {others[0]!r}"
-            message = f"the query names the variables {both}, which SQL does not tell apart\nHint: {hint}"
-            raise ProgrammingError(message, hint=hint)
+            raise ProgrammingError(f"the query names the variables {both}, which SQL does not tell apart", hint=hint)
 
 
 def _missing_table(name: str, close: str | None) -> ProgrammingError:
     if close is None and _FILE.fullmatch(name):
         hint = f"say what reads it: read_csv({display(name)}), read_parquet(...), read_json(...)"
-        message = f"the ending of {display(name)} does not tell what kind of file it is\nHint: {hint}"
-        return ProgrammingError(message, hint=hint)
+        return ProgrammingError(f"the ending of {display(name)} does not tell what kind of file it is", hint=hint)
     hint = f"did you mean {close!r}?" if close else "give it as a keyword"
     if not close and name.isidentifier():
         hint += f": sql(..., {name}=frame)"
-    return ProgrammingError(f"no table and no variable is called {display(name)}\nHint: {hint}", hint=hint)
+    return ProgrammingError(f"no table and no variable is called {display(name)}", hint=hint)
 
 
 def _unknown_keyword(name: str) -> InterfaceError:

@@ -110,7 +110,7 @@ def _frame_name(return_type: str) -> FrameName:
     # ConnectorX's.
     hint = 'return_type="arrow" gives a pyarrow.Table' if return_type == "arrow2" else None
     message = f"unknown return_type {display(return_type)}; choose one of {', '.join(FRAMES)}, arrow_stream"
-    raise InterfaceError(message if hint is None else f"{message}\nHint: {hint}", hint=hint)
+    raise InterfaceError(message, hint=hint)
 
 
 def is_of(data: object, module: str, *names: str) -> bool:

@@ -193,14 +193,13 @@ def _data_type(values: Any, name: str) -> Any:
 
 def _no_text(name: str) -> DataError:
     hint = "look for lone surrogates, and for bytes that were read as characters"
-    message = f"column {name!r} has a value that is not text, which UTF-8 has no form of\nHint: {hint}"
-    return DataError(message, column=name, hint=hint)
+    message = f"column {name!r} has a value that is not text, which UTF-8 has no form of"
+    return DataError(message, hint=hint, column=name)
 
 
 def _no_type(values: Any, name: str) -> DataError:
     hint = "convert the column, with astype(str) for example"
-    message = f"column {name!r} is of dtype {values.dtype}, which Arrow has no type for\nHint: {hint}"
-    return DataError(message, column=name, hint=hint)
+    return DataError(f"column {name!r} is of dtype {values.dtype}, which Arrow has no type for", hint=hint, column=name)
 
 
 def rows_table(rows: Sequence[Any], columns: Sequence[str] | None, options: Options) -> Any:
@@ -235,7 +234,7 @@ def _by_name(rows: Sequence[Any], columns: Sequence[str] | None) -> dict[str, li
     if not keys:
         hint = "name them: columns=[...]"
         what = "the rows have no columns" if rows else "the list has no rows, so there are no columns to write"
-        raise InterfaceError(f"{what}\nHint: {hint}", hint=hint)
+        raise InterfaceError(what, hint=hint)
     return {name: [record.get(key) for record in records] for name, key in keys.items()}
 
 
@@ -267,7 +266,7 @@ def _by_position(rows: Sequence[Any], columns: Sequence[str] | None) -> dict[str
     names = getattr(rows[0], "_fields", None) if columns is None else columns
     if names is None:
         hint = 'name them: columns=["id", "name"]'
-        raise InterfaceError(f"the rows are tuples, which have no names for their columns\nHint: {hint}", hint=hint)
+        raise InterfaceError("the rows are tuples, which have no names for their columns", hint=hint)
     for at, row in enumerate(rows):
         if not _is_sequence(row) or (columns is None and getattr(row, "_fields", None) != names):
             message = f"row {at} is of type {type(row).__name__}, the first one is {type(rows[0]).__name__}"

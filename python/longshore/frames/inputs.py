@@ -65,7 +65,7 @@ def _is_cell(value: object) -> bool:
 
 def _rows_one_by_one() -> InterfaceError:
     hint = "give list(rows): the type of a column follows from all of its values"
-    return InterfaceError(f"an iterator gives frames, and this one gives single rows\nHint: {hint}", hint=hint)
+    return InterfaceError("an iterator gives frames, and this one gives single rows", hint=hint)
 
 
 def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[object] | None:
@@ -102,7 +102,7 @@ def _named_series(series: Any) -> Any:
     """Return a Series back; raises ``InterfaceError`` where its one column would have no name."""
     if series.name is None or not str(series.name):
         hint = 'name it: series.to_frame("x")'
-        raise InterfaceError(f"the Series has no name, which its column would have\nHint: {hint}", hint=hint)
+        raise InterfaceError("the Series has no name, which its column would have", hint=hint)
     return series
 
 

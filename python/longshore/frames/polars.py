@@ -42,8 +42,7 @@ def _build(frame: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         return frame()
     except pl.exceptions.PanicException as error:
         hint = "install a newer polars, or CAST the column in the query"
-        message = f"polars {pl.__version__} lacks a column's type: {error}\nHint: {hint}"
-        raise NotSupportedError(message, hint=hint) from error
+        raise NotSupportedError(f"polars {pl.__version__} lacks a column's type: {error}", hint=hint) from error
 
 
 #: What to do with what polars would hand over as something else: an object as its address, the others under a name that
@@ -150,5 +149,4 @@ def _refuse_foreign(name: str, kind: object) -> None:
             _refuse_foreign(name, part)
     if str(kind) in _HINTS:
         hint = _HINTS[str(kind)]
-        message = f"column {name!r} is of polars' type {kind}, which Arrow does not have\nHint: {hint}"
-        raise DataError(message, column=name, hint=hint)
+        raise DataError(f"column {name!r} is of polars' type {kind}, which Arrow does not have", hint=hint, column=name)

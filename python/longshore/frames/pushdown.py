@@ -98,7 +98,6 @@ def column_positions(names: Sequence[str], projection: frozenset[str] | None, ta
             other = seen[fold_name(name)]
             same = f"two columns named {name!r}"
             fault = same if name == other else f"columns {other!r} and {name!r}, which SQL does not tell apart"
-            hint = "rename one of them"
-            raise InterfaceError(f"{table!r} has {fault}\nHint: {hint}", hint=hint, column=name)
+            raise InterfaceError(f"{table!r} has {fault}", hint="rename one of them", column=name)
         seen[fold_name(name)] = name
     return positions

@@ -112,4 +112,4 @@ def _translated(error: BaseException) -> BaseException:
     command = context.command_path if context is not None else _NAME
     hint = f"{command} --help shows the arguments"
     problem: str = getattr(error, "format_message")()  # noqa: B009  a class that typer does not name
-    return longshore.InterfaceError(f"{problem}\nHint: {hint}", hint=hint)
+    return longshore.InterfaceError(problem, hint=hint)

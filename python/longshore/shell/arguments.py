@@ -171,7 +171,7 @@ def query_text(text: str) -> str:
         raise InterfaceError("the query is a URL: give the query first, and the URL with --from")
     if os.path.isfile(text) and not any(map(str.isspace, text)):  # noqa: PTH113  a query may be too long for a path
         hint = f"@{text} is the query in the file; longshore sql \"FROM '{text}'\" reads a file of rows"
-        raise InterfaceError(f"the query {text!r} is the name of a file\nHint: {hint}", hint=hint)
+        raise InterfaceError(f"the query {text!r} is the name of a file", hint=hint)
     query = text
     if text == "-":
         query = sys.stdin.read()

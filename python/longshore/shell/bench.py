@@ -214,9 +214,7 @@ def _measure(read: dict[str, Any]) -> dict[str, Any]:
 def _exception(fields: dict[str, Any]) -> Exception:
     """Make an exception of its fields, as the child had it."""
     kind = getattr(errors, fields.pop("kind"), errors.InternalError)
-    message = fields.pop("message")
-    hint = fields.get("hint")
-    return kind(f"{message}\nHint: {hint}" if hint else message, **fields)
+    return kind(**fields)
 
 
 # SQLite generates the rows, since it is always there; they are copied like those of any other database.

@@ -503,7 +503,7 @@ def _rows(stream: Stream) -> Iterator[pa.RecordBatch]:
             f'read the table with read_sql(..., schema={{"{error.column}": "string"}}), and query that frame; '
             "or have a view of the database give the column a scale"
         )
-        message = f"{str(error).partition(chr(10))[0]}\nHint: {hint}"
+        message = str(error).partition("\n")[0]
         raise DataError(message, hint=hint, column=error.column, row=error.row, native_type=error.native_type) from None
 
 

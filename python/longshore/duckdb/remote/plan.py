@@ -90,8 +90,7 @@ def plan(
     text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
     if (name := listed_source(text.words, sources)) is not None:
         hint = sources[name].dialect.listing.format(quoted(name))
-        message = f"SHOW lists the engine's own tables, and none of an attached database\nHint: {hint}"
-        raise NotSupportedError(message, hint=hint)
+        raise NotSupportedError("SHOW lists the engine's own tables, and none of an attached database", hint=hint)
     if not text.references:
         return Plan(query, params)
     for name, source in sources.items():

@@ -1,8 +1,9 @@
 """A whole query in a source's SQL, where every part of it is known to mean the same there."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -98,9 +99,9 @@ class SelectWriter:
 
     def query(self) -> SourceQuery:
         """Write the SELECT."""
-        parts = [self._where(), self._group(), self._having(), self._order(), self._limit()]
-        rest = " ".join(part for part in [f"FROM {self._from_sql}", *parts] if part)
-        return SourceQuery(self._outputs, self._distinct(), rest)
+        clauses = [(self._node.args.get(name), write) for name, write in self._CLAUSES.items()]
+        written = [write(self, node) for node, write in clauses if node is not None]
+        return SourceQuery(self._outputs, self._distinct(), " ".join([f"FROM {self._from_sql}", *written]))
 
     def _relations(self) -> tuple[str, NameScope]:
         place = self._node.args.get("from_")
@@ -173,18 +174,12 @@ class SelectWriter:
         unsafe_if(not all(output.value.type.groups for output in self._outputs))
         return "DISTINCT "
 
-    def _where(self) -> str:
-        where = self._node.args.get("where")
-        if where is None:
-            return ""
+    def _where(self, where: exp.Where) -> str:
         if any(one.parent_select is self._node for one in where.find_all(exp.AggFunc)):
             raise Unsafe
         return f"WHERE {_exact(self._write.test(where.this))}"
 
-    def _having(self) -> str:
-        having = self._node.args.get("having")
-        if having is None:
-            return ""
+    def _having(self, having: exp.Having) -> str:
         if self._node.args.get("group") is None:
             raise Unsafe
         # In the engine, an output's name means the output, even where a column has it, too.
@@ -193,10 +188,7 @@ class SelectWriter:
             raise Unsafe
         return f"HAVING {_exact(self._write.test(having.this))}"
 
-    def _group(self) -> str:
-        group = self._node.args.get("group")
-        if group is None:
-            return ""
+    def _group(self, group: exp.Group) -> str:
         require_only(group, "expressions", "all")
         if group.args.get("all"):
             # The parser does not tell ALL from a quoted column of that name.
@@ -217,10 +209,7 @@ class SelectWriter:
         except Unsafe:
             return self._named(node)
 
-    def _order(self) -> str:
-        order = self._node.args.get("order")
-        if order is None:
-            return ""
+    def _order(self, order: exp.Order) -> str:
         require_only(order, "expressions")
         return f"ORDER BY {', '.join(self._ordered(one) for one in order.expressions)}"
 
@@ -260,18 +249,23 @@ class SelectWriter:
         unsafe_if(len(values) != 1)
         return values[0]
 
-    def _limit(self) -> str:
-        limit, offset = self._node.args.get("limit"), self._node.args.get("offset")
-        sql = ""
-        if limit is not None:
-            require_only(limit, "expression")
-            sql = f"LIMIT {whole_number(limit.expression, self._params)}"
-        if offset is not None:
-            require_only(offset, "expression")
-            if limit is None:
-                raise Unsafe
-            sql += f" OFFSET {whole_number(offset.expression, self._params)}"
-        return sql
+    def _limit(self, limit: exp.Limit) -> str:
+        require_only(limit, "expression")
+        return f"LIMIT {whole_number(limit.expression, self._params)}"
+
+    def _offset(self, offset: exp.Offset) -> str:
+        require_only(offset, "expression")
+        unsafe_if(not self._node.args.get("limit"))
+        return f"OFFSET {whole_number(offset.expression, self._params)}"
+
+    _CLAUSES: ClassVar[Mapping[str, Callable[["SelectWriter", Any], str]]] = {
+        "where": _where,
+        "group": _group,
+        "having": _having,
+        "order": _order,
+        "limit": _limit,
+        "offset": _offset,
+    }
 
 
 def _exact(test: Test) -> str:

@@ -274,7 +274,7 @@ class _Analysis:
             hint = f"CAST({column.column.name} AS VARCHAR) is the text without them, here and in PostgreSQL"
             message = (
                 f"{column} is a bpchar without a length: LIKE, regular expressions and concat see the blanks at its "
-                f"end, which sql does not have\nHint: {hint}"
+                f"end, which sql does not have"
             )
             raise NotSupportedError(message, hint=hint)
         self._wrap(node, "rpad(", f", {column.column.padded}, ' ')")
