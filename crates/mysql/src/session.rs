@@ -454,7 +454,7 @@ impl Scripting for MySqlSession {
 
 impl Loading for MySqlSession {
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        write::begin(*self, load)
+        write::begin(self, load)
     }
 
     fn begin_write(&mut self, load: &Load) -> Result<()> {
@@ -466,6 +466,6 @@ impl Loading for MySqlSession {
     }
 
     fn stage(self: Box<Self>, load: &Load, _helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
-        write::begin_stage(*self, load)
+        write::begin_stage(self, load)
     }
 }

@@ -294,7 +294,7 @@ impl Scripting for PostgresSession {
 
 impl Loading for PostgresSession {
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-        write::open(*self, load)
+        write::open(self, load)
     }
 
     fn writes_alone(&self) -> Option<String> {
@@ -302,6 +302,6 @@ impl Loading for PostgresSession {
     }
 
     fn stage(self: Box<Self>, load: &Load, helper: &mut dyn Session) -> Result<Box<dyn Stage>, Failed> {
-        write::open_stage(*self, load, helper)
+        write::open_stage(self, load, helper)
     }
 }

@@ -10,57 +10,24 @@ mod upsert;
 
 use arrow_array::RecordBatch;
 use arrow_schema::FieldRef;
-use longshore_core::{Error, Failed, IfExists, Load, Place, Result, Session, Sink, Transaction, Written};
+use longshore_core::{Error, Failed, IfExists, Load, Place, Result, Sink};
+use longshore_source::staging::{self as kit, Expected, Rows, Scope, Step, Undo, UndoLog, Writer};
 use longshore_values::{Item, Items, Odd};
 
 use binary::{ColumnEncoder, Encode, encode};
 use table::{NAMING, TargetColumns};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, pipeline};
 use crate::session::PostgresSession;
 use crate::types::Type;
 
 pub(crate) use staging::open as open_stage;
 
-/// The name of the savepoint that a write in its owner's transaction has.
-const SAVEPOINT: &str = "longshore_write";
-
 /// The longest name, in bytes (`NAMEDATALEN` less its end).
 const LONGEST: usize = 63;
 
-pub(crate) struct CopySink {
-    session: PostgresSession,
-    rows: CopyRows,
-    ending: Ending,
-    /// Whether the transaction is the write's own.
-    is_own: bool,
-}
-
-/// What is left to do once all rows are there.
-enum Ending {
-    Nothing,
-    /// The new table gets its primary key.
-    Key(String),
-    Replace(replace::Replacement),
-    Upsert(upsert::Upsert),
-}
-
-pub(crate) fn open(mut session: PostgresSession, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-    let is_own = session.transaction() == Transaction::None;
-    if let Err(error) = names_fit(load).and_then(|()| start(&mut session, is_own)) {
-        // Nothing has begun that would have to be undone.
-        let session = session.connection.stop().then(|| Box::new(session) as Box<dyn Session>);
-        return Err(Failed { error, session });
-    }
-    match begin(&mut session, load) {
-        Ok((rows, ending)) => Ok(Box::new(CopySink { session, rows, ending, is_own })),
-        Err(error) => Err(Failed { error, session: undone(session, is_own) }),
-    }
-}
-
-fn start(session: &mut PostgresSession, is_own: bool) -> Result<()> {
-    session.used = true;
-    session.connection.simple(&if is_own { "BEGIN".to_owned() } else { format!("SAVEPOINT {SAVEPOINT}") })
+pub(crate) fn open(session: Box<PostgresSession>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+    kit::open(session, |session, log| begin(session, load, log))
 }
 
 /// Refuses names that the server would truncate: another table could have what remains.
@@ -75,16 +42,19 @@ fn names_fit(load: &Load) -> Result<()> {
     .with_hint("shorten it: the server would truncate it"))
 }
 
-fn begin(session: &mut PostgresSession, load: &Load) -> Result<(CopyRows, Ending)> {
+fn begin(session: &mut PostgresSession, load: &Load, log: &mut UndoLog) -> Result<(CopyRows, Vec<Step>)> {
+    names_fit(load)?;
+    session.used = true;
+    log.begin(session, "BEGIN")?;
     table::must_be_postgresql(session)?;
     let name = NAMING.table(&load.table);
-    let (into, ending) = match load.if_exists {
+    let (into, mut steps) = match load.if_exists {
         IfExists::Fail => (name.clone(), table::create(session, load, &name)?),
-        IfExists::Append => (name.clone(), Ending::Nothing),
+        IfExists::Append => (name, Vec::new()),
         IfExists::Truncate => {
             table::must_exist(session, load, &name)?;
             session.connection.simple(&format!("TRUNCATE {name}"))?;
-            (name.clone(), Ending::Nothing)
+            (name, Vec::new())
         }
         IfExists::Replace => replace::begin(session, load, &name)?,
         IfExists::Upsert => upsert::begin(session, load, &name)?,
@@ -92,26 +62,32 @@ fn begin(session: &mut PostgresSession, load: &Load) -> Result<(CopyRows, Ending
     let target = TargetColumns::describe(session, load, &into)?;
     let rows = CopyRows::new(load, &target);
     session.connection.begin_copy(&rows.statement(&into, &target))?;
-    Ok((rows, ending))
+    steps.push(Step::Commit);
+    Ok((rows, steps))
 }
 
-/// The session with everything undone; `None` where it is lost.
-fn undone(mut session: PostgresSession, is_own: bool) -> Option<Box<dyn Session>> {
-    undo(&mut session, is_own).then(|| Box::new(session) as Box<dyn Session>)
-}
-
-/// Undoes everything; tells whether the session can be used on.
-fn undo(session: &mut PostgresSession, is_own: bool) -> bool {
-    if !session.connection.stop() {
-        return false;
+impl Writer for PostgresSession {
+    fn perform(&mut self, statement: &str) -> Result<()> {
+        self.connection.simple(statement)
     }
-    session.catalogue.forget_all();
-    let undo = if is_own {
-        "ROLLBACK".to_owned()
-    } else {
-        format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}; RELEASE SAVEPOINT {SAVEPOINT}")
-    };
-    session.connection.undo(&undo).is_ok()
+
+    fn move_rows(&mut self, statement: &str, expected: &Expected, rows: u64) -> Result<()> {
+        let count = self.connection.count(statement)?;
+        match expected {
+            Expected::Any => Ok(()),
+            Expected::All => refuse_fewer(&rows.to_string(), count),
+            Expected::Count(query) => {
+                refuse_fewer(self.connection.ask(pipeline::Step::run(query.as_str()))?.cell(0, 0), count)
+            }
+        }
+    }
+
+    fn undo(&mut self, scope: Option<Scope>, undo: &[Undo], _: bool) -> bool {
+        self.catalogue.forget_all();
+        let rollback = scope.map_or(&[][..], Scope::rollback).iter().copied();
+        let mut statements = rollback.chain(undo.iter().map(|undo| undo.statement.as_str()));
+        self.connection.stop() && statements.all(|statement| self.connection.undo(statement).is_ok())
+    }
 }
 
 /// As much of `name` as `most` bytes hold.
@@ -121,40 +97,6 @@ fn shortened(name: &str, most: usize) -> &str {
         end -= 1;
     }
     &name[..end]
-}
-
-impl CopySink {
-    fn end(&mut self) -> Result<()> {
-        self.rows.end(&mut self.session.connection)?;
-        match &self.ending {
-            Ending::Nothing => {}
-            Ending::Key(statement) => self.session.connection.simple(statement)?,
-            Ending::Replace(replacement) => replacement.end(&mut self.session)?,
-            Ending::Upsert(upsert) => upsert.end(&mut self.session)?,
-        }
-        let done = if self.is_own { "COMMIT".to_owned() } else { format!("RELEASE SAVEPOINT {SAVEPOINT}") };
-        self.session.connection.simple(&done)
-    }
-}
-
-impl Sink for CopySink {
-    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.rows.push(batch, &mut self.session.connection)
-    }
-
-    fn commit(mut self: Box<Self>) -> Result<Written, Failed> {
-        match self.end() {
-            Ok(()) => {
-                self.session.catalogue.forget_all();
-                Ok(Written { rows: self.rows.count(), session: Box::new(self.session) })
-            }
-            Err(error) => Err(Failed { error, session: self.abort() }),
-        }
-    }
-
-    fn abort(self: Box<Self>) -> Option<Box<dyn Session>> {
-        undone(self.session, self.is_own)
-    }
 }
 
 /// A message of rows is sent when it has about so many bytes.
@@ -210,11 +152,7 @@ impl CopyRows {
         format!("COPY {table} ({}) FROM STDIN (FORMAT {format})", target.names())
     }
 
-    fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn push(&mut self, batch: &RecordBatch, connection: &mut Connection) -> Result<()> {
+    fn append(&mut self, batch: &RecordBatch, connection: &mut Connection) -> Result<()> {
         let columns = self.columns.iter().zip(batch.columns());
         let items =
             columns.map(|(column, array)| Items::new(array, &column.field)).collect::<Result<Vec<_>>>()?;
@@ -292,6 +230,20 @@ impl CopyRows {
         let names = |error: Error| located(error, &self.columns, |column| (&column.field, &column.native));
         let taken = connection.end_copy().map_err(names)?;
         refuse_fewer(&self.count.to_string(), taken)
+    }
+}
+
+impl Rows<PostgresSession> for CopyRows {
+    fn push(&mut self, session: &mut PostgresSession, batch: &RecordBatch) -> Result<()> {
+        self.append(batch, &mut session.connection)
+    }
+
+    fn flush(&mut self, session: &mut PostgresSession) -> Result<()> {
+        self.end(&mut session.connection)
+    }
+
+    fn count(&self) -> u64 {
+        self.count
     }
 }
 

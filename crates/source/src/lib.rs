@@ -4,6 +4,7 @@ pub mod rows;
 pub mod settings;
 pub mod split;
 pub mod sql;
+pub mod staging;
 pub mod table;
 
 pub use split::NotSplit;

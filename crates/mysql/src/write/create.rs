@@ -3,10 +3,10 @@
 use arrow_schema::{DataType, Field};
 use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Nested, Result, TableName};
 use longshore_source::sql::Token;
+use longshore_source::staging::{Step, UndoLog};
 use longshore_source::table::{column_place, no_type, value_type};
 use longshore_values::is_nested;
 
-use super::stage::StagingTable;
 use super::table::{self, Existing, NAMING, Server, is, sibling};
 use crate::connection::Connection;
 use crate::dialect::{literal, quoted_name, tokens};
@@ -170,94 +170,44 @@ fn decimal(field: &Field, precision: u8, scale: i8, server: &Server) -> Result<S
 /// Seconds of one wait for another session: a day, after which it is asked for again.
 const WAIT: u32 = 86_400;
 
-/// A new table under a working name, for the rows before they are complete.
-#[derive(Debug)]
-pub(super) struct NewTable {
-    name: TableName,
-    pub(super) new: TableName,
-    old: TableName,
-    /// Whether it replaces a table.
-    replaces: bool,
-    /// The lock that other writes of such a table wait for.
-    lock: String,
-}
-
-impl NewTable {
-    /// Makes an empty table for the rows of `load`, which is `staging` where other sessions fill it. What an earlier write
-    /// has left goes.
-    pub(super) fn create(
-        connection: &mut Connection,
-        load: &Load,
-        name: &TableName,
-        server: &Server,
-        staging: Option<&StagingTable>,
-    ) -> Result<Self> {
-        let mut table = Self {
-            new: staging
-                .map_or_else(|| sibling(name, working_name(&name.table, "new")), |it| it.name.clone()),
-            old: sibling(name, working_name(&name.table, "old")),
-            name: name.clone(),
-            replaces: false,
-            lock: wait_for_lock(connection, name)?,
-        };
-        let comment = staging.map_or(String::new(), StagingTable::comment);
-        match table.create_locked(connection, load, server, &comment) {
-            Ok(()) => Ok(table),
-            Err(error) => {
-                table.unlock(connection);
-                Err(error)
-            }
-        }
+/// Makes an empty table `new` for the rows of `load`, which takes the `name` by the steps that are returned. What an earlier
+/// write has left goes.
+pub(super) fn new_table(
+    connection: &mut Connection,
+    load: &Load,
+    name: &TableName,
+    new: &TableName,
+    server: &Server,
+    comment: &str,
+    log: &mut UndoLog,
+) -> Result<Vec<Step>> {
+    let lock = wait_for_lock(connection, name)?;
+    log.at_end(format!("DO RELEASE_LOCK({})", literal(&lock)));
+    // The existing table is looked at once no other session can change it.
+    let existing = table::existing(connection, name)?;
+    let replaces = match load.if_exists {
+        IfExists::Replace => check_replaceable(name, existing.as_ref())?,
+        _ if existing.is_some() => return Err(NAMING.already_exists(name)),
+        _ => false,
+    };
+    check_name(&name.table)?;
+    if replaces {
+        check_dependents(connection, load, name)?;
     }
-
-    /// The existing table is looked at once no other session can change it.
-    fn create_locked(
-        &mut self,
-        connection: &mut Connection,
-        load: &Load,
-        server: &Server,
-        comment: &str,
-    ) -> Result<()> {
-        let existing = table::existing(connection, &self.name)?;
-        match load.if_exists {
-            IfExists::Replace => self.replaces = check_replaceable(&self.name, existing.as_ref())?,
-            _ => check_absent(&self.name, existing.as_ref())?,
-        }
-        check_name(&self.name.table)?;
-        if self.replaces {
-            check_dependents(connection, load, &self.name)?;
-        }
-        let statement = create_statement(load, &self.new, server)? + comment;
-        connection.run(&format!(
-            "DROP TABLE IF EXISTS {}, {}",
-            NAMING.table(&self.new),
-            NAMING.table(&self.old)
-        ))?;
-        connection.run(&statement)
+    let statement = create_statement(load, new, server)? + comment;
+    let old = NAMING.table(&sibling(name, working_name(&name.table, "old")));
+    let (name, new) = (NAMING.table(name), NAMING.table(new));
+    connection.run(&format!("DROP TABLE IF EXISTS {new}, {old}"))?;
+    connection.run(&statement)?;
+    if !replaces {
+        return Ok(vec![Step::Run(format!("RENAME TABLE {new} TO {name}"))]);
     }
-
-    /// Gives the new table its name, in one step, and drops the old one.
-    pub(super) fn rename(&self, connection: &mut Connection) -> Result<()> {
-        let (name, new, old) = (NAMING.table(&self.name), NAMING.table(&self.new), NAMING.table(&self.old));
-        if !self.replaces {
-            return connection.run(&format!("RENAME TABLE {new} TO {name}"));
-        }
-        connection.run(&format!("RENAME TABLE {name} TO {old}, {new} TO {name}"))?;
-        let dropped = connection.run(&format!("DROP TABLE {old}"));
-        if dropped.is_err() && connection.stop() {
-            // Something that this user cannot see depends on it.
-            connection.run(&format!("RENAME TABLE {name} TO {new}, {old} TO {name}"))?;
-        }
-        dropped
-    }
-
-    pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("DROP TABLE IF EXISTS {}", NAMING.table(&self.new)))
-    }
-
-    pub(super) fn unlock(&self, connection: &mut Connection) {
-        release_lock(connection, &self.lock);
-    }
+    let (swap, back) = (
+        format!("RENAME TABLE {name} TO {old}, {new} TO {name}"),
+        format!("RENAME TABLE {name} TO {new}, {old} TO {name}"),
+    );
+    // Something that this user cannot see may depend on the old one.
+    Ok(vec![Step::Undoable(swap, back), Step::Run(format!("DROP TABLE {old}"))])
 }
 
 /// Waits until no other session is writing a new table of that name, and gives the name of the lock that says so.
@@ -291,14 +241,6 @@ pub(super) fn get_lock(connection: &mut Connection, lock: &str, seconds: u32) ->
 /// Gives a lock back. It goes with the session in any case.
 pub(super) fn release_lock(connection: &mut Connection, lock: &str) {
     let _ = connection.run(&format!("DO RELEASE_LOCK({})", literal(lock)));
-}
-
-/// Refuses to make a table where there is something.
-fn check_absent(name: &TableName, existing: Option<&Existing>) -> Result<()> {
-    if existing.is_none() {
-        return Ok(());
-    }
-    Err(NAMING.already_exists(name))
 }
 
 /// Refuses to replace what is not an ordinary table; tells whether there is one.

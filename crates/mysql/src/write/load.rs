@@ -32,7 +32,7 @@ pub(super) struct Loader {
     is_file_open: bool,
     /// Rows that the server has confirmed, and all that came.
     confirmed: u64,
-    rows: u64,
+    pub(super) rows: u64,
 }
 
 impl Loader {
@@ -51,12 +51,8 @@ impl Loader {
         }
     }
 
-    pub(super) fn rows(&self) -> u64 {
-        self.rows
-    }
-
     /// Sends the rows of `batch`, or keeps them for the next.
-    pub(super) fn push(&mut self, connection: &mut Connection, batch: &RecordBatch) -> Result<()> {
+    pub(super) fn append(&mut self, connection: &mut Connection, batch: &RecordBatch) -> Result<()> {
         let fields = self.schema.clone();
         let columns = batch.columns().iter().zip(fields.fields());
         let items = columns.map(|(array, field)| Items::new(array, field)).collect::<Result<Vec<_>>>()?;
@@ -71,7 +67,7 @@ impl Loader {
                 self.send(connection)?;
             }
         }
-        if self.is_file_open { self.flush(connection) } else { Ok(()) }
+        if self.is_file_open { self.finish(connection) } else { Ok(()) }
     }
 
     fn put_row(&mut self, items: &[Items<'_>], row: usize) -> Result<()> {
@@ -98,7 +94,7 @@ impl Loader {
     }
 
     /// Has all rows in the table that came.
-    pub(super) fn flush(&mut self, connection: &mut Connection) -> Result<()> {
+    pub(super) fn finish(&mut self, connection: &mut Connection) -> Result<()> {
         if self.rows == self.confirmed {
             return Ok(());
         }

@@ -1,104 +1,61 @@
 //! Staging tables: rows that several sessions load, or that are merged by their key.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
+use longshore_core::{Error, Failed, IfExists, Load, Result, Stage, TableName, Transaction};
+use longshore_source::staging::{self as kit, Expected, Staged, Step, UndoLog};
 
-use arrow_schema::{DataType, Field, Schema};
-use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Stage, TableName, Transaction};
-
-use super::create::{NewTable, get_lock, hash, release_lock, working_name};
+use super::create::{get_lock, hash, new_table, working_name};
 use super::encode::Encoder;
-use super::load::{check_arrived, column_names};
+use super::load::column_names;
 use super::table::{self, Column, Index, NAMING, Otherwise, Server, is, sibling};
-use super::{Attempt, Rollback, Undo, check_target, encoders};
+use super::{check_target, encoders};
 use crate::connection::Connection;
 use crate::dialect::{literal, quoted_name};
 use crate::session::MySqlSession;
 
-/// A write by several sessions.
-struct LoadStage {
-    attempt: Attempt,
-    /// What each of the others writes.
-    load: Load,
-    staging: StagingTable,
-    /// What moves the rows into the target, where the staging table does not become it.
-    moves: Option<Moves>,
+/// Begins a write of several sessions.
+pub(crate) fn begin(session: Box<MySqlSession>, load: &Load) -> Result<Box<dyn Stage>, Failed> {
+    kit::open_stage(session, |session, log| start(&mut session.connection, load, log))
 }
 
-/// The statements that move rows out of a staging table, in one transaction.
-struct Moves {
-    before: Option<String>,
-    insert: String,
-    /// Whether each row is added, and counted.
-    is_counted: bool,
-}
-
-/// Makes the staging table.
-pub(crate) fn begin(session: MySqlSession, load: &Load) -> Result<Box<dyn Stage>, Failed> {
-    let (attempt, (load, staging, moves)) =
-        Attempt::begin(session, |connection, undo| start(connection, load, undo))?;
-    Ok(Box::new(LoadStage { attempt, load, staging, moves }))
-}
-
-fn start(
-    connection: &mut Connection,
-    load: &Load,
-    undo: &mut Undo,
-) -> Result<(Load, StagingTable, Option<Moves>)> {
+fn start(connection: &mut Connection, load: &Load, log: &mut UndoLog) -> Result<Staged> {
     if connection.transaction() != Transaction::None {
         return Err(Error::internal("a write of several sessions begins in a transaction"));
     }
-    let server = undo.server.insert(Server::begin(connection)?).clone();
-    let name = table::resolve(connection, &load.table)?;
-    StagingTable::clear(connection, &name)?;
-    let staging = undo.staging.insert(StagingTable::claim(connection, &name)?).clone();
+    let server = Server::begin(connection, log)?;
+    let target = table::resolve(connection, &load.table)?;
+    drop_abandoned(connection, &target)?;
+    let staging = claim(connection, &target, log)?;
+    let (name, comment) = (NAMING.table(&staging), format!(" COMMENT={}", literal(&mark(&target))));
+    let undo = format!("DROP TABLE IF EXISTS {name}");
     if load.makes_table() {
-        undo.new_table = Some(NewTable::create(connection, load, &name, &server, Some(&staging))?);
-        return Ok((staged_load(load, None, &staging), staging, None));
+        let mut steps = vec![Step::Run(format!("ALTER TABLE {name} COMMENT=''"))];
+        steps.extend(new_table(connection, load, &target, &staging, &server, &comment, log)?);
+        return Ok(Staged { load: kit::staged_load(load, staging, None), undo, steps });
     }
-    check_target(connection, load, &name)?;
-    let encoders = encoders(connection, load, &name)?;
-    let (moves, numbers) = moves(load, &name, &staging, &encoders);
+    check_target(connection, load, &target)?;
+    let encoders = encoders(connection, load, &target)?;
+    let number = (load.if_exists == IfExists::Upsert).then(|| kit::number_column(load));
     let columns = encoders.iter().map(|encoder| definition(&encoder.column));
-    let number = numbers.iter().map(|it| format!("{} BIGINT NOT NULL PRIMARY KEY", quoted_name(it.name())));
-    let lines: Vec<String> = columns.chain(number).collect();
-    connection.run(&format!(
-        "CREATE TABLE {} ({}) ENGINE=InnoDB{}",
-        NAMING.table(&staging.name),
-        lines.join(", "),
-        staging.comment()
-    ))?;
-    Ok((staged_load(load, numbers, &staging), staging, Some(moves)))
+    let keyed = number.iter().map(|number| format!("{} BIGINT NOT NULL PRIMARY KEY", quoted_name(number)));
+    let lines: Vec<String> = columns.chain(keyed).collect();
+    connection.run(&format!("CREATE TABLE {name} ({}) ENGINE=InnoDB{comment}", lines.join(", ")))?;
+    let mut steps = vec![Step::Begin("START TRANSACTION")];
+    match &number {
+        Some(number) => steps.push(merge(&target, &staging, &encoders, &quoted_name(number))),
+        None => steps.extend(moves(load, &target, &name, &encoders)),
+    }
+    steps.push(Step::Commit);
+    Ok(Staged { load: kit::staged_load(load, staging, number.as_deref()), undo, steps })
 }
 
-/// What moves the rows, and the column of the rows' numbers, where their order counts.
-fn moves(
-    load: &Load,
-    target: &TableName,
-    staging: &StagingTable,
-    encoders: &[Encoder],
-) -> (Moves, Option<Field>) {
-    if load.if_exists == IfExists::Upsert {
-        let numbers = Field::new(numbers(encoders), DataType::Int64, false);
-        let insert = merge(target, &staging.name, encoders, &quoted_name(numbers.name()));
-        return (Moves { before: None, insert, is_counted: false }, Some(numbers));
-    }
+/// The steps that add the rows of the table `from` to those of the target, or put them in their place.
+fn moves(load: &Load, target: &TableName, from: &str, encoders: &[Encoder]) -> Vec<Step> {
     let (target, names) = (NAMING.table(target), column_names(encoders));
     // TRUNCATE would commit.
-    let before = (load.if_exists == IfExists::Truncate).then(|| format!("DELETE FROM {target}"));
-    let insert =
-        format!("INSERT INTO {target} ({names}) SELECT {names} FROM {}", NAMING.table(&staging.name));
-    (Moves { before, insert, is_counted: true }, None)
-}
-
-/// A name for the rows' numbers that no column of the data has.
-fn numbers(encoders: &[Encoder]) -> String {
-    let mut name = ORDER.to_owned();
-    while encoders.iter().any(|it| it.column.name.eq_ignore_ascii_case(&name)) {
-        name.push('_');
-    }
-    name
+    let before = load.if_exists == IfExists::Truncate;
+    let before = before.then(|| Step::Run(format!("DELETE FROM {target}")));
+    let insert = format!("INSERT INTO {target} ({names}) SELECT {names} FROM {from}");
+    before.into_iter().chain([Step::Move(insert, Expected::All)]).collect()
 }
 
 /// As the target has it, with NULL where that may be: what is refused is refused with its row.
@@ -112,116 +69,43 @@ fn definition(column: &Column) -> String {
     format!("{} {}{collation} NOT NULL{default}", quoted_name(&column.name), column.words)
 }
 
-/// What each of the other sessions writes.
-fn staged_load(load: &Load, numbers: Option<Field>, staging: &StagingTable) -> Load {
-    let fields = load.schema.fields().iter().cloned().chain(numbers.map(Arc::new));
-    Load {
-        table: staging.name.clone(),
-        schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-        if_exists: IfExists::Append,
-        ..load.clone()
-    }
-}
-
-impl Stage for LoadStage {
-    fn load(&self) -> &Load {
-        &self.load
-    }
-
-    fn keep(&mut self) -> Result<()> {
-        self.attempt.run(|connection, _| connection.run("DO 0"))
-    }
-
-    fn commit(self: Box<Self>, rows: u64) -> Result<Box<dyn Session>, Failed> {
-        let Self { attempt, staging, moves, .. } = *self;
-        attempt.commit(|connection, undo| {
-            if let Some(Moves { before, insert, is_counted }) = moves {
-                connection.run("START TRANSACTION")?;
-                undo.rollback = Rollback::Transaction;
-                before.map_or(Ok(()), |before| connection.run(&before))?;
-                let done = connection.insert(insert.as_bytes())?;
-                check_arrived(connection, &done, is_counted.then_some(rows), "the table")?;
-                connection.run("COMMIT")?;
-                undo.rollback = Rollback::Nothing;
-            }
-            if undo.new_table.is_some() {
-                staging.unmark(connection)?;
-            }
-            undo.rename(connection)
-        })
-    }
-
-    fn abort(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        self.attempt.end()
-    }
-
-    fn undo(&self) -> String {
-        self.staging.undo()
-    }
-}
-
 /// Characters of the target's name in the staging table's.
 const TARGET_CHARACTERS: usize = 45;
 
-/// A table that other sessions fill. Its comment marks it, for the name alone could be a user's own table's; and the session
-/// that owns it has a lock of its name, which goes with the session.
-#[derive(Clone, Debug)]
-pub(super) struct StagingTable {
-    pub(super) name: TableName,
-    lock: String,
-    mark: String,
+/// The name of a staging table, which no other table has. Its comment marks it, for the name alone could be a user's own table's;
+/// and the session owns it from here on by a lock of its name, which goes with the session.
+fn claim(connection: &mut Connection, target: &TableName, log: &mut UndoLog) -> Result<TableName> {
+    let name = kit::staging_name(target.schema.clone(), &prefix(target));
+    let lock = lock(&name);
+    if get_lock(connection, &lock, 0)? != Some(true) {
+        return Err(Error::operational("another session has a lock of the same name").with_hint("try again"));
+    }
+    log.at_end(format!("DO RELEASE_LOCK({})", literal(&lock)));
+    let [wait, drop, restore] = drop_without_wait(&name);
+    for statement in [restore, drop, wait] {
+        log.at_end(statement);
+    }
+    Ok(name)
 }
 
-impl StagingTable {
-    /// A name that no other table has. The session is from here on the table's owner.
-    pub(super) fn claim(connection: &mut Connection, target: &TableName) -> Result<Self> {
-        let number = RandomState::new().build_hasher().finish() >> 32;
-        let name = sibling(target, format!("{}{number:08x}", prefix(target)));
-        let staging = Self { lock: lock(&name), mark: mark(target), name };
-        if get_lock(connection, &staging.lock, 0)? == Some(true) {
-            return Ok(staging);
+/// Removes the staging tables of `target` whose session has ended: what a crash has left. One that is in use stays.
+fn drop_abandoned(connection: &mut Connection, target: &TableName) -> Result<()> {
+    for name in orphans(connection, target)? {
+        let lock = lock(&name);
+        if get_lock(connection, &lock, 0)? != Some(true) {
+            continue;
         }
-        Err(Error::operational("another session has a lock of the same name").with_hint("try again"))
-    }
-
-    /// Removes the staging tables of `target` whose session has ended: what a crash has left. One that is in use stays.
-    pub(super) fn clear(connection: &mut Connection, target: &TableName) -> Result<()> {
-        for name in orphans(connection, target)? {
-            let lock = lock(&name);
-            if get_lock(connection, &lock, 0)? != Some(true) {
-                continue;
-            }
-            let dropped = drop_without_wait(connection, &name);
-            release_lock(connection, &lock);
-            // One that is in use, or another user's, does not keep this session from writing.
-            if dropped.is_err() && !connection.is_usable() {
-                return dropped;
-            }
+        let [wait, drop, restore] = drop_without_wait(&name);
+        connection.run(&wait)?;
+        let dropped = connection.run(&drop);
+        connection.run(&restore)?;
+        connection.run(&format!("DO RELEASE_LOCK({})", literal(&lock)))?;
+        // One that is in use, or another user's, does not keep this session from writing.
+        if dropped.is_err() && !connection.is_usable() {
+            return dropped;
         }
-        Ok(())
     }
-
-    /// What follows the definition of the table.
-    pub(super) fn comment(&self) -> String {
-        format!(" COMMENT={}", literal(&self.mark))
-    }
-
-    /// Takes the mark from a table that stays.
-    pub(super) fn unmark(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("ALTER TABLE {} COMMENT=''", NAMING.table(&self.name)))
-    }
-
-    /// The statement by which any session removes the table.
-    pub(super) fn undo(&self) -> String {
-        format!("DROP TABLE IF EXISTS {}", NAMING.table(&self.name))
-    }
-
-    /// Removes the table. The lock goes with the session in any case.
-    pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
-        let dropped = drop_without_wait(connection, &self.name);
-        release_lock(connection, &self.lock);
-        dropped
-    }
+    Ok(())
 }
 
 /// The tables that have the mark. Only those with such a name are opened to be asked for it.
@@ -247,12 +131,13 @@ fn orphans(connection: &mut Connection, target: &TableName) -> Result<Vec<TableN
     Ok(orphans)
 }
 
-/// Drops a table, unless a session whose end the server has not noticed yet still writes it.
-fn drop_without_wait(connection: &mut Connection, name: &TableName) -> Result<()> {
-    connection.run("SET @longshore_wait = @@lock_wait_timeout, SESSION lock_wait_timeout = 1")?;
-    let dropped = connection.run(&format!("DROP TABLE IF EXISTS {}", NAMING.table(name)));
-    connection.run("SET SESSION lock_wait_timeout = @longshore_wait")?;
-    dropped
+/// The statements that drop a table, unless a session whose end the server has not noticed yet still writes it.
+fn drop_without_wait(name: &TableName) -> [String; 3] {
+    [
+        "SET @longshore_wait = @@lock_wait_timeout, SESSION lock_wait_timeout = 1".into(),
+        format!("DROP TABLE IF EXISTS {}", NAMING.table(name)),
+        "SET SESSION lock_wait_timeout = @longshore_wait".into(),
+    ]
 }
 
 fn lock(name: &TableName) -> String {
@@ -273,53 +158,40 @@ fn prefix(target: &TableName) -> String {
 /// The column of a staging table that has the rows' order.
 const ORDER: &str = "longshore_row";
 
-/// The table of this session alone from which rows are merged by their key, and how.
-#[derive(Debug)]
-pub(super) struct UpsertTable {
-    pub(super) name: TableName,
-    merge: String,
+/// Makes an empty table of the target's types that this session alone has, from which the returned step merges rows by their key.
+pub(super) fn upsert_table(
+    connection: &mut Connection,
+    target: &TableName,
+    encoders: &[Encoder],
+    log: &mut UndoLog,
+) -> Result<(TableName, Step)> {
+    let name = sibling(target, working_name(&target.table, "stage"));
+    let columns: Vec<String> = encoders.iter().map(|encoder| nullable_definition(&encoder.column)).collect();
+    let drop = format!("DROP TEMPORARY TABLE IF EXISTS {}", NAMING.table(&name));
+    connection.run(&drop)?;
+    log.at_end(drop);
+    connection.run(&format!(
+        "CREATE TEMPORARY TABLE {} ({ORDER} BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, {}) ENGINE=InnoDB",
+        NAMING.table(&name),
+        columns.join(", ")
+    ))?;
+    let step = merge(target, &name, encoders, ORDER);
+    Ok((name, step))
 }
 
-impl UpsertTable {
-    /// Makes an empty table of the target's types.
-    pub(super) fn create(
-        connection: &mut Connection,
-        target: &TableName,
-        encoders: &[Encoder],
-    ) -> Result<Self> {
-        let name = sibling(target, working_name(&target.table, "stage"));
-        let columns: Vec<String> =
-            encoders.iter().map(|encoder| nullable_definition(&encoder.column)).collect();
-        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", NAMING.table(&name)))?;
-        connection.run(&format!(
-            "CREATE TEMPORARY TABLE {} ({ORDER} BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, {}) ENGINE=InnoDB",
-            NAMING.table(&name),
-            columns.join(", ")
-        ))?;
-        Ok(Self { merge: merge(target, &name, encoders, ORDER), name })
-    }
-
-    pub(super) fn merge(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&self.merge)
-    }
-
-    pub(super) fn drop(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("DROP TEMPORARY TABLE IF EXISTS {}", NAMING.table(&self.name)))
-    }
-}
-
-/// The statement that has the rows of `from` in the target, in the order of the column `order`: of those with one key,
+/// The step that has the rows of `from` in the target, in the order of the column `order`: of those with one key,
 /// the last has the last word.
-fn merge(target: &TableName, from: &TableName, encoders: &[Encoder], order: &str) -> String {
+fn merge(target: &TableName, from: &TableName, encoders: &[Encoder], order: &str) -> Step {
     let names = encoders.iter().map(|it| quoted_name(&it.column.name));
     let updates: Vec<String> = names.map(|name| format!("{name} = VALUES({name})")).collect();
-    format!(
+    let insert = format!(
         "INSERT INTO {} ({columns}) SELECT {columns} FROM {} ORDER BY {order} ON DUPLICATE KEY UPDATE {}",
         NAMING.table(target),
         NAMING.table(from),
         updates.join(", "),
         columns = column_names(encoders),
-    )
+    );
+    Step::Move(insert, Expected::Any)
 }
 
 /// A column of the target's in another table, which takes NULL.

@@ -1,6 +1,7 @@
 //! An existing table: its engine, columns, types and unique indexes; and the server's settings for a write.
 
 use longshore_core::{Error, Kind, Result, TableName};
+use longshore_source::staging::UndoLog;
 use longshore_source::table::{Naming, TableColumn};
 
 use crate::connection::Connection;
@@ -344,14 +345,13 @@ const MODES: &str = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUT
 pub(super) struct Server {
     pub(super) is_mariadb: bool,
     version: (u32, u32, u32),
-    modes: String,
     pub(super) takes_files: bool,
     pub(super) max_packet: usize,
 }
 
 impl Server {
-    /// Asks, and then sets what a write needs.
-    pub(super) fn begin(connection: &mut Connection) -> Result<Self> {
+    /// Asks, and then sets what a write needs, until its end.
+    pub(super) fn begin(connection: &mut Connection, log: &mut UndoLog) -> Result<Self> {
         let rows = connection.rows("SELECT VERSION(), @@sql_mode, @@local_infile, @@max_allowed_packet")?;
         let Some([Some(version), modes, files, max_packet]) = rows.first().map(Vec::as_slice) else {
             return Err(Error::internal("the server says nothing of itself"));
@@ -359,17 +359,12 @@ impl Server {
         let server = Self {
             is_mariadb: version.contains("MariaDB"),
             version: numbers(version),
-            modes: modes.clone().unwrap_or_default(),
             takes_files: connection.offers_files() && files.as_deref() == Some("1"),
             max_packet: max_packet.as_deref().and_then(|text| text.parse().ok()).unwrap_or(1 << 20),
         };
+        log.at_end(format!("SET sql_mode = {}", literal(modes.as_deref().unwrap_or_default())));
         connection.run(&format!("SET sql_mode = '{MODES}'"))?;
         Ok(server)
-    }
-
-    /// Sets what was.
-    pub(super) fn end(&self, connection: &mut Connection) -> Result<()> {
-        connection.run(&format!("SET sql_mode = {}", literal(&self.modes)))
     }
 
     /// The collation of a new table: texts that differ in anything are different.

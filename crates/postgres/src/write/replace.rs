@@ -1,9 +1,10 @@
 //! A new table in the place of an old one.
 
 use longshore_core::{Error, Load, Result};
+use longshore_source::staging::Step;
 
-use super::{Ending, LONGEST, shortened, table};
-use crate::connection::pipeline::Step;
+use super::{LONGEST, shortened, table};
+use crate::connection::pipeline;
 use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
 
@@ -21,16 +22,8 @@ UNION SELECT DISTINCT pg_describe_object('pg_class'::regclass, inhparent, 0) \
 FROM pg_catalog.pg_inherits WHERE inhrelid = to_regclass($1) \
 ORDER BY 1";
 
-/// The statements that put the new table into the old one's place.
-pub(super) struct Replacement {
-    swap: Vec<String>,
-    /// The new table's name, for the key's index.
-    table: String,
-    has_key: bool,
-}
-
 /// Makes the new table; returns its name and what is to be done at the end.
-pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Ending)> {
+pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Vec<Step>)> {
     if !table::exists(session, name)? {
         return Ok((name.to_owned(), table::create(session, load, name)?));
     }
@@ -38,7 +31,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     let new = format!("longshore_{}_new", shortened(&load.table.table, LONGEST - "longshore__new".len()));
     // Next to the old one, wherever the search path has found that.
     let schema = session.connection.ask(
-        Step::run(
+        pipeline::Step::run(
             "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
          ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
         )
@@ -47,47 +40,41 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     let schema = schema.cell(0, 0);
     let into = format!("{schema}.{}", DIALECT.quoted_name(&new));
     table::run_alone(session, &table::create_statement(load, &into)?)?;
-    let replacement = Replacement::new(load, schema, &into, true);
-    Ok((into, Ending::Replace(replacement)))
+    let steps = swap(load, schema, &into, true);
+    Ok((into, steps))
 }
 
-impl Replacement {
-    /// What makes `new`, which is in the quoted `schema`, the load's table, in the place of one that is there or not.
-    pub(super) fn new(load: &Load, schema: &str, new: &str, takes_place: bool) -> Self {
-        let name = DIALECT.quoted_name(&load.table.table);
-        let table = format!("{schema}.{name}");
-        let mut swap: Vec<String> = table::primary_key(load, new).into_iter().collect();
-        if takes_place {
-            swap.push(format!("DROP TABLE {table}"));
-        }
-        swap.push(format!("ALTER TABLE {new} RENAME TO {name}"));
-        Self { swap, table, has_key: !load.key.is_empty() }
+/// The steps that make `new`, which is in the quoted `schema`, the load's table, in the place of one that is there or not.
+pub(super) fn swap(load: &Load, schema: &str, new: &str, takes_place: bool) -> Vec<Step> {
+    let name = DIALECT.quoted_name(&load.table.table);
+    let table = format!("{schema}.{name}");
+    let mut steps: Vec<Step> = table::primary_key(load, new).into_iter().map(Step::Run).collect();
+    if takes_place {
+        steps.push(Step::Run(format!("DROP TABLE {table}")));
     }
+    steps.push(Step::Run(format!("ALTER TABLE {new} RENAME TO {name}")));
+    if !load.key.is_empty() {
+        steps.push(Step::Run(key_name(&literal(&table))));
+    }
+    steps
+}
 
-    pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
-        for statement in &self.swap {
-            session.connection.simple(statement)?;
-        }
-        if self.has_key { self.name_key(session) } else { Ok(()) }
-    }
-
-    /// Gives the primary key the name that it would have had in a table of its own, where that is free.
-    fn name_key(&self, session: &mut PostgresSession) -> Result<()> {
-        let table = literal(&self.table);
-        session.connection.simple(&format!(
-            "DO $do$ DECLARE name text; own text; BEGIN \
-             SELECT left(c.relname, {LONGEST} - 5) || '_pkey', k.conname INTO name, own \
-             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p' \
-             WHERE c.oid = to_regclass({table}); \
-             IF NOT EXISTS (SELECT FROM pg_catalog.pg_class i, pg_catalog.pg_class c WHERE c.oid = to_regclass({table}) \
-             AND i.relnamespace = c.relnamespace AND i.relname = name) THEN \
-             EXECUTE format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', {table}, own, name); END IF; END $do$"
-        ))
-    }
+/// The statement that gives the primary key of `table`, a literal, the name that it would have had in a table of its own,
+/// where that is free.
+fn key_name(table: &str) -> String {
+    format!(
+        "DO $do$ DECLARE name text; own text; BEGIN \
+         SELECT left(c.relname, {LONGEST} - 5) || '_pkey', k.conname INTO name, own \
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p' \
+         WHERE c.oid = to_regclass({table}); \
+         IF NOT EXISTS (SELECT FROM pg_catalog.pg_class i, pg_catalog.pg_class c WHERE c.oid = to_regclass({table}) \
+         AND i.relnamespace = c.relnamespace AND i.relname = name) THEN \
+         EXECUTE format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', {table}, own, name); END IF; END $do$"
+    )
 }
 
 pub(super) fn refuse_dependents(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
-    let rows = session.connection.ask(Step::run(DEPENDENTS).bind(name))?.rows;
+    let rows = session.connection.ask(pipeline::Step::run(DEPENDENTS).bind(name))?.rows;
     let dependents: Vec<String> =
         rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
     if dependents.is_empty() {

@@ -1,18 +1,12 @@
 //! Rows that several sessions copy into a staging table, and how they get into the target: in one transaction, which owns
 //! the staging table all the while.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
-
-use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Stage, TableName};
+use longshore_source::staging::{self as kit, Expected, Staged, Step, UndoLog};
 
-use super::replace::{self, Replacement};
 use super::table::{self, NAMING, TargetColumns};
-use super::upsert::{self, Upsert};
-use super::{LONGEST, names_fit, refuse_fewer, shortened, undo, undone};
-use crate::connection::pipeline::Step;
+use super::{LONGEST, names_fit, replace, shortened, upsert};
+use crate::connection::pipeline;
 use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
 
@@ -25,31 +19,6 @@ SELECT n.nspname, c.relkind, \
 EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_type = '3') \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)";
 
-struct CopyStage {
-    session: PostgresSession,
-    plan: Plan,
-}
-
-/// What the other sessions write, and what is done with it.
-struct Plan {
-    /// What each of the others writes.
-    load: Load,
-    staging: StagingTable,
-    finish: Finish,
-}
-
-/// How the rows get into the target.
-enum Finish {
-    /// The staging table becomes the target.
-    Rename(Replacement),
-    /// They are inserted, into an emptied table where there is a statement that empties it.
-    Insert {
-        before: Option<String>,
-        insert: String,
-    },
-    Upsert(Upsert),
-}
-
 /// What stands under the target's name.
 struct Target {
     schema: String,
@@ -59,34 +28,42 @@ struct Target {
 
 /// Begins a write of several sessions, and creates its staging table.
 pub(crate) fn open(
-    mut session: PostgresSession,
+    session: Box<PostgresSession>,
     load: &Load,
     helper: &mut dyn Session,
 ) -> Result<Box<dyn Stage>, Failed> {
-    session.used = true;
-    match begin(&mut session, load, helper) {
-        Ok(plan) => Ok(Box::new(CopyStage { session, plan })),
-        Err(error) => Err(Failed { error, session: undone(session, true) }),
-    }
+    kit::open_stage(session, |session, log| begin(session, load, log, helper))
 }
 
-fn begin(session: &mut PostgresSession, load: &Load, helper: &mut dyn Session) -> Result<Plan> {
+fn begin(
+    session: &mut PostgresSession,
+    load: &Load,
+    log: &mut UndoLog,
+    helper: &mut dyn Session,
+) -> Result<Staged> {
     names_fit(load)?;
-    session.connection.simple(BEGIN)?;
+    session.used = true;
+    log.begin(session, BEGIN)?;
     table::must_be_postgresql(session)?;
     let target = target(session, &NAMING.table(&load.table))?;
-    match (target, load.if_exists) {
-        (_, IfExists::Fail) => new_table(session, load, None, helper),
-        (target, IfExists::Replace) => new_table(session, load, target, helper),
-        (None, _) => Err(NAMING.no_table(&load.table)),
-        (Some(target), IfExists::Upsert) => upserted(session, load, &target, helper),
-        (Some(target), IfExists::Append | IfExists::Truncate) => inserted(session, load, &target, helper),
-    }
+    let (staging, mut steps) = match (target, load.if_exists) {
+        (_, IfExists::Fail) => new_table(session, load, None, log, helper)?,
+        (target, IfExists::Replace) => new_table(session, load, target, log, helper)?,
+        (None, _) => return Err(NAMING.no_table(&load.table)),
+        (Some(target), _) => existing_table(session, load, &target, log, helper)?,
+    };
+    steps.push(Step::Commit);
+    let number = (load.if_exists == IfExists::Upsert).then(|| kit::number_column(load));
+    Ok(Staged {
+        load: kit::staged_load(load, staging.name.clone(), number.as_deref()),
+        undo: staging.undo(),
+        steps,
+    })
 }
 
 /// What `name`, a quoted one, stands for; `None` for nothing.
 fn target(session: &mut PostgresSession, name: &str) -> Result<Option<Target>> {
-    let answer = session.connection.ask(Step::run(TARGET).bind(name))?;
+    let answer = session.connection.ask(pipeline::Step::run(TARGET).bind(name))?;
     if answer.rows.is_empty() {
         return Ok(None);
     }
@@ -103,8 +80,9 @@ fn new_table(
     session: &mut PostgresSession,
     load: &Load,
     old: Option<Target>,
+    log: &mut UndoLog,
     helper: &mut dyn Session,
-) -> Result<Plan> {
+) -> Result<(StagingTable, Vec<Step>)> {
     if let Some(old) = &old {
         replace::refuse_dependents(session, load, &old.name)?;
     }
@@ -113,15 +91,11 @@ fn new_table(
         Some(old) => old.schema,
         None => free_schema(session, load)?,
     };
-    let staging = StagingTable::claim(session, &schema, &load.table.table)?;
-    staging.drop_abandoned(&load.table.table, helper)?;
-    staging.create_replacement(load, helper)?;
-    let replacement = Replacement::new(load, &DIALECT.quoted_name(&schema), &staging.quoted, takes_place);
-    Ok(Plan {
-        load: others(load, load.schema.clone(), &staging),
-        staging,
-        finish: Finish::Rename(replacement),
-    })
+    let staging = StagingTable::claim(session, &schema, &load.table.table, log)?;
+    staging.create(&load.table.table, &table::create_statement(load, &staging.quoted)?, helper)?;
+    let mut steps = vec![Step::Run(staging.unmark())];
+    steps.extend(replace::swap(load, &DIALECT.quoted_name(&schema), &staging.quoted, takes_place));
+    Ok((staging, steps))
 }
 
 /// The schema that a new table goes into; an error where it has one of that name.
@@ -129,7 +103,7 @@ fn free_schema(session: &mut PostgresSession, load: &Load) -> Result<String> {
     let schema = if let Some(schema) = &load.table.schema {
         schema.clone()
     } else {
-        session.connection.ask(Step::run("SELECT current_schema()"))?.cell(0, 0).to_owned()
+        session.connection.ask(pipeline::Step::run("SELECT current_schema()"))?.cell(0, 0).to_owned()
     };
     if schema.is_empty() {
         return Err(Error::programming(format!("the new table {} has no schema to go into", load.table))
@@ -143,131 +117,54 @@ fn free_schema(session: &mut PostgresSession, load: &Load) -> Result<String> {
     Ok(schema)
 }
 
-/// Rows that are added, to others or to none.
-fn inserted(
+/// Rows that are added to those of `target`, or take their place: all of theirs, or that of those with the same key. Their numbers
+/// tell which of equal keys is the last.
+fn existing_table(
     session: &mut PostgresSession,
     load: &Load,
     target: &Target,
+    log: &mut UndoLog,
     helper: &mut dyn Session,
-) -> Result<Plan> {
-    if target.has_rules {
+) -> Result<(StagingTable, Vec<Step>)> {
+    let (name, is_upsert) = (&target.name, load.if_exists == IfExists::Upsert);
+    let is_emptied = load.if_exists == IfExists::Truncate;
+    if target.has_rules && !is_upsert {
         return Err(Error::new(
             Kind::NotSupported,
             format!("{} has rules, which a COPY does not follow, and an INSERT does", load.table),
         )
         .with_hint("leave parallel out"));
     }
-    let name = &target.name;
-    let before = (load.if_exists == IfExists::Truncate).then(|| format!("TRUNCATE {name}"));
     // Its columns are to stay as they are until the rows are there. A session that empties it lets no other begin to.
-    let mode = if before.is_some() { "SHARE UPDATE EXCLUSIVE" } else { "ROW EXCLUSIVE" };
+    let mode = if is_emptied { "SHARE UPDATE EXCLUSIVE" } else { "ROW EXCLUSIVE" };
     session.connection.simple(&format!("LOCK TABLE {name} IN {mode} MODE"))?;
     let columns = TargetColumns::describe(session, load, name)?;
+    if is_upsert {
+        upsert::must_be_unique(session, load, name)?;
+    }
     // A trigger may yet give a row what a check wants.
-    let is_plain = !upsert::is_guarded(session, name)?;
+    let is_plain = !is_upsert && !upsert::is_guarded(session, name)?;
     let mut lines = column_definitions(session, load, name, is_plain)?;
     if is_plain {
         lines.extend(checks(session, load, name)?);
     }
-    let staging = StagingTable::claim(session, &target.schema, &load.table.table)?;
-    staging.drop_abandoned(&load.table.table, helper)?;
-    staging.create_unlogged(&lines, helper)?;
-    let names = columns.names();
-    let overriding = if columns.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" };
-    let insert = format!("INSERT INTO {name} ({names}) {overriding}SELECT {names} FROM {}", staging.quoted);
-    Ok(Plan {
-        load: others(load, load.schema.clone(), &staging),
-        staging,
-        finish: Finish::Insert { before, insert },
-    })
+    let staging = StagingTable::claim(session, &target.schema, &load.table.table, log)?;
+    let steps = if is_upsert {
+        let order = DIALECT.quoted_name(&kit::number_column(load));
+        lines.push(format!("{order} bigint NOT NULL"));
+        upsert::merge(session, load, &columns, name, &staging.quoted, &order)?
+    } else {
+        let (from, names, overriding) = (&staging.quoted, columns.names(), columns.overriding());
+        let insert = format!("INSERT INTO {name} ({names}) {overriding}SELECT {names} FROM {from}");
+        let before = is_emptied.then(|| Step::Run(format!("TRUNCATE {name}")));
+        let moves = [Step::Move(insert, Expected::All), Step::Run(format!("DROP TABLE {from}"))];
+        before.into_iter().chain(moves).collect()
+    };
+    // It is not logged, for its rows do not stay.
+    let create = format!("CREATE UNLOGGED TABLE {} ({})", staging.quoted, lines.join(", "));
+    staging.create(&load.table.table, &create, helper)?;
+    Ok((staging, steps))
 }
-
-/// Rows that take the place of those with the same key. Their numbers tell which of equal keys is the last.
-fn upserted(
-    session: &mut PostgresSession,
-    load: &Load,
-    target: &Target,
-    helper: &mut dyn Session,
-) -> Result<Plan> {
-    let name = &target.name;
-    session.connection.simple(&format!("LOCK TABLE {name} IN ROW EXCLUSIVE MODE"))?;
-    let columns = TargetColumns::describe(session, load, name)?;
-    upsert::must_be_unique(session, load, name)?;
-    let row = Field::new(row_column(load), DataType::Int64, false);
-    let order = DIALECT.quoted_name(row.name());
-    let mut lines = column_definitions(session, load, name, false)?;
-    lines.push(format!("{order} bigint NOT NULL"));
-    let staging = StagingTable::claim(session, &target.schema, &load.table.table)?;
-    let stage = upsert::Stage { name: &staging.quoted, order: &order };
-    let upsert = Upsert::new(session, load, &columns, name, stage)?;
-    staging.drop_abandoned(&load.table.table, helper)?;
-    staging.create_unlogged(&lines, helper)?;
-    let fields: Vec<_> = load.schema.fields().iter().cloned().chain([Arc::new(row)]).collect();
-    let load = others(load, Arc::new(Schema::new(fields)), &staging);
-    Ok(Plan { load, staging, finish: Finish::Upsert(upsert) })
-}
-
-fn others(load: &Load, schema: Arc<Schema>, staging: &StagingTable) -> Load {
-    let table = TableName { schema: Some(staging.schema.clone()), table: staging.table.clone() };
-    Load { table, schema, if_exists: IfExists::Append, ..load.clone() }
-}
-
-impl CopyStage {
-    fn end(&mut self, rows: u64) -> Result<()> {
-        let (session, staging) = (&mut self.session, &self.plan.staging);
-        match &self.plan.finish {
-            Finish::Rename(replacement) => {
-                session.connection.simple(&staging.unmark())?;
-                replacement.end(session).map_err(table::already_exists)?;
-            }
-            Finish::Insert { before, insert } => {
-                if let Some(before) = before {
-                    session.connection.simple(before)?;
-                }
-                let taken = session.connection.count(insert)?;
-                refuse_fewer(&rows.to_string(), taken)?;
-                session.connection.simple(&format!("DROP TABLE {}", staging.quoted))?;
-            }
-            Finish::Upsert(upsert) => upsert.end(session)?,
-        }
-        session.connection.simple("COMMIT")
-    }
-}
-
-impl Stage for CopyStage {
-    fn load(&self) -> &Load {
-        &self.plan.load
-    }
-
-    fn keep(&mut self) -> Result<()> {
-        self.session.connection.simple("SELECT")
-    }
-
-    fn commit(mut self: Box<Self>, rows: u64) -> Result<Box<dyn Session>, Failed> {
-        match self.end(rows) {
-            Ok(()) => {
-                self.session.catalogue.forget_all();
-                Ok(Box::new(self.session))
-            }
-            Err(error) => Err(Failed { error, session: self.abort() }),
-        }
-    }
-
-    fn abort(mut self: Box<Self>) -> Option<Box<dyn Session>> {
-        if !undo(&mut self.session, true) {
-            return None;
-        }
-        let cleared = self.session.connection.undo(&self.plan.staging.undo());
-        cleared.is_ok().then(|| Box::new(self.session) as Box<dyn Session>)
-    }
-
-    fn undo(&self) -> String {
-        self.plan.staging.undo()
-    }
-}
-
-/// The column that has the rows' numbers, where their order counts.
-const ROW: &str = "longshore_row";
 
 /// The target's columns as a new table could have them. A collation is named where it is not the type's own.
 const DEFINITIONS: &str = "\
@@ -288,31 +185,33 @@ WHERE c.conrelid = to_regclass($1) AND c.contype = 'c' AND NOT 0 = ANY (c.conkey
 
 /// A table next to the target, which other sessions see and fill. It has its owner's mark: its name alone could be that of
 /// a user's own table.
-pub(super) struct StagingTable {
-    pub(super) schema: String,
-    pub(super) table: String,
-    pub(super) quoted: String,
+struct StagingTable {
+    name: TableName,
+    schema: String,
+    quoted: String,
     mark: String,
 }
 
 impl StagingTable {
     /// A name that no other table has, in `schema`. The session's open transaction is from here on the table's owner.
-    pub(super) fn claim(session: &mut PostgresSession, schema: &str, target: &str) -> Result<Self> {
-        let table = format!("{}{:08x}", prefix(target), RandomState::new().build_hasher().finish() >> 32);
-        let quoted = format!("{}.{}", DIALECT.quoted_name(schema), DIALECT.quoted_name(&table));
-        let number = lock(&literal(&format!("{schema}.{table}")));
+    fn claim(session: &mut PostgresSession, schema: &str, target: &str, log: &mut UndoLog) -> Result<Self> {
+        let name = kit::staging_name(Some(schema.to_owned()), &prefix(target));
+        let number = lock(&literal(&name.to_string()));
         let claim = format!("SELECT pg_catalog.pg_try_advisory_xact_lock({number})");
-        if session.connection.ask(Step::run(claim))?.cell(0, 0) != "t" {
+        if session.connection.ask(pipeline::Step::run(claim))?.cell(0, 0) != "t" {
             return Err(
                 Error::operational("another session has a lock of the same number").with_hint("try again")
             );
         }
-        Ok(Self { schema: schema.to_owned(), table, quoted, mark: mark(schema, target) })
+        let quoted = NAMING.table(&name);
+        let staging = Self { name, schema: schema.to_owned(), quoted, mark: mark(schema, target) };
+        log.on_failure(staging.undo());
+        Ok(staging)
     }
 
     /// Removes the staging tables of `target` whose owner's transaction has ended: what a crash has left. One that is still
     /// in use stays, and so does one of another user's.
-    pub(super) fn drop_abandoned(&self, target: &str, helper: &mut dyn Session) -> Result<()> {
+    fn drop_abandoned(&self, target: &str, helper: &mut dyn Session) -> Result<()> {
         let (schema, mark, prefix) = (literal(&self.schema), literal(&self.mark), literal(&prefix(target)));
         let lock = lock("n.nspname || '.' || c.relname");
         helper.run(&format!(
@@ -329,17 +228,9 @@ impl StagingTable {
         ))
     }
 
-    /// Creates the table that will be the target itself.
-    pub(super) fn create_replacement(&self, load: &Load, helper: &mut dyn Session) -> Result<()> {
-        self.create(&table::create_statement(load, &self.quoted)?, helper)
-    }
-
-    /// Creates a table of these columns and checks. It is not logged, for its rows do not stay.
-    pub(super) fn create_unlogged(&self, lines: &[String], helper: &mut dyn Session) -> Result<()> {
-        self.create(&format!("CREATE UNLOGGED TABLE {} ({})", self.quoted, lines.join(", ")), helper)
-    }
-
-    fn create(&self, statement: &str, helper: &mut dyn Session) -> Result<()> {
+    /// Creates the table by `statement`, once those of `target` that a crash has left are gone.
+    fn create(&self, target: &str, statement: &str, helper: &mut dyn Session) -> Result<()> {
+        self.drop_abandoned(target, helper)?;
         helper.run(&format!("{statement}; {}", self.comment())).map_err(|error| match error.sqlstate() {
             Some("42501") => error.with_hint(
                 "parallel makes a table next to the target: get the right to make tables in its schema, or leave \
@@ -354,13 +245,13 @@ impl StagingTable {
     }
 
     /// The statement that takes the mark from a table that stays.
-    pub(super) fn unmark(&self) -> String {
+    fn unmark(&self) -> String {
         format!("COMMENT ON TABLE {} IS NULL", self.quoted)
     }
 
     /// The statements by which any session removes the table. One whose writers the server still counts as there is
     /// not waited for: the next write finds it.
-    pub(super) fn undo(&self) -> String {
+    fn undo(&self) -> String {
         format!("BEGIN; SET LOCAL lock_timeout = '1s'; DROP TABLE IF EXISTS {}; COMMIT", self.quoted)
     }
 }
@@ -372,7 +263,7 @@ fn column_definitions(
     target: &str,
     is_strict: bool,
 ) -> Result<Vec<String>> {
-    let rows = session.connection.ask(Step::run(DEFINITIONS).bind(target))?.rows;
+    let rows = session.connection.ask(pipeline::Step::run(DEFINITIONS).bind(target))?.rows;
     let definition = |name: &String| {
         let row = rows.iter().find(|row| row.first().is_some_and(|cell| cell.as_ref() == Some(name)))?;
         let cell = |at: usize| row.get(at).and_then(Option::as_deref);
@@ -385,7 +276,7 @@ fn column_definitions(
 
 /// The checks of `target`, a quoted name, that look at columns of the load only: so a row that they refuse has its number.
 fn checks(session: &mut PostgresSession, load: &Load, target: &str) -> Result<Vec<String>> {
-    let answer = session.connection.ask(Step::run(CHECKS).bind(target))?;
+    let answer = session.connection.ask(pipeline::Step::run(CHECKS).bind(target))?;
     let has = |column: &String| load.schema.fields().iter().any(|field| field.name() == column);
     let check = |row: Vec<Option<String>>| {
         let [Some(name), Some(check), Some(columns)] = row.as_slice() else { return None };
@@ -395,15 +286,6 @@ fn checks(session: &mut PostgresSession, load: &Load, target: &str) -> Result<Ve
         columns.iter().all(has).then(|| format!("CONSTRAINT {name} {check}"))
     };
     Ok(answer.rows.into_iter().filter_map(check).collect())
-}
-
-/// A name for the rows' numbers that no column of the load has.
-fn row_column(load: &Load) -> String {
-    let mut name = ROW.to_owned();
-    while load.schema.fields().iter().any(|field| *field.name() == name) {
-        name.push('_');
-    }
-    name
 }
 
 /// The number of the lock that a table's owner has, from an expression that is its schema and its name.

@@ -3,9 +3,9 @@
 
 use arrow_schema::{DataType, Field};
 use longshore_core::{EXTENSION, Error, Kind, Load, Result};
+use longshore_source::staging as kit;
 use longshore_source::table::{EXISTS_HINT, Naming, TableColumn, no_type};
 
-use super::Ending;
 use crate::connection::Described;
 use crate::connection::pipeline::Step;
 use crate::dialect::DIALECT;
@@ -56,7 +56,7 @@ pub(super) struct Column {
 pub(super) struct TargetColumns {
     pub(super) columns: Vec<Column>,
     /// Whether one is GENERATED ALWAYS AS IDENTITY, into which INSERT writes only on request.
-    pub(super) has_identity: bool,
+    has_identity: bool,
 }
 
 impl TargetColumns {
@@ -77,6 +77,11 @@ impl TargetColumns {
             columns: found.iter().map(column).collect(),
             has_identity: found.iter().any(|attribute| attribute.is_identity),
         })
+    }
+
+    /// What an INSERT says of the columns that it writes.
+    pub(super) fn overriding(&self) -> &'static str {
+        if self.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" }
     }
 
     pub(super) fn names(&self) -> String {
@@ -124,9 +129,9 @@ pub(super) fn exists(session: &mut PostgresSession, table: &str) -> Result<bool>
 }
 
 /// Makes the table `name`, a quoted one; its primary key comes once its rows are there.
-pub(super) fn create(session: &mut PostgresSession, load: &Load, name: &str) -> Result<Ending> {
+pub(super) fn create(session: &mut PostgresSession, load: &Load, name: &str) -> Result<Vec<kit::Step>> {
     run_alone(session, &create_statement(load, name)?).map_err(already_exists)?;
-    Ok(primary_key(load, name).map_or(Ending::Nothing, Ending::Key))
+    Ok(primary_key(load, name).map(kit::Step::Run).into_iter().collect())
 }
 
 /// Runs a statement in the protocol that takes one at a time.

@@ -1,11 +1,10 @@
 //! Rows that take the place of those with the same key.
 
 use longshore_core::{Load, Result};
+use longshore_source::staging::{Expected, Step};
 
 use super::table::{NAMING, TargetColumns};
-use super::{Ending, refuse_fewer};
-use crate::connection::TextRow;
-use crate::connection::pipeline::Step;
+use crate::connection::{TextRow, pipeline};
 use crate::dialect::DIALECT;
 use crate::session::PostgresSession;
 
@@ -24,23 +23,8 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = to_regclass($1) A
 OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE NOT t.tgisinternal AND t.tgtype & 3 = 3 AND t.tgrelid IN \
 (SELECT relid FROM pg_catalog.pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)))";
 
-/// Where rows wait, and what tells their order.
-#[derive(Clone, Copy)]
-pub(super) struct Stage<'a> {
-    pub(super) name: &'a str,
-    pub(super) order: &'a str,
-}
-
-/// What moves the rows from the stage into the table.
-pub(super) struct Upsert {
-    insert: String,
-    drop: String,
-    /// Counts the rows that are to be in the table then, where something could leave one out.
-    keys: Option<String>,
-}
-
 /// Makes the stage; returns its name and what is to be done at the end.
-pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Ending)> {
+pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> Result<(String, Vec<Step>)> {
     let target = TargetColumns::describe(session, load, name)?;
     must_be_unique(session, load, name)?;
     session.connection.simple(&format!(
@@ -48,8 +32,8 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
         target.names()
     ))?;
     // A fresh table's rows lie in the order in which they came.
-    let upsert = Upsert::new(session, load, &target, name, Stage { name: STAGE, order: "ctid" })?;
-    Ok((STAGE.to_owned(), Ending::Upsert(upsert)))
+    let steps = merge(session, load, &target, name, STAGE, "ctid")?;
+    Ok((STAGE.to_owned(), steps))
 }
 
 fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
@@ -58,50 +42,41 @@ fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
 
 /// Whether something of the table's could leave a row out.
 pub(super) fn is_guarded(session: &mut PostgresSession, name: &str) -> Result<bool> {
-    Ok(session.connection.ask(Step::run(GUARDS).bind(name))?.cell(0, 0) == "t")
+    Ok(session.connection.ask(pipeline::Step::run(GUARDS).bind(name))?.cell(0, 0) == "t")
 }
 
-impl Upsert {
-    /// What moves the rows of `stage` into `name`, whose columns `target` has.
-    pub(super) fn new(
-        session: &mut PostgresSession,
-        load: &Load,
-        target: &TargetColumns,
-        name: &str,
-        stage: Stage<'_>,
-    ) -> Result<Self> {
-        let (names, key) = (target.names(), NAMING.list(&load.key));
-        let names_of_others = target.columns.iter().map(|column| &column.name);
-        let others = assigned(names_of_others.filter(|name| !load.key.contains(name)));
-        let guarded = is_guarded(session, name)?;
-        // What is updated is counted, what is left alone is not.
-        let changes = if others.is_empty() && guarded { assigned(&load.key) } else { others };
-        let action = if changes.is_empty() {
-            "NOTHING".to_owned()
-        } else {
-            format!("UPDATE SET {}", changes.join(", "))
-        };
-        let overriding = if target.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" };
-        let Stage { name: from, order } = stage;
-        let insert = format!(
-            "INSERT INTO {name} ({names}) {overriding}SELECT DISTINCT ON ({key}) {names} FROM {from} \
-             ORDER BY {key}, {order} DESC ON CONFLICT ({key}) DO {action}"
-        );
-        let keys = format!("SELECT count(*) FROM (SELECT DISTINCT {key} FROM {from}) AS keys");
-        Ok(Self { insert, drop: format!("DROP TABLE {from}"), keys: guarded.then_some(keys) })
-    }
-
-    pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
-        let taken = session.connection.count(&self.insert)?;
-        if let Some(keys) = &self.keys {
-            refuse_fewer(session.connection.ask(Step::run(keys))?.cell(0, 0), taken)?;
-        }
-        session.connection.simple(&self.drop)
-    }
+/// The steps that move the rows of the table `from` into `name`, whose columns `target` has. Of those with one key the last by
+/// `order` stays.
+pub(super) fn merge(
+    session: &mut PostgresSession,
+    load: &Load,
+    target: &TargetColumns,
+    name: &str,
+    from: &str,
+    order: &str,
+) -> Result<Vec<Step>> {
+    let (names, key) = (target.names(), NAMING.list(&load.key));
+    let names_of_others = target.columns.iter().map(|column| &column.name);
+    let others = assigned(names_of_others.filter(|name| !load.key.contains(name)));
+    let guarded = is_guarded(session, name)?;
+    // What is updated is counted, what is left alone is not.
+    let changes = if others.is_empty() && guarded { assigned(&load.key) } else { others };
+    let action =
+        if changes.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", changes.join(", ")) };
+    let insert = format!(
+        "INSERT INTO {name} ({names}) {}SELECT DISTINCT ON ({key}) {names} FROM {from} \
+         ORDER BY {key}, {order} DESC ON CONFLICT ({key}) DO {action}",
+        target.overriding()
+    );
+    let expected = match guarded {
+        true => Expected::Count(format!("SELECT count(*) FROM (SELECT DISTINCT {key} FROM {from}) AS keys")),
+        false => Expected::Any,
+    };
+    Ok(vec![Step::Move(insert, expected), Step::Run(format!("DROP TABLE {from}"))])
 }
 
 pub(super) fn must_be_unique(session: &mut PostgresSession, load: &Load, name: &str) -> Result<()> {
-    let rows = session.connection.ask(Step::run(UNIQUE).bind(name))?.rows;
+    let rows = session.connection.ask(pipeline::Step::run(UNIQUE).bind(name))?.rows;
     let columns = |row: &TextRow| serde_json::from_str(row.first()?.as_deref()?).ok();
     NAMING.check_key(load, &load.table, &rows.iter().filter_map(columns).collect::<Vec<_>>())
 }

@@ -7,8 +7,9 @@ mod texts;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Error, Failed, IfExists, Kind, Load, Place, Result, Session, Sink, TableName, Transaction, Written,
+    Error, Failed, IfExists, Kind, Load, Place, Result, Session, Sink, TableName, Transaction,
 };
+use longshore_source::staging::{self as kit, Expected, Rows, Scope, Step, Undo, Writer};
 use longshore_values::{Items, Uniform};
 
 use self::encode::Encoder;
@@ -17,9 +18,6 @@ use crate::cell::Cell;
 use crate::connection::{BatchInsert, Connection, ROWS_PER_CHECK, ResultSetter, Statement};
 use crate::dialect::quoted_name;
 use crate::session::SqliteSession;
-
-/// The savepoint of a write in the caller's own transaction.
-const SAVEPOINT: &str = "longshore_write";
 
 /// The name of the virtual table of a batch in the statement.
 const BATCH: &str = "longshore_batch";
@@ -34,11 +32,8 @@ enum Insert {
     Rows(Statement),
 }
 
-/// A write that has begun. Dropped, it closes its connection, which undoes all of it.
+/// The rows of a write, and the statement that takes them.
 struct Writing {
-    session: Box<SqliteSession>,
-    /// Whether it is within the caller's own transaction.
-    in_transaction: bool,
     insert: Insert,
     encoders: Vec<Encoder>,
     schema: SchemaRef,
@@ -50,57 +45,76 @@ struct Writing {
     texts: Vec<String>,
 }
 
-pub(crate) fn write(mut session: Box<SqliteSession>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
-    let in_transaction = session.transaction() != Transaction::None;
-    // A transaction that only reads at first cannot always become one that writes.
-    let begin = if in_transaction { format!("SAVEPOINT {SAVEPOINT}") } else { "BEGIN IMMEDIATE".into() };
-    if let Err(error) = session.exec(&begin) {
-        return Err(Failed { error, session: Some(session) });
-    }
-    match prepare(&mut session, load) {
-        Ok((insert, encoders, may_skip)) => {
-            session.connection.defer_interrupts(in_transaction);
-            let texts = vec![String::new(); encoders.len()];
-            let schema = load.schema.clone();
-            Ok(Box::new(Writing {
-                session,
-                in_transaction,
-                insert,
-                encoders,
-                schema,
-                may_skip,
-                rows: 0,
-                texts,
-            }))
+pub(crate) fn write(session: Box<SqliteSession>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+    kit::open(session, |session, log| {
+        let in_transaction = session.transaction() != Transaction::None;
+        // A transaction that only reads at first cannot always become one that writes.
+        log.begin(session, "BEGIN IMMEDIATE")?;
+        let writing = Writing::prepare(session, load)?;
+        session.connection.defer_interrupts(in_transaction);
+        Ok((writing, vec![Step::Commit]))
+    })
+}
+
+impl Writing {
+    fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Self> {
+        let fields = load.schema.fields();
+        for field in fields {
+            table::native(field, load.nested)?;
         }
-        Err(error) => Err(failed(session, in_transaction, error)),
+        let table = match load.if_exists {
+            IfExists::Fail | IfExists::Replace => table::create(session, load)?,
+            IfExists::Truncate => table::truncate(session, &load.table)?,
+            IfExists::Append | IfExists::Upsert => Table::expect(session, &load.table)?,
+        };
+        let all = table.columns(session)?;
+        let is_upsert = load.if_exists == IfExists::Upsert;
+        let columns = NAMING.mapping(load, &table.name, &all)?;
+        let is_keys: Vec<bool> =
+            fields.iter().map(|field| is_upsert && load.key.contains(field.name())).collect();
+        if is_upsert {
+            NAMING.check_key(load, &table.name, &table.keys(session, &all)?)?;
+        }
+        let encoders: Vec<Encoder> = columns
+            .iter()
+            .zip(fields)
+            .zip(&is_keys)
+            .map(|((column, field), is_key)| Encoder::new(column, field, load.nested, *is_key))
+            .collect();
+        Ok(Self {
+            insert: insert(session, &table, &columns, &is_keys)?,
+            texts: vec![String::new(); encoders.len()],
+            encoders,
+            schema: load.schema.clone(),
+            may_skip: is_upsert && is_keys.iter().all(|is_key| *is_key),
+            rows: 0,
+        })
     }
 }
 
-/// The statement, the encoder of each column, and whether a row may be skipped.
-fn prepare(session: &mut SqliteSession, load: &Load) -> Result<(Insert, Vec<Encoder>, bool)> {
-    for field in load.schema.fields() {
-        table::native(field, load.nested)?;
+impl Writer for SqliteSession {
+    fn perform(&mut self, statement: &str) -> Result<()> {
+        self.exec(statement)
     }
-    let table = match load.if_exists {
-        IfExists::Fail | IfExists::Replace => table::create(session, load)?,
-        IfExists::Truncate => table::truncate(session, &load.table)?,
-        IfExists::Append | IfExists::Upsert => Table::expect(session, &load.table)?,
-    };
-    let all = table.columns(session)?;
-    let is_upsert = load.if_exists == IfExists::Upsert;
-    let columns = NAMING.mapping(load, &table.name, &all)?;
-    let fields = load.schema.fields();
-    let is_keys: Vec<bool> =
-        fields.iter().map(|field| is_upsert && load.key.contains(field.name())).collect();
-    if is_upsert {
-        NAMING.check_key(load, &table.name, &table.keys(session, &all)?)?;
+
+    fn move_rows(&mut self, statement: &str, _: &Expected, _: u64) -> Result<()> {
+        self.exec(statement)
     }
-    let encoders = columns.iter().zip(fields).zip(&is_keys);
-    let encoders =
-        encoders.map(|((column, field), is_key)| Encoder::new(column, field, load.nested, *is_key)).collect();
-    let may_skip = is_upsert && is_keys.iter().all(|is_key| *is_key);
-    Ok((insert(session, &table, &columns, &is_keys)?, encoders, may_skip))
+
+    fn undo(&mut self, scope: Option<Scope>, _: &[Undo], _: bool) -> bool {
+        self.connection.defer_interrupts(false);
+        let rollback = scope.map_or(&[][..], Scope::rollback);
+        self.connection.is_idle() || rollback.iter().all(|statement| self.exec(statement).is_ok())
+    }
+
+    /// A change that is stopped, or that finds no room, takes the caller's whole transaction with it.
+    #[cold]
+    fn explain(&self, error: Error, scope: Option<Scope>) -> Error {
+        if scope == Some(Scope::Savepoint) && self.connection.is_idle() {
+            return error.with_detail("SQLite has undone the whole transaction");
+        }
+        error
+    }
 }
 
 /// By batches, which takes less time for a row, unless the table has a reason against it.
@@ -198,35 +212,25 @@ impl<'a> Batch<'a> {
     }
 }
 
-impl Sink for Writing {
-    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+impl Rows<SqliteSession> for Writing {
+    fn push(&mut self, session: &mut SqliteSession, batch: &RecordBatch) -> Result<()> {
         let mut batch = Batch::new(batch, &self.schema, self.rows, &self.encoders, &mut self.texts)?;
-        let connection = &self.session.connection;
-        let pushed = match &mut self.insert {
+        let connection = &session.connection;
+        match &mut self.insert {
             Insert::Batches(insert) => by_batch(insert, &mut batch, connection, self.may_skip),
             Insert::Rows(insert) => by_rows(insert, &mut batch, connection, self.may_skip),
-        };
-        pushed.map_err(|error| with_rollback(error, &self.session, self.in_transaction))?;
+        }?;
         self.rows += batch.length as u64;
         Ok(())
     }
 
-    fn commit(self: Box<Self>) -> Result<Written, Failed> {
-        let Self { mut session, in_transaction, insert, rows, .. } = *self;
-        drop(insert);
+    fn flush(&mut self, session: &mut SqliteSession) -> Result<()> {
         session.connection.defer_interrupts(false);
-        let ended =
-            session.exec(&if in_transaction { format!("RELEASE {SAVEPOINT}") } else { "COMMIT".into() });
-        match ended {
-            Ok(()) => Ok(Written { rows, session }),
-            Err(error) => Err(failed(session, in_transaction, error)),
-        }
+        Ok(())
     }
 
-    fn abort(self: Box<Self>) -> Option<Box<dyn Session>> {
-        let Self { session, in_transaction, insert, .. } = *self;
-        drop(insert);
-        rolled_back(session, in_transaction)
+    fn count(&self) -> u64 {
+        self.rows
     }
 }
 
@@ -280,29 +284,4 @@ fn in_row(error: Error, row: u64) -> Error {
         return error;
     }
     error.at(Place { row: Some(row), ..Place::default() })
-}
-
-fn failed(session: Box<SqliteSession>, in_transaction: bool, error: Error) -> Failed {
-    let error = with_rollback(error, &session, in_transaction);
-    Failed { error, session: rolled_back(session, in_transaction) }
-}
-
-/// A change that is stopped, or that finds no room, takes the caller's whole transaction with it.
-#[cold]
-fn with_rollback(error: Error, session: &SqliteSession, in_transaction: bool) -> Error {
-    if in_transaction && session.connection.is_idle() {
-        return error.with_detail("SQLite has undone the whole transaction");
-    }
-    error
-}
-
-/// The session, with the table as it was.
-fn rolled_back(mut session: Box<SqliteSession>, in_transaction: bool) -> Option<Box<dyn Session>> {
-    session.connection.defer_interrupts(false);
-    let ended = match in_transaction {
-        _ if session.connection.is_idle() => Ok(()),
-        true => session.exec(&format!("ROLLBACK TO {SAVEPOINT}; RELEASE {SAVEPOINT}")),
-        false => session.exec("ROLLBACK"),
-    };
-    ended.is_ok().then_some(session as Box<dyn Session>)
 }
