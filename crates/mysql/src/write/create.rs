@@ -238,11 +238,6 @@ pub(super) fn get_lock(connection: &mut Connection, lock: &str, seconds: u32) ->
     Ok(locked.map(|locked| locked == "1"))
 }
 
-/// Gives a lock back. It goes with the session in any case.
-pub(super) fn release_lock(connection: &mut Connection, lock: &str) {
-    let _ = connection.run(&format!("DO RELEASE_LOCK({})", literal(lock)));
-}
-
 /// Refuses to replace what is not an ordinary table; tells whether there is one.
 fn check_replaceable(name: &TableName, existing: Option<&Existing>) -> Result<bool> {
     match existing {
