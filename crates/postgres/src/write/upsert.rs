@@ -68,10 +68,8 @@ pub(super) fn merge(
          ORDER BY {key}, {order} DESC ON CONFLICT ({key}) DO {action}",
         target.overriding()
     );
-    let expected = match guarded {
-        true => Expected::Count(format!("SELECT count(*) FROM (SELECT DISTINCT {key} FROM {from}) AS keys")),
-        false => Expected::Any,
-    };
+    let count = format!("SELECT count(*) FROM (SELECT DISTINCT {key} FROM {from}) AS keys");
+    let expected = if guarded { Expected::Count(count) } else { Expected::Any };
     Ok(vec![Step::Move(insert, expected), Step::Run(format!("DROP TABLE {from}"))])
 }
 
