@@ -112,7 +112,7 @@ def _of_mapping(conn: Mapping[Any, Any]) -> Target:
     if url is not None and scheme is not None:
         raise InterfaceError("conn has a url and a scheme: the url has its own")
     if url is None:
-        place = Target(None, _without_driver(_text("scheme", scheme or "postgresql")), {})
+        place = Target(None, _text("scheme", scheme or "postgresql").lower().partition("+")[0], {})
     elif isinstance(url, Mapping) or not _names_one(url):
         raise InterfaceError(f"the url of conn is a text, not {type(url).__name__}")
     else:
@@ -217,10 +217,6 @@ def _is_sqlalchemy_url(given: object) -> TypeGuard[SQLAlchemyURL]:
     # Whoever has one has imported its module.
     module = sys.modules.get("sqlalchemy.engine.url")
     return module is not None and isinstance(given, module.URL)
-
-
-def _without_driver(scheme: str) -> str:
-    return scheme.lower().partition("+")[0]
 
 
 def _text(key: str, value: object) -> str:

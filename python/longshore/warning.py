@@ -24,7 +24,7 @@ class _Line:
     def of_caller(cls) -> "_Line":
         """Find the innermost line outside this package."""
         frame = sys._getframe(1)  # noqa: SLF001  whose caller is looked for
-        while frame.f_back is not None and _is_inner(frame.f_globals):
+        while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INNER:
             frame = frame.f_back
         registry = frame.f_globals.setdefault("__warningregistry__", {})
         return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<unknown>"), registry)
@@ -60,7 +60,3 @@ def inherited() -> contextvars.Context:
     context = contextvars.copy_context()
     context.run(_BEGUN_AT.set, _BEGUN_AT.get() or _Line.of_caller())
     return context
-
-
-def _is_inner(variables: dict[str, Any]) -> bool:
-    return str(variables.get("__name__")).partition(".")[0] in _INNER

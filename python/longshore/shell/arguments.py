@@ -126,11 +126,11 @@ def options(texts: Sequence[str] | None) -> dict[str, Any] | None:
     {'uuid': 'text', 'ordered': True, 'threads': 2, 'memory_limit': None}
     """
     values = named_values(texts, "--option")
-    return None if values is None else {name: _option(value) for name, value in values.items()}
-
-
-def _option(value: str) -> Any:
-    return int(value) if value.isdecimal() else _WORDS.get(value, value)
+    return (
+        None
+        if values is None
+        else {name: int(value) if value.isdecimal() else _WORDS.get(value, value) for name, value in values.items()}
+    )
 
 
 def _value(text: str) -> Any:

@@ -215,7 +215,7 @@ def semantics(
 ) -> Semantics:
     """Analyse what the engine does with the columns of ``tables``; ``pushed`` are the parts that sources answer."""
     result = Semantics()
-    if not any(_is_special(column) for _, table in tables for column in table.columns):
+    if not any(one.padded is not None or one.collation is not None for _, table in tables for one in table.columns):
         return result
     pushed_nodes = {id(node) for part in pushed for node in part.walk()}
     analysis = _Analysis(Lineage(trees, tables), params, result)
@@ -376,10 +376,6 @@ def _text(node: Any, params: Params) -> str | None:
     if isinstance(value, Quoted):
         return value.text if isinstance(node, exp.Literal) else None
     return value if isinstance(value, str) and isinstance(node, exp.Placeholder) else None
-
-
-def _is_special(column: Column) -> bool:
-    return column.padded is not None or column.collation is not None
 
 
 def _padded(node: exp.Expression) -> Sequence[exp.Expression]:

@@ -97,10 +97,6 @@ def _decimals(array: pa.Array) -> pa.Array:
     return _each(texts, lambda text: format(decimal.Decimal(text), "f"))
 
 
-def _halves(array: pa.Array) -> pa.Array:
-    return array.cast(pa.float32()).cast(pa.string())
-
-
 def _dates_and_times(array: pa.Array) -> pa.Array:
     """Return dates and timestamps in the form of ISO 8601, those with a time zone in UTC with a Z."""
     if pa.types.is_timestamp(array.type) and array.type.tz not in {None, "UTC"}:
@@ -146,10 +142,6 @@ def _duration(count: int, digits: int) -> str:
     return f"{'-' if count < 0 else ''}{hours:02}:{minutes:02}:{seconds:02}{end}"
 
 
-def _intervals(array: pa.Array) -> pa.Array:
-    return _each(array, lambda value: _interval(value.months, value.days, value.nanoseconds))
-
-
 def _interval(months: int, days: int, nanoseconds: int) -> str:
     """Return an interval's three parts as ISO 8601 does, none carried into another.
 
@@ -172,10 +164,10 @@ _CONVERSIONS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.
     (_is_any(_types.is_null, _types.is_boolean, _types.is_integer, _types.is_float32, _types.is_float64), _cast),
     (_is_any(_types.is_string, _types.is_large_string, pa.string_view().equals, _types.is_time), _cast),
     (_types.is_decimal, _decimals),
-    (_types.is_float16, _halves),
+    (_types.is_float16, lambda array: array.cast(pa.float32()).cast(pa.string())),
     (_is_any(_types.is_date, _types.is_timestamp), _dates_and_times),
     (_types.is_duration, _durations),
-    (_types.is_interval, _intervals),
+    (_types.is_interval, lambda array: _each(array, lambda value: _interval(*value))),
     (_is_any(_types.is_binary, _types.is_large_binary, _types.is_fixed_size_binary), _bytes),
 ]
 
