@@ -3,20 +3,21 @@
 mod encryption;
 mod environment;
 mod hosts;
-mod values;
+mod keys;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Error, Kind, PasswordSource, Result, Secret, Target};
+use longshore_core::{Error, Kind, PasswordSource, Result, Target};
+use longshore_source::settings::{Url, Values, flag};
 use longshore_wire::Keepalive;
 
 pub(crate) use encryption::{Encryption, Mode};
 pub(crate) use environment::Environment;
 use environment::{Login, Passfile, service_settings};
 pub(crate) use hosts::{Host, Place};
-use values::{Values, parse_url};
+use keys::KEYS;
 
 /// How the authentication is tied to the TLS connection (`channel_binding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,11 +94,7 @@ impl Settings {
         let user = user(&values, environment)?;
         let database = values.text("dbname").unwrap_or(&user).to_owned();
         let mut hosts = hosts::hosts(&values, default_port(target.scheme()), environment)?;
-        let password = match (&target.password, values.text("password")) {
-            (Some(source), _) => Some(source.clone()),
-            (None, Some(password)) => Some(Arc::new(Secret::new(password)) as Arc<dyn PasswordSource>),
-            (None, None) => None,
-        };
+        let password = values.password(target);
         let passfile = match password {
             Some(_) => Passfile::Absent,
             None => Passfile::read(passfile_path(&values, environment).as_deref()),
@@ -134,12 +131,13 @@ impl Settings {
 
 /// Layers everything that says something: keywords over the URL over a service file over the environment.
 fn gather(target: &Target, environment: &Environment) -> Result<Values> {
-    let mut values = Values::default();
-    for (name, value) in &target.keywords {
-        values.set(name, value)?;
+    let mut values = Values::new(&KEYS);
+    // "sslmode" before "ssl", which says less.
+    for (name, value) in target.keywords.iter().rev() {
+        set(&mut values, name, value)?;
     }
-    for (name, value) in parse_url(target.rest())?.iter().rev() {
-        values.set_default(name, value)?;
+    for (name, value) in Url::parse(target.rest())?.settings("dbname").rev() {
+        set(&mut values, &name, &value)?;
     }
     let asked = |values: &Values, name: &str, variable: &str| {
         values.text(name).or_else(|| environment.get(variable)).map(str::to_owned)
@@ -147,11 +145,27 @@ fn gather(target: &Target, environment: &Environment) -> Result<Values> {
     if let Some(service) = asked(&values, "service", "PGSERVICE") {
         let file = asked(&values, "servicefile", "PGSERVICEFILE");
         for (name, value) in service_settings(&service, file.as_deref(), environment)? {
-            values.set_default(&name, &value)?;
+            set(&mut values, &name, &value)?;
         }
     }
-    values.set_defaults_from(environment)?;
+    for key in KEYS.all {
+        let Some((variable, value)) = key.variable.and_then(|name| Some((name, environment.get(name)?)))
+        else {
+            continue;
+        };
+        values
+            .set(key.name, value)
+            .map_err(|error| error.within(format!("the environment variable {variable}")))?;
+    }
     Ok(values)
+}
+
+/// Sets what is not set; `ssl` is JDBC's.
+fn set(values: &mut Values, name: &str, value: &str) -> Result<()> {
+    match name {
+        "ssl" => values.set("sslmode", if flag("ssl", value)? { "require" } else { "disable" }),
+        _ => values.set(name, value),
+    }
 }
 
 /// Refuses what Longshore cannot do otherwise than in one way.

@@ -1,6 +1,217 @@
-//! Connection settings: the parts of a URL, and names that are not known.
+//! Connection settings: the parts of a URL, the keys that a source knows, and what was said of each.
 
-use longshore_core::{Error, Kind, Result, percent_decode};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use longshore_core::{Error, Kind, PasswordSource, Result, Secret, Target, percent_decode};
+
+/// A setting that a source knows. Upper and lower case are the same in its name, and so are `-` and `_`.
+#[derive(Debug)]
+pub struct Key {
+    /// As errors and documents write it.
+    pub name: &'static str,
+    /// Other names of it, parted by spaces.
+    aliases: &'static str,
+    /// The environment's variable that stands in for it.
+    pub variable: Option<&'static str>,
+    support: Support,
+}
+
+/// Whether a setting has its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Support {
+    Full,
+    /// It has, and an empty text is one.
+    EvenEmpty,
+    /// It has none here, and needs none.
+    Ignored,
+    /// It would have to have an effect that it does not have.
+    Refused,
+}
+
+impl Key {
+    /// A setting that has its effect.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, aliases: "", variable: None, support: Support::Full }
+    }
+
+    /// The same under other names too, which are parted by spaces.
+    #[must_use]
+    pub const fn or(self, aliases: &'static str) -> Self {
+        Self { aliases, ..self }
+    }
+
+    /// The same, with the environment's variable that stands in for it.
+    #[must_use]
+    pub const fn variable(self, variable: &'static str) -> Self {
+        Self { variable: Some(variable), ..self }
+    }
+
+    /// The same, of which an empty text says something too.
+    #[must_use]
+    pub const fn even_empty(self) -> Self {
+        Self { support: Support::EvenEmpty, ..self }
+    }
+
+    /// A setting that has no effect here, and needs none.
+    #[must_use]
+    pub const fn ignored(self) -> Self {
+        Self { support: Support::Ignored, ..self }
+    }
+
+    /// A setting that would have to have an effect that it does not have.
+    #[must_use]
+    pub const fn refused(self) -> Self {
+        Self { support: Support::Refused, ..self }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        folded(self.name) == name || self.aliases.split(' ').any(|alias| alias == name)
+    }
+}
+
+/// The settings that a source knows.
+#[derive(Debug)]
+pub struct Keys {
+    /// All of them.
+    pub all: &'static [Key],
+    /// What to do about a name that is close to none of them.
+    pub hint: &'static str,
+    /// What to write instead of another library's word.
+    pub instead: fn(&str) -> Option<String>,
+}
+
+impl Keys {
+    /// The key called `name`; an error that names the closest one, or that says that it is not supported.
+    pub fn find(&self, name: &str) -> Result<&'static Key> {
+        let wanted = folded(name);
+        let Some(key) = self.all.iter().find(|key| key.is_called(&wanted)) else {
+            let known = self.all.iter().filter(|key| key.support != Support::Refused).map(|key| key.name);
+            return Err(unknown(name, known, (self.instead)(&wanted), self.hint));
+        };
+        if key.support == Support::Refused {
+            return Err(Error::new(
+                Kind::NotSupported,
+                format!("the connection setting {name:?} is not supported"),
+            )
+            .with_hint("leave it out; what it asks for would not happen"));
+        }
+        Ok(key)
+    }
+}
+
+fn folded(name: &str) -> String {
+    name.to_ascii_lowercase().replace('_', "-")
+}
+
+/// The texts of all settings that something has been said about. No `Debug`: one of them is the password.
+pub struct Values {
+    keys: &'static Keys,
+    texts: BTreeMap<&'static str, String>,
+}
+
+impl Values {
+    /// Nothing yet, of `keys`.
+    #[must_use]
+    pub fn new(keys: &'static Keys) -> Self {
+        Self { keys, texts: BTreeMap::new() }
+    }
+
+    /// Sets `name`, which must be known, unless it is set. An empty text leaves it open.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let key = self.keys.find(name)?;
+        if value.contains('\0') {
+            return Err(Error::interface(format!("the connection setting {} holds a zero byte", key.name))
+                .with_hint("take it out: the server ends every text there"));
+        }
+        if !value.is_empty() || key.support == Support::EvenEmpty {
+            self.texts.entry(key.name).or_insert_with(|| value.to_owned());
+        }
+        Ok(())
+    }
+
+    /// What was said of a setting.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.texts.get(name).map(String::as_str)
+    }
+
+    /// The same, as the path of a file.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.text(name).map(PathBuf::from)
+    }
+
+    /// The password: `target`'s own source of one, or the setting `password`.
+    #[must_use]
+    pub fn password(&self, target: &Target) -> Option<Arc<dyn PasswordSource>> {
+        target.password.clone().or_else(|| Some(Arc::new(Secret::new(self.text("password")?))))
+    }
+
+    /// True or false.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>> {
+        self.text(name).map(|text| flag(name, text)).transpose()
+    }
+
+    /// A whole number, negative ones included.
+    pub fn number(&self, name: &str) -> Result<Option<i64>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let number: i32 = text.trim().parse().map_err(|_| {
+            Error::interface(format!("the connection setting {name} is not a whole number"))
+                .with_hint(format!("write {name}=10, for example"))
+        })?;
+        Ok(Some(number.into()))
+    }
+
+    /// A time in seconds; none is what zero and negative numbers mean.
+    pub fn seconds(&self, name: &str) -> Result<Option<Duration>> {
+        Ok(self.positive(name)?.map(Duration::from_secs))
+    }
+
+    /// A time in milliseconds; none is what zero and negative numbers mean.
+    pub fn milliseconds(&self, name: &str) -> Result<Option<Duration>> {
+        Ok(self.positive(name)?.map(Duration::from_millis))
+    }
+
+    fn positive(&self, name: &str) -> Result<Option<u64>> {
+        let number = self.number(name)?.and_then(|number| u64::try_from(number).ok());
+        Ok(number.filter(|number| *number > 0))
+    }
+
+    /// One of `choices`: the words for it, parted by spaces, and what they mean.
+    pub fn choice<T: Copy>(&self, name: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let wanted = folded(text);
+        let found = choices.iter().find(|(words, _)| words.split(' ').any(|word| folded(word) == wanted));
+        found.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| {
+            let words = choices.iter().filter_map(|(words, _)| words.split(' ').next());
+            Error::interface(format!("the connection setting {name} has an unknown value"))
+                .with_hint(format!("write one of {}", words.collect::<Vec<_>>().join(", ")))
+        })
+    }
+}
+
+/// The text of a setting that is true or false.
+pub fn flag(name: &str, text: &str) -> Result<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "on" | "yes" => Ok(true),
+        "false" | "0" | "off" | "no" => Ok(false),
+        _ => Err(Error::interface(format!("the connection setting {name} is neither true nor false"))
+            .with_hint(format!("write {name}=true or {name}=false"))),
+    }
+}
+
+/// A port. The text is not repeated: in a URL it may be the start of a password.
+pub fn port(text: &str) -> Result<u16> {
+    text.trim().parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+        Error::interface("the port is not a number from 1 to 65535").with_hint(
+            "in a URL, percent-encode special characters in user and password: @ as %40, / as %2F, : as %3A",
+        )
+    })
+}
 
 /// The parts of a URL `scheme://user:password@host:port,.../database?key=value`, decoded.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,6 +265,23 @@ impl Url {
         }
         Ok(url)
     }
+
+    /// The parts as settings, in order: `user`, `password`, `host` and `port` with a comma between several, the database
+    /// under its own name, and those behind the question mark.
+    #[must_use]
+    pub fn settings(self, database: &str) -> impl DoubleEndedIterator<Item = (String, String)> + use<> {
+        let (hosts, numbers): (Vec<String>, Vec<String>) = self.hosts.into_iter().unzip();
+        let list = |parts: Vec<String>| parts.iter().any(|part| !part.is_empty()).then(|| parts.join(","));
+        let parts = [
+            ("user", self.user),
+            ("password", self.password),
+            ("host", list(hosts)),
+            ("port", list(numbers)),
+            (database, Some(self.database).filter(|database| !database.is_empty())),
+        ];
+        let parts = parts.map(|(name, value)| Some((name.to_owned(), value?)));
+        parts.into_iter().flatten().chain(self.settings)
+    }
 }
 
 fn split_port(host: &str) -> Result<(&str, &str)> {
@@ -82,14 +310,6 @@ fn broken(what: &str) -> Error {
         "percent-encode special characters in user and password: @ as %40, / as %2F, : as %3A, ? as %3F; or give \
          the parts as a dict",
     )
-}
-
-/// The error of a setting that would have to have an effect that it does not have.
-#[cold]
-#[must_use]
-pub fn not_supported(name: &str) -> Error {
-    Error::new(Kind::NotSupported, format!("the connection setting {name:?} is not supported"))
-        .with_hint("leave it out; what it asks for would not happen")
 }
 
 /// The error of a setting that is not among the `known`; `hint` is what to do where none of them is close, or where it
@@ -196,6 +416,36 @@ mod tests {
         assert_eq!(hint("Pasword"), Some("did you mean \"password\"?".into()));
         assert_eq!(hint("entirely_else"), Some("other".into()));
         assert!(!unknown("ss@host/db", ["host"], None, "").to_string().contains("ss@"));
-        assert_eq!(not_supported("sslcrl").kind(), Kind::NotSupported);
+    }
+
+    #[test]
+    fn what_was_said_first_counts_and_names_have_several_spellings() {
+        static KEYS: Keys = Keys {
+            all: &[
+                Key::new("time_out").or("limit timeout"),
+                Key::new("password").even_empty(),
+                Key::new("mode"),
+                Key::new("crl").refused(),
+            ],
+            hint: "",
+            instead: |name| (name == "db").then(|| "write it as database".to_owned()),
+        };
+        let mut values = Values::new(&KEYS);
+        for (name, value) in
+            [("Time-Out", ""), ("TIMEOUT", "5"), ("time_out", "7"), ("password", ""), ("password", "x")]
+        {
+            values.set(name, value).unwrap();
+        }
+        assert_eq!(values.seconds("time_out").unwrap(), Some(Duration::from_secs(5)));
+        assert_eq!(values.text("password"), Some(""));
+        values.set("mode", "Verify_CA").unwrap();
+        assert_eq!(values.choice("mode", &[("off none", 0), ("verify-ca", 1)]).unwrap(), Some(1));
+        let hint =
+            values.choice("mode", &[("off none", 0), ("on", 1)]).unwrap_err().hint().map(str::to_owned);
+        assert_eq!(hint.as_deref(), Some("write one of off, on"));
+        assert!(values.number("mode").is_err() && values.flag("mode").is_err());
+        assert_eq!(values.set("crl", "x").unwrap_err().kind(), Kind::NotSupported);
+        assert_eq!(values.set("db", "x").unwrap_err().hint(), Some("write it as database"));
+        assert!(values.set("mode", "a\0").is_err());
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use longshore_core::{Error, Kind, Result};
+use longshore_source::settings::Values;
 use longshore_wire::{Identity, Tls, Verification, Versions};
 
 use super::environment::Environment;
-use super::values::Values;
 
 /// Whether TLS is wanted (`sslmode`; what has to be verified is in [`Tls`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

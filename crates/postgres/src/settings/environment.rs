@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longshore_core::{Error, Result, Secret};
 
-use super::values::find_key;
+use super::keys::KEYS;
 
 /// The process's environment as far as it describes a connection. Tests make their own.
 #[derive(Clone)]
@@ -221,7 +221,7 @@ fn service_section(text: &str, name: &str, path: &Path) -> Result<Option<Vec<(St
             return Err(Error::interface(format!("{place}: a service cannot refer to another one"))
                 .with_hint("write the other one's settings there"));
         }
-        find_key(key).map_err(|error| error.within(place))?;
+        KEYS.find(key).map_err(|error| error.within(place))?;
         settings.push((key.to_owned(), value.to_owned()));
     }
     Ok(found)

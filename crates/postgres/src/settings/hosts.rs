@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use longshore_core::{Error, Result, Secret};
+use longshore_source::settings::{Values, port};
 
 use super::environment::Environment;
-use super::values::Values;
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +80,8 @@ pub(crate) fn hosts(values: &Values, default_port: u16, environment: &Environmen
     let at = |list: &[String], index: usize| list.get(index).cloned().unwrap_or_default();
     (0..count)
         .map(|index| {
-            let port = at(&ports, if ports.len() == 1 { 0 } else { index });
-            let port = if port.is_empty() { default_port } else { parse_port(&port)? };
+            let text = at(&ports, if ports.len() == 1 { 0 } else { index });
+            let port = if text.is_empty() { default_port } else { port(&text)? };
             Host::new(&at(&names, index), &at(&addresses, index), port, environment)
         })
         .collect()
@@ -95,15 +95,6 @@ fn list(values: &Values, name: &str) -> Vec<String> {
 fn mismatch(a: &str, m: usize, b: &str, n: usize) -> Error {
     Error::interface(format!("the connection settings list {m} of {a} but {n} of {b}"))
         .with_hint("list as many of each, separated by commas")
-}
-
-/// The text is not repeated: in a URL it may be the start of a password.
-fn parse_port(text: &str) -> Result<u16> {
-    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
-        Error::interface("the port is not a number from 1 to 65535").with_hint(
-            "in a URL, percent-encode special characters in user and password: @ as %40, / as %2F, : as %3A",
-        )
-    })
 }
 
 fn check_address(text: &str) -> Result<()> {

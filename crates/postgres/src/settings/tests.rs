@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use longshore_core::Secret;
+
 use super::*;
 
 fn environment(variables: &[(&str, &str)]) -> Environment {
