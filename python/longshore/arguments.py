@@ -166,6 +166,9 @@ class Partition(TypedDict):
     range: tuple[Any, Any] | None
 
 
+_UNSPLIT = Partition(number=None, most=None, unasked=False, on=None, range=None)
+
+
 def partition(query: object, on: str | None, number: Number | None, range_: Sequence[Any] | None) -> Partition | None:
     """Give the split that the arguments ask for; None for a read over one connection.
 
@@ -177,28 +180,17 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
     if queries != 1 and on is not None:
         raise InterfaceError("a list of queries is its own partitioning: give either the list or partition_on")
     if number is None and queries > 1:
-        return _partition(most=min(queries, max(_LIST, _cores())))
+        return {**_UNSPLIT, "most": min(queries, max(_LIST, _cores()))}
     if on is None and number in {None, 1}:
         return None
     if isinstance(number, int):
-        return _partition(number=number, on=on, range_=ends)
-    return _partition(most=min(_MOST, _cores()), on=on, range_=ends)
+        return {**_UNSPLIT, "number": number, "on": on, "range": ends}
+    return {**_UNSPLIT, "most": min(_MOST, _cores()), "on": on, "range": ends}
 
 
 def unasked() -> Partition:
     """Give the split of a whole result for which no one asked: a source whose readers burden no one may take it."""
-    return _partition(most=min(_MOST, _cores()), unasked=True)
-
-
-def _partition(
-    *,
-    number: int | None = None,
-    most: int | None = None,
-    unasked: bool = False,
-    on: str | None = None,
-    range_: tuple[Any, Any] | None = None,
-) -> Partition:
-    return Partition(number=number, most=most, unasked=unasked, on=on, range=range_)
+    return {**_UNSPLIT, "most": min(_MOST, _cores()), "unasked": True}
 
 
 def _cores() -> int:

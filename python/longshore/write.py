@@ -29,6 +29,8 @@ _MAKING = ("fail", "replace")
 _MOST_SESSIONS = 256
 _MOST_ROWS = 2**31 - 1
 
+#: A part of a name; a quotation that does not end is none.
+_PART = re.compile(r'"(?P<quoted>(?:[^"]|"")*+)"|(?P<plain>[^".][^.]*|(?=\.|\Z))')
 _IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 
 
@@ -208,30 +210,15 @@ def table_name(given: object) -> tuple[str | None, str]:
 
 def _parts(text: str) -> list[str]:
     """Take a name apart at its dots; what is in double quotes is one part, in which two of them are one."""
-    parts, rest = [], text
-    while True:
-        if rest.startswith('"'):
-            part, rest = _quoted(rest[1:], text)
-        else:
-            end = rest.find(".")
-            part, rest = (rest, "") if end < 0 else (rest[:end], rest[end:])
-        parts.append(part)
-        if not rest:
+    parts: list[str] = []
+    at = 0
+    while (found := _PART.match(text, at)) is not None:
+        parts.append(found["plain"] if found["quoted"] is None else found["quoted"].replace('""', '"'))
+        at = found.end() + 1
+        if found.end() == len(text):
             return parts
-        if not rest.startswith("."):
+        if text[found.end()] != ".":
             raise InterfaceError(f"{display(text)} names no table: after the closing quote comes a dot or the end")
-        rest = rest[1:]
-
-
-def _quoted(rest: str, text: str) -> tuple[str, str]:
-    part = ""
-    while (end := rest.find('"')) >= 0:
-        part += rest[:end]
-        rest = rest[end + 1 :]
-        if not rest.startswith('"'):
-            return part, rest
-        part += '"'
-        rest = rest[1:]
     raise InterfaceError(f"{display(text)} names no table: a double quote is not closed")
 
 
