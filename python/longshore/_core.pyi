@@ -3,6 +3,7 @@ from typing import Any, Literal, Self, TypeAlias, final
 
 __all__ = [
     "SCHEMES",
+    "SOURCE_OPTIONS",
     "Answers",
     "Array",
     "Arrival",
@@ -47,6 +48,7 @@ __all__ = [
 _Limit: TypeAlias = int | Literal["auto"] | None
 
 SCHEMES: list[str]
+SOURCE_OPTIONS: dict[str, tuple[list[str], str]]
 __version__: str
 
 @final

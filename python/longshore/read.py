@@ -317,12 +317,10 @@ def policy(return_type: str, dtype_backend: str | None, options: Options) -> dic
         "numeric_nan": options.numeric_nan,
         "infinity": options.infinity,
         "time_24": options.time_24,
-        "zero_date": options.zero_date,
-        "tinyint1": options.tinyint1,
-        "lock": str(options.lock).lower(),
         "uuid": "text" if return_type == "polars" else options.uuid,
         "protocol": options.protocol,
         "snapshot": str(options.snapshot).lower(),
+        **{key: str(getattr(options, key)).lower() for key in _core.SOURCE_OPTIONS},
     }
 
 

@@ -42,7 +42,7 @@ pub use parallel::Delivery;
 pub use pool::{Hold, Pool};
 pub use progress::{Listener, Meter, Progress};
 pub use query::{Param, Params, Query, Value};
-pub use read::{Decimals, Protocol, ReadOptions, TinyInt1, Unrepresentable, Uuids};
+pub use read::{Decimals, Protocol, ReadOptions, SourceOption, Unrepresentable, Uuids};
 pub use read_ahead::ReadAhead;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};

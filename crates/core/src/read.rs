@@ -1,5 +1,7 @@
 //! What a caller can ask of a read.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -39,14 +41,15 @@ pub enum Uuids {
     Text,
 }
 
-/// How MySQL's `tinyint(1)` reaches the frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TinyInt1 {
-    /// As the number that it is.
-    #[default]
-    Int8,
-    /// As a boolean; a value but 0 and 1 is an error.
-    Bool,
+/// A key of `options=` that is one source's own.
+#[derive(Clone, Debug)]
+pub struct SourceOption {
+    /// The key.
+    pub name: Cow<'static, str>,
+    /// The words that it takes; the first is its default. Those of True and False are `true` and `false`.
+    pub words: Vec<Cow<'static, str>>,
+    /// One sentence for the reference.
+    pub sentence: Cow<'static, str>,
 }
 
 /// Which of the database's two encodings carries the result.
@@ -78,16 +81,12 @@ pub struct ReadOptions {
     pub infinity: Unrepresentable,
     /// The time 24:00.
     pub time_24: Unrepresentable,
-    /// MySQL's zero dates.
-    pub zero_date: Unrepresentable,
-    /// How MySQL's `tinyint(1)` reaches the frame.
-    pub tinyint1: TinyInt1,
     /// How UUIDs reach the frame.
     pub uuid: Uuids,
     /// Whether all parts and queries of one read see one snapshot of the database.
     pub snapshot: bool,
-    /// Whether the source may lock tables briefly, where it has no other way to one snapshot for several sessions.
-    pub lock: bool,
+    /// The words of keys that are one source's own (see [`crate::Driver::options`]), where they are not the defaults.
+    pub own: BTreeMap<String, String>,
     /// Binary or text results.
     pub protocol: Protocol,
     /// Arrow types by column name that replace the type policy's.
@@ -111,11 +110,9 @@ impl Default for ReadOptions {
             numeric_nan: Unrepresentable::default(),
             infinity: Unrepresentable::default(),
             time_24: Unrepresentable::default(),
-            zero_date: Unrepresentable::Null,
-            tinyint1: TinyInt1::default(),
             uuid: Uuids::default(),
             snapshot: true,
-            lock: false,
+            own: BTreeMap::new(),
             protocol: Protocol::default(),
             schema: Vec::new(),
             budget: Arc::default(),
@@ -126,6 +123,12 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
+    /// Whether a source's own `key` has this word, which is not its default.
+    #[must_use]
+    pub fn is_own(&self, key: &str, word: &str) -> bool {
+        self.own.get(key).is_some_and(|chosen| chosen == word)
+    }
+
     /// The type that the caller asks for in `column`, if any.
     #[must_use]
     pub fn wanted(&self, column: &str) -> Option<&DataType> {

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
-    Deadline, Division, Error, Kind, Load, Placeholders, Query, ReadOptions, Result, Sink, Split, Stage,
-    Target,
+    Deadline, Division, Error, Kind, Load, Placeholders, Query, ReadOptions, Result, Sink, SourceOption,
+    Split, Stage, Target,
 };
 
 /// How long it may take to end a transaction that its owner no longer waits for.
@@ -29,6 +29,11 @@ pub trait Driver: Send + Sync {
 
     /// Opens a session, every wait of which looks at `deadline`.
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>>;
+
+    /// The keys of `options=` that are this source's own.
+    fn options(&self) -> Vec<SourceOption> {
+        Vec::new()
+    }
 
     /// Whether a read gains by parts that no one asked for: where further sessions are no burden to a server.
     fn divides_unasked(&self) -> bool {

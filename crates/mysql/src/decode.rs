@@ -13,6 +13,7 @@ use arrow_schema::DataType;
 use longshore_core::{ReadOptions, Result, Warnings};
 use longshore_values::{Booleans, CellFault, Cells, Decoder, Odd, Primitive, Span, fault};
 
+use crate::options::zero_date;
 use crate::temporal::{Civil, Zone, binary_time, write_time};
 use crate::types::{Class, Type, unreadable};
 
@@ -65,7 +66,7 @@ pub(crate) fn decoder(
 
 /// The decoder of `native`'s binary form into `arrow`, its own type; `None` where that form is the text.
 fn binary(name: &str, native: &Type, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
-    let (zero_date, offset) = (context.options.zero_date, context.offset);
+    let (zero_date, offset) = (zero_date(&context.options), context.offset);
     let as_is = arrow.clone();
     Some(match native.class {
         Class::Tiny1 if *arrow == DataType::Boolean => Booleans::boxed(boolean),

@@ -1,7 +1,8 @@
 //! The entry of MySQL and MariaDB in the registry.
 
-use longshore_core::{Deadline, Driver, Result, Session, Target};
+use longshore_core::{Deadline, Driver, Result, Session, SourceOption, Target};
 
+use crate::options::declared;
 use crate::session::MySqlSession;
 
 /// MySQL, MariaDB, and the servers that speak their wire.
@@ -11,6 +12,10 @@ pub struct MySql;
 impl Driver for MySql {
     fn schemes(&self) -> Vec<&str> {
         vec!["mysql", "mariadb"]
+    }
+
+    fn options(&self) -> Vec<SourceOption> {
+        declared()
     }
 
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {

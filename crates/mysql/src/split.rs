@@ -6,6 +6,7 @@ use longshore_core::{Division, Params, Parts, Query, ReadOptions, Result, Split,
 use longshore_source::NotSplit;
 use longshore_source::split::{most_sessions, sessions_for};
 
+use crate::options::may_lock;
 use crate::session::MySqlSession;
 use key::Key;
 pub(crate) use snapshot::{SharedSnapshot, join};
@@ -71,8 +72,11 @@ fn divide(
     if parts.len() < 2 {
         return Err(NotSplit::Small);
     }
-    let snapshot =
-        if options.snapshot { Some(snapshot::announce(session, &catalogue, options.lock)?) } else { None };
+    let snapshot = if options.snapshot {
+        Some(snapshot::announce(session, &catalogue, may_lock(options))?)
+    } else {
+        None
+    };
     Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot })
 }
 

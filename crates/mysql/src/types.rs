@@ -6,11 +6,12 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::{
-    Decimals, EXTENSION, Error, Kind, NATIVE_TYPE, Place, Protocol, ReadOptions, Result, TinyInt1,
-    Unrepresentable, Uuids,
+    Decimals, EXTENSION, Error, Kind, NATIVE_TYPE, Place, Protocol, ReadOptions, Result, Unrepresentable,
+    Uuids,
 };
 
 use crate::message::Definition;
+use crate::options::{is_tinyint1_bool, zero_date};
 
 /// What a type's cells mean, and so what decodes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,13 +124,13 @@ impl Type {
     /// Whether the caller's options turn some of the type's values into NULL.
     pub(crate) fn turns_null(&self, options: &ReadOptions) -> bool {
         matches!(self.class, Class::Date | Class::DateTime | Class::Timestamp)
-            && options.zero_date == Unrepresentable::Null
+            && zero_date(options) == Unrepresentable::Null
     }
 
     /// The Arrow type, by the type policy and the caller's options.
     fn arrow(&self, options: &ReadOptions) -> Result<DataType> {
         Ok(match self.class {
-            Class::Tiny1 if options.tinyint1 == TinyInt1::Bool => DataType::Boolean,
+            Class::Tiny1 if is_tinyint1_bool(options) => DataType::Boolean,
             Class::Tiny1 | Class::Int8 => DataType::Int8,
             Class::Int16 | Class::Year => DataType::Int16,
             Class::Int32 => DataType::Int32,

@@ -1,13 +1,12 @@
 //! `schema` and `partition_sql`: what queries would return, and the parts of one, without a run.
 
-use std::collections::BTreeMap;
-
 use longshore_core::{Query, ReadOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::interrupt::deadline;
-use crate::read::{Partition, choices};
+use crate::policy::Policy;
+use crate::read::Partition;
 use crate::source::source;
 use crate::types::data_types;
 use longshore_interpreter::capsule::Schema;
@@ -24,14 +23,14 @@ pub(crate) fn describe(
     queries: Vec<String>,
     params: Option<&Bound<'_, PyAny>>,
     types: &Bound<'_, PyDict>,
-    policy: BTreeMap<String, String>,
+    policy: Policy,
     timeout: Option<f64>,
 ) -> PyResult<Schema> {
     let source = self::source(source)?;
     let params = longshore_interpreter::params(params)?;
     let queries: Vec<Query> =
         queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
-    let options = ReadOptions { schema: data_types(types)?, ..choices(&policy) };
+    let options = ReadOptions { schema: data_types(types)?, ..policy.options };
     let deadline = deadline(py, timeout, None)?;
     let schema = py.detach(|| longshore_core::describe(source.as_ref(), &queries, &options, &deadline));
     schema.map(Schema).map_err(raise)

@@ -1,6 +1,5 @@
 //! Arrow's columns next to asyncpg.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_core::memory::{Budget, begin};
@@ -10,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::limit::Limit;
-use crate::read::{Reading, choices, is_stream};
+use crate::policy::Policy;
+use crate::read::Reading;
 use crate::types::data_types;
 use crate::warn::warn;
 use longshore_interpreter::capsule::Batch;
@@ -59,14 +59,14 @@ impl PyInquiry {
         knowledge: &PyKnowledge,
         binary_forms: bool,
         types: &Bound<'_, PyDict>,
-        policy: BTreeMap<String, String>,
+        policy: Policy,
         batch_rows: usize,
         batch_bytes: usize,
         memory_limit: Option<Limit>,
     ) -> PyResult<Self> {
         begin().map_err(|no_room| raise(no_room.into()))?;
-        let budget = Limit::budget(memory_limit, is_stream(&policy));
-        let mut options = ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..choices(&policy) };
+        let budget = Limit::budget(memory_limit, policy.is_stream());
+        let mut options = ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..policy.options };
         if !binary_forms {
             options.protocol = Protocol::Text;
         }

@@ -7,6 +7,7 @@ mod describe;
 mod guest;
 mod interrupt;
 mod limit;
+mod policy;
 mod port;
 mod progress;
 mod read;
@@ -68,6 +69,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<guest::PyAnswers>()?;
     module.add_class::<guest::PyArrival>()?;
     module.add_class::<rows::PyRows>()?;
+    module.add("SOURCE_OPTIONS", policy::source_options(module.py())?)?;
     module.add("SCHEMES", registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

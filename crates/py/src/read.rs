@@ -1,6 +1,5 @@
 //! `read_sql`: opens a result and hands it to the frame that was asked for.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,8 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::memory::{Budget, Trim};
 use longshore_core::{
-    Batches, Deadline, Decimals, Delivery, Error, LiveResult, Progress, Protocol, Query, ReadOptions,
-    Request, Result, Session, Split, TinyInt1, Unrepresentable, Uuids, Warnings,
+    Batches, Deadline, Error, LiveResult, Progress, Query, ReadOptions, Request, Result, Session, Split,
+    Warnings,
 };
 use longshore_frames::{Backend, Choices, Column, whole_columns, whole_table};
 use pyo3::prelude::*;
@@ -17,6 +16,7 @@ use pyo3::types::PyDict;
 
 use crate::interrupt::{CancelHandle, reading_deadline};
 use crate::limit::Limit;
+use crate::policy::Policy;
 use crate::progress::progress_to;
 use crate::source::source;
 use crate::stream::Stream;
@@ -60,8 +60,6 @@ impl Partition<'_> {
 }
 
 /// Takes sessions of `source`, sends `setup` and the queries, and returns the result on its way.
-///
-/// `policy` holds the words of the type policy; `longshore.read` has checked them.
 #[pyfunction]
 #[pyo3(signature = (*, source, setup, queries, params, partition, types, policy, batch_rows, batch_bytes, memory_limit, timeout, progress, cancel_handle))]
 // One call from one place, by keyword; the interpreter gives values.
@@ -74,7 +72,7 @@ pub(crate) fn open_read(
     params: Option<&Bound<'_, PyAny>>,
     partition: Option<Partition<'_>>,
     types: &Bound<'_, PyDict>,
-    policy: BTreeMap<String, String>,
+    policy: Policy,
     batch_rows: usize,
     batch_bytes: usize,
     memory_limit: Option<Limit>,
@@ -84,8 +82,9 @@ pub(crate) fn open_read(
 ) -> PyResult<Reading> {
     let source = self::source(source)?;
     let params = longshore_interpreter::params(params)?;
-    let budget = Limit::budget(memory_limit, is_stream(&policy));
-    let mut options = ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..choices(&policy) };
+    let budget = Limit::budget(memory_limit, policy.is_stream());
+    let mut options =
+        ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..policy.options.clone() };
     options.schema = data_types(types)?;
     let estimate = progress.is_some();
     let progress = progress_to(progress, options.meter.clone());
@@ -93,7 +92,7 @@ pub(crate) fn open_read(
         setup,
         queries: queries.into_iter().map(|text| Query { text, params: params.clone() }).collect(),
         split: partition.map(Partition::split).transpose()?,
-        delivery: delivery(&policy),
+        delivery: policy.delivery(),
         estimate,
         options,
     };
@@ -107,39 +106,6 @@ pub(crate) fn open_read(
     let batches = Mutex::new(Some(opened.batches));
     let trim = Some(Trim::default());
     Ok(Reading { batches, serial: opened.serial, budget, trim, deadline, cancel_handle, progress, warnings })
-}
-
-fn delivery(policy: &BTreeMap<String, String>) -> Delivery {
-    if is_stream(policy) { Delivery::Interleaved } else { Delivery::Ordered }
-}
-
-pub(crate) fn is_stream(policy: &BTreeMap<String, String>) -> bool {
-    policy.get("frame").is_some_and(|frame| frame == "arrow_stream")
-}
-
-/// The type policy in the core's words.
-pub(crate) fn choices(policy: &BTreeMap<String, String>) -> ReadOptions {
-    let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
-    let odd = |key: &str| if is(key, "null") { Unrepresentable::Null } else { Unrepresentable::Error };
-    ReadOptions {
-        decimals: match policy.get("decimals").map(String::as_str) {
-            Some("float64") => Decimals::Float64,
-            Some("streamed") => Decimals::Streamed,
-            _ => Decimals::Inferred,
-        },
-        decimal_digits: if is("frame", "polars") { 38 } else { 76 },
-        intervals: !is("frame", "polars"),
-        numeric_nan: odd("numeric_nan"),
-        infinity: odd("infinity"),
-        time_24: odd("time_24"),
-        zero_date: odd("zero_date"),
-        tinyint1: if is("tinyint1", "bool") { TinyInt1::Bool } else { TinyInt1::Int8 },
-        lock: is("lock", "true"),
-        uuid: if is("uuid", "text") { Uuids::Text } else { Uuids::Arrow },
-        snapshot: !is("snapshot", "false"),
-        protocol: if is("protocol", "text") { Protocol::Text } else { Protocol::Binary },
-        ..ReadOptions::default()
-    }
 }
 
 impl Reading {

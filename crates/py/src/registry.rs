@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longshore_core::{Driver, Error, Result, Target};
+use longshore_core::{Driver, Error, Result, SourceOption, Target};
 
 fn drivers() -> [Arc<dyn Driver>; 3] {
     [
@@ -25,4 +25,9 @@ pub(crate) fn driver(target: &Target) -> Result<Arc<dyn Driver>> {
 pub(crate) fn schemes() -> Vec<String> {
     let names = |driver: Arc<dyn Driver>| driver.schemes().into_iter().map(str::to_owned).collect::<Vec<_>>();
     drivers().into_iter().flat_map(names).collect()
+}
+
+/// Every key of `options=` that is a source's own.
+pub(crate) fn options() -> Vec<SourceOption> {
+    drivers().iter().flat_map(|driver| driver.options()).collect()
 }

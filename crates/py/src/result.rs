@@ -1,13 +1,12 @@
 //! `sql`: a result of the engine on its way to the frame that was asked for.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::ease;
 use longshore_core::{
-    Batches, Deadline, Error, Kind, Progress, ReadAhead, Result, Session, Unrepresentable, Warnings,
+    Batches, Deadline, Decimals, Error, Kind, Progress, ReadAhead, Result, Session, Uuids, Warnings,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
@@ -17,7 +16,8 @@ use pyo3::types::PyCapsule;
 
 use crate::interrupt::{CancelHandle, reading_deadline};
 use crate::limit::Limit;
-use crate::read::{Reading, is_stream};
+use crate::policy::{Frame, Policy};
+use crate::read::Reading;
 use longshore_arrow_source::apart;
 use longshore_interpreter::attached;
 use longshore_interpreter::{raise, wrap};
@@ -25,7 +25,7 @@ use longshore_interpreter::{raise, wrap};
 /// Returns the result on its way, of an engine that has begun.
 ///
 /// `cancel` stops the engine, from any thread; `close` is called once, when the engine
-/// is not needed any more. `policy` holds the words of the type policy; `longshore.duckdb.result` has checked them.
+/// is not needed any more.
 /// `labels` are those of each ENUM, in the order of the result's types.
 /// `failed` is called after a failure of the engine's, and gives the exception that made it fail, where there is one.
 #[pyfunction]
@@ -35,7 +35,7 @@ use longshore_interpreter::{raise, wrap};
 pub(crate) fn open_result(
     py: Python<'_>,
     begun: &Bound<'_, Begun>,
-    policy: BTreeMap<String, String>,
+    policy: Policy,
     labels: Vec<Vec<String>>,
     memory_limit: Option<Limit>,
     cancel: Py<PyAny>,
@@ -55,26 +55,28 @@ pub(crate) fn open_result(
             return Err(error);
         }
     };
-    let is = |key: &str, word: &str| policy.get(key).is_some_and(|value| value == word);
-    let odd = |key: &str| if is(key, "null") { Unrepresentable::Null } else { Unrepresentable::Error };
-    let odds =
-        ValueOptions { infinity: odd("infinity"), time_24: odd("time_24"), uuid_text: is("uuid", "text") };
+    let Policy { frame, options } = &policy;
+    let odds = ValueOptions {
+        infinity: options.infinity,
+        time_24: options.time_24,
+        uuid_text: options.uuid == Uuids::Text,
+    };
     let warnings = Arc::<Warnings>::default();
     let opened = py.detach(|| {
         let exported = EngineBatches::new(begun, odds, labels);
         let schema = exported.schema();
-        if is("frame", "polars") {
+        if *frame == Frame::Polars {
             polars_refusal(&schema).map_or(Ok(()), Err)?;
         }
-        let schema = match policy.get("frame").map(String::as_str) {
-            Some("pandas") if is("decimals", "float64") => double_schema(&schema, &[]),
-            Some("numpy") => integer_schema(&schema),
+        let schema = match frame {
+            Frame::Pandas if options.decimals == Decimals::Float64 => double_schema(&schema, &[]),
+            Frame::Numpy => integer_schema(&schema),
             _ => schema,
         };
         let batches = Box::new(Blaming { batches: under(Box::new(exported), schema, &warnings), failure });
         Running::start(batches, engine, &deadline)
     });
-    let budget = Limit::budget(memory_limit, is_stream(&policy));
+    let budget = Limit::budget(memory_limit, policy.is_stream());
     Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, cancel_handle, progress, warnings))
 }
 

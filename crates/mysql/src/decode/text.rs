@@ -19,6 +19,7 @@ use longshore_values::{
 };
 
 use super::{Context, zero_dates};
+use crate::options::zero_date;
 use crate::temporal::{Civil, text_time};
 use crate::types::{Class, Type};
 
@@ -149,7 +150,7 @@ fn bit_number(cell: &[u8]) -> Result<u64, Odd> {
 /// Dates and timestamps, of their own types or in texts, in which a zero date is always a fault.
 fn temporal(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
     let is_text = matches!(class, Class::Text | Class::Json | Class::Uuid);
-    let zero_date = if is_text { Unrepresentable::Error } else { context.options.zero_date };
+    let zero_date = if is_text { Unrepresentable::Error } else { zero_date(&context.options) };
     let offset = if class == Class::Timestamp { context.offset } else { 0 };
     let as_is = arrow.clone();
     match arrow {
