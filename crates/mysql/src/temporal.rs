@@ -4,7 +4,7 @@ use std::io::Write;
 
 use longshore_core::{Error, Unrepresentable};
 use longshore_values::Odd;
-use longshore_values::calendar::{DAY, SECOND, civil_from_days, days_from_civil};
+use longshore_values::calendar::{DAY, SECOND, civil_from_days, days_from_civil, parse_span};
 
 /// The longest TIME, in microseconds: 838:59:59.
 pub(crate) const MAX_TIME: i64 = (838 * 3600 + 59 * 60 + 59) * SECOND;
@@ -112,7 +112,7 @@ impl Civil {
         let number = |digits: &[u8]| number(digits).ok_or_else(|| not_temporal(cell));
         let time = match time {
             Some(time) => {
-                parse_time(time).filter(|time| (0..DAY).contains(time)).ok_or_else(|| not_temporal(cell))?
+                parse_span(time).filter(|time| (0..DAY).contains(time)).ok_or_else(|| not_temporal(cell))?
             }
             None => 0,
         };
@@ -210,7 +210,7 @@ pub(crate) fn binary_time(cell: &[u8]) -> Result<i64, Odd> {
 
 /// A TIME cell of a text row, in microseconds.
 pub(crate) fn text_time(cell: &[u8]) -> Result<i64, Odd> {
-    parse_time(cell).ok_or_else(|| not_temporal(cell))
+    parse_span(cell).ok_or_else(|| not_temporal(cell))
 }
 
 /// Appends the text that the server would send for a TIME: with six digits of a fraction, where there is one.
@@ -222,33 +222,10 @@ pub(crate) fn write_time(time: i64, into: &mut Vec<u8>) {
     }
 }
 
-/// `[-]H..H:MM:SS[.f..ffffff]` in microseconds.
-fn parse_time(cell: &[u8]) -> Option<i64> {
-    let (negative, digits) = cell.strip_prefix(b"-").map_or((false, cell), |rest| (true, rest));
-    let mut parts = digits.splitn(3, |byte| *byte == b':');
-    let (hours, minutes, rest) = (number(parts.next()?)?, two_digits(parts.next()?)?, parts.next()?);
-    let mut rest = rest.splitn(2, |byte| *byte == b'.');
-    let seconds = two_digits(rest.next()?)?;
-    let micros = match rest.next() {
-        None => 0,
-        Some(fraction) if fraction.len() <= 6 => {
-            let scale = 10_i64.pow(u32::try_from(6 - fraction.len()).ok()?);
-            number(fraction)? * scale
-        }
-        Some(_) => return None,
-    };
-    let time = time_of(hours, minutes, seconds, micros).ok()?;
-    Some(if negative { -time } else { time })
-}
-
 /// A few digits, and nothing else.
 fn number(digits: &[u8]) -> Option<i64> {
     let is_number = (1..=7).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
-}
-
-fn two_digits(digits: &[u8]) -> Option<i64> {
-    (digits.len() == 2).then(|| number(digits))?
 }
 
 #[cold]

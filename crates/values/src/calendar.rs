@@ -83,6 +83,28 @@ pub fn parse_time(text: &str) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction).filter(|time| *time <= DAY)
 }
 
+/// `[+-]H..H:MM:SS[.ffffff]` in microseconds, hours without a bound.
+#[must_use]
+pub fn parse_span(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (is_negative, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let mut parts = rest.splitn(3, ':');
+    let (hours, minutes, seconds) = (number(parts.next()?)?, parts.next()?, parts.next()?);
+    let (seconds, fraction) = seconds.split_once('.').map_or((seconds, None), |(it, more)| (it, Some(more)));
+    let two_digits = |text: &str| number(text).filter(|number| text.len() == 2 && *number < 60);
+    let micros = match fraction {
+        None => 0,
+        Some(digits) if (1..=6).contains(&digits.len()) => number(&format!("{digits:0<6}"))?,
+        Some(_) => return None,
+    };
+    let seconds = hours.checked_mul(3600)?.checked_add(two_digits(minutes)? * 60 + two_digits(seconds)?)?;
+    let span = seconds.checked_mul(SECOND)?.checked_add(micros)?;
+    Some(if is_negative { -span } else { span })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +114,19 @@ mod tests {
         assert_eq!(timestamp_text(0), "1970-01-01 00:00:00");
         assert_eq!(timestamp_text(-1), "1969-12-31 23:59:59.999999");
         assert_eq!(timestamp_text(946_684_799_500_000), "1999-12-31 23:59:59.5");
+    }
+
+    #[test]
+    fn spans_have_any_number_of_hours() {
+        assert_eq!(parse_span(b"-838:59:59.000001"), Some(-3_020_399_000_001));
+        assert_eq!(parse_span(b"+04:05:06.789"), Some(14_706_789_000));
+        assert_eq!(parse_span(b"2562047787:59:59"), Some(9_223_372_036_799_000_000));
+        for bad in
+            ["", "1:2", "1:60:00", "1:00:60", "1:2:03", "x:00:00", "1:00:00.", "1:00:00.0000001", "--1:00:00"]
+        {
+            assert_eq!(parse_span(bad.as_bytes()), None, "{bad}");
+        }
+        assert_eq!(parse_span(b"9999999999999:00:00"), None);
     }
 
     #[test]

@@ -2,16 +2,18 @@
 //! never rounded.
 
 use arrow_array::types::{
-    ArrowPrimitiveType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
+    ArrowPrimitiveType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_schema::{DataType, TimeUnit};
 use longshore_core::Unrepresentable;
 
 use crate::calendar::timestamp_text;
+use crate::decimal::DecimalType;
 use crate::odds::out_of_range;
 use crate::primitive::Primitive;
-use crate::{Decoder, Odd, decimal};
+use crate::{Decoder, Losses, Odd, decimal};
 
 /// The cell as text, and a fault that says what was wanted of it.
 pub fn utf8(cell: &[u8]) -> Result<&str, Odd> {
@@ -44,6 +46,70 @@ where
                 "ask for a wider type: schema={\"<column>\": \"int64\"}",
             )
         })
+    })
+}
+
+/// What a source's number is, and so what its text says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// A float of 32 bits: its text is the shortest that gives it back.
+    Float,
+    /// A float of 64 bits, likewise.
+    Double,
+    /// A decimal.
+    Decimal,
+    /// An integer, or any text.
+    Exact,
+}
+
+/// The column of numbers `arrow`, read from texts of a `number`; `None` for any other type.
+#[must_use]
+pub fn numbers(
+    arrow: &DataType,
+    number: Number,
+    numeric_nan: Unrepresentable,
+    losses: &Losses,
+) -> Option<Box<dyn Decoder>> {
+    let as_is = arrow.clone();
+    Some(match *arrow {
+        DataType::Int8 => integer::<Int8Type>(),
+        DataType::Int16 => integer::<Int16Type>(),
+        DataType::Int32 => integer::<Int32Type>(),
+        DataType::Int64 => integer::<Int64Type>(),
+        DataType::UInt8 => integer::<UInt8Type>(),
+        DataType::UInt16 => integer::<UInt16Type>(),
+        DataType::UInt32 => integer::<UInt32Type>(),
+        DataType::UInt64 => integer::<UInt64Type>(),
+        DataType::Float32 => match number {
+            Number::Float => Primitive::<Float32Type, _>::boxed(as_is, shortest_float),
+            Number::Double => Primitive::<Float32Type, _>::boxed(as_is, narrowed),
+            Number::Decimal => Primitive::<Float32Type, _>::boxed(as_is, move |cell| {
+                decimal::text_decimal(cell, numeric_nan)?;
+                exact_float(cell)
+            }),
+            Number::Exact => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
+        },
+        DataType::Float64 => match number {
+            Number::Float => {
+                Primitive::<Float64Type, _>::boxed(as_is, |cell| shortest_float(cell).map(f64::from))
+            }
+            Number::Double => Primitive::<Float64Type, _>::boxed(as_is, shortest_double),
+            Number::Decimal => {
+                let mut losses = losses.clone();
+                let read = move |cell: &[u8]| decimal::text_double(cell, numeric_nan, &mut losses);
+                Primitive::<Float64Type, _>::boxed(as_is, read)
+            }
+            Number::Exact => Primitive::<Float64Type, _>::boxed(as_is, double),
+        },
+        DataType::Decimal128(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan };
+            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell))
+        }
+        DataType::Decimal256(precision, scale) => {
+            let to = DecimalType { precision, scale, numeric_nan };
+            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
+        }
+        _ => return None,
     })
 }
 

@@ -2,18 +2,13 @@
 //! by `schema=`. What a text says that the type cannot hold is a fault, never rounded.
 
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Decimal256Type, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, LargeUtf8Type, Time64MicrosecondType, Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type, Utf8Type,
+    Date32Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Int64Type, LargeUtf8Type, Time64MicrosecondType, Time64NanosecondType, UInt64Type, Utf8Type,
 };
 use arrow_schema::{DataType, TimeUnit};
 use longshore_core::Unrepresentable;
 use longshore_values::calendar::DAY;
-use longshore_values::decimal::{self, DecimalType};
-use longshore_values::text::{
-    double, exact_float, integer, narrowed, shortest_double, shortest_float, timestamps, utf8, uuid,
-};
+use longshore_values::text::{Number, numbers, timestamps, utf8, uuid};
 use longshore_values::{
     Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_bytes, large_text, text,
 };
@@ -48,7 +43,6 @@ fn string(arrow: &DataType) -> Option<Box<dyn Decoder>> {
 }
 
 fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
-    let as_is = arrow.clone();
     let is_text = matches!(class, Class::Text | Class::Json | Class::Uuid);
     Some(match *arrow {
         DataType::Binary if matches!(class, Class::Bytes) || is_text => bytes(),
@@ -56,41 +50,14 @@ fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Opti
         _ if class == Class::Bytes => return string(arrow),
         DataType::FixedSizeBinary(16) if is_text => Fixed::<16, _>::boxed(uuid),
         DataType::Boolean => Booleans::boxed(boolean),
-        DataType::Int8 => integer::<Int8Type>(),
-        DataType::Int16 => integer::<Int16Type>(),
-        DataType::Int32 => integer::<Int32Type>(),
-        DataType::Int64 => integer::<Int64Type>(),
-        DataType::UInt8 => integer::<UInt8Type>(),
-        DataType::UInt16 => integer::<UInt16Type>(),
-        DataType::UInt32 => integer::<UInt32Type>(),
-        DataType::UInt64 => integer::<UInt64Type>(),
-        DataType::Float32 => Primitive::<Float32Type, _>::boxed(
-            as_is,
-            match class {
-                Class::Float => shortest_float,
-                Class::Double => narrowed,
-                _ => exact_float,
-            },
-        ),
-        DataType::Float64 => match class {
-            Class::Decimal(..) => {
-                let mut losses = Losses::of(name, &context.options);
-                let read = move |cell: &[u8]| decimal::text_double(cell, Unrepresentable::Error, &mut losses);
-                Primitive::<Float64Type, _>::boxed(as_is, read)
-            }
-            Class::Float => {
-                Primitive::<Float64Type, _>::boxed(as_is, |cell| shortest_float(cell).map(f64::from))
-            }
-            Class::Double => Primitive::<Float64Type, _>::boxed(as_is, shortest_double),
-            _ => Primitive::<Float64Type, _>::boxed(as_is, double),
-        },
-        DataType::Decimal128(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: Unrepresentable::Error };
-            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell))
-        }
-        DataType::Decimal256(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: Unrepresentable::Error };
-            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
+        _ if arrow.is_numeric() => {
+            let number = match class {
+                Class::Float => Number::Float,
+                Class::Double => Number::Double,
+                Class::Decimal(..) => Number::Decimal,
+                _ => Number::Exact,
+            };
+            return numbers(arrow, number, Unrepresentable::Error, &Losses::of(name, &context.options));
         }
         _ if is_text => return temporal(name, class, arrow, context),
         _ => return string(arrow),

@@ -14,7 +14,7 @@ use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
 use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, text};
 
 use super::Labels;
-use super::nested::{Lists, Records};
+use super::nested::{BinaryArray, BinaryRecord, Lists, Records};
 use super::numeric;
 use crate::types::{Class, Kind, Type};
 
@@ -37,7 +37,7 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Loss
             let values = decoder(element, innermost.data_type(), odds, losses);
             // int2vector and oidvector, all of which begin at 0, are parted by blanks.
             let losses = (*delimiter != b' ').then(|| losses.clone());
-            let split = Box::new(super::nested::BinaryArray);
+            let split = Box::new(BinaryArray);
             Box::new(Lists::new(item.clone(), *dimensions, values, split, losses))
         }
         (Kind::Composite(attributes), DataType::Struct(fields)) => {
@@ -45,11 +45,7 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Loss
             let children =
                 children.map(|(child, field)| decoder(&child.native, field.data_type(), odds, losses));
             let identifiers = attributes.iter().map(|attribute| attribute.oid).collect();
-            Box::new(Records::new(
-                fields.clone(),
-                children.collect(),
-                Box::new(super::nested::BinaryRecord(identifiers)),
-            ))
+            Box::new(Records::new(fields.clone(), children.collect(), Box::new(BinaryRecord(identifiers))))
         }
         // `Type::arrow` gives lists to arrays and structs to composites.
         _ => bytes(),

@@ -4,19 +4,14 @@
 //! What a text says that the type cannot hold is a fault, never rounded.
 
 use arrow_array::types::{
-    BinaryType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, IntervalMonthDayNanoType, LargeBinaryType, Time64MicrosecondType,
-    Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    BinaryType, Date32Type, IntervalMonthDayNanoType, LargeBinaryType, Time64MicrosecondType,
+    Time64NanosecondType,
 };
 use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use longshore_values::calendar::{DAY, SECOND, number, parse_date, parse_time};
-use longshore_values::decimal::{self, DecimalType};
+use longshore_values::calendar::{DAY, SECOND, number, parse_date, parse_span, parse_time};
 use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
-use longshore_values::text::{
-    double, exact_float, integer, narrowed, not, shortest_double, shortest_float, timestamps, unhex, utf8,
-    uuid,
-};
+use longshore_values::text::{Number, not, numbers, timestamps, unhex, utf8, uuid};
 use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_text, text};
 
 use super::Labels;
@@ -88,43 +83,15 @@ fn levels(arrow: &DataType) -> usize {
 
 fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Option<Box<dyn Decoder>> {
     let is = |class: Class| matches!(native.kind, Kind::Plain(got) if got == class);
+    let number = match native.kind {
+        Kind::Plain(Class::Float4) => Number::Float,
+        Kind::Plain(Class::Float8) => Number::Double,
+        Kind::Plain(Class::Numeric) => Number::Decimal,
+        _ => Number::Exact,
+    };
     let as_is = arrow.clone();
     Some(match *arrow {
         DataType::Boolean => Booleans::boxed(boolean),
-        DataType::Int8 => integer::<Int8Type>(),
-        DataType::Int16 => integer::<Int16Type>(),
-        DataType::Int32 => integer::<Int32Type>(),
-        DataType::Int64 => integer::<Int64Type>(),
-        DataType::UInt8 => integer::<UInt8Type>(),
-        DataType::UInt16 => integer::<UInt16Type>(),
-        DataType::UInt32 => integer::<UInt32Type>(),
-        DataType::UInt64 => integer::<UInt64Type>(),
-        DataType::Float32 if is(Class::Float4) => Primitive::<Float32Type, _>::boxed(as_is, shortest_float),
-        DataType::Float32 if is(Class::Float8) => Primitive::<Float32Type, _>::boxed(as_is, narrowed),
-        DataType::Float32 if is(Class::Numeric) => Primitive::<Float32Type, _>::boxed(as_is, move |cell| {
-            decimal::text_decimal(cell, odds.numeric_nan)?;
-            exact_float(cell)
-        }),
-        DataType::Float32 => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
-        DataType::Float64 if is(Class::Numeric) => {
-            let mut losses = losses.clone();
-            Primitive::<Float64Type, _>::boxed(as_is, move |cell| {
-                decimal::text_double(cell, odds.numeric_nan, &mut losses)
-            })
-        }
-        DataType::Float64 if is(Class::Float4) => {
-            Primitive::<Float64Type, _>::boxed(as_is, |cell| shortest_float(cell).map(f64::from))
-        }
-        DataType::Float64 if is(Class::Float8) => Primitive::<Float64Type, _>::boxed(as_is, shortest_double),
-        DataType::Float64 => Primitive::<Float64Type, _>::boxed(as_is, double),
-        DataType::Decimal128(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: odds.numeric_nan };
-            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell))
-        }
-        DataType::Decimal256(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: odds.numeric_nan };
-            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
-        }
         DataType::Utf8 => text(),
         DataType::LargeUtf8 => large_text(),
         // Cells of a numeric that wait for their scale are kept as they are.
@@ -151,7 +118,7 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Optio
             Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| interval(cell, odds))
         }
         DataType::List(_) => return lists(&Type::text_only("element"), b',', arrow, odds, losses),
-        _ => return None,
+        _ => return numbers(arrow, number, odds.numeric_nan, losses),
     })
 }
 
@@ -286,7 +253,7 @@ fn interval_parts(text: &str) -> Option<(i64, i64, i64)> {
     words.peek().filter(|word| !word.is_empty())?;
     while let Some(word) = words.next() {
         if word.contains(':') {
-            microseconds = clock(word)?;
+            microseconds = parse_span(word.as_bytes())?;
             continue;
         }
         let count: i64 = word.parse().ok()?;
@@ -298,26 +265,6 @@ fn interval_parts(text: &str) -> Option<(i64, i64, i64)> {
         }
     }
     Some((months, days, microseconds))
-}
-
-/// `[+-]H:MM:SS[.ffffff]`, hours without a bound.
-fn clock(word: &str) -> Option<i64> {
-    let (negative, rest) = match word.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, word.strip_prefix('+').unwrap_or(word)),
-    };
-    let mut fields = rest.splitn(3, ':');
-    let (hours, minutes, seconds) = (fields.next()?, fields.next()?, fields.next()?);
-    let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
-    let number = |text: &str| text.parse::<u32>().ok().map(i64::from);
-    let fraction = match fraction.len() {
-        0 => 0,
-        1..=6 => number(&format!("{fraction:0<6}"))?,
-        _ => return None,
-    };
-    let whole = number(hours)?.checked_mul(3600)?.checked_add(number(minutes)? * 60 + number(seconds)?)?;
-    let microseconds = whole.checked_mul(1_000_000)?.checked_add(fraction)?;
-    Some(if negative { -microseconds } else { microseconds })
 }
 
 #[cfg(test)]
