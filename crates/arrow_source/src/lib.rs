@@ -1,15 +1,17 @@
 //! One session over any driver that yields Arrow streams: a Python object of a few methods, which `longshore.sources`
 //! describes, is a source with every promise of the others.
 //!
+//! [`SqliteConnection`] is the one source that yields objects instead: a connection of Python's own module `sqlite3`.
+//!
 //! A driver looks neither at a deadline nor at Ctrl-C, so each of its calls is made on a thread of its own while the caller's
 //! looks at both, and cancels.
 
 mod batches;
-mod borrowed;
 mod call;
 mod cast;
 mod session;
 mod sink;
+mod sqlite3;
 
 use std::sync::Arc;
 
@@ -21,8 +23,9 @@ use pyo3::types::PyDict;
 use crate::call::Handle;
 use crate::session::ArrowSession;
 
-pub use borrowed::ArrowConnection;
 pub use call::apart;
+pub use session::ArrowConnection;
+pub use sqlite3::SqliteConnection;
 
 /// The module of the drivers that Python has.
 const SOURCES: &str = "longshore.sources";

@@ -1,8 +1,8 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, Column, Deadline, Failed, Load, Loading, NATIVE_TYPE, NOT_SPLIT, Query, ReadOptions, Result,
-    Scripting, Session, Sink, Splitting, Transaction,
+    Batches, Column, Deadline, Failed, Load, Loading, NATIVE_TYPE, NOT_SPLIT, OneSession, Query, ReadOptions,
+    Result, Scripting, Session, Sink, Source, Splitting, Transaction,
 };
 use longshore_interpreter::python_params;
 use pyo3::prelude::*;
@@ -147,5 +147,29 @@ impl Loading for ArrowSession {
             Ok(loader) => Ok(Box::new(ArrowSink::new(self, loader))),
             Err(error) => Err(Failed { error, session: self.left() }),
         }
+    }
+}
+
+/// A driver's connection of the caller's: its transaction, its temporary tables.
+#[pyclass(frozen, module = "longshore._core")]
+pub struct ArrowConnection(Py<PyAny>);
+
+#[pymethods]
+impl ArrowConnection {
+    /// Over a session of `longshore.sources`.
+    #[new]
+    fn new(session: Py<PyAny>) -> Self {
+        Self(session)
+    }
+}
+
+impl ArrowConnection {
+    /// What the core reads from.
+    #[must_use]
+    pub fn source(&self, py: Python<'_>) -> Box<dyn Source> {
+        let handle = Handle::new(self.0.clone_ref(py));
+        Box::new(OneSession(move |deadline: &Deadline| {
+            Box::new(ArrowSession::new(handle.clone(), deadline)) as Box<dyn Session>
+        }))
     }
 }

@@ -50,7 +50,7 @@ pub use session::{
     Batches, Column, Driver, Failed, Finalised, Finaliser, Loading, NOT_SPLIT, SEVERAL, Scripting, Session,
     Splitting, Transaction, TransactionStatements,
 };
-pub use source::{Direct, Lease, Reservation, SessionFactory, Source};
+pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};
 pub use stream::{LiveResult, Stream};
 pub use target::{Target, percent_decode};

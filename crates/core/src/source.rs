@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::pool::Hold;
-use crate::{Deadline, Driver, Result, Session, Target};
+use crate::{Deadline, Driver, Error, Result, Session, Target};
 
 /// The lease of sessions, which takes them back.
 pub trait Lease: Send + Sync {
@@ -51,6 +51,32 @@ pub struct Reservation {
     pub begins: bool,
     /// Whether the first session is one that its owner keeps: others share neither its transaction nor its settings.
     pub is_own: bool,
+}
+
+/// The one session over what its owner has opened: a read gets no further ones.
+pub struct OneSession<F>(pub F);
+
+impl<F: Fn(&Deadline) -> Box<dyn Session> + Send + Sync> Source for OneSession<F> {
+    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
+        let (first, factory) = ((self.0)(deadline), Arc::new(NoSessions));
+        Ok(Reservation { first, lease: None, factory, most: count, begins: false, is_own: true })
+    }
+}
+
+struct NoSessions;
+
+impl Lease for NoSessions {
+    fn release(&self, session: Box<dyn Session>) {
+        drop(session);
+    }
+}
+
+impl SessionFactory for NoSessions {
+    fn keep_only(&self, _count: usize) {}
+
+    fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {
+        Err(Error::internal("a connection of the caller's is one connection only"))
+    }
 }
 
 /// Opens a session for each read, and closes it afterwards.

@@ -1,6 +1,8 @@
 //! What the fuzz target calls: every reader of bytes that a server sends. There is none in an ordinary build.
 
-use crate::{Column, Field, Form, Piece, Rows, Shape, Splitter, Unit, Wanted, plan};
+use longshore_postgres::{Piece, Splitter, Wanted};
+
+use crate::{Column, Field, Form, Rows, Shape, Unit, plan};
 
 /// Takes `bytes` for what a server sends, in two parts, while rows are kept. Its first bytes choose the columns and the parts.
 ///

@@ -1,22 +1,20 @@
 //! PostgreSQL's rows -> the memory of NumPy's structured arrays, while another client speaks to the server.
 //!
-//! [`Splitter`] finds the rows among the messages that the client receives, [`plan`] pairs the fields of a dtype with the
+//! A [`longshore_postgres::Port`] finds the rows among the messages that the client receives, [`plan`] pairs the fields of a dtype with the
 //! columns of a statement, and [`Rows`] writes each row into records, or into blocks of the columns of one dtype.
 
 mod fault;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
-mod memory;
 mod plan;
+mod received;
 mod rows;
 mod scale;
-mod splitter;
 mod step;
 
 pub use fault::{Failure, Fault};
-pub use memory::Memory;
 pub use plan::{Column, Field, Form, Leaf, Mismatch, Unit, plan};
+pub use received::Received;
 pub use rows::{Rows, Shape};
-pub use splitter::{Broken, Piece, Splitter, Wanted};
 pub use step::Step;

@@ -1,8 +1,8 @@
 //! Rows -> the memory of one array of records, or of one block for the columns of each dtype.
 
 use longshore_core::memory::{NoRoom, make_room, zeros};
+use longshore_postgres::HEADER;
 
-use crate::splitter::HEADER;
 use crate::step::Step;
 use crate::{Failure, Fault};
 

@@ -3,6 +3,9 @@
 //! A statement's description comes first, then the answers to an [`Inquiry`], and then the rows of an [`Arrival`]; the
 //! table of types, the catalogue and the decoders are those of a session.
 
+mod port;
+mod splitter;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -17,6 +20,9 @@ use crate::connection::{Described, TextRow, row_description, text_row};
 use crate::rows::{RowReader, check_count, index_row};
 use crate::session::no_result;
 use crate::types::Format;
+
+pub use port::{Port, RowSink};
+pub use splitter::{Broken, Piece, Splitter, Wanted};
 
 /// Whether text has every digit of a float: since version 12 at 1, before it at 3.
 const EXACT_FLOATS: &str = "\
@@ -164,8 +170,7 @@ impl Arrival {
         Self { reader, held: Vec::new(), batches: Vec::new(), size: 0, received: 0, paged: 0, failure: None }
     }
 
-    /// Takes the row of a whole message.
-    pub fn push(&mut self, message: &[u8]) {
+    fn push(&mut self, message: &[u8]) {
         if self.failure.is_some() {
             return;
         }
@@ -258,6 +263,14 @@ impl Arrival {
     }
 }
 
+impl RowSink for Option<Arrival> {
+    fn push(&mut self, message: &[u8]) {
+        if let Some(arrival) = self {
+            arrival.push(message);
+        }
+    }
+}
+
 struct WholeResult {
     schema: SchemaRef,
     finaliser: Option<Arc<dyn Finaliser>>,
@@ -290,21 +303,51 @@ impl Batches for WholeResult {
 #[derive(Debug, Default)]
 pub struct Answers(Vec<Vec<u8>>);
 
-impl Answers {
-    /// Takes the row of a whole message.
-    pub fn push(&mut self, message: &[u8]) {
+impl RowSink for Answers {
+    fn push(&mut self, message: &[u8]) {
         self.0.push(message.get(HEADER..).unwrap_or_default().to_vec());
     }
+}
 
+impl Answers {
     fn rows(self) -> Result<Vec<TextRow>> {
         self.0.iter().map(|body| text_row(Reader::new(body))).collect()
+    }
+}
+
+/// A statement's description, in which another client sees other types: it asks for a column in the format of its type.
+#[derive(Debug, Default)]
+pub struct Description {
+    columns: Vec<u32>,
+    otherwise: u32,
+    original: Option<Vec<u8>>,
+}
+
+impl Description {
+    /// The OIDs that the client is to see: those of the first columns, and that of all further ones.
+    #[must_use]
+    pub fn new(columns: Vec<u32>, otherwise: u32) -> Self {
+        Self { columns, otherwise, original: None }
+    }
+
+    /// The server's own message; `None` where none has come.
+    #[must_use]
+    pub fn message(&self) -> Option<&[u8]> {
+        self.original.as_deref()
+    }
+
+    /// Keeps the server's message, and gives the one for the client.
+    fn replace(&mut self, message: &[u8]) -> Result<Vec<u8>> {
+        let substituted = substitute(message, &self.columns, self.otherwise)?;
+        self.original = Some(message.to_vec());
+        Ok(substituted)
     }
 }
 
 /// The `RowDescription` in `message` with other types: that of `columns` in their order, and `otherwise` beyond them.
 ///
 /// Who sends `Bind` picks each column's format by its type; with the type, the format is chosen.
-pub fn substitute(message: &[u8], columns: &[u32], otherwise: u32) -> Result<Vec<u8>> {
+fn substitute(message: &[u8], columns: &[u32], otherwise: u32) -> Result<Vec<u8>> {
     let body = message.get(HEADER..).unwrap_or_default();
     let mut reader = Reader::new(body);
     let mut substituted = message.to_vec();

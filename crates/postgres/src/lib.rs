@@ -19,6 +19,9 @@ mod types;
 
 mod write;
 
+pub use connection::message::HEADER;
 pub use driver::Postgres;
-pub use foreign::{Answers, Arrival, Inquiry, Knowledge, substitute};
+pub use foreign::{
+    Answers, Arrival, Broken, Description, Inquiry, Knowledge, Piece, Port, RowSink, Splitter, Wanted,
+};
 pub use types::native_name;

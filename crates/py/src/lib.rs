@@ -1,22 +1,17 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
-mod block;
-mod borrowed;
+mod asyncpg;
 mod columns;
 mod describe;
-mod guest;
 mod interrupt;
 mod limit;
 mod policy;
-mod port;
 mod progress;
 mod read;
 mod registry;
 mod result;
-mod rows;
 mod source;
 mod stream;
-mod taker;
 mod target;
 mod types;
 mod warn;
@@ -48,7 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<read::Reading>()?;
     module.add_class::<result::Begun>()?;
     module.add_class::<source::PyTarget>()?;
-    module.add_class::<borrowed::PySqliteConnection>()?;
+    module.add_class::<longshore_arrow_source::SqliteConnection>()?;
     module.add_class::<longshore_arrow_source::ArrowConnection>()?;
     module.add_class::<source::PyPool>()?;
     module.add_class::<source::PyHold>()?;
@@ -61,14 +56,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<longshore_frames::Column>()?;
     module.add_class::<columns::PyObjects>()?;
     module.add_class::<longshore_interpreter::capsule::Array>()?;
-    module.add_class::<port::Port>()?;
-    module.add_class::<rows::Plan>()?;
-    module.add_class::<taker::PyDescription>()?;
-    module.add_class::<guest::PyKnowledge>()?;
-    module.add_class::<guest::PyInquiry>()?;
-    module.add_class::<guest::PyAnswers>()?;
-    module.add_class::<guest::PyArrival>()?;
-    module.add_class::<rows::PyRows>()?;
+    module.add_class::<asyncpg::PyPort>()?;
+    module.add_class::<asyncpg::Plan>()?;
+    module.add_class::<asyncpg::PyDescription>()?;
+    module.add_class::<asyncpg::PyKnowledge>()?;
+    module.add_class::<asyncpg::PyInquiry>()?;
+    module.add_class::<asyncpg::PyAnswers>()?;
+    module.add_class::<asyncpg::PyArrival>()?;
+    module.add_class::<asyncpg::PyRows>()?;
     module.add("SOURCE_OPTIONS", policy::source_options(module.py())?)?;
     module.add("SCHEMES", registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use longshore_arrow_source::ArrowConnection;
+use longshore_arrow_source::{ArrowConnection, SqliteConnection};
 use longshore_core::{Connection, Direct, Hold, Pool, Query, Source, Transaction};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::borrowed::PySqliteConnection;
 use crate::interrupt::{CancelHandle, deadline};
 use crate::registry::driver;
 use crate::target::target;
@@ -170,7 +169,7 @@ pub(crate) fn source(given: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
     if let Ok(pool) = given.cast::<PyPool>() {
         return Ok(Box::new(pool.get().0.clone()));
     }
-    if let Ok(connection) = given.cast::<PySqliteConnection>() {
+    if let Ok(connection) = given.cast::<SqliteConnection>() {
         return Ok(connection.get().source());
     }
     if let Ok(connection) = given.cast::<ArrowConnection>() {

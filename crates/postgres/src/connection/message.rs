@@ -15,7 +15,7 @@ pub(crate) struct Frame {
 }
 
 /// Tag and length word.
-pub(crate) const HEADER: usize = 5;
+pub const HEADER: usize = 5;
 
 /// The frame at the start of `bytes`; `None` where more bytes are needed.
 pub(crate) fn frame(bytes: &[u8]) -> Result<Option<Frame>> {

@@ -3,26 +3,26 @@
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
-use longshore_core::memory::{NoRoom, zeros};
+use super::{NoRoom, zeros};
 
 /// Bytes that neither move nor change their number.
 ///
 /// An event loop writes them through their address. References would claim that no other thread does, so here are pointers.
 #[derive(Debug)]
-pub struct Memory {
+pub struct SharedMemory {
     start: NonNull<u8>,
     length: usize,
 }
 
 // SAFETY: the bytes are the memory's own, and whoever reads or moves them promises that no other thread uses them.
 #[allow(unsafe_code)]
-unsafe impl Send for Memory {}
+unsafe impl Send for SharedMemory {}
 
 // SAFETY: as above.
 #[allow(unsafe_code)]
-unsafe impl Sync for Memory {}
+unsafe impl Sync for SharedMemory {}
 
-impl Memory {
+impl SharedMemory {
     /// `length` zeros.
     pub fn new(length: usize) -> Result<Self, NoRoom> {
         zeros(length).map(Self::from)
@@ -66,7 +66,7 @@ impl Memory {
     }
 }
 
-impl From<Vec<u8>> for Memory {
+impl From<Vec<u8>> for SharedMemory {
     /// The bytes of a vector, in its own memory without what it has to spare.
     fn from(bytes: Vec<u8>) -> Self {
         let length = bytes.len();
@@ -75,7 +75,7 @@ impl From<Vec<u8>> for Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for SharedMemory {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         // SAFETY: the memory was a box of just these bytes, and nothing else frees it.
@@ -89,27 +89,27 @@ mod tests {
 
     /// Writes as an event loop does.
     #[allow(unsafe_code)]
-    fn receive(memory: &Memory, at: usize, bytes: &[u8]) {
+    fn receive(memory: &SharedMemory, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= memory.len());
         // SAFETY: within the memory, which is not read now.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start().add(at), bytes.len()) };
     }
 
     #[allow(unsafe_code)]
-    fn bytes(memory: &Memory) -> Vec<u8> {
+    fn bytes(memory: &SharedMemory) -> Vec<u8> {
         // SAFETY: it is not written now.
         unsafe { memory.read(<[u8]>::to_vec) }
     }
 
     #[allow(unsafe_code)]
-    fn shift(memory: &Memory, from: Range<usize>, into: &Memory) {
+    fn shift(memory: &SharedMemory, from: Range<usize>, into: &SharedMemory) {
         // SAFETY: neither is used elsewhere.
         unsafe { memory.shift(from, into) }
     }
 
     #[test]
     fn what_is_received_in_turns_is_read_and_moved() {
-        let memory = Memory::new(8).unwrap();
+        let memory = SharedMemory::new(8).unwrap();
         let early = memory.start();
         assert_eq!(bytes(&memory), [0; 8]);
         receive(&memory, 0, b"abcdef");
@@ -118,7 +118,7 @@ mod tests {
         receive(&memory, 4, b"ghij");
         assert_eq!(bytes(&memory), b"cdefghij");
         shift(&memory, 8..8, &memory);
-        let larger = Memory::new(16).unwrap();
+        let larger = SharedMemory::new(16).unwrap();
         shift(&memory, 1..8, &larger);
         receive(&larger, 7, b"k");
         assert_eq!(&bytes(&larger)[..8], b"defghijk");
@@ -131,15 +131,15 @@ mod tests {
     fn a_vectors_bytes_are_taken_over() {
         let mut vector = Vec::with_capacity(1 << 10);
         vector.extend_from_slice(b"abc");
-        let memory = Memory::from(vector);
+        let memory = SharedMemory::from(vector);
         receive(&memory, 1, b"x");
         assert_eq!((memory.len(), bytes(&memory)), (3, b"axc".to_vec()));
-        assert_eq!(bytes(&Memory::from(Vec::new())), b"");
+        assert_eq!(bytes(&SharedMemory::from(Vec::new())), b"");
     }
 
     #[test]
     fn no_bytes_are_some_too() {
-        let none = Memory::new(0).unwrap();
+        let none = SharedMemory::new(0).unwrap();
         assert_eq!(bytes(&none), b"");
         shift(&none, 0..0, &none);
     }
@@ -148,7 +148,7 @@ mod tests {
     fn what_does_not_fit_is_not_moved() {
         for (from, room) in [(0..5, 8), (3..5, 8), (0..4, 3)] {
             let moved = std::panic::catch_unwind(|| {
-                shift(&Memory::new(4).unwrap(), from.clone(), &Memory::new(room).unwrap());
+                shift(&SharedMemory::new(4).unwrap(), from.clone(), &SharedMemory::new(room).unwrap());
             });
             assert!(moved.is_err(), "{from:?} into {room}");
         }

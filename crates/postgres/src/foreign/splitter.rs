@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Tag and length word.
-pub(crate) const HEADER: usize = 5;
+use crate::connection::message::HEADER;
 
 /// A row.
 const DATA_ROW: u8 = b'D';

@@ -6,16 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Column, Deadline, Error, Failed, Finaliser, Kind, Lease, Loading, Params, Query, ReadOptions,
-    Reservation, Result, Session, SessionFactory, Source, Splitting, Transaction,
+    Batches, Column, Deadline, Error, Failed, Finaliser, Kind, Loading, OneSession, Params, Query,
+    ReadOptions, Result, Session, Source, Splitting, Transaction,
 };
+use longshore_interpreter::{attached, raise, wrap};
 use longshore_sqlite::{Cell, Collector, Database, Facts, OwnedCell, describe_in_copy, encode, plan};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-
-use longshore_interpreter::attached;
-use longshore_interpreter::wrap;
 
 /// Rows that are fetched at a time.
 const ROWS: usize = 1024;
@@ -24,62 +22,36 @@ const ROWS: usize = 1024;
 const STEPS: u32 = 100_000;
 
 /// A `sqlite3.Connection`.
-#[pyclass(frozen, name = "SqliteConnection", module = "longshore._core")]
-pub(crate) struct PySqliteConnection(Arc<Py<PyAny>>);
+#[pyclass(frozen, module = "longshore._core")]
+pub struct SqliteConnection(Arc<Py<PyAny>>);
 
 #[pymethods]
-impl PySqliteConnection {
+impl SqliteConnection {
     #[new]
     fn new(connection: Py<PyAny>) -> Self {
         Self(Arc::new(connection))
     }
 }
 
-impl PySqliteConnection {
-    pub(crate) fn source(&self) -> Box<dyn Source> {
-        Box::new(Borrowed(self.0.clone()))
+impl SqliteConnection {
+    /// What the core reads from.
+    #[must_use]
+    pub fn source(&self) -> Box<dyn Source> {
+        let connection = self.0.clone();
+        Box::new(OneSession(move |deadline: &Deadline| {
+            Box::new(SqliteSession { connection: connection.clone(), deadline: deadline.clone() })
+                as Box<dyn Session>
+        }))
     }
 }
 
-struct Borrowed(Arc<Py<PyAny>>);
-
-impl Source for Borrowed {
-    fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
-        let session = BorrowedSession { connection: self.0.clone(), deadline: deadline.clone() };
-        Ok(Reservation {
-            first: Box::new(session),
-            lease: None,
-            factory: Arc::new(Alone),
-            most: count,
-            begins: false,
-            is_own: true,
-        })
-    }
-}
-
-/// There are no further sessions.
-struct Alone;
-
-impl Lease for Alone {
-    fn release(&self, session: Box<dyn Session>) {
-        drop(session);
-    }
-}
-
-impl SessionFactory for Alone {
-    fn keep_only(&self, _count: usize) {}
-
-    fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {
-        Err(Error::internal("a sqlite3.Connection is one connection only"))
-    }
-}
-
-struct BorrowedSession {
+/// A session over a connection of Python's module.
+struct SqliteSession {
     connection: Arc<Py<PyAny>>,
     deadline: Deadline,
 }
 
-impl BorrowedSession {
+impl SqliteSession {
     /// Does `work` under the interpreter's lock, while SQLite looks at the deadline.
     fn with<T>(&self, work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
         let stopped: Arc<Mutex<Option<Error>>> = Arc::default();
@@ -204,7 +176,7 @@ fn as_str<T>(connection: &Bound<'_, PyAny>, fetch: impl FnOnce() -> PyResult<T>)
 /// The parameters as Python's module takes them.
 fn bound<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'py, PyAny>> {
     let value = |value: &longshore_core::Value, name: &str| -> PyResult<Bound<'py, PyAny>> {
-        Ok(match encode(value, name).map_err(longshore_interpreter::raise)? {
+        Ok(match encode(value, name).map_err(raise)? {
             OwnedCell::Null => py.None().into_bound(py),
             OwnedCell::Integer(value) => value.into_pyobject(py)?.into_any(),
             OwnedCell::Real(value) => value.into_pyobject(py)?.into_any(),
@@ -277,7 +249,7 @@ fn cell<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<Option<Cell<'a>>> {
     Ok(item.cast_exact::<PyBytes>().ok().map(|bytes| Cell::Blob(bytes.as_bytes())))
 }
 
-impl Session for BorrowedSession {
+impl Session for SqliteSession {
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         self.tell(&query.text).map(|()| None)
     }
@@ -298,7 +270,7 @@ impl Session for BorrowedSession {
             Ok(started) => started,
             Err(error) => return Err(Failed { error, session: Some(self) }),
         };
-        let mut rows = BorrowedRows { session: *self, cursor: Some(cursor), collector, first: None };
+        let mut rows = SqliteRows { session: *self, cursor: Some(cursor), collector, first: None };
         if rows.collector.is_open() {
             match rows.advance() {
                 Ok(first) => rows.first = first,
@@ -335,8 +307,8 @@ impl Session for BorrowedSession {
 }
 
 /// A result on its way out of a cursor.
-struct BorrowedRows {
-    session: BorrowedSession,
+struct SqliteRows {
+    session: SqliteSession,
     /// `None` after the end or a failure.
     cursor: Option<Py<PyAny>>,
     collector: Collector,
@@ -344,7 +316,7 @@ struct BorrowedRows {
     first: Option<RecordBatch>,
 }
 
-impl BorrowedRows {
+impl SqliteRows {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(cursor) = &self.cursor {
             self.session.deadline.check()?;
@@ -406,18 +378,18 @@ fn fill(rows: &Bound<'_, PyList>, collector: &mut Collector) -> PyResult<Fetched
             };
             cells.push(cell);
         }
-        collector.push(|index| cells[index]).map_err(longshore_interpreter::raise)?;
+        collector.push(|index| cells[index]).map_err(raise)?;
     }
     Ok(Fetched::Some)
 }
 
-impl Drop for BorrowedRows {
+impl Drop for SqliteRows {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl Iterator for BorrowedRows {
+impl Iterator for SqliteRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -432,7 +404,7 @@ impl Iterator for BorrowedRows {
     }
 }
 
-impl Batches for BorrowedRows {
+impl Batches for SqliteRows {
     fn schema(&self) -> SchemaRef {
         self.collector.schema()
     }
@@ -443,7 +415,7 @@ impl Batches for BorrowedRows {
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
         self.close();
-        let BorrowedSession { connection, deadline } = &self.session;
-        Some(Box::new(BorrowedSession { connection: connection.clone(), deadline: deadline.clone() }))
+        let SqliteSession { connection, deadline } = &self.session;
+        Some(Box::new(SqliteSession { connection: connection.clone(), deadline: deadline.clone() }))
     }
 }
