@@ -333,3 +333,175 @@ pub fn staging_name(schema: Option<String>, prefix: &str) -> TableName {
     let number = RandomState::new().build_hasher().finish() >> 32;
     TableName { schema, table: format!("{prefix}{number:08x}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use longshore_core::{Batches, Column, Deadline, Loading, Nested, Query, ReadOptions};
+
+    use super::*;
+
+    /// A session that notes its statements, and refuses those that hold the word `bad`.
+    struct Notes {
+        ran: Arc<Mutex<Vec<String>>>,
+        transaction: Transaction,
+    }
+
+    impl Notes {
+        fn note(&self, statement: &str) -> Result<()> {
+            self.ran.lock().unwrap().push(statement.to_owned());
+            if statement.contains("bad") { Err(Error::programming("no")) } else { Ok(()) }
+        }
+    }
+
+    impl Session for Notes {
+        fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+            self.note(&query.text).map(|()| None)
+        }
+
+        fn describe(&mut self, _: &Query, _: &ReadOptions) -> Result<Vec<Column>> {
+            Ok(Vec::new())
+        }
+
+        fn read(self: Box<Self>, _: &Query, _: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+            Err(Error::internal("not read").into())
+        }
+
+        fn transaction(&self) -> Transaction {
+            self.transaction
+        }
+
+        fn is_usable(&self) -> bool {
+            true
+        }
+
+        fn reset(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn set_deadline(&mut self, _: &Deadline) {}
+
+        fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+            Err(self)
+        }
+    }
+
+    impl Writer for Notes {
+        fn perform(&mut self, statement: &str) -> Result<()> {
+            self.note(statement)
+        }
+
+        fn move_rows(&mut self, statement: &str, expected: &Expected, rows: u64) -> Result<()> {
+            self.note(&format!("{statement} {expected:?} {rows}"))
+        }
+
+        fn undo(&mut self, scope: Option<Scope>, undo: &[Undo], is_hurried: bool) -> bool {
+            assert!(!is_hurried);
+            let rollback = scope.map_or(&[][..], Scope::rollback).iter().copied();
+            let statements = rollback.chain(undo.iter().map(|undo| undo.statement.as_str()));
+            statements.map(|statement| self.note(statement)).all(|noted| noted.is_ok())
+        }
+    }
+
+    struct NoRows;
+
+    impl Rows<Notes> for NoRows {
+        fn push(&mut self, session: &mut Notes, _: &RecordBatch) -> Result<()> {
+            session.note("push")
+        }
+
+        fn flush(&mut self, session: &mut Notes) -> Result<()> {
+            session.note("flush")
+        }
+
+        fn count(&self) -> u64 {
+            3
+        }
+    }
+
+    /// The statements of a write whose last steps are `steps`; of one that is aborted where there are none.
+    fn statements(transaction: Transaction, steps: Vec<Step>) -> Vec<String> {
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        let session = Box::new(Notes { ran: ran.clone(), transaction });
+        let is_aborted = steps.is_empty();
+        let sink = open(session, |session, log| {
+            log.at_end("SET before");
+            log.on_failure("DROP new");
+            log.begin(session, "BEGIN")?;
+            Ok((NoRows, steps))
+        });
+        let Ok(sink) = sink else { unreachable!() };
+        if is_aborted {
+            assert!(sink.abort().is_some());
+        } else {
+            let _ = sink.commit();
+        }
+        ran.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn a_write_ends_with_its_steps_and_what_is_undone_in_any_case() {
+        let steps =
+            vec![Step::Move("INSERT".into(), Expected::All), Step::Commit, Step::Run("RENAME".into())];
+        assert_eq!(
+            statements(Transaction::None, steps),
+            ["BEGIN", "flush", "INSERT All 3", "COMMIT", "RENAME", "SET before"]
+        );
+        assert_eq!(
+            statements(Transaction::Open, vec![Step::Commit]),
+            ["SAVEPOINT longshore_write", "flush", "RELEASE SAVEPOINT longshore_write", "SET before"]
+        );
+    }
+
+    #[test]
+    fn a_failure_undoes_the_last_first() {
+        let steps = vec![
+            Step::Commit,
+            Step::Undoable("SWAP".into(), "SWAP back".into()),
+            Step::Run("DROP bad".into()),
+            Step::Run("never".into()),
+        ];
+        assert_eq!(
+            statements(Transaction::None, steps),
+            ["BEGIN", "flush", "COMMIT", "SWAP", "DROP bad", "SWAP back", "DROP new", "SET before"]
+        );
+        assert_eq!(
+            statements(Transaction::Open, Vec::new()),
+            [
+                "SAVEPOINT longshore_write",
+                "ROLLBACK TO SAVEPOINT longshore_write",
+                "RELEASE SAVEPOINT longshore_write",
+                "DROP new",
+                "SET before"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_dropped_write_is_undone() {
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        let session = Box::new(Notes { ran: ran.clone(), transaction: Transaction::None });
+        drop(open(session, |session, log| log.begin(session, "BEGIN").map(|()| (NoRows, Vec::new()))));
+        assert_eq!(*ran.lock().unwrap(), ["BEGIN", "ROLLBACK"]);
+    }
+
+    #[test]
+    fn the_numbers_of_rows_have_a_name_of_their_own() {
+        let fields = [Field::new("Longshore_Row", DataType::Int64, true)];
+        let load = Load {
+            table: TableName { schema: None, table: "t".into() },
+            schema: Arc::new(Schema::new(fields.to_vec())),
+            if_exists: IfExists::Upsert,
+            key: Vec::new(),
+            types: Vec::new(),
+            nested: Nested::Error,
+            meter: Arc::default(),
+        };
+        let number = number_column(&load);
+        assert_eq!(number, "longshore_row_");
+        let staged = staged_load(&load, staging_name(None, "longshore_t_"), Some(&number));
+        assert_eq!((staged.schema.fields().len(), staged.if_exists), (2, IfExists::Append));
+        assert_eq!(staged.table.table.len(), "longshore_t_12345678".len());
+    }
+}
