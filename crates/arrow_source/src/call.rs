@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::{ease, spawn};
-use longshore_core::{Deadline, Error, Result};
+use longshore_core::{Deadline, Error, Process, Result};
 use longshore_interpreter::{attached, error_of};
 use pyo3::prelude::*;
 
@@ -74,21 +74,17 @@ pub(crate) fn on_thread<T: Send + 'static>(
 pub(crate) struct Handle {
     object: Arc<Py<PyAny>>,
     is_lost: Arc<AtomicBool>,
-    /// The process that has the driver's threads.
-    owner: u32,
+    /// A forked child has none of the driver's threads.
+    process: Process,
 }
 
 impl Handle {
     pub(crate) fn new(object: Py<PyAny>) -> Self {
-        Self { object: Arc::new(object), is_lost: Arc::default(), owner: std::process::id() }
+        Self { object: Arc::new(object), is_lost: Arc::default(), process: Process::current() }
     }
 
     pub(crate) fn is_usable(&self) -> bool {
-        self.is_own() && !self.is_lost.load(Ordering::Relaxed)
-    }
-
-    fn is_own(&self) -> bool {
-        self.owner == std::process::id()
+        self.process.is_current() && !self.is_lost.load(Ordering::Relaxed)
     }
 
     /// Does `work` with the session.
@@ -97,12 +93,7 @@ impl Handle {
         deadline: &Deadline,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
-        if !self.is_own() {
-            return Err(Error::interface(
-                "the connection belongs to the process that this one was forked from",
-            )
-            .with_hint("connect in each process"));
-        }
+        self.process.check("connection")?;
         let object = self.object.clone();
         let done = on_thread(deadline, move |py| work(object.bind(py)), &mut || self.cancel());
         done.map_err(|Stopped { error, is_running }| {
@@ -143,7 +134,7 @@ impl Handle {
         if self.is_usable() {
             let deadline = Deadline::never().at_most(OBEYING);
             let _ = self.call(&deadline, |session| session.call_method0("close").map(drop));
-        } else if !self.is_own() {
+        } else if !self.process.is_current() {
             // A forked child has none of the driver's threads.
             std::mem::forget(self.object.clone());
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
-use crate::{Deadline, Error, Kind, Result, Session};
+use crate::{Deadline, Error, Kind, Process, Result, Session};
 
 /// A session that does not answer for so long is replaced.
 const CLEANING: Duration = Duration::from_secs(2);
@@ -34,14 +34,14 @@ struct State {
     /// The number of the next read that waits.
     next: u64,
     closed: bool,
-    /// The process whose sessions these are.
-    owner: u32,
+    /// A forked child has none of the sessions.
+    process: Process,
 }
 
 impl State {
     fn new(closed: bool) -> Self {
-        let owner = std::process::id();
-        Self { idle: Vec::new(), reserved: 0, waiting: VecDeque::new(), next: 0, closed, owner }
+        let process = Process::current();
+        Self { idle: Vec::new(), reserved: 0, waiting: VecDeque::new(), next: 0, closed, process }
     }
 }
 
@@ -55,7 +55,7 @@ impl Pool {
     /// The state of this process: what a forked child has inherited is its parent's, and the child only forgets it.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.owner != std::process::id() {
+        if !state.process.is_current() {
             *state = State::new(state.closed);
         }
         state
@@ -109,7 +109,7 @@ impl Pool {
             return Ok(None);
         }
         state.reserved += count;
-        Ok(Some(PoolLease { pool: self.clone(), count: AtomicUsize::new(count), owner: state.owner }))
+        Ok(Some(PoolLease { pool: self.clone(), count: AtomicUsize::new(count), process: state.process }))
     }
 
     fn pop(&self) -> Option<Box<dyn Session>> {
@@ -173,7 +173,7 @@ impl Drop for Place<'_> {
 struct PoolLease {
     pool: Arc<Pool>,
     count: AtomicUsize,
-    owner: u32,
+    process: Process,
 }
 
 impl Drop for PoolLease {
@@ -185,7 +185,7 @@ impl Drop for PoolLease {
 impl Lease for PoolLease {
     fn release(&self, session: Box<dyn Session>) {
         let mut state = self.pool.state();
-        if session.is_usable() && !state.closed && state.owner == self.owner {
+        if session.is_usable() && !state.closed && state.process == self.process {
             state.idle.push(session);
         }
     }
@@ -195,7 +195,7 @@ impl SessionFactory for PoolLease {
     fn keep_only(&self, count: usize) {
         let before = self.count.fetch_min(count, Ordering::Relaxed);
         let mut state = self.pool.state();
-        if state.owner == self.owner {
+        if state.process == self.process {
             state.reserved -= before.saturating_sub(count);
         }
         drop(state);

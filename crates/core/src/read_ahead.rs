@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::memory::spawn;
-use crate::{Batches, Deadline, Error, Result};
+use crate::{Batches, Deadline, Error, Process, Result};
 
 /// Batches that wait for their user: with fewer, one side would wait for the other more often.
 const WAITING: usize = 2;
@@ -24,8 +24,8 @@ pub struct ReadAhead {
     checked: Instant,
     /// Has the reader stop, whatever it waits for.
     stop: Box<dyn Fn() + Send>,
-    /// The process that started the reader: a forked child has no such thread.
-    owner: u32,
+    /// A forked child has no such reader.
+    process: Process,
 }
 
 impl ReadAhead {
@@ -56,7 +56,7 @@ impl ReadAhead {
             deadline: deadline.clone(),
             checked: Instant::now(),
             stop: Box::new(stop),
-            owner: std::process::id(),
+            process: Process::current(),
         })
     }
 
@@ -77,10 +77,8 @@ impl Iterator for ReadAhead {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.owner != std::process::id() {
-            return Some(Err(Error::interface(
-                "the result belongs to the process that this one was forked from",
-            )));
+        if let Err(error) = self.process.check("result") {
+            return Some(Err(error));
         }
         if self.checked.elapsed() >= self.deadline.slice() {
             self.checked = Instant::now();
@@ -108,7 +106,7 @@ impl Iterator for ReadAhead {
 
 impl Drop for ReadAhead {
     fn drop(&mut self) {
-        if self.owner != std::process::id() {
+        if !self.process.is_current() {
             // Its handle would wait for a thread that is the parent's.
             std::mem::forget((self.batches.take(), self.reader.take()));
             return;

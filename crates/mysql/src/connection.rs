@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Deadline, Error, Kind, Result, Transaction};
+use longshore_core::{Deadline, Error, Kind, Process, Result, Transaction};
 
 use crate::dialect::quoted_name;
 use crate::message::{
@@ -77,8 +77,8 @@ pub(crate) struct Connection {
     database: Option<String>,
     /// Prepared statements to be closed with the next command.
     closing: Vec<u32>,
-    /// The process that opened the socket: a forked child shares it and must not speak on it.
-    owner: u32,
+    /// A forked child shares the socket and must not speak on it.
+    process: Process,
 }
 
 /// A statement that the server has parsed.
@@ -115,7 +115,7 @@ impl Connection {
             zone: Zone::Other,
             database: settings.database.clone(),
             closing: Vec::new(),
-            owner: std::process::id(),
+            process: Process::current(),
         };
         let done = std::mem::take(&mut connection.link.done);
         connection.note(&done)?;
@@ -182,11 +182,7 @@ impl Connection {
 
     /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
     fn check_owner(&self) -> Result<()> {
-        if self.owner == std::process::id() {
-            return Ok(());
-        }
-        Err(Error::interface("the connection belongs to the process that this one was forked from")
-            .with_hint("open a connection of its own in each process"))
+        self.process.check("connection")
     }
 
     /// From here on, every wait looks at `deadline`; gives the one before.

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::ease;
 use longshore_core::{
-    Batches, Deadline, Decimals, Error, Kind, Progress, ReadAhead, Result, Session, Uuids, Warnings,
+    Batches, Deadline, Decimals, Error, Kind, Process, Progress, ReadAhead, Result, Session, Uuids, Warnings,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
@@ -190,15 +190,15 @@ struct Running {
     /// The engine is dropped after what reads from it.
     result: Option<(ReadAhead, Engine)>,
     schema: SchemaRef,
-    /// The process that has the engine's threads.
-    owner: u32,
+    /// A forked child has none of the engine's threads.
+    process: Process,
 }
 
 impl Running {
     fn start(batches: Box<dyn Batches>, engine: Engine, deadline: &Deadline) -> Result<Self> {
         let (schema, cancel) = (batches.schema(), engine.cancel.clone());
         let read_ahead = ReadAhead::start(batches, deadline, move || cancel.call())?;
-        Ok(Self { result: Some((read_ahead, engine)), schema, owner: std::process::id() })
+        Ok(Self { result: Some((read_ahead, engine)), schema, process: Process::current() })
     }
 }
 
@@ -217,7 +217,7 @@ impl Iterator for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let Some(running) = self.result.take() else { return };
-        if self.owner != std::process::id() {
+        if !self.process.is_current() {
             // A forked child has none of its parent's threads; and one that it begins may find the memory of those, which
             // glibc keeps for the next, half written.
             std::mem::forget(running);

@@ -221,7 +221,7 @@ impl Session for SqliteSession {
     }
 
     fn is_usable(&self) -> bool {
-        self.connection.is_ours()
+        self.connection.check_process().is_ok()
     }
 
     fn transaction(&self) -> Transaction {

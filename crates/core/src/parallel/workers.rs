@@ -15,8 +15,8 @@ use crate::agreement::agree;
 use crate::memory::spawn;
 use crate::session::released;
 use crate::{
-    Batches, Deadline, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Query, ReadOptions, Result,
-    Session, SessionFactory,
+    Batches, Deadline, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Process, Query, ReadOptions,
+    Result, Session, SessionFactory,
 };
 
 /// What a session needs to make its result final.
@@ -43,12 +43,17 @@ pub(super) enum Arrival {
 /// The threads. Dropped, they stop what they run on the server, and end.
 pub(super) struct Workers {
     stop: Arc<Stop>,
-    openings: Receiver<Result<Opening>>,
-    /// `None` only while it is dropped: a thread that waits for room must not wait for ever.
-    arrivals: Option<Receiver<Result<Arrival>>>,
+    /// `None` only while they are dropped: a thread that waits for room must not wait for ever.
+    channels: Option<Channels>,
     threads: Vec<JoinHandle<()>>,
-    /// The process that started the threads: a forked child has none of them.
-    owner: u32,
+    /// A forked child has none of the threads.
+    process: Process,
+}
+
+/// What the threads send on.
+struct Channels {
+    openings: Receiver<Result<Opening>>,
+    arrivals: Receiver<Result<Arrival>>,
 }
 
 impl Workers {
@@ -78,10 +83,9 @@ impl Workers {
         });
         let mut workers = Self {
             stop,
-            openings,
-            arrivals: Some(arrivals),
+            channels: Some(Channels { openings, arrivals }),
             threads: Vec::with_capacity(sessions),
-            owner: std::process::id(),
+            process: Process::current(),
         };
         for first in 0..sessions {
             let worker = Worker {
@@ -99,19 +103,20 @@ impl Workers {
 
     /// Waits until another session has begun to read. Calls `while_waiting` now and then while none does.
     pub(super) fn opening(&self, deadline: &Deadline, while_waiting: WhileWaiting<'_>) -> Result<Opening> {
-        receive(&self.openings, deadline, while_waiting)
+        receive(&self.channels()?.openings, deadline, while_waiting)
     }
 
     /// Waits for what comes next. Calls `while_waiting` now and then while nothing does.
     pub(super) fn arrival(&self, deadline: &Deadline, while_waiting: WhileWaiting<'_>) -> Result<Arrival> {
-        let Some(arrivals) = &self.arrivals else { return Err(lost()) };
-        self.late_failure()?;
-        receive(arrivals, deadline, while_waiting).map_err(|error| self.late_failure().err().unwrap_or(error))
+        let channels = self.channels()?;
+        channels.late_failure()?;
+        receive(&channels.arrivals, deadline, while_waiting)
+            .map_err(|error| channels.late_failure().err().unwrap_or(error))
     }
 
-    /// The failure of a session that opened, or did not, after others had begun to read.
-    fn late_failure(&self) -> Result<()> {
-        self.openings.try_iter().find_map(Result::err).map_or(Ok(()), Err)
+    fn channels(&self) -> Result<&Channels> {
+        self.process.check("result")?;
+        self.channels.as_ref().ok_or_else(lost)
     }
 
     /// The number of sessions.
@@ -120,15 +125,24 @@ impl Workers {
     }
 }
 
+impl Channels {
+    /// The failure of a session that opened, or did not, after others had begun to read.
+    fn late_failure(&self) -> Result<()> {
+        self.openings.try_iter().find_map(Result::err).map_or(Ok(()), Err)
+    }
+}
+
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.stop.0.store(true, Ordering::Relaxed);
-        self.arrivals = None;
-        if self.owner != std::process::id() {
-            // Their handles would wait for threads that are the parent's.
-            self.threads.drain(..).for_each(std::mem::forget);
+        let (channels, threads) = (self.channels.take(), std::mem::take(&mut self.threads));
+        if !self.process.is_current() {
+            // They would wait for threads that are the parent's, or for what those had locked.
+            std::mem::forget((channels, threads));
+            return;
         }
-        for thread in self.threads.drain(..) {
+        self.stop.0.store(true, Ordering::Relaxed);
+        drop(channels);
+        for thread in threads {
             // Whatever a stopped thread has met, no one waits for it.
             let _ = thread.join();
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
 use bytes::BytesMut;
-use longshore_core::{Deadline, Error, Kind, PasswordSource, Result, Transaction};
+use longshore_core::{Deadline, Error, Kind, PasswordSource, Process, Result, Transaction};
 use longshore_wire::{Inbox, Socket, Tls};
 
 use super::authentication::{self, Authentication, Credentials};
@@ -191,7 +191,7 @@ impl Opening<'_> {
             exchange: Exchange::Idle,
             is_lost: false,
             transaction: Transaction::None,
-            owner: std::process::id(),
+            process: Process::current(),
         }
     }
 

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
 use libsqlite3_sys as ffi;
+use longshore_core::Process;
 
 /// A file, by its device and number.
 type File = (u64, u64);
@@ -29,7 +30,7 @@ struct Table {
     /// Descriptors that are done with.
     parked: HashMap<c_int, File>,
     /// The process that this table is of.
-    process: u32,
+    process: Option<Process>,
     /// What was open when this process was forked from another.
     inherited: HashSet<File>,
 }
@@ -57,7 +58,7 @@ extern "C" fn after_fork() {
 
 fn table() -> MutexGuard<'static, Table> {
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
+    let process = Some(Process::current());
     if table.process != process {
         // A forked child shares the descriptions of its parent, and so its locks: it must use none of them.
         let before = std::mem::take(&mut *table);
@@ -263,7 +264,7 @@ fn file_of(descriptor: c_int) -> Option<File> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use longshore_core::Deadline;
+    use longshore_core::{Deadline, Process};
 
     use super::table;
     use crate::connection::{Connection, Open};
@@ -293,7 +294,8 @@ mod tests {
                     let _ = std::hint::black_box(std::fs::metadata("/"));
                 }
             });
-            let ends: Vec<i32> = (0..20).map(|_| forked(|| table().process == std::process::id())).collect();
+            let ends: Vec<i32> =
+                (0..20).map(|_| forked(|| table().process == Some(Process::current()))).collect();
             is_over.store(true, Ordering::Relaxed);
             assert_eq!(ends, [0; 20]);
         });

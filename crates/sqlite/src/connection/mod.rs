@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use libsqlite3_sys as ffi;
-use longshore_core::{Deadline, Error, Kind, Result};
+use longshore_core::{Deadline, Error, Kind, Process, Result};
 
 use crate::error::error_of;
 
@@ -41,7 +41,8 @@ pub(crate) struct Connection(Arc<Handle>);
 struct Handle {
     raw: *mut ffi::sqlite3,
     interrupt: Box<Interrupt>,
-    process: u32,
+    /// A forked child has its parent's locks in its hands: it must leave the file alone.
+    process: Process,
 }
 
 // SAFETY: SQLite is compiled threadsafe; a connection opened with NOMUTEX may move between threads as long as one at a
@@ -74,7 +75,7 @@ impl Connection {
             return Err(error_of(ffi::SQLITE_NOMEM, "out of memory"));
         }
         let interrupt = Box::new(Interrupt::new(deadline.clone(), open.busy_timeout));
-        let handle = Handle { raw, interrupt, process: std::process::id() };
+        let handle = Handle { raw, interrupt, process: Process::current() };
         if code != ffi::SQLITE_OK {
             return Err(handle.error());
         }
@@ -113,17 +114,14 @@ impl Connection {
         self.0.check()
     }
 
-    /// Whether this is the process that opened it: locks do not pass to a forked child.
-    pub(crate) fn is_ours(&self) -> bool {
-        self.0.process == std::process::id()
+    /// Fails in a forked child.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.0.process.check("connection")
     }
 
     /// The first statement of `text`, and what follows it; `None` where there is none, as in a comment.
     pub(crate) fn prepare<'a>(&self, text: &'a str) -> Result<(Option<Statement>, &'a str)> {
-        if !self.is_ours() {
-            return Err(Error::interface("the connection belongs to the process that opened it")
-                .with_hint("connect again after a fork"));
-        }
+        self.check_process()?;
         let length = c_int::try_from(text.len())
             .map_err(|_| Error::programming("the statement is longer than 2 GiB"))?;
         let (mut raw, mut tail) = (ptr::null_mut(), ptr::null());
@@ -230,8 +228,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // A forked child has its parent's locks in its hands: it must leave the file alone.
-        if self.process == std::process::id() {
+        if self.process.is_current() {
             // SAFETY: nothing uses the handle any more; statements hold it, so all of them are finalized.
             unsafe { ffi::sqlite3_close(self.raw) };
         }

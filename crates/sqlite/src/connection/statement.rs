@@ -226,8 +226,11 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // SAFETY: the statement lives, and nothing refers to it any more.
-        unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
+        // To end it would end its locks, which a forked child shares with its parent.
+        if self.handle.process.is_current() {
+            // SAFETY: the statement lives, and nothing refers to it any more.
+            unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
+        }
     }
 }
 

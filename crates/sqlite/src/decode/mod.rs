@@ -271,6 +271,7 @@ impl Rows {
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         let Some(statement) = &mut self.statement else { return Ok(None) };
+        self.session.connection.check_process()?;
         let mut has_row = statement.step()?;
         // SQLite parses a statement again where the schema has changed since.
         if self.planned.take().is_some_and(|planned| planned != statement.signatures()) {
