@@ -102,6 +102,14 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield Database(quirks, url)
 
 
+@pytest.fixture(scope="session", params=SOURCES, ids=lambda quirks: f"to_{quirks}")
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """Give an empty database of each source in turn, for what comes from another."""
+    quirks: Quirks = request.param
+    with quirks.place(request, tmp_path_factory.mktemp("target")) as url:
+        yield Database(quirks, url)
+
+
 @pytest.fixture
 def table(database: Database) -> Iterator[str]:
     """Give a name that no table has; the one that gets it goes with the test."""

@@ -71,7 +71,7 @@ SERIES = f"{THOUSAND}, series AS (SELECT h.d * 1000 + l.d + 1 AS i FROM digits A
 
 QUIRKS = Quirks(
     source="mysql",
-    place=lambda request, _: on_server(request, "mysql"),
+    place=on_server("mysql"),
     series=SERIES + " WHERE h.d <= {rows} DIV 1000 AND h.d * 1000 + l.d < {rows})",
     streaming=f"{THOUSAND} SELECT a.d AS i, repeat('x', 100) AS t FROM digits AS a, digits AS b, digits AS c",
     together={"lock": True},

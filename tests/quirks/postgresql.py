@@ -10,7 +10,7 @@ from tests.quirks.quirks import Column, Kind, Quirks, on_server
 
 QUIRKS = Quirks(
     source="postgresql",
-    place=lambda request, _: on_server(request, "postgres"),
+    place=on_server("postgres"),
     types={
         "bool": Kind("boolean", pa.bool_()),
         # Signed, of 2, 4 and 8 bytes alone: the next that holds all values.

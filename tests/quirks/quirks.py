@@ -127,13 +127,19 @@ class Quirks:
         return ", ".join(self.placeholder.format(n=n + 1) for n in range(count))
 
 
-@contextlib.contextmanager
-def on_server(request: pytest.FixtureRequest, fixture: str) -> Iterator[str]:
-    """Give the URL of a database of a server that is a fixture."""
-    server: Endpoint | MySQLEndpoint = request.getfixturevalue(fixture)
-    run = server.psql if isinstance(server, Endpoint) else server.sql
-    run("CREATE DATABASE contract")
-    try:
-        yield server.url(database="contract")
-    finally:
-        run("DROP DATABASE contract")
+def on_server(
+    fixture: str,
+) -> Callable[[pytest.FixtureRequest, Path], AbstractContextManager[str]]:
+    """Return what gives the URL of a database of a server that is a fixture."""
+
+    @contextlib.contextmanager
+    def place(request: pytest.FixtureRequest, directory: Path) -> Iterator[str]:
+        server: Endpoint | MySQLEndpoint = request.getfixturevalue(fixture)
+        run = server.psql if isinstance(server, Endpoint) else server.sql
+        run(f"CREATE DATABASE {directory.name}")
+        try:
+            yield server.url(database=directory.name)
+        finally:
+            run(f"DROP DATABASE {directory.name}")
+
+    return place

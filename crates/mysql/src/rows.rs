@@ -57,10 +57,13 @@ impl RowWire for ResultWire {
                 Stop::Message(()) => {}
             }
             // A row in several packets, or another message.
+            let counted = connection.sequence;
             let Some(length) = connection.message_at(*at)? else { return Ok(Stop::Starved) };
             let start = *at + HEADER;
             let bytes = &connection.bytes()[..start + length];
             if !is_row(&bytes[start..]) {
+                // Counted once the rows before it are decoded: a failure of theirs must not have it counted twice.
+                connection.sequence = counted;
                 return Ok(Stop::Message(length));
             }
             self.layout.row(bytes, start, spans)?;
@@ -70,6 +73,7 @@ impl RowWire for ResultWire {
 
     fn message(&mut self, length: usize, _rows: &Assembly) -> Result<bool> {
         let connection = &mut self.session.connection;
+        connection.message_at(0)?;
         connection.end_rows(length)?;
         // What follows a procedure's result must be its end.
         if connection.has_more() && connection.columns()?.is_some() {

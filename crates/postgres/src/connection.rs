@@ -7,9 +7,10 @@ pub(crate) mod pipeline;
 mod startup;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::BytesMut;
-use longshore_core::{Deadline, Error, Kind, Result, Target, Transaction};
+use longshore_core::{Deadline, Error, Kind, Process, Result, Target, Transaction};
 use longshore_source::rows::VIOLATION;
 use longshore_wire::{Inbox, Socket};
 use postgres_protocol::IsNull;
@@ -56,8 +57,8 @@ pub(crate) struct Connection {
     is_lost: bool,
     /// What the server's last `ReadyForQuery` said.
     transaction: Transaction,
-    /// The process that opened the socket: a forked child shares it and must not speak on it.
-    owner: u32,
+    /// A forked child shares the socket and must not speak on it.
+    process: Process,
 }
 
 /// A statement that the server has parsed.
@@ -127,11 +128,7 @@ impl Connection {
 
     /// Bytes that a forked child took or sent would be missing, or too many, in its parent.
     fn is_ours(&self) -> Result<()> {
-        if self.owner == std::process::id() {
-            return Ok(());
-        }
-        Err(Error::interface("the connection belongs to the process that this one was forked from")
-            .with_hint("open a connection of its own in each process"))
+        self.process.check("connection")
     }
 
     /// From here on, every wait looks at `deadline`.
@@ -441,12 +438,32 @@ impl Connection {
     /// Sends a whole `CopyData` message.
     pub(crate) fn copy_data(&mut self, message: &[u8]) -> Result<()> {
         self.check()?;
+        if self.socket.is_readable() {
+            self.heed_refusal()?;
+        }
         let written = self.socket.write_all(message, &self.deadline);
         if written.is_err() {
             // Half a message may be out. Where the server has hung up, it may have said why.
             self.is_lost = true;
         }
         written
+    }
+
+    /// Fails where the server has refused the rows: it would throw away all that follow, however many.
+    fn heed_refusal(&mut self) -> Result<()> {
+        let deadline = std::mem::replace(&mut self.deadline, Deadline::never().at_most(Duration::ZERO));
+        let heard = self.next();
+        self.deadline = deadline;
+        match heard {
+            Ok(got) if got.tag == b'E' => {
+                self.exchange = Exchange::Simple;
+                self.finish()
+            }
+            Ok(got) => Err(unexpected(got.tag, "COPY")),
+            // It was a notice.
+            Err(error) if error.kind() == Kind::Timeout => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Tells the server that this was all; returns how many rows it took.

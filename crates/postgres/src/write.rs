@@ -214,9 +214,14 @@ impl CopyRows {
         let length = u32::try_from(self.message.len() - 1)
             .map_err(|_| Error::data("a row is longer than PostgreSQL's messages may be"))?;
         self.message[1..HEADER].copy_from_slice(&length.to_be_bytes());
-        connection.copy_data(&self.message)?;
+        connection.copy_data(&self.message).map_err(|error| self.located(error))?;
         self.message.truncate(HEADER);
         Ok(())
+    }
+
+    /// The server's error, with the column that it names.
+    fn located(&self, error: Error) -> Error {
+        located(error, &self.columns, |column| (&column.field, &column.native))
     }
 
     /// Sends what is left, and waits until the server has taken all.
@@ -227,8 +232,7 @@ impl CopyRows {
         if self.message.len() > HEADER {
             self.send(connection)?;
         }
-        let names = |error: Error| located(error, &self.columns, |column| (&column.field, &column.native));
-        let taken = connection.end_copy().map_err(names)?;
+        let taken = connection.end_copy().map_err(|error| self.located(error))?;
         refuse_fewer(&self.count.to_string(), taken)
     }
 }

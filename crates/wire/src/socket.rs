@@ -135,6 +135,12 @@ impl Socket {
         }
     }
 
+    /// Whether a read would not wait: bytes are there, or the connection's end.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.stream.is_readable()
+    }
+
     /// Sends all `bytes`.
     pub fn write_all(&mut self, bytes: &[u8], deadline: &Deadline) -> Result<()> {
         // What is asked now may have a short answer.

@@ -2,6 +2,8 @@
 //! be interrupted.
 
 use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
@@ -150,6 +152,19 @@ impl Stream {
         let stream = Self::Unix(aside(&peer, deadline, work)?);
         stream.set_slices().map_err(|error| setting_error(&peer, error))?;
         Ok((stream, Address::Unix(path)))
+    }
+
+    /// Whether a read would not wait.
+    #[cfg(unix)]
+    pub(crate) fn is_readable(&self) -> bool {
+        let mut byte = [MaybeUninit::uninit()];
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        SockRef::from(self).recv_with_flags(&mut byte, flags).is_ok()
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn is_readable(&self) -> bool {
+        false
     }
 
     /// Has reads wait until `bytes` are there, but no longer than `slice`.

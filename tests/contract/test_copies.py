@@ -1,0 +1,167 @@
+"""`copy`: what leaves one database arrives in another, whole, or not at all."""
+
+import datetime as dt
+import json
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.contract.conftest import Database, wait
+from tests.quirks import COLUMNS
+
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
+
+def since_midnight(value: Any) -> dt.timedelta:
+    """Return a time of day as a span, whatever form a source has of it."""
+    match value:
+        case dt.time():
+            return dt.datetime.combine(dt.date.min, value) - dt.datetime.combine(dt.date.min, dt.time())
+        case str():
+            hours, minutes, seconds = value.split(":")
+            return dt.timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
+        case pa.MonthDayNano():
+            return dt.timedelta(microseconds=value.nanoseconds // 1000)
+        case _:
+            return dt.timedelta() + value
+
+
+def utc(value: Any) -> dt.datetime:
+    """Return a timestamp with time zone, whether a source tells the zone or not."""
+    return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+
+
+#: What is the same of a column's values in all sources.
+SAME: dict[str, Callable[[Any], Any]] = {
+    **{name: Decimal for name in COLUMNS if "int" in name or name in {"bool", "decimal"}},
+    "time": since_midnight,
+    "instant": utc,
+    "uuid": lambda value: UUID(bytes=value) if isinstance(value, bytes) else UUID(str(value)),
+    "json": json.loads,
+}
+
+
+@pytest.fixture
+def held(database: Database, table: str) -> str:
+    """Give a table of all columns that the source has, with a row of NULLs and two of values."""
+    quirks = database.quirks
+    names = ", ".join(f"{quirks.name(name)} {kind.native}" for name, kind in quirks.types.items())
+    rows = [[None] * len(quirks.types), *zip(*(cells(database, name) for name in quirks.types), strict=True)]
+    values = [", ".join(map(quirks.literal, row)) for row in rows]
+    database.execute(
+        f"CREATE TABLE {table} (n int, {names})",
+        *(f"INSERT INTO {table} VALUES ({n}, {row})" for n, row in enumerate(values)),
+    )
+    return table
+
+
+def cells(database: Database, name: str) -> list[Any]:
+    """Return the values of a column as the source has them."""
+    return [*map(database.quirks.types[name].cell, COLUMNS[name].held)]
+
+
+def is_refused(database: Database, target: Database, name: str) -> bool:
+    """Tell whether the target cannot hold the column; what has another type in the source may fit."""
+    return name in target.quirks.cannot and database.quirks.types[name].arrow == COLUMNS[name].arrow
+
+
+def test_each_type_arrives(database: Database, target: Database, held: str) -> None:
+    quirks = database.quirks
+    names = [name for name in quirks.types if not is_refused(database, target, name)]
+    query = f"SELECT n, {', '.join(map(quirks.name, names))} FROM {held}"
+    try:
+        assert longshore.copy(f"{query} ORDER BY n", database.url, held, target.url) == 3
+        found = longshore.read_sql(f"SELECT * FROM {held} ORDER BY n", target.url, return_type="arrow")
+        for name in names:
+            same = SAME.get(name, lambda value: value)
+            none, *values = found[name].to_pylist()
+            assert none is None, name
+            assert [*map(same, values)] == [*map(same, cells(database, name))], name
+        # Without rows, the new table is the same.
+        assert longshore.copy(f"{query} WHERE n < 0", database.url, held, target.url, if_exists="replace") == 0
+        assert longshore.schema(f"SELECT * FROM {held}", target.url).equals(found.schema)
+    finally:
+        target.execute(f"DROP TABLE IF EXISTS {held}")
+    wait(lambda: not target.is_in_use())
+
+
+def test_what_the_target_cannot_hold(database: Database, target: Database, held: str) -> None:
+    before = target.tables()
+    for name in filter(lambda name: is_refused(database, target, name), database.quirks.types):
+        with target.can(name):
+            longshore.copy(f"SELECT {database.quirks.name(name)} FROM {held}", database.url, f"of_{held}", target.url)
+    assert target.tables() == before
+
+
+@pytest.mark.parametrize("mode", ["append", "replace", "truncate", "upsert"])
+def test_into_a_table_that_is_there(database: Database, target: Database, table: str, mode: Any) -> None:
+    columns = f"{target.column('id', 'int64', 'PRIMARY KEY')}, {target.column('k', 'int64')}"
+    target.execute(f"CREATE TABLE {table} ({columns})", f"INSERT INTO {table} VALUES (1, -1), (9, -9)")
+    place = database.quirks.places(1)
+    low = 2 if mode == "append" else 1
+    query = f"{database.quirks.series.format(rows=3)} SELECT i AS id, i * 10 AS k FROM series WHERE i >= {place}"
+    try:
+        key = "id" if mode == "upsert" else None
+        rows = longshore.copy(query, database.url, table, target.url, if_exists=mode, key=key, params=[low])
+        assert rows == 4 - low
+        old = {"append": [(1, -1), (9, -9)], "upsert": [(9, -9)]}.get(mode, [])
+        assert target.rows(table) == sorted([*old, *((i, i * 10) for i in range(low, 4))])
+    finally:
+        target.execute(f"DROP TABLE {table}")
+    wait(lambda: not target.is_in_use())
+
+
+def test_in_asyncio(database: Database, table: str) -> None:
+    import asyncio
+
+    query = database.series(1000)
+    assert asyncio.run(longshore.copy_async(query, database.url, table, database.url)) == 1000
+    assert database.rows(f"SELECT count(*) AS n, max(i) AS i FROM {table}") == [(1000, 1000)]
+
+
+def test_a_read_that_fails_leaves_nothing(database: Database, table: str) -> None:
+    query = database.series(20_000, "CASE WHEN i < 19000 THEN '1' ELSE 'x' END AS n") + " ORDER BY i"
+    before = database.tables()
+    with pytest.raises(longshore.DataError) as caught:
+        longshore.copy(query, database.url, table, database.url, schema={"n": "int64"})
+    assert (caught.value.column, caught.value.row) == ("n", 18_999)
+    assert database.tables() == before
+
+
+def test_a_write_that_fails_ends_the_read(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('i', 'int64')}, {database.column('t', 'int64')})")
+    with pytest.raises(longshore.DataError) as caught:
+        longshore.copy(database.marked("streaming", "copied"), database.url, table, database.url, if_exists="append")
+    assert caught.value.column == "t"
+    wait(lambda: not database.running("copied"))
+    assert database.rows(table) == []
+
+
+def test_a_row_that_the_database_refuses_undoes_all(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('i', 'int64', 'PRIMARY KEY')})")
+    with pytest.raises(longshore.IntegrityError):
+        longshore.copy(database.series(3000, "i % 2999 AS i"), database.url, table, database.url, if_exists="append")
+    assert database.rows(table) == []
+
+
+def test_a_deadline_ends_both(database: Database, table: str) -> None:
+    before = database.tables()
+    started = time.monotonic()
+    with pytest.raises(longshore.TimeoutError):
+        longshore.copy(database.marked("streaming", "in_time"), database.url, table, database.url, timeout=0.5)
+    assert time.monotonic() - started < 10
+    wait(lambda: not database.running("in_time"))
+    assert database.tables() == before
+
+
+def test_one_connection_cannot_be_both_ends(database: Database, table: str) -> None:
+    with longshore.connect(database.url) as connection:
+        with pytest.raises(longshore.InterfaceError, match="in use"):
+            longshore.copy("SELECT 1 AS n", connection, table, connection)
+        connection.rollback()
