@@ -29,10 +29,11 @@ def since_midnight(value: Any) -> dt.timedelta:
         case pa.MonthDayNano():
             return dt.timedelta(microseconds=value.nanoseconds // 1000)
         case _:
-            return dt.timedelta() + value
+            span: dt.timedelta = value
+            return span
 
 
-def utc(value: Any) -> dt.datetime:
+def utc(value: dt.datetime) -> dt.datetime:
     """Return a timestamp with time zone, whether a source tells the zone or not."""
     return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
 
