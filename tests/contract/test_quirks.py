@@ -8,6 +8,6 @@ def test_the_quirks_are_counted() -> None:
         "postgresql": 0,
         "mariadb": 3,
         "mysql": 4,
-        "sqlite": 4,
-        "duckdb": 3,
+        "sqlite": 5,
+        "duckdb": 4,
     }

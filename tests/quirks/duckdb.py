@@ -60,6 +60,8 @@ QUIRKS = Quirks(
         # The engine works until its first rows.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
+        # What stands in the place of a host is the start of a path.
+        "a network": Refusal("there is no file '127.0.0.1", longshore.OperationalError),
         "a connection in a forked child": Refusal("open when this process was forked", longshore.InterfaceError),
     },
 )

@@ -59,6 +59,7 @@ SHARED: dict[str, Any] = {
     "tables": "SELECT table_name AS n FROM information_schema.tables WHERE table_schema = database()",
     "instant": "%Y-%m-%d %H:%M:%S.%f",
     "quote": "`",
+    "plain": "?ssl-mode=DISABLED",
     "cannot": {
         "float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol"),
         # The server sends the columns along with the first rows.

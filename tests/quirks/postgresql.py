@@ -62,5 +62,6 @@ QUIRKS = Quirks(
     session="SELECT pg_backend_pid() AS n",
     tables="SELECT relname::text AS n FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
     number="'{}'",
+    plain="?sslmode=disable",
     binary="'\\x{}'",
 )

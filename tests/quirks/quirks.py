@@ -87,6 +87,8 @@ class Quirks:
     together: Mapping[str, Any] = field(default_factory=dict)
     #: Settings of a URL under which a session that another's locks keep out is told so soon; empty where none is.
     contended: str = ""
+    #: Settings of a URL without encryption; empty where there is no server.
+    plain: str = ""
     #: What the source cannot do.
     cannot: Mapping[str, Refusal] = field(default_factory=dict)
 

@@ -51,6 +51,7 @@ QUIRKS = Quirks(
         # Its columns have the types of their first values.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("one connection write at a time", longshore.SerialWriteWarning),
+        "a network": Refusal("a SQLite URL has no host", longshore.InterfaceError),
         "a connection in a forked child": Refusal("open when this process was forked", longshore.InterfaceError),
     },
 )
