@@ -8,7 +8,6 @@ import sys
 import textwrap
 import threading
 import time
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -25,18 +24,6 @@ QUERY = "SELECT i, i::text AS t FROM generate_series(1, 1000) AS i"
 def assert_no_thread_is_left() -> None:
     """Look that what a read did on its thread is over; the thread itself needs some time to go."""
     wait(lambda: not any(thread.name == "longshore-read" for thread in threading.enumerate()))
-
-
-@pytest.mark.parametrize("return_type", ["pandas", "arrow", "polars", "numpy"])
-def test_the_result_is_read_sqls(return_type: Any, url: str) -> None:
-    result: Any = asyncio.run(read_sql_async(QUERY, url, return_type=return_type))
-    expected: Any = read_sql(QUERY, url, return_type=return_type)
-    if return_type == "numpy":
-        assert {name: column.tolist() for name, column in result.items()} == {
-            name: column.tolist() for name, column in expected.items()
-        }
-    else:
-        assert result.equals(expected)
 
 
 def test_arguments_and_errors_are_read_sqls(url: str) -> None:
@@ -97,20 +84,6 @@ def test_a_task_that_is_cancelled_twice_waits_for_its_thread(postgres: Endpoint)
     asyncio.run(cancel())
 
 
-def test_a_timeout_of_asyncio(postgres: Endpoint) -> None:
-    name = "async_timeout"
-
-    async def read() -> None:
-        async with asyncio.timeout(0.5):
-            await read_sql_async(SLEEPING, postgres.url(application_name=name))
-
-    started = time.monotonic()
-    with pytest.raises(TimeoutError):
-        asyncio.run(read())
-    assert time.monotonic() - started < 5
-    wait(lambda: not running(postgres, name))
-
-
 def test_context_variables_reach_the_callable(url: str) -> None:
     harbour = contextvars.ContextVar[str]("harbour")
     seen = []
@@ -121,14 +94,6 @@ def test_context_variables_reach_the_callable(url: str) -> None:
 
     asyncio.run(read())
     assert set(seen) == {"Riga"}
-
-
-def test_a_stream(url: str) -> None:
-    async def read() -> list[int]:
-        async with await read_sql_async(QUERY, url, return_type="arrow_stream", batch_size=300) as stream:
-            return [batch.num_rows async for batch in stream]
-
-    assert asyncio.run(read()) == [300, 300, 300, 100]
 
 
 def test_frames_of_a_stream(url: str) -> None:
@@ -168,30 +133,6 @@ def test_a_stream_is_not_in_the_loops_way(url: str) -> None:
 
     asyncio.run(read())
     assert ticks > 40
-
-
-@pytest.mark.parametrize("query", [SLEEPING, STREAMING], ids=["computing", "streaming"])
-def test_a_task_that_is_cancelled_in_a_loop_over_a_stream(query: str, postgres: Endpoint) -> None:
-    name = f"async_loop_{'sleep' in query}"
-
-    async def read() -> None:
-        stream = await read_sql_async(query, postgres.url(application_name=name), return_type="arrow_stream")
-        async with stream:
-            async for _ in stream:
-                pass
-
-    async def cancel() -> float:
-        task = asyncio.create_task(read())
-        await asyncio.to_thread(wait, lambda: running(postgres, name))
-        await asyncio.sleep(0.2)
-        started = time.monotonic()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return time.monotonic() - started
-
-    assert asyncio.run(cancel()) < 5
-    wait(lambda: not running(postgres, name))
 
 
 @pytest.mark.parametrize("body", ["read", "stream"])

@@ -61,59 +61,6 @@ async def until(condition: Any) -> None:
     await asyncio.to_thread(wait, condition)
 
 
-def test_a_connection(place: str) -> None:
-    async def use() -> None:
-        async with await longshore.connect_async(place) as connection:
-            await connection.execute_script("CREATE TABLE async_boats (n bigint); INSERT INTO async_boats VALUES (1);")
-            await connection.commit()
-            assert await connection.execute("INSERT INTO async_boats VALUES (2)") == 1
-            assert connection.in_transaction
-            await connection.rollback()
-            rows = await longshore.write_sql_async([{"n": 3}], "async_boats", connection, if_exists="append")
-            assert rows == 1
-            frame = await longshore.read_sql_async(
-                "SELECT n FROM async_boats ORDER BY n", connection, return_type="polars"
-            )
-            assert frame["n"].to_list() == [1, 3]
-            assert repr(connection).endswith(" open>")
-            assert repr(connection).startswith("<AsyncConnection ")
-        assert connection.closed
-        await connection.close()
-
-    asyncio.run(use())
-    assert boats(place) == [1, 3]
-
-
-def test_leaving_by_an_exception_rolls_back(place: str) -> None:
-    longshore.write_sql([{"n": 1}], "async_boats", place)
-
-    async def use() -> None:
-        async with await longshore.connect_async(place) as connection:
-            await connection.execute("DELETE FROM async_boats")
-            raise LookupError
-
-    with pytest.raises(LookupError):
-        asyncio.run(use())
-    assert boats(place) == [1]
-
-
-def test_a_pool(place: str) -> None:
-    async def use() -> list[int]:
-        async with longshore.AsyncPool(place, size=2) as pool:
-            await longshore.write_sql_async([{"n": 1}], "async_boats", pool)
-            frames = await asyncio.gather(
-                *(longshore.read_sql_async(f"SELECT {n} AS n", pool, return_type="polars") for n in range(6))
-            )
-            assert (pool.in_use, pool.idle <= 2, pool.size) == (0, True, 2)
-            assert repr(pool).startswith("<AsyncPool ")
-        await pool.close()
-        with pytest.raises(longshore.InterfaceError, match="closed"):
-            await longshore.read_sql_async("SELECT 1", pool)
-        return [frame["n"].item() for frame in frames]
-
-    assert asyncio.run(use()) == [*range(6)]
-
-
 def test_writes_and_copies(place: str, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/other.db?mode=rwc"
 

@@ -44,35 +44,12 @@ def opened(query: str | list[str], url: str, **arguments: Any) -> Stream:
     return stream
 
 
-def test_batches(url: str) -> None:
-    stream = opened("SELECT i, i::text AS t FROM generate_series(1, 5) AS i", url, batch_size=2)
-    batches = list(stream)
-    assert [type(batch) for batch in batches] == [pa.RecordBatch] * 3
-    assert [batch.to_pydict() for batch in batches] == [
-        {"i": [1, 2], "t": ["1", "2"]},
-        {"i": [3, 4], "t": ["3", "4"]},
-        {"i": [5], "t": ["5"]},
-    ]
-    assert [batch.schema for batch in batches] == [stream.schema] * 3
-    # The end stays the end.
-    assert next(stream, None) is None
-
-
 def test_the_schema_is_there_before_and_after(url: str) -> None:
     stream = opened(ALL, url)
     table = pa.table(opened(ALL, url))
     assert stream.schema.equals(table.schema, check_metadata=True)
     stream.close()
     assert pa.schema(stream).equals(table.schema, check_metadata=True)
-
-
-def test_it_is_handed_over_once(url: str) -> None:
-    stream = opened("SELECT i FROM generate_series(1, 5) AS i", url, batch_size=2)
-    assert next(stream).num_rows == 2
-    assert pa.table(stream).to_pydict() == {"i": [3, 4, 5]}
-    for take in (stream.__arrow_c_stream__, lambda: next(stream), lambda: next(stream.pandas())):
-        with pytest.raises(longshore.InterfaceError, match="the stream has been handed over"):
-            take()
 
 
 @pytest.mark.parametrize("backend", [None, "numpy_nullable", "pyarrow"])
