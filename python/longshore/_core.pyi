@@ -9,11 +9,11 @@ __all__ = [
     "Arrival",
     "ArrowConnection",
     "Batch",
-    "Begun",
     "CancelHandle",
     "Column",
     "Connection",
     "Description",
+    "EngineStream",
     "Hold",
     "Inquiry",
     "Knowledge",
@@ -273,7 +273,7 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
-class Begun:
+class EngineStream:
     """The stream of an engine that has its first rows."""
 
     def __new__(cls, capsule: object) -> Self: ...
@@ -365,7 +365,7 @@ def partition(
     timeout: float | None,
 ) -> list[str]: ...
 def open_result(
-    begun: Begun,
+    begun: EngineStream,
     *,
     policy: Mapping[str, str],
     labels: Sequence[Sequence[str]],

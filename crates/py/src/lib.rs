@@ -41,7 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::take, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;
     module.add_class::<read::Reading>()?;
-    module.add_class::<result::Begun>()?;
+    module.add_class::<result::EngineStream>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<longshore_arrow_source::SqliteConnection>()?;
     module.add_class::<longshore_arrow_source::ArrowConnection>()?;

@@ -34,7 +34,7 @@ use longshore_interpreter::{raise, wrap};
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
 pub(crate) fn open_result(
     py: Python<'_>,
-    begun: &Bound<'_, Begun>,
+    begun: &Bound<'_, EngineStream>,
     policy: Policy,
     labels: Vec<Vec<String>>,
     memory_limit: Option<Limit>,
@@ -132,10 +132,10 @@ impl Drop for Engine {
 
 /// The stream of an engine that has its first rows.
 #[pyclass(frozen, module = "longshore._core")]
-pub(crate) struct Begun(Mutex<Option<ColumnStream>>);
+pub(crate) struct EngineStream(Mutex<Option<ColumnStream>>);
 
 #[pymethods]
-impl Begun {
+impl EngineStream {
     /// Waits for the rows behind the capsule of a stream: on a thread that hears no signals.
     #[new]
     #[allow(unsafe_code)]
@@ -147,13 +147,13 @@ impl Begun {
     }
 }
 
-impl Begun {
+impl EngineStream {
     fn take(&self) -> Option<ColumnStream> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Drop for Begun {
+impl Drop for EngineStream {
     fn drop(&mut self) {
         if let Some(begun) = self.take() {
             apart(move || drop(begun));

@@ -132,7 +132,7 @@ def deliver(
     owner = owner or ClosedByResult()
     policy, cancel_handle = form.policy, _core.CancelHandle()
     names = [each for kind in types for each in labels(kind)]
-    started: list[_core.Begun] = []
+    started: list[_core.EngineStream] = []
     task = Task(lambda: started.append(_start(stream, failed)), cancel)
     try:
         task.run()
@@ -161,11 +161,11 @@ def deliver(
         return whole(reading, form.frame, json_objects=form.json_objects)
 
 
-def _start(stream: ArrowStreamable, failed: Callable[[], BaseException | None] | None) -> _core.Begun:
+def _start(stream: ArrowStreamable, failed: Callable[[], BaseException | None] | None) -> _core.EngineStream:
     """Run the engine until its first rows."""
     try:
         with translate_errors():
-            return _core.Begun(stream.__arrow_c_stream__())
+            return _core.EngineStream(stream.__arrow_c_stream__())
     except Error:
         error = None if failed is None else failed()
         if error is None:
