@@ -20,7 +20,7 @@ use crate::read::Reading;
 use crate::source::source;
 use crate::warn::warn_of_serial_write;
 
-/// Where rows go, and how; `longshore.writing` has checked the words.
+/// Where rows go, and how; `longshore.write` has checked the words.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Destination<'py> {
