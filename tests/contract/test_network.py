@@ -72,3 +72,28 @@ def test_what_stalls_ends_at_the_deadline(database: Database, cutter: Cutter | N
             assert time.monotonic() - started < 10
         cutter.drop()
         wait(lambda: not database.is_in_use())
+
+
+@pytest.mark.parametrize("mode", ["fail", "replace", "append", "truncate"])
+def test_a_write_that_loses_its_session_leaves_nothing(
+    database: Database, cutter: Cutter | None, table: str, mode: Any
+) -> None:
+    if mode != "fail":
+        database.execute(f"CREATE TABLE {table} (n int)", f"INSERT INTO {table} VALUES (1)")
+    before = database.tables()
+    with database.can("a network"):
+        url = through(database, cutter)
+        read(database, url)
+
+        def batches() -> Iterator[pa.Table]:
+            assert cutter is not None
+            for number in range(20):
+                if number == 10:
+                    cutter.drop()
+                yield pa.table({"n": range(20_000)})
+
+        with pytest.raises(longshore.OperationalError):
+            longshore.write_sql(batches(), table, url, if_exists=mode)
+    # The server may have to take the rows back first.
+    wait(lambda: not database.is_in_use() and database.tables() == before, 60)
+    assert mode == "fail" or database.rows(table) == [(1,)]

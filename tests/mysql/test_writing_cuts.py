@@ -45,6 +45,11 @@ def rows(server: MySQLEndpoint) -> list[Any]:
     return sorted(server.sql("SELECT id, word FROM cutw"))
 
 
+def left(server: MySQLEndpoint) -> list[Any]:
+    """Return the working tables that there are."""
+    return list(server.sql("SHOW TABLES LIKE 'longshore%'"))
+
+
 def write_cut(server: MySQLEndpoint, way: str, mode: str) -> bool:
     """Tell whether the write succeeds; either way, the table is as before or as after."""
     fresh(server, mode)
@@ -56,6 +61,7 @@ def write_cut(server: MySQLEndpoint, way: str, mode: str) -> bool:
     else:
         is_done = True
     assert time.monotonic() - started < 15
+    wait(lambda: not left(server))
     got = rows(server)
     if is_done:
         assert got == sorted(AFTER[mode])

@@ -77,6 +77,8 @@ pub(crate) struct Connection {
     database: Option<String>,
     /// Prepared statements to be closed with the next command.
     closing: Vec<u32>,
+    /// The lock under which the session makes a new table.
+    table_lock: Option<String>,
     /// A forked child shares the socket and must not speak on it.
     process: Process,
 }
@@ -115,6 +117,7 @@ impl Connection {
             zone: Zone::Other,
             database: settings.database.clone(),
             closing: Vec::new(),
+            table_lock: None,
             process: Process::current(),
         };
         let done = std::mem::take(&mut connection.link.done);
@@ -188,6 +191,11 @@ impl Connection {
     /// From here on, every wait looks at `deadline`; gives the one before.
     pub(crate) fn set_deadline(&mut self, deadline: Deadline) -> Deadline {
         std::mem::replace(&mut self.deadline, deadline)
+    }
+
+    /// The session owns `lock`, without which no other makes the same table.
+    pub(crate) fn note_table_lock(&mut self, lock: &str) {
+        self.table_lock = Some(lock.to_owned());
     }
 
     /// Has the session be of no more use, whatever its socket is.

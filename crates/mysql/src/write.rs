@@ -38,7 +38,6 @@ fn start(session: &mut MySqlSession, load: &Load, log: &mut UndoLog) -> Result<(
         table = sibling(&name, working_name(&name.table, "new"));
         // Tables are no part of a transaction: it is only for the rows.
         steps.extend(create::new_table(connection, load, &name, &table, &server, "", log)?);
-        log.on_failure(format!("DROP TABLE IF EXISTS {}", NAMING.table(&table)));
     } else {
         check_target(connection, load, &name)?;
     }
@@ -83,6 +82,8 @@ impl Writer for MySqlSession {
         // A session that keeps settings of ours is of no more use.
         if !is_good {
             connection.give_up();
+            let failed = undo.iter().filter(|undo| !undo.is_always);
+            connection.undo_elsewhere(failed.map(|undo| undo.statement.clone()).collect());
         }
         if let Some(deadline) = deadline {
             connection.set_deadline(deadline);

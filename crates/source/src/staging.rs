@@ -115,9 +115,12 @@ impl UndoLog {
             Step::Begin(statement) => self.begin(session, statement),
             Step::Run(statement) => session.perform(&statement),
             Step::Undoable(statement, undo) => {
-                session.perform(&statement)?;
-                self.on_failure(undo);
-                Ok(())
+                let performed = session.perform(&statement);
+                // Whose answer has not come may have been done all the same.
+                if performed.as_ref().map_or_else(|error| is_unanswered(session, error), |()| true) {
+                    self.on_failure(undo);
+                }
+                performed
             }
             Step::Move(statement, expected) => session.move_rows(&statement, &expected, rows),
             Step::Commit => {
@@ -218,6 +221,11 @@ impl<S: Writer> Drop for Attempt<S> {
     fn drop(&mut self) {
         drop(self.end());
     }
+}
+
+/// Whether `error` is not the database's answer, which may have been another.
+fn is_unanswered(session: &impl Session, error: &Error) -> bool {
+    is_interruption(error) || !session.is_usable()
 }
 
 /// Whether `error` says that the caller does not wait any longer.

@@ -1,15 +1,24 @@
 //! The end of a running statement: `KILL QUERY` over another connection, and the state of the session afterwards.
 
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use longshore_core::{Deadline, Result};
 use longshore_source::rows::VIOLATION;
 
 use super::{Connection, Exchange, cleanup, command};
+use crate::dialect::literal;
 use crate::message;
 
 /// The error of a statement that was killed.
 const INTERRUPTED: u16 = 1317;
+
+/// The longest wait for a file's rows that the server has received already: without them it would have a statement to roll back.
+const FILE_END: Duration = Duration::from_millis(500);
+
+/// The longest wait for a server that rolls a lost session's rows back.
+const ROLLBACK: Duration = Duration::from_secs(300);
 
 impl Connection {
     /// Stops what runs on the server, if anything does; tells whether the server waits for the next command.
@@ -22,6 +31,7 @@ impl Connection {
             let was_open = self.is_in_transaction();
             if self.exchange == Exchange::File {
                 self.is_dead |= self.end_of_file().is_err();
+                self.finish_within(FILE_END);
             }
             self.interrupt();
             self.update_status(was_open);
@@ -39,16 +49,50 @@ impl Connection {
                 break;
             }
             was_killed = true;
-            self.deadline = Deadline::never().at_most(Duration::from_millis(milliseconds));
-            if let Err(error) = self.finish() {
-                self.is_dead |= error.sqlstate() == Some(VIOLATION);
-            }
+            self.finish_within(Duration::from_millis(milliseconds));
         }
         // What could not be stopped now will not be stopped by another attempt.
         self.is_dead |= self.exchange != Exchange::Idle;
         if was_killed && !self.is_dead {
             self.deadline = cleanup();
             self.absorb_kill();
+        }
+    }
+
+    /// Waits so long for the end of the answer.
+    fn finish_within(&mut self, time: Duration) {
+        self.deadline = Deadline::never().at_most(time);
+        if let Err(error) = self.finish() {
+            self.is_dead |= error.sqlstate() == Some(VIOLATION);
+        }
+    }
+
+    /// Runs `statements` in place of this session, which is lost and which the server may still be rolling back: over another
+    /// connection, under the lock that this one has had, and on a thread of its own where that takes longer than a clean-up may.
+    pub(crate) fn undo_elsewhere(&self, statements: Vec<String>) {
+        if statements.is_empty() || self.check_owner().is_err() {
+            return;
+        }
+        let (settings, lost, lock) =
+            (self.settings.clone(), self.link.greeting.thread, self.table_lock.clone());
+        let (done, ended) = mpsc::channel::<()>();
+        let undo = move || -> Result<()> {
+            let _done = done;
+            let mut other = Self::open_bare(&settings, &cleanup())?;
+            other.deadline = Deadline::never().at_most(ROLLBACK);
+            // It may be gone already.
+            let _ = other.run(&format!("KILL CONNECTION {lost}"));
+            if let Some(lock) = lock {
+                other.run(&format!("DO GET_LOCK({}, {})", literal(&lock), ROLLBACK.as_secs()))?;
+            }
+            for statement in statements {
+                // One that fails had nothing to undo.
+                let _ = other.run(&statement);
+            }
+            Ok(())
+        };
+        if thread::Builder::new().name("longshore-undo".to_owned()).spawn(undo).is_ok() {
+            let _ = ended.recv_timeout(Duration::from_secs(2));
         }
     }
 

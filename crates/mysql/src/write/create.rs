@@ -181,8 +181,10 @@ pub(super) fn new_table(
     comment: &str,
     log: &mut UndoLog,
 ) -> Result<Vec<Step>> {
-    let lock = wait_for_lock(connection, name)?;
+    let lock = format!("longshore_{:016x}", hash(&name.to_string().to_lowercase()));
     log.at_end(format!("DO RELEASE_LOCK({})", literal(&lock)));
+    wait_for_lock(connection, name, &lock)?;
+    connection.note_table_lock(&lock);
     // The existing table is looked at once no other session can change it.
     let existing = table::existing(connection, name)?;
     let replaces = match load.if_exists {
@@ -198,6 +200,7 @@ pub(super) fn new_table(
     let old = NAMING.table(&sibling(name, working_name(&name.table, "old")));
     let (name, new) = (NAMING.table(name), NAMING.table(new));
     connection.run(&format!("DROP TABLE IF EXISTS {new}, {old}"))?;
+    log.on_failure(format!("DROP TABLE IF EXISTS {new}"));
     connection.run(&statement)?;
     if !replaces {
         return Ok(vec![Step::Run(format!("RENAME TABLE {new} TO {name}"))]);
@@ -210,18 +213,17 @@ pub(super) fn new_table(
     Ok(vec![Step::Undoable(swap, back), Step::Run(format!("DROP TABLE {old}"))])
 }
 
-/// Waits until no other session is writing a new table of that name, and gives the name of the lock that says so.
-fn wait_for_lock(connection: &mut Connection, name: &TableName) -> Result<String> {
-    let lock = format!("longshore_{:016x}", hash(&name.to_string().to_lowercase()));
+/// Waits until no other session is writing a new table of that name, which `lock` says.
+fn wait_for_lock(connection: &mut Connection, name: &TableName, lock: &str) -> Result<()> {
     loop {
-        let locked = get_lock(connection, &lock, WAIT).map_err(|error| match error.kind() {
+        let locked = get_lock(connection, lock, WAIT).map_err(|error| match error.kind() {
             Kind::Timeout => error
                 .within(format!("another session is writing a new table {name}"))
                 .with_hint("give a longer timeout, or wait until it has ended"),
             _ => error,
         })?;
         match locked {
-            Some(true) => return Ok(lock),
+            Some(true) => return Ok(()),
             Some(false) => {}
             None => {
                 return Err(Error::operational(format!(

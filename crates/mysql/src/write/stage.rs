@@ -77,10 +77,10 @@ const TARGET_CHARACTERS: usize = 45;
 fn claim(connection: &mut Connection, target: &TableName, log: &mut UndoLog) -> Result<TableName> {
     let name = kit::staging_name(target.schema.clone(), &prefix(target));
     let lock = lock(&name);
+    log.at_end(format!("DO RELEASE_LOCK({})", literal(&lock)));
     if get_lock(connection, &lock, 0)? != Some(true) {
         return Err(Error::operational("another session has a lock of the same name").with_hint("try again"));
     }
-    log.at_end(format!("DO RELEASE_LOCK({})", literal(&lock)));
     let [wait, drop, restore] = drop_without_wait(&name);
     for statement in [restore, drop, wait] {
         log.at_end(statement);
