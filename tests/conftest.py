@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeVar
@@ -92,6 +93,15 @@ def _mysql() -> Iterator[MySQLEndpoint]:
 def url(postgres: Endpoint) -> str:
     """Give the shared PostgreSQL's URL."""
     return postgres.url()
+
+
+@pytest.fixture
+def harbour(postgres: Endpoint) -> Iterator[str]:
+    """Give the name of an empty schema of the shared PostgreSQL, which goes with all that is in it."""
+    name = f"harbour_{uuid.uuid4().hex[:8]}"
+    postgres.psql(f"CREATE SCHEMA {name}")
+    yield name
+    postgres.psql(f"DROP SCHEMA {name} CASCADE")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.test_interruption import wait
+from tests.postgres.test_interruption import wait
 
 #: What runs until somebody stops it.
 ENDLESS = {

@@ -27,7 +27,7 @@ WORDS = {
 ALLOWED = [
     ("tests/words.py", "", "the list itself"),
     ("tests/asyncpg/test_frames.py", "crew", "a table of ships' people"),
-    ("tests/writing/test_postgresql.py", "crew", "a table of ships' people"),
+    ("tests/postgres/test_writing.py", "crew", "a table of ships' people"),
     ("tests/installations.py", "nobody", "the user of that name"),
 ]
 

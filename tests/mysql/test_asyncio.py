@@ -10,8 +10,8 @@ import longshore
 from longshore import read_sql_async
 from tests.mysql.reading import numbers, statements, table, wait
 from tests.mysql.test_interruption import marked
+from tests.postgres.test_asyncio import assert_no_thread_is_left
 from tests.servers import MySQLEndpoint
-from tests.test_asyncio import assert_no_thread_is_left
 
 QUERY = f"{numbers(999)} SELECT i, concat('t', i) AS t FROM numbers WHERE i < 1000"
 

@@ -11,8 +11,8 @@ import pytest
 
 import longshore
 from longshore import read_sql_async
+from tests.postgres.test_asyncio import assert_no_thread_is_left
 from tests.sqlite.conftest import Make
-from tests.test_asyncio import assert_no_thread_is_left
 
 COUNT = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r{}) "
 QUERY = COUNT.format(" WHERE i < 1000") + "SELECT i, 't' || i AS t FROM r"

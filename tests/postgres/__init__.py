@@ -1,0 +1,1 @@
+"""What PostgreSQL alone has: its types, statements, protocol and servers."""
