@@ -11,8 +11,6 @@ import pytest
 import longshore
 from tests.contract.conftest import Database
 
-pytestmark = pytest.mark.packages
-
 D = decimal.Decimal
 
 #: Decimals whose doubles read as they do, zeros at their ends aside.

@@ -13,7 +13,7 @@ import pytest
 import longshore
 from tests.contract.conftest import Database, wait
 
-pytestmark = [pytest.mark.packages, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 
 def opened(query: str | list[str], database: Database, **arguments: Any) -> Any:

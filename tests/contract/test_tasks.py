@@ -10,7 +10,7 @@ import pytest
 import longshore
 from tests.contract.conftest import Database, wait
 
-pytestmark = [pytest.mark.packages, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 KINDS = pytest.mark.parametrize("kind", ["computing", "streaming"])
 

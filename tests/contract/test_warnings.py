@@ -13,8 +13,6 @@ import pytest
 import longshore
 from tests.contract.conftest import Database
 
-pytestmark = pytest.mark.packages
-
 
 def _read(query: str, url: str, _table: str) -> int:
     longshore.read_sql(query, url, partition_num=2)

@@ -13,8 +13,6 @@ import pytest
 import longshore
 from tests.servers import Endpoint, PostgreSQL
 
-pytestmark = pytest.mark.packages
-
 # In the list of columns, or the server would make all rows before it sends the first.
 STREAMING = "SELECT repeat('x', 100) AS t, generate_series(1, 500000000) AS i"
 SLEEPING = "SELECT pg_sleep(60)::text AS t"

@@ -18,8 +18,6 @@ import longshore
 from tests.conformance import postgresql
 from tests.conformance.cases import CASES
 
-pytestmark = pytest.mark.packages
-
 AMSTERDAM = dt.timezone(dt.timedelta(hours=1))
 
 

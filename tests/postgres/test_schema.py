@@ -11,7 +11,7 @@ import pytest
 import longshore
 from tests.conformance import plain
 
-pytestmark = [pytest.mark.packages, pytest.mark.server]
+pytestmark = pytest.mark.server
 
 UTC = pa.timestamp("us", tz="UTC")
 EXACT: list[tuple[str, Any, pa.DataType, Any]] = [

@@ -14,8 +14,6 @@ from tests.conformance.cases import CASES
 from tests.conftest import Place
 from tests.servers import Endpoint
 
-pytestmark = [pytest.mark.packages, pytest.mark.server]
-
 
 def named(cases: list[Any]) -> list[Any]:
     return [pytest.param(*case, id=f"{case[0].type}-{number}") for number, case in enumerate(cases)]
@@ -45,6 +43,8 @@ def check(case: Case, url: str, protocol: str) -> pa.Field:
     return field
 
 
+@pytest.mark.packages
+@pytest.mark.server
 @pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
 @pytest.mark.parametrize("case", named([(case,) for case in CASES]))
 def test_values(case: Case, protocol: str, place: Place) -> None:
@@ -53,6 +53,8 @@ def test_values(case: Case, protocol: str, place: Place) -> None:
     assert field.metadata[b"native_type"].decode() == (case.native or case.type)
 
 
+@pytest.mark.packages
+@pytest.mark.server
 @pytest.mark.parametrize("case", named([(case,) for case in CASES if case.extension]))
 def test_extension_names(case: Case, place: Place) -> None:
     stream = longshore.read_sql(
@@ -66,6 +68,8 @@ def test_extension_names(case: Case, place: Place) -> None:
     assert name == case.extension
 
 
+@pytest.mark.packages
+@pytest.mark.server
 @pytest.mark.parametrize(
     "case", named([(case,) for case in CASES if "numeric" not in case.type and case.type != "free"])
 )
@@ -118,6 +122,7 @@ def test_composites_of_every_type(case: Case, protocol: str, place: Place) -> No
 ODD = [(case, odd) for case in CASES for odd in case.odd]
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
 @pytest.mark.parametrize(("case", "odd"), named(ODD))
 def test_what_arrow_cannot_hold_is_an_error(case: Case, odd: Odd, protocol: str, place: Place) -> None:
@@ -132,6 +137,7 @@ def test_what_arrow_cannot_hold_is_an_error(case: Case, odd: Odd, protocol: str,
         assert (error.row, f"row {len(case.cells)}" in str(error)) == (len(case.cells), True)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
 @pytest.mark.parametrize(("case", "odd"), named([pair for pair in ODD if pair[1].option]))
 def test_what_arrow_cannot_hold_is_null_by_option(case: Case, odd: Odd, protocol: str, place: Place) -> None:
@@ -139,6 +145,7 @@ def test_what_arrow_cannot_hold_is_null_by_option(case: Case, odd: Odd, protocol
     assert plain.values(table["value"]) == plain.expected([*case.cells.values(), None], case.arrow)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(("case", "odd"), named(ODD))
 def test_what_arrow_cannot_hold_can_be_read_as_text(case: Case, odd: Odd, place: Place) -> None:
     table = longshore.read_sql(

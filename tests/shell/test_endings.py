@@ -19,8 +19,6 @@ import longshore
 from tests.servers import Endpoint, PostgreSQL, free_port
 from tests.shell.running import Shell, alone, command, surroundings
 
-pytestmark = pytest.mark.packages
-
 STREAMING = "SELECT repeat('x', 100) AS t, generate_series(1, 500000000) AS i"
 SLEEPING = "SELECT pg_sleep(60)::text AS t"
 

@@ -17,8 +17,6 @@ from tests.conformance import sqlite as quirks
 from tests.conformance.sqlite_cases import CASES
 from tests.conformance.sqlite_cases.case import SQLiteCase
 
-pytestmark = pytest.mark.packages
-
 TABLES = [case for case in CASES if case.query is None]
 WIDENED = [(quirks.widened(case, to), case.declared) for case in CASES for to in case.widened]
 WANTED = [(case, wanted) for case in CASES for wanted in case.wanted]
@@ -112,6 +110,7 @@ def test_an_expression_without_values_is_text(case: SQLiteCase, read: Read) -> N
         assert schema.types == [case.declared] == [pa.string()]
 
 
+@pytest.mark.packages
 @pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")
 @pytest.mark.parametrize("return_type", ["pandas", "polars", "numpy"])
 @pytest.mark.parametrize("case", named([(case,) for case in TABLES if case.empty is None]))
@@ -153,6 +152,7 @@ def test_schema_asks_for_another_type(case: SQLiteCase, wanted: Any, read: Read)
         assert caught.value.hint
 
 
+@pytest.mark.packages
 @pytest.mark.parametrize("return_type", ["pandas", "polars", "numpy"])
 @pytest.mark.parametrize("declared", ["", "INTEGER", "REAL", "DECIMAL(9,2)"])
 def test_null_and_then_a_number_and_then_a_word(declared: str, return_type: str, read: Read) -> None:

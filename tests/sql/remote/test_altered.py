@@ -17,8 +17,6 @@ from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.conftest import url
 from tests.sql.remote.racing import Race, outcome
 
-pytestmark = pytest.mark.packages
-
 QUERIES = [
     "SELECT count(*) AS n FROM db.raced WHERE d = 0.1",
     "SELECT md5(s) AS m FROM db.raced WHERE d = 0.1 ORDER BY m",

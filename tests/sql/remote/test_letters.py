@@ -9,8 +9,6 @@ import pytest
 import longshore
 from tests.servers import Endpoint, MySQLEndpoint
 
-pytestmark = pytest.mark.packages
-
 LETTERS = ["a", "ä", "€", "日本", "💧", "a💧"]
 
 

@@ -12,8 +12,6 @@ import longshore
 from tests.servers import Endpoint, MySQLEndpoint
 from tests.sql.remote.comparing import Harbour, loaded
 
-pytestmark = pytest.mark.packages
-
 D = decimal.Decimal
 WHOLE = "nothing to do"
 COLUMNS = "i2 smallint, i4 int, i8 bigint, short decimal(12, 2), wide decimal(30, 4), fine decimal(16, 16)"
