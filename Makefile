@@ -21,6 +21,8 @@ SPREAD = --numprocesses=$(WORKERS) --dist=loadfile --durations=15
 # One interpreter for every build, or pyo3 would be built anew for each.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Python compiles what is imported; all of each package would take half a minute an environment.
+export PIP_NO_COMPILE := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
