@@ -39,7 +39,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the files that do not name a lane's marker, as in `-m packages`: to import them all takes ten seconds a worker."""
+    """Leave out the files without a lane's marker, as in `-m packages`: all of them take a worker ten seconds."""
     marker = config.option.markexpr
     is_left_out = (
         marker.isidentifier()
