@@ -316,13 +316,13 @@ class RemoteQuery(Sources):
         return "\n".join(lines)
 
     def warn(self) -> None:
-        """Warn of columns that their databases would compare by a collation."""
+        """Warn of columns that their databases would compare by a collation, or with their padding."""
         columns = self._plan.bytewise
         if columns:
-            names = ", ".join(f"{name} ({collation})" for name, collation in columns.items())
+            names = ", ".join(f"{name} ({reason})" for name, reason in columns.items())
             first = next(iter(columns)).rpartition(".")[2]
             message = (
-                f"compared byte by byte, and not by its collation as in its database, where texts that differ in case, "
+                f"compared byte by byte, without padding, and not as in its database, where texts that differ in case, "
                 f"accents or spaces at the end may be equal: {names}. CAST({first} AS VARCHAR) says that bytes are "
                 "meant; lower() of both sides passes over case; read_sql has the database compare"
             )

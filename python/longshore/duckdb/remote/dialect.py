@@ -29,8 +29,6 @@ class Dialect(abc.ABC):
     has_nulls_first: ClassVar[bool] = True
     #: Whether a read that is stopped ends the transaction, unless there is a savepoint.
     needs_savepoint: ClassVar[bool] = False
-    #: Whether sums and products of decimals are exact, or an error.
-    has_exact_decimals: ClassVar[bool] = False
     #: Whether LIKE without a backslash is the engine's, but for the column's collation.
     has_plain_like: ClassVar[bool] = False
 

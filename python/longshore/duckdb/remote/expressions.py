@@ -57,10 +57,9 @@ class Relation:
 class NameScope:
     """The relations of one FROM, in which columns are looked up."""
 
-    def __init__(self, relations: Sequence[Relation], merged: Mapping[str, Value] | None = None) -> None:
-        """Take the relations in their order; ``merged`` are the columns of a USING."""
+    def __init__(self, relations: Sequence[Relation]) -> None:
+        """Take the relations in their order."""
         self.relations = relations
-        self.merged = merged or {}
 
     def find(self, column: exp.Column) -> Value:
         """Give a column's value; raises ``Unsafe`` where it is ambiguous."""
@@ -68,13 +67,8 @@ class NameScope:
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise Unsafe
         require_only(column, "this", "table", "db", "catalog")
-        *table, name = (part.name.lower() for part in parts)
-        return self.named(name, tuple(table))
-
-    def named(self, name: str, table: tuple[str, ...] = ()) -> Value:
-        """Give the column of a name in lower case, of one table or of any; raises ``Unsafe`` as ``find`` does."""
-        if not table and name in self.merged:
-            return self.merged[name]
+        *qualifier, name = (part.name.lower() for part in parts)
+        table = tuple(qualifier)
         relations = [relation for relation in self.relations if not table or table in relation.names]
         values = [relation.columns[name] for relation in relations if name in relation.columns]
         if len(values) != 1 or values[0] is None:
@@ -192,7 +186,12 @@ class ExpressionWriter:
         unsafe_if(not values)
         if len(values) > 1:
             same_meaning(values[0].type, values[1].type)
-        left, right = (side.compared if isinstance(side, Value) else self._constant(values[0], side) for side in sides)
+        # Next to another column it is a text.
+        bare = len(values) == 1 or all(value.padded for value in values)
+        left, right = (
+            (side.compared if bare else side.sql) if isinstance(side, Value) else self._constant(values[0], side)
+            for side in sides
+        )
         return values, left, right
 
     def _side(self, node: exp.Expression) -> Any:
@@ -204,7 +203,10 @@ class ExpressionWriter:
     def _constant(self, value: Value, literal: Any) -> str:
         """Write the constant that a value is compared with, of which a ``char(n)`` ignores blanks at the end."""
         fits = fit(literal, value.type)
-        return self.dialect.literal(fits.rstrip(" ") if value.type.padded else fits, value.type)
+        if (value.padded or value.type.padded) and fits.endswith(" "):
+            unsafe_if(not value.type.padded)
+            fits = fits.rstrip(" ")
+        return self.dialect.literal(fits, value.type)
 
     def _in(self, node: exp.Expression) -> Test:
         require_only(node, "this", "expressions")
@@ -232,7 +234,8 @@ class ExpressionWriter:
         unsafe_if(value.type.kind is not Kind.TEXT or value.type.equal is not Trust.EXACT)
         if value.type.padded and value.padded is None:
             raise Unsafe
-        test = f"({value.compared} LIKE {self.dialect.literal(fit(pattern, value.type), value.type)})", Trust.EXACT
+        column = value.compared if value.type.padded else value.sql
+        test = f"({column} LIKE {self.dialect.literal(fit(pattern, value.type), value.type)})", Trust.EXACT
         return self._negated(test) if node.args.get("negate") else test
 
     _TESTS: ClassVar[Mapping[type[exp.Expression], Callable[["ExpressionWriter", Any], Test]]] = {
@@ -252,61 +255,17 @@ _COUNT = Type(Kind.INTEGER, "BIGINT", equal=Trust.EXACT, order=Trust.EXACT, grou
 _SUM = Type(Kind.INTEGER, "HUGEINT", equal=Trust.EXACT, order=Trust.EXACT, nulls=True)
 #: The digits of decimals whose sums fit the engine's 128 bits, for any number of rows.
 _SUMMED_DIGITS = 19
-#: The most digits of the engine's decimals, and after the point of MySQL's.
-_MOST_DIGITS, _MOST_SCALE = 38, 30
-#: The digits of integers by their type; the widest other one is UBIGINT.
-_DIGITS = {"TINYINT": 3, "UTINYINT": 3, "SMALLINT": 5, "USMALLINT": 5, "INTEGER": 10, "UINTEGER": 10, "BIGINT": 19}
-_MOST_DIGITS_OF_INTEGER = 20
-_SIGNS: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+#: The most digits of the engine's decimals.
+_MOST_DIGITS = 38
 
 
 class ValueWriter(ExpressionWriter):
-    """The writer of a SELECT: aggregates and decimals' arithmetic as well."""
+    """The writer of a SELECT: aggregates as well."""
 
     def value(self, node: exp.Expression) -> Value:
         """Write a column or an aggregate."""
         write = self._AGGREGATES.get(type(node))
         return write(self, node) if write else super().value(node)
-
-    def computed(self, node: exp.Expression) -> Value:
-        """Write a column, an aggregate, or decimals that are added and multiplied.
-
-        The engine computes products of decimals of up to 18 digits in 18 digits, and fails beyond. The source's are
-        exact, and their sums are what remote tables are asked for most.
-        """
-        if isinstance(node, exp.Paren):
-            return self.computed(node.this)
-        if type(node) not in _SIGNS:
-            return self.value(node)
-        require_only(node, "this", "expression")
-        unsafe_if(not self.dialect.has_exact_decimals)
-        left, right = self._operand(node.this), self._operand(node.expression)
-        # In MySQL, unsigned arithmetic fails below 0; in the engine it does not.
-        if any((side.type.engine or "").startswith("U") for side in (left, right)):
-            raise Unsafe
-        of = _computed(left.type, right.type, multiplied=isinstance(node, exp.Mul))
-        return Value(f"({left.sql} {_SIGNS[type(node)]} {right.sql})", of)
-
-    def _operand(self, node: exp.Expression) -> Value:
-        try:
-            literal = constant(node, self.params)
-        except Unsafe:
-            value = self.computed(node)
-            if value.type.kind not in {Kind.INTEGER, Kind.DECIMAL} or not value.type.sums:
-                raise
-            return value
-        return self._number(literal)
-
-    def _number(self, literal: Any) -> Value:
-        if type(literal) is int and abs(literal) < 1 << 31:
-            return Value(
-                f"({literal})" if literal < 0 else str(literal), Type(Kind.INTEGER, precision=len(str(abs(literal))))
-            )
-        if type(literal).__name__ == "Decimal" and literal.is_finite():
-            _, digits, exponent = literal.as_tuple()
-            of = decimal_type(max(len(digits), -int(exponent)), max(-int(exponent), 0))
-            return Value(f"({literal:f})", of)
-        raise Unsafe
 
     def _count(self, node: exp.Expression) -> Value:
         require_only(node, "this", "big_int")
@@ -350,7 +309,7 @@ class ValueWriter(ExpressionWriter):
         """Write the argument of an aggregate, which cannot contain another."""
         if isinstance(node, exp.AggFunc) or node.find(exp.AggFunc):
             raise Unsafe
-        return self.computed(node)
+        return self.value(node)
 
     _AGGREGATES: ClassVar[Mapping[type[exp.Expression], Callable[["ValueWriter", Any], Value]]] = {
         exp.Count: _count,
@@ -358,24 +317,3 @@ class ValueWriter(ExpressionWriter):
         exp.Min: _end,
         exp.Max: _end,
     }
-
-
-def _computed(left: Type, right: Type, *, multiplied: bool) -> Type:
-    """Give the type of a sum or a product; raises ``Unsafe`` where the engine may turn to floating point.
-
-    Two integers may overflow in one and not in the other, so the engine computes them.
-    """
-    unsafe_if(left.kind is right.kind is Kind.INTEGER)
-    left_digits, right_digits = _precision(left), _precision(right)
-    if multiplied:
-        digits, scale = left_digits + right_digits, left.scale + right.scale
-    else:
-        scale = max(left.scale, right.scale)
-        digits = max(left_digits - left.scale, right_digits - right.scale) + scale + 1
-    unsafe_if(digits > _MOST_DIGITS or scale > _MOST_SCALE)
-    # The engine's precision depends on more than the two types.
-    return dataclasses.replace(decimal_type(digits, scale), engine=None, equal=Trust.NONE, groups=False)
-
-
-def _precision(of: Type) -> int:
-    return of.precision or _DIGITS.get(of.engine or "", _MOST_DIGITS_OF_INTEGER)

@@ -46,7 +46,6 @@ class MySQL(Dialect):
         "START TRANSACTION WITH CONSISTENT SNAPSHOT",
     )
     has_nulls_first: ClassVar[bool] = False
-    has_exact_decimals: ClassVar[bool] = True
     has_plain_like: ClassVar[bool] = True
 
     def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:

@@ -1,7 +1,7 @@
 """A query over attached databases, divided: what each source reads, and what the engine does with it.
 
 The engine tests the filters of one table again, so a source's has to be true wherever the engine's is, but for a
-condition that only the source's collation decides.
+condition on texts that the source compares otherwise.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import ExpressionWriter, NameScope, Relation, relation_of
 from longshore.duckdb.remote.queries import QueryWriter, ResultColumn, empty_table, result_columns
-from longshore.duckdb.remote.semantics import semantics
+from longshore.duckdb.remote.semantics import bytewise
 from longshore.duckdb.remote.text import (
     Edit,
     ParsedQuery,
@@ -75,7 +75,7 @@ class Plan:
     reads: Sequence[Read] = ()
     #: The columns of the result if the one read is all of the query.
     whole: Sequence[ResultColumn] | None = None
-    #: The columns that the engine compares by bytes and their databases by a collation, with that.
+    #: The columns that the engine compares by bytes and their databases otherwise, with the reason.
     bytewise: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -161,12 +161,11 @@ class _Planner:
         edits += [edit for _, edit in self._replaced]
         trees = self.text.trees or []
         answered = [*(subquery.node for subquery in pushed), *(node for node, _ in self._replaced)]
-        meaning = semantics(trees, self.tables, answered, self.params)
-        params = meaning.params(self.params)
+        params = self.params
         if isinstance(params, dict) and self.text.trees is not None:
             params = _params_without(trees, answered, params)
-        sql = apply_edits(self.query, [*edits, *meaning.edits])
-        return Plan(sql, params, list(self._reads.values()), bytewise=meaning.bytewise)
+        differing = bytewise(trees, self.tables, answered, self.params)
+        return Plan(apply_edits(self.query, edits), params, list(self._reads.values()), bytewise=differing)
 
     def _push_subqueries(self) -> tuple[list[Edit], list[Subquery]]:
         """Give the subqueries that sources answer, outer ones first, and the edits that replace them."""
@@ -237,7 +236,7 @@ class _Planner:
     def _filters(self, reference: Reference, table: Table, dialect: Dialect) -> list[str]:
         """Give the filters of a table in its source's SQL, its columns without an alias.
 
-        A condition that a collation decides is the source's alone, if its text can be replaced in the query.
+        A condition on a text that the source compares otherwise is its alone, if its text can be replaced.
         """
         node, select = reference.node, reference.select
         if not self._pushes or not table.is_typed or node is None or select is None or node.args.get("sample"):
@@ -248,7 +247,7 @@ class _Planner:
             return []
         in_source = replace(table, columns=[column.in_source for column in table.columns])
         source_names = _names(reference, in_source, others, select) or names
-        collated = {column.name.lower() for column in table.columns if column.collation is not None}
+        collated = {column.name.lower() for column in table.columns if column.own_equality}
         filters = []
         for condition in _conjuncts(select, node):
             if any(one.name.lower() in collated for one in condition.find_all(exp.Column)):

@@ -76,7 +76,6 @@ class PostgreSQL(Dialect):
     begin_snapshot: ClassVar[Sequence[str]] = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
     versions: ClassVar[str | None] = _VERSIONS
     needs_savepoint: ClassVar[bool] = True
-    has_exact_decimals: ClassVar[bool] = True
     has_plain_like: ClassVar[bool] = True
 
     def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
@@ -98,7 +97,7 @@ class PostgreSQL(Dialect):
             of, form = _text(Trust.EXACT, "enum"), "{}::text"
         if not _is_postgresql(row.server) or of.kind in lossy:
             of = _OTHER
-        of = dataclasses.replace(of, padded=row.oid == _PADDED, varying=_VARYING in (row.oid, row.base))
+        of = dataclasses.replace(of, varying=_VARYING in (row.oid, row.base))
         return Column(
             row.name,
             self.name(row.name),

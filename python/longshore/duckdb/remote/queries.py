@@ -1,6 +1,5 @@
 """A whole query in a source's SQL, where every part of it is known to mean the same there."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -20,7 +19,6 @@ from longshore.duckdb.remote.types import (
     Unsafe,
     arrow_type,
     constant,
-    same_meaning,
     unsafe_if,
     whole_number,
 )
@@ -91,8 +89,6 @@ class SelectWriter:
         self._node = node
         self._dialect = queries.dialect
         self._params = queries.params
-        #: For each table of the FROM, its columns that a USING merged with another's.
-        self._merged: list[set[str]] = [set()]
         self._from_sql, self._names = self._relations()
         self._write = ValueWriter(self._dialect, self._names, self._params)
         self._outputs = [output for item in node.expressions for output in self._output(item)]
@@ -111,24 +107,15 @@ class SelectWriter:
         sql, first = self._queries.relation(place.this)
         names = NameScope([first])
         for join in self._node.args.get("joins") or []:
-            require_only(join, "this", "on", "using", "side", "kind")
+            require_only(join, "this", "on", "side", "kind")
             unsafe_if(join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"})
             right, relation = self._queries.relation(join.this)
-            using = {one.name.lower() for one in join.args.get("using") or []}
-            unsafe_if((names.merged.keys() - using) & relation.columns.keys())
-            self._merged.append(using)
-            tests = [_using_test(names.named(name), relation.columns.get(name)) for name in sorted(using)]
-            merged = {**names.merged, **{name: names.named(name) for name in using}}
-            names = NameScope([*names.relations, relation], merged)
-            sql += self._join(join, right, names, tests)
+            names = NameScope([*names.relations, relation])
+            sql += self._join(join, right, names)
         return sql, names
 
-    def _join(self, join: exp.Join, right: str, names: NameScope, tests: Sequence[str]) -> str:
+    def _join(self, join: exp.Join, right: str, names: NameScope) -> str:
         on = join.args.get("on")
-        if tests:
-            if on is not None or join.kind == "CROSS":
-                raise Unsafe
-            return f" {join.side or 'INNER'} JOIN {right} ON {' AND '.join(tests)}"
         if on is None:
             unsafe_if(join.side)
             return f" CROSS JOIN {right}"
@@ -148,18 +135,15 @@ class SelectWriter:
         if isinstance(item, exp.Alias):
             require_only(item, "this", "alias")
             node, name = item.this, item.alias
-        return [Output(name, self._write.computed(node), node)]
+        return [Output(name, self._write.value(node), node)]
 
     def _star(self, table: tuple[str, ...] | None) -> list[Output]:
-        every = zip(self._names.relations, self._merged, strict=True)
-        relations = [(one, merged) for one, merged in every if table is None or table in one.names]
+        relations = [one for one in self._names.relations if table is None or table in one.names]
         if not relations or (table is not None and len(relations) > 1):
             raise Unsafe
         outputs = []
-        for relation, merged in relations:
+        for relation in relations:
             for name in relation.spelled:
-                if table is None and name.lower() in merged:
-                    continue
                 value = relation.columns[name.lower()]
                 if value is None:
                     raise Unsafe
@@ -274,18 +258,8 @@ def _exact(test: Test) -> str:
     return sql
 
 
-def _using_test(left: Value, right: Value | None) -> str:
-    """Compare the columns of a USING, whose left one replaces both."""
-    if right is None or not (left.type.groups and right.type.groups):
-        raise Unsafe
-    same_meaning(left.type, right.type)
-    unsafe_if(min(left.type.equal, right.type.equal) is not Trust.EXACT)
-    return f"({left.sql} = {right.sql})"
-
-
 #: PostgreSQL's: 63 bytes.
 _LONGEST_NAME = 63
-_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -343,17 +317,6 @@ def _result(read: str, name: str, described: str, of: Type, *, is_column: bool) 
     if of.kind in {Kind.OTHER, Kind.UUID}:
         unsafe_if(not is_column)
         return ResultColumn(read, name, None)
-    number = _DECIMAL.fullmatch(described)
     arrow = arrow_type(described)
-    if arrow is None or not _is_expected(of, described, scale=int(number[2]) if number else None):
-        raise Unsafe
+    unsafe_if(arrow is None or of.engine != described)
     return ResultColumn(read, name, arrow, is_cast=not is_column, huge=described == "HUGEINT")
-
-
-def _is_expected(of: Type, described: str, *, scale: int | None) -> bool:
-    """Whether the engine's type is the expected one."""
-    if of.engine is not None:
-        return of.engine == described
-    if of.kind is Kind.DECIMAL:
-        return scale == of.scale
-    return of.kind is Kind.INTEGER and described.endswith(("INT", "INTEGER"))

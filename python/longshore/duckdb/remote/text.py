@@ -157,12 +157,9 @@ def is_stateless(trees: Sequence[exp.Expression]) -> bool:
 
 
 def apply_edits(query: str, edits: Sequence[Edit]) -> str:
-    """Give the edited text; of edits within each other, the outer one counts.
-
-    An edit that ends before it begins is an insertion.
-    """
+    """Give the edited text; of edits within each other, the outer one counts."""
     done, at = [], 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.start <= edit.end, -edit.end)):
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
         if edit.start >= at:
             done += [query[at : edit.start], edit.text]
             at = edit.end + 1

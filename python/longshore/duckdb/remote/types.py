@@ -74,7 +74,7 @@ class Type:
     sums: bool = False
     precision: int = 0
     scale: int = 0
-    #: Whether it is a ``char(n)``: it ignores blanks at the end of a constant, and LIKE sees its padding.
+    #: Whether it is a ``char(n)`` as its source compares it, without blanks at the end of what is next to it.
     padded: bool = False
     #: Whether it is a ``varchar``, whose blanks a ``char(n)`` ignores, too; those of a ``text`` count.
     varying: bool = field(default=False, compare=False)
@@ -112,11 +112,19 @@ class Column:
         return f"{self.form.replace('{}', self.quoted)} AS {self.quoted}" if self.is_cast else self.quoted
 
     @property
+    def own_equality(self) -> str | None:
+        """What makes its database find texts equal that differ in bytes: a collation, or a ``char(n)``."""
+        if self.collation is None and self.padded is not None:
+            return f"char({self.padded})" if self.padded else "bpchar"
+        return self.collation
+
+    @property
     def in_source(self) -> "Column":
-        """The column in a query that the source answers whole: its collation decides what is equal."""
-        if self.collation is None or self.type.kind is not Kind.TEXT:
-            return self
-        return replace(self, type=replace(self.type, equal=Trust.EXACT, groups=True))
+        """The column in what the source answers alone: its collation and its padding are what they are there."""
+        of = replace(self.type, padded=self.padded is not None)
+        if self.collation is not None and of.kind is Kind.TEXT:
+            of = replace(of, equal=Trust.EXACT, groups=True)
+        return replace(self, type=of)
 
 
 @dataclass(frozen=True)
