@@ -1,4 +1,4 @@
-"""Joins that a source may answer, and the forms that are left to the engine."""
+"""Joins whose columns a USING merges, which a source may answer, and the forms that are left to the engine."""
 
 import pytest
 
@@ -9,20 +9,18 @@ pytestmark = pytest.mark.packages
 WHOLE = "nothing to do"
 
 GOES = [
-    "SELECT h.id AS a, s.id AS b, s.* FROM {h} h LEFT JOIN {s} s ON h.id = s.id AND h.num = s.num",
-    "SELECT a.id, a.day FROM {s} a JOIN {s} b ON a.id = b.id JOIN {h} c ON b.id = c.id AND b.day = c.day",
-    "SELECT a.id, count(*) FROM {s} a LEFT JOIN {h} b ON a.id = b.id GROUP BY 1 HAVING count(*) > 0 ORDER BY 1 LIMIT 5",
-]
-STAYS = [
     "SELECT id, h.id AS a, s.id AS b, s.* FROM {h} h LEFT JOIN {s} s USING (id, num)",
     "SELECT a.id, day FROM {s} a JOIN {s} b USING (id, day) JOIN {h} c USING (id, day)",
     "SELECT id, count(*) FROM {s} a LEFT JOIN {h} b USING (ID) GROUP BY id HAVING count(*) > 0 ORDER BY id LIMIT 5",
+    "SELECT a.id FROM {s} a JOIN {s} b USING (id) JOIN {s} c ON c.id = a.id",
+    "SELECT * FROM {s} a JOIN {s} b USING (id) JOIN {s} c ON c.id = a.id",
+]
+STAYS = [
     "SELECT sum(price * 2), max(price + id) FROM {h}",
     "SELECT * FROM (SELECT id, num, word FROM {h}) AS a JOIN (SELECT day, num, id FROM {s}) AS b USING (NUM, id)",
     "SELECT h.id FROM {h} h JOIN {h} s USING (dbl)",
     "SELECT id FROM {h} h RIGHT JOIN {s} s USING (id)",
     "SELECT h.id FROM {h} h NATURAL JOIN (SELECT id FROM {s}) s",
-    "SELECT a.id FROM {s} a JOIN {s} b USING (id) JOIN {s} c ON c.id = a.id",
     "SELECT id FROM {h} WHERE dbl IN (SELECT dbl FROM {h} WHERE id > 5)",
     "SELECT id FROM {h} WHERE word IN (SELECT other FROM {h})",
     "SELECT id FROM {h} WHERE word = (SELECT max(word) FROM {s})",

@@ -19,7 +19,6 @@ from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.mysql import MySQL
 from longshore.duckdb.remote.plan import Plan, Read, plan
 from longshore.duckdb.remote.postgresql import PostgreSQL
-from longshore.duckdb.remote.queries import ResultColumn
 from longshore.duckdb.remote.sqlite import SQLite
 from longshore.duckdb.remote.types import Column, Kind, Table, Unsafe, arrow_type
 from longshore.duckdb.result import ArrowStreamable
@@ -283,8 +282,6 @@ class RemoteQuery(Sources):
     def __init__(self, query: str, params: Params, sources: Mapping[str, Source], options: Options) -> None:
         """Plan, which asks the sources' catalogues."""
         super().__init__()
-        self._query = query
-        self._params = params
         self._sources = sources
         self._options = options
         self._plan: Plan = plan(query, sources, params, _describe)
@@ -334,10 +331,14 @@ class RemoteQuery(Sources):
             return None
         self._lock_tables()
         (one,) = self._plan.reads
-        rows = self._whole(one, self._sources[one.source], self._plan.whole)
-        if rows is None:
-            self._plan = plan(self._query, self._sources, self._params, _describe, whole=False)
-        return rows
+        source = self._sources[one.source]
+        stream = self.open(one, source)
+        schema = pa.schema([column.field for column in self._plan.whole])
+        rows: Iterable[pa.RecordBatch] = self._batches(stream, source)
+        # The frame's threads ask for what is streamed.
+        rows = list(rows) if source.is_single_threaded else rows
+        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
+        return pa.RecordBatchReader.from_batches(schema, batches)
 
     def reads(self) -> Iterator[tuple[str, Any]]:
         """Send the reads, and give each one's name and rows for the engine."""
@@ -408,18 +409,6 @@ class RemoteQuery(Sources):
     def _lock_tables(self) -> None:
         for source in self._sources.values():
             source.lock_tables()
-
-    def _whole(self, one: Read, source: Source, columns: Sequence[ResultColumn]) -> pa.RecordBatchReader | None:
-        stream = self.open(one, source)
-        if [field.type for field in stream.schema] != [column.type for column in columns]:
-            stream.close()
-            return None
-        schema = pa.schema([column.field for column in columns])
-        rows: Iterable[pa.RecordBatch] = self._batches(stream, source)
-        # The frame's threads ask for what is streamed.
-        rows = list(rows) if source.is_single_threaded else rows
-        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
-        return pa.RecordBatchReader.from_batches(schema, batches)
 
     def _stream(self, one: Read, source: Source) -> pa.RecordBatchReader:
         source.set_savepoint()

@@ -52,6 +52,8 @@ class Relation:
     columns: Mapping[str, Value | None]
     #: The columns' names as they are spelled.
     spelled: Sequence[str] = field(default=())
+    #: Those that a USING has merged with columns of the tables before.
+    merged: AbstractSet[str] = frozenset()
 
 
 class NameScope:
@@ -67,9 +69,12 @@ class NameScope:
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise Unsafe
         require_only(column, "this", "table", "db", "catalog")
-        *qualifier, name = (part.name.lower() for part in parts)
-        table = tuple(qualifier)
-        relations = [relation for relation in self.relations if not table or table in relation.names]
+        *table, name = (part.name.lower() for part in parts)
+        return self.named(name, tuple(table))
+
+    def named(self, name: str, table: tuple[str, ...] = ()) -> Value:
+        """Give the column of a name in lower case, of one table or of any; raises ``Unsafe`` as ``find`` does."""
+        relations = [one for one in self.relations if (table in one.names if table else name not in one.merged)]
         values = [relation.columns[name] for relation in relations if name in relation.columns]
         if len(values) != 1 or values[0] is None:
             raise Unsafe

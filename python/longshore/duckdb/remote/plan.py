@@ -62,7 +62,7 @@ class Read:
     is_read_once: bool = True
     #: Whether several connections may read it, a part each.
     can_split: bool = True
-    #: Arrow types of columns that have another type in the source.
+    #: The Arrow types that the engine's columns have.
     schema: Mapping[str, pa.DataType] = field(default_factory=dict)
 
 
@@ -83,10 +83,8 @@ class Plan:
 Describe = Callable[[str, Params], Sequence[tuple[str, str]]]
 
 
-def plan(
-    query: str, sources: Mapping[str, "Source"], params: Params, describe: Describe, *, whole: bool = True
-) -> Plan:
-    """Divide a query; ``whole`` is whether one source may answer all of it."""
+def plan(query: str, sources: Mapping[str, "Source"], params: Params, describe: Describe) -> Plan:
+    """Divide a query."""
     text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
     if (name := listed_source(text.words, sources)) is not None:
         hint = sources[name].dialect.listing.format(quoted(name))
@@ -101,10 +99,10 @@ def plan(
     def make() -> Plan:
         described = list(zip(text.references, tables, strict=True))
         planner = _Planner(query, text, sources, described, params, describe)
-        return (planner.whole() if whole else None) or planner.parts()
+        return planner.whole() or planner.parts()
 
     # Equal parameters, such as 1 and True, can be different constants.
-    return text.plan(tables, make, whole=whole) if params is None else make()
+    return text.plan(tables, make) if params is None else make()
 
 
 @dataclass(frozen=True)
@@ -211,9 +209,9 @@ class _Planner:
             columns = result_columns(written, self.describe(apply_edits(text, edits), _params_of(tree, self.params)))
         except (Unsafe, RecursionError):
             return None
-        casts = {column.read: column.type for column in columns if column.is_cast}
+        types = {column.read: column.type for column in columns if column.type is not None}
         sql = written.sql([dialect.name(column.read) for column in columns])
-        return Read(self._name(), first.source, sql, can_split=False, schema=casts), columns
+        return Read(self._name(), first.source, sql, can_split=False, schema=types), columns
 
     def _read(self, reference: Reference, table: Table, projection: Projection) -> str:
         """Read the rows and columns that the query needs of a table, and give their name in the engine's query."""

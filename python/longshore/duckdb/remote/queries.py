@@ -19,6 +19,7 @@ from longshore.duckdb.remote.types import (
     Unsafe,
     arrow_type,
     constant,
+    same_meaning,
     unsafe_if,
     whole_number,
 )
@@ -107,15 +108,20 @@ class SelectWriter:
         sql, first = self._queries.relation(place.this)
         names = NameScope([first])
         for join in self._node.args.get("joins") or []:
-            require_only(join, "this", "on", "side", "kind")
+            require_only(join, "this", "on", "using", "side", "kind")
             unsafe_if(join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"})
             right, relation = self._queries.relation(join.this)
-            names = NameScope([*names.relations, relation])
-            sql += self._join(join, right, names)
+            using = {one.name.lower(): one for one in join.args.get("using") or []}
+            tests = [_using_test(names.named(name), relation.columns.get(name)) for name in using]
+            names = NameScope([*names.relations, replace(relation, merged=using.keys())])
+            sql += self._join(join, right, names, tests)
         return sql, names
 
-    def _join(self, join: exp.Join, right: str, names: NameScope) -> str:
+    def _join(self, join: exp.Join, right: str, names: NameScope, tests: Sequence[str]) -> str:
         on = join.args.get("on")
+        if tests:
+            unsafe_if(on is not None or join.kind == "CROSS")
+            return f" {join.side or 'INNER'} JOIN {right} ON {' AND '.join(tests)}"
         if on is None:
             unsafe_if(join.side)
             return f" CROSS JOIN {right}"
@@ -144,6 +150,8 @@ class SelectWriter:
         outputs = []
         for relation in relations:
             for name in relation.spelled:
+                if table is None and name.lower() in relation.merged:
+                    continue
                 value = relation.columns[name.lower()]
                 if value is None:
                     raise Unsafe
@@ -258,6 +266,15 @@ def _exact(test: Test) -> str:
     return sql
 
 
+def _using_test(left: Value, right: Value | None) -> str:
+    """Compare the columns of a USING, of which the left one stands for both."""
+    if right is None or not (left.type.groups and right.type.groups):
+        raise Unsafe
+    same_meaning(left.type, right.type)
+    unsafe_if(min(left.type.equal, right.type.equal) is not Trust.EXACT)
+    return f"({left.sql} = {right.sql})"
+
+
 #: PostgreSQL's: 63 bytes.
 _LONGEST_NAME = 63
 
@@ -271,8 +288,6 @@ class ResultColumn:
     name: str
     #: Its Arrow type; None where the engine's is another than the source's.
     type: pa.DataType | None
-    #: Whether the source has to cast to that type, as its own may be another.
-    is_cast: bool = False
     #: Whether it is an integer of 128 bits in the engine, which is a decimal in Arrow.
     huge: bool = False
 
@@ -319,4 +334,4 @@ def _result(read: str, name: str, described: str, of: Type, *, is_column: bool) 
         return ResultColumn(read, name, None)
     arrow = arrow_type(described)
     unsafe_if(arrow is None or of.engine != described)
-    return ResultColumn(read, name, arrow, is_cast=not is_column, huge=described == "HUGEINT")
+    return ResultColumn(read, name, arrow, huge=described == "HUGEINT")

@@ -419,16 +419,14 @@ class ParsedQuery:
         self.references: Sequence[Reference] = (
             find_in_tokens(self.words, names) if trees is None else find_in_trees(trees, names)
         )
-        self._last: tuple[Sequence[Table], bool, Plan] | None = None
+        self._last: tuple[Sequence[Table], Plan] | None = None
 
-    def plan(self, tables: Sequence[Table], make: Callable[[], "Plan"], *, whole: bool) -> "Plan":
+    def plan(self, tables: Sequence[Table], make: Callable[[], "Plan"]) -> "Plan":
         """Give the last plan if the catalogues' tables are the same, else a new one."""
         last = self._last
-        if last is not None and last[1] is whole and last[0] == tables:
-            return last[2]
-        plan = make()
-        self._last = (tables, whole, plan)
-        return plan
+        if last is None or last[0] != tables:
+            self._last = last = (tables, make())
+        return last[1]
 
 
 def parse_query(query: str, sources: Sources) -> ParsedQuery:
