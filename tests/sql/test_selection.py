@@ -376,29 +376,26 @@ def test_columns_of_other_kinds_come_along(entered: list[Any]) -> None:
 
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize(
-    ("query", "rows"),
+    "query",
     [
-        ("SELECT * FROM frame LIMIT 10", 10),
-        ("FROM Frame LIMIT 10 OFFSET 7", 17),
-        ("SELECT t AS text, I, i AS again, 'x' AS x FROM frame AS f LIMIT 3;", 3),
-        ("SELECT f.*, f.t FROM frame AS f LIMIT 0 OFFSET 3", 3),
-        ("SELECT * FROM frame LIMIT 0", 0),
-        ("SELECT 1 AS one FROM frame LIMIT 12", 12),
+        "SELECT * FROM frame LIMIT 10",
+        "FROM Frame LIMIT 10 OFFSET 7",
+        "SELECT t AS text, I, i AS again, 'x' AS x FROM frame AS f LIMIT 3;",
+        "SELECT f.*, f.t FROM frame AS f LIMIT 0 OFFSET 3",
+        "SELECT * FROM frame LIMIT 0",
+        "SELECT 1 AS one FROM frame LIMIT 12",
     ],
 )
-def test_the_first_rows_alone_enter(
-    query: str, rows: int, kind: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_rows_are_those_of_a_short_frame(query: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = FRAMES[kind]()
     expected = _without(monkeypatch, partial(_arrow, query, frame=frame))
     found = _arrow(query, frame=frame)
     assert found.schema == expected.schema
     # NaN is equal to itself here.
     assert list(map(str, found.to_pylist())) == list(map(str, expected.to_pylist()))
-    assert len(entered[-1]) == rows
 
 
-def test_the_types_of_first_rows_are_those_of_all(entered: list[Any]) -> None:
+def test_the_types_of_first_rows_are_those_of_all() -> None:
     frame = pd.DataFrame(
         {
             "numbers": pd.Series([1] * 999 + [2.5], dtype=object),
@@ -407,7 +404,6 @@ def test_the_types_of_first_rows_are_those_of_all(entered: list[Any]) -> None:
         }
     )
     found = longshore.sql("SELECT * FROM frame LIMIT 2", frame=frame, return_type="arrow")
-    assert len(entered[-1]) == 2
     assert found.schema.field("numbers").type == pa.float64()
     assert found.schema.field("nothing").type == pa.decimal128(3, 2)
     assert found["dicts"].to_pylist() == [{"a": 0, "b": None}, {"a": 1, "b": None}]

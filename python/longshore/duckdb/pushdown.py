@@ -1,4 +1,4 @@
-"""The columns, predicates and limits that a query's text has for the tables that it reads.
+"""The columns and predicates that a query's text has for the tables that it reads.
 
 Types of Python objects are inferred by looking at every row, before the query is bound. A column that the text does not
 name need not be looked at.
@@ -138,47 +138,6 @@ def _reads_all_columns(node: Mapping[str, Any]) -> bool:
 
 
 Node = Mapping[str, Any]
-
-#: Clauses with which the first rows of a result are not those of the table.
-_LIMITING_CLAUSES = ("where_clause", "group_expressions", "group_sets", "having", "qualify")
-
-
-def row_limits(tree: object) -> dict[str, int]:
-    """Give the number of first rows that a ``SELECT columns FROM table LIMIT n`` reads, by the table's folded name."""
-    statements = next((node["statements"] for node in _nodes(tree) if node.get("statements")), ())
-    limits = {}
-    for node in (statement["node"] for statement in statements):
-        table, rows = _only_table(node), _rows(node)
-        if table is not None and rows is not None and _is_projection(node):
-            limits[fold_name(table["table_name"])] = rows
-    return limits
-
-
-def _is_projection(node: Node) -> bool:
-    is_alone = not any(node[part] for part in _LIMITING_CLAUSES) and node["aggregate_handling"] == "STANDARD_HANDLING"
-    has_tables = bool((node.get("cte_map") or {}).get("map"))
-    return is_alone and not has_tables and all(map(_is_column_or_constant, node["select_list"]))
-
-
-def _is_column_or_constant(node: Node) -> bool:
-    # A function may give more rows, fewer or one.
-    return node["type"] in {"COLUMN_REF", "VALUE_CONSTANT"} or _is_bare_star(node)
-
-
-def _rows(node: Node) -> int | None:
-    """Give the sum of LIMIT and OFFSET; None where it is not known, or there are other modifiers."""
-    match node.get("modifiers"):
-        case [{"type": "LIMIT_MODIFIER", "limit_type": "ROW_COUNT", "limit": limit, "offset": offset}]:
-            parts = [_whole_number(part) for part in (limit, offset) if part is not None]
-            return None if limit is None or None in parts else sum(part for part in parts if part is not None)
-        case _:
-            return None
-
-
-def _whole_number(node: Node) -> int | None:
-    literal = node.get("literal") or {}
-    return int(literal["text"]) if node["type"] == "VALUE_CONSTANT" and literal.get("kind") == "INTEGER" else None
-
 
 _COMPARISONS = {
     "COMPARE_EQUAL": "=",
@@ -426,7 +385,7 @@ _LONGEST_TEXT = 4096
 
 
 class Syntax:
-    """A statement's columns, predicates and limits."""
+    """A statement's columns and predicates."""
 
     def __init__(self, tree: Mapping[str, Any], text: str) -> None:
         """Take what ``json_serialize_sql`` says of ``text``."""
@@ -434,7 +393,6 @@ class Syntax:
         self.columns = referenced_columns(tree)
         self._group_keys = group_keys(tree)
         self._comparisons = comparisons(tree, text.encode())
-        self._row_limits = row_limits(tree)
         #: How often it reads each table, by its folded name; None where that is not known.
         self._reads = None if tree["error"] else Counter(map(fold_name, _tables(tree)))
         self._remainders = {table: _remainder(tree, each) for table, each in self._comparisons.items()}
@@ -450,7 +408,7 @@ class Syntax:
         name = fold_name(table)
         predicates = [each.predicate(params) for each in self._comparisons.get(name, ())]
         known = tuple(each for each in predicates if each is not None)
-        return Pushdown(self.columns, known, self._group_keys, self._remainders.get(name), self._row_limits.get(name))
+        return Pushdown(self.columns, known, self._group_keys, self._remainders.get(name))
 
 
 _syntaxes: dict[str, Syntax] = {}

@@ -1,4 +1,4 @@
-"""What of a query can be pushed down into one of its tables: the columns that it reads, its predicates, its limit."""
+"""What of a query can be pushed down into one of its tables: the columns that it reads, and its predicates."""
 
 import datetime as dt
 import string
@@ -51,8 +51,6 @@ class Pushdown:
     keys: frozenset[str] = frozenset()
     #: None where a predicate on texts has to stay in the query.
     rest: Remainder | None = None
-    #: How many of the first rows the query reads; None for all.
-    first: int | None = None
 
 
 _FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)

@@ -35,7 +35,6 @@ U = TypeVar("U")
 _LONG = 1 << 18
 
 #: Rows are filtered here if at most one of so many is left: beyond, the engine is faster, and later so with texts.
-_OF_FIRST = 16
 _OF_NUMBERS = 16
 _OF_TEXTS = 4
 
@@ -85,15 +84,12 @@ def is_long(data: Any) -> bool:
 
 
 def prefilter(data: Any, pushdown: Pushdown, name: str, options: Options) -> Filtered:
-    """Filter the rows of a long frame by a query's predicates and limit, where that is faster than the engine."""
+    """Filter the rows of a long frame by a query's predicates, where that is faster than the engine."""
     whole = Filtered(data, pushdown.columns)
     library = _library(data)
     names = library.names(data)
     if not are_distinct(names):
         return whole
-    if pushdown.first is not None and pushdown.first * _OF_FIRST <= len(data):
-        first = np.arange(pushdown.first)
-        return _take(whole, Selection(len(first), texts=False, numbers=lambda: first), name, options) or whole
     columns = pushdown.rest.columns if pushdown.rest else pushdown.columns
     tested = frozenset(each.column for each in pushdown.predicates)
     values = {fold_name(names[at]): library.values(data, at) for at in _positions(names, tested)}
