@@ -181,6 +181,7 @@ def test_queries_find_what_the_server_finds(boxes: str, query: str) -> None:
         "SELECT id FROM pg.boxes WHERE (c, 1) = ('A ', 1) AND (1, wide) <> (1, 'a ')",
         "SELECT id FROM (SELECT c AS k, id FROM pg.boxes) AS d WHERE d.k LIKE 'A  '",
         "SELECT id FROM (SELECT * FROM pg.boxes) AS d WHERE c LIKE 'A__'",
+        "SELECT k FROM (SELECT * FROM (SELECT c FROM pg.boxes) AS b) AS d(k) WHERE k LIKE 'A  '",
         "WITH d AS (SELECT id, c FROM pg.boxes) SELECT id FROM d WHERE c NOT LIKE '%A'",
         "WITH d(x, y) AS (SELECT id, c FROM pg.boxes) SELECT x FROM d WHERE y LIKE 'A  '",
         "SELECT id FROM (SELECT id, c FROM pg.boxes UNION ALL SELECT id, name FROM pg.names) AS d WHERE c LIKE 'A  '",

@@ -15,7 +15,7 @@ from sqlglot import exp
 from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import ExpressionWriter, NameScope, Relation, relation_of
-from longshore.duckdb.remote.queries import QueryWriter, ResultColumn, empty_table, result_columns
+from longshore.duckdb.remote.queries import ResultColumn, SelectWriter, empty_table, result_columns
 from longshore.duckdb.remote.semantics import bytewise
 from longshore.duckdb.remote.text import (
     Edit,
@@ -204,7 +204,7 @@ class _Planner:
             return None
         dialect = self.sources[first.source].dialect
         try:
-            written = QueryWriter(dialect, tables, self.params).query(tree)
+            written = SelectWriter(dialect, tables, self.params, tree)
             edits = [edit.shifted(-offset) for one, table in tables for edit in one.replacements(empty_table(table))]
             columns = result_columns(written, self.describe(apply_edits(text, edits), _params_of(tree, self.params)))
         except (Unsafe, RecursionError):

@@ -34,44 +34,36 @@ class Output:
     node: exp.Expression
 
 
-@dataclass(frozen=True)
-class SourceQuery:
-    """A SELECT in the source's SQL."""
+class SelectWriter:
+    """The writer of a SELECT over tables; a part that is not on the list raises ``Unsafe``."""
 
-    outputs: Sequence[Output]
-    distinct: str
-    rest: str
+    def __init__(
+        self, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params, node: exp.Expression
+    ) -> None:
+        """Write it; ``params`` are the values of parameters."""
+        if not isinstance(node, exp.Select):
+            raise Unsafe
+        require_only(node, *self._CLAUSES, "expressions", "from_", "joins", "distinct")
+        self._node = node
+        self._dialect = dialect
+        self._params = params
+        self._tables = {id(reference.node): (reference, table) for reference, table in tables}
+        from_sql, self._names = self._relations()
+        self._write = ValueWriter(dialect, self._names, params)
+        self.outputs = [output for item in node.expressions for output in self._output(item)]
+        clauses = [(node.args.get(name), write) for name, write in self._CLAUSES.items()]
+        written = [write(self, clause) for clause, write in clauses if clause is not None]
+        self._distinct = self._distinct_clause()
+        self._rest = " ".join([f"FROM {from_sql}", *written])
 
     def sql(self, names: Sequence[str]) -> str:
         """Give the SQL with these quoted names of its columns."""
         items = (f"{output.value.sql} AS {name}" for output, name in zip(self.outputs, names, strict=True))
-        return f"SELECT {self.distinct}{', '.join(items)} {self.rest}"
+        return f"SELECT {self._distinct}{', '.join(items)} {self._rest}"
 
-
-_PARTS = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct")
-
-
-class QueryWriter:
-    """The writer of a query with its subqueries; a part that is not on the list raises ``Unsafe``."""
-
-    def __init__(self, dialect: Dialect, tables: Sequence[tuple[Reference, Table]], params: Params) -> None:
-        """Take the dialect, the tables, and the values of parameters."""
-        self.dialect = dialect
-        self.params = params
-        self._tables = {id(reference.node): (reference, table) for reference, table in tables}
-        self._aliases = 0
-
-    def query(self, node: exp.Expression) -> SourceQuery:
-        """Write a query."""
-        if not isinstance(node, exp.Select):
-            raise Unsafe
-        require_only(node, *_PARTS)
-        return SelectWriter(self, node).query()
-
-    def relation(self, node: exp.Expression) -> tuple[str, Relation]:
+    def _relation(self, node: exp.Expression, number: int) -> tuple[str, Relation]:
         """Write a table of a FROM; a subquery there goes to the source by itself."""
-        self._aliases += 1
-        alias = self.dialect.name(f"t{self._aliases}")
+        alias = self._dialect.name(f"t{number}")
         require_only(node, "this", "db", "catalog", "alias")
         if (name := node.args.get("alias")) is not None:
             require_only(name, "this")
@@ -80,37 +72,17 @@ class QueryWriter:
         table = replace(table, columns=[column.in_source for column in table.columns])
         return f"{table.sql} AS {alias}", relation_of(reference, table, alias)
 
-
-class SelectWriter:
-    """The writer of one SELECT; a part that is not on the list raises ``Unsafe``."""
-
-    def __init__(self, queries: "QueryWriter", node: exp.Select) -> None:
-        """Write its FROM and its columns."""
-        self._queries = queries
-        self._node = node
-        self._dialect = queries.dialect
-        self._params = queries.params
-        self._from_sql, self._names = self._relations()
-        self._write = ValueWriter(self._dialect, self._names, self._params)
-        self._outputs = [output for item in node.expressions for output in self._output(item)]
-
-    def query(self) -> SourceQuery:
-        """Write the SELECT."""
-        clauses = [(self._node.args.get(name), write) for name, write in self._CLAUSES.items()]
-        written = [write(self, node) for node, write in clauses if node is not None]
-        return SourceQuery(self._outputs, self._distinct(), " ".join([f"FROM {self._from_sql}", *written]))
-
     def _relations(self) -> tuple[str, NameScope]:
         place = self._node.args.get("from_")
         if place is None:
             raise Unsafe
         require_only(place, "this")
-        sql, first = self._queries.relation(place.this)
+        sql, first = self._relation(place.this, 1)
         names = NameScope([first])
-        for join in self._node.args.get("joins") or []:
+        for number, join in enumerate(self._node.args.get("joins") or [], 2):
             require_only(join, "this", "on", "using", "side", "kind")
             unsafe_if(join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"})
-            right, relation = self._queries.relation(join.this)
+            right, relation = self._relation(join.this, number)
             using = {one.name.lower(): one for one in join.args.get("using") or []}
             tests = [_using_test(names.named(name), relation.columns.get(name)) for name in using]
             names = NameScope([*names.relations, replace(relation, merged=using.keys())])
@@ -158,12 +130,12 @@ class SelectWriter:
                 outputs.append(Output(name, value, exp.Star()))
         return outputs
 
-    def _distinct(self) -> str:
+    def _distinct_clause(self) -> str:
         distinct = self._node.args.get("distinct")
         if distinct is None:
             return ""
         require_only(distinct)
-        unsafe_if(not all(output.value.type.groups for output in self._outputs))
+        unsafe_if(not all(output.value.type.groups for output in self.outputs))
         return "DISTINCT "
 
     def _where(self, where: exp.Where) -> str:
@@ -186,7 +158,7 @@ class SelectWriter:
             # The parser does not tell ALL from a quoted column of that name.
             if any("all" in relation.columns for relation in self._names.relations):
                 raise Unsafe
-            keys = [output.value for output in self._outputs if not output.node.find(exp.AggFunc)]
+            keys = [output.value for output in self.outputs if not output.node.find(exp.AggFunc)]
         else:
             keys = [self._key(node) for node in group.expressions]
         unsafe_if(not keys or not all(key.type.groups for key in keys))
@@ -213,7 +185,7 @@ class SelectWriter:
         sql = self._dialect.sort(key.sql, key.type, descending=descending, nulls_first=first)
         # Rows of a DISTINCT are ordered by their columns alone, without expressions.
         if self._node.args.get("distinct") and not any(
-            sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self._outputs
+            sql.removeprefix(output.value.sql).startswith((" DESC NULLS", " NULLS")) for output in self.outputs
         ):
             raise Unsafe
         return sql
@@ -222,7 +194,7 @@ class SelectWriter:
         """Write a key of an ORDER BY: an output's number or name, or else a value."""
         if isinstance(node, exp.Literal):
             return self._numbered(node)
-        names = {(output.name or "").lower() for output in self._outputs}
+        names = {(output.name or "").lower() for output in self.outputs}
         bare = node.unnest()
         if isinstance(bare, exp.Column) and len(bare.parts) == 1 and bare.name.lower() in names:
             return self._named(bare)
@@ -230,14 +202,14 @@ class SelectWriter:
 
     def _numbered(self, node: exp.Expression) -> Value:
         at = constant(node, None)
-        if type(at) is not int or not 1 <= at <= len(self._outputs):
+        if type(at) is not int or not 1 <= at <= len(self.outputs):
             raise Unsafe
-        return self._outputs[at - 1].value
+        return self.outputs[at - 1].value
 
     def _named(self, node: exp.Expression) -> Value:
         if not isinstance(node, exp.Column) or len(node.parts) != 1:
             raise Unsafe
-        values = [output.value for output in self._outputs if (output.name or "").lower() == node.name.lower()]
+        values = [output.value for output in self.outputs if (output.name or "").lower() == node.name.lower()]
         unsafe_if(len(values) != 1)
         return values[0]
 
@@ -311,7 +283,7 @@ def empty_table(table: Table) -> str:
     return f"(SELECT {columns} LIMIT 0)"
 
 
-def result_columns(written: SourceQuery, described: Sequence[tuple[str, str]]) -> list[ResultColumn]:
+def result_columns(written: SelectWriter, described: Sequence[tuple[str, str]]) -> list[ResultColumn]:
     """Give the columns with the engine's names and types; raises ``Unsafe`` where the source's types differ."""
     unsafe_if(len(described) != len(written.outputs))
     names = [name for name, _ in described]

@@ -4,6 +4,7 @@ Columns are followed by their names through the whole statement, so that one of 
 reported, too, where no alias tells them apart.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -59,48 +60,63 @@ class _Columns:
         common = {node.alias.lower() for tree in trees for node in tree.find_all(exp.CTE)}
         named = [node for tree in trees for node in tree.find_all(exp.Table) if node.name.lower() not in common]
         self._tables = {node.alias_or_name.lower() for node in named}
-        self._by_name = {name: found for columns in self._by_table.values() for name, found in columns.items()}
+        self._by_name: dict[str, list[Found]] = defaultdict(list)
+        for columns in self._by_table.values():
+            for column_name, found in columns.items():
+                self._by_name[column_name].append(found)
         self._follow(trees)
 
     def _follow(self, trees: Sequence[exp.Expression]) -> None:
-        """Add the names that aliases give the columns."""
-        renamed = [
-            (name, item)
-            for tree in trees
-            for node in tree.find_all(exp.Subquery, exp.CTE)
-            for name, item in zip(node.alias_column_names, node.this.selects, strict=False)
-        ]
-        renamed += [(node.alias, node.this) for tree in trees for node in tree.find_all(exp.Alias)]
-        for _ in renamed:
-            added = {name.lower(): found for name, item in renamed for found in self.find(item)}
-            if added.keys() <= self._by_name.keys():
-                break
-            self._by_name = {**added, **self._by_name}
+        """Add the names that aliases, lists of columns and the first part of a UNION give the columns."""
+        nodes = [node for tree in trees for node in tree.walk()]
+        renamed: list[tuple[str, Any]] = [(node.alias, node.this) for node in nodes if isinstance(node, exp.Alias)]
+        for node in nodes:
+            if isinstance(node, exp.Subquery | exp.CTE):
+                query, names = node.this, node.alias_column_names
+            elif isinstance(node, exp.SetOperation):
+                query, names = node.right, node.named_selects
+            else:
+                continue
+            # What stands for a star is not counted.
+            renamed += [(name, query) for name in names] if query.is_star else zip(names, query.selects, strict=False)
+        found = True
+        while found:
+            named = [(self._by_name[name.lower()], self.find(item)) for name, item in renamed]
+            found = any(one not in known for known, items in named for one in items)
+            for known, items in named:
+                known += [one for one in items if one not in known]
 
     def find(self, node: Any) -> list[Found]:
         """Give the columns whose values an expression may have."""
+        if isinstance(node, exp.Query) and node.is_star:
+            return list(self.of_query(node))
         return [found for leaf in _leaves(node) if isinstance(leaf, exp.Column) for found in self.named(leaf)]
 
     def named(self, node: Any) -> list[Found]:
         """Give the column of a name, of one table or of any."""
         table = node.table.lower() if isinstance(node, exp.Column) else ""
-        columns = self._by_table.get(table, {}) if table in self._tables else self._by_name
-        return [columns[name]] if (name := node.name.lower()) in columns else []
+        name = node.name.lower()
+        if table not in self._tables:
+            return self._by_name.get(name, [])
+        columns = self._by_table.get(table, {})
+        return [columns[name]] if name in columns else []
 
     def of_query(self, query: Any) -> Iterator[Found]:
         """Give the columns of a query's result; a star stands for those of all its tables."""
-        for item in query.selects:
-            yield from () if item.is_star else self.find(item)
+        yield from (found for item in query.selects if not item.is_star for found in self.find(item))
         if query.is_star:
-            for table in query.find_all(exp.Table):
-                yield from self._by_table.get(table.alias_or_name.lower(), {}).values()
+            for name in (table.alias_or_name.lower() for table in query.find_all(exp.Table)):
+                yield from self._by_table.get(name, {}).values() if name in self._tables else self._every()
+
+    def _every(self) -> Iterator[Found]:
+        return (found for columns in self._by_table.values() for found in columns.values())
 
     def shared(self, join: exp.Join) -> Iterator[Found]:
         """Give the columns that a join compares by their names."""
         for name in join.args.get("using") or []:
             yield from self.named(name)
         if join.method.upper() == "NATURAL":
-            yield from self._by_name.values()
+            yield from self._every()
 
 
 def _leaves(node: Any) -> Iterator[Any]:
