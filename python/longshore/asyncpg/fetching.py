@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
@@ -193,28 +193,8 @@ def _check(connection: "Connection", plan: Plan, rows: _core.Rows, status: bytes
         raise InternalError(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a caller wants of the rows."""
-
-    types: dict[str, Any]
-    policy: dict[str, str]
-    batch_rows: int
-    batch_bytes: int
-    memory_limit: int | Literal["auto"] | None
-
-    def inquiry(self, text: str, knowledge: _core.Knowledge, *, binary_forms: bool) -> _core.Inquiry:
-        """Begin to ask what the rows of a statement need."""
-        return _core.Inquiry(
-            statement=text,
-            knowledge=knowledge,
-            binary_forms=binary_forms,
-            types=self.types,
-            policy=self.policy,
-            batch_rows=self.batch_rows,
-            batch_bytes=self.batch_bytes,
-            memory_limit=self.memory_limit,
-        )
+#: The core's arguments of what a caller wants of the rows.
+Terms = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,14 +223,13 @@ def frame_terms(
     frame = frame_for(return_type, dtype_backend, index_col)
     if frame is None:
         raise InterfaceError(f"{return_type} is not a frame")
-    limit = chosen.memory_limit_bytes
-    rows = Terms(
-        types=wanted(schema),
-        policy=policy(return_type, dtype_backend, chosen),
-        batch_rows=batch_rows(None, return_type, frame),
-        batch_bytes=batch_bytes(return_type, limit, None),
-        memory_limit=chosen.memory_budget,
-    )
+    rows = {
+        "types": wanted(schema),
+        "policy": policy(return_type, dtype_backend, chosen),
+        "batch_rows": batch_rows(None, return_type, frame),
+        "batch_bytes": batch_bytes(return_type, chosen.memory_limit_bytes, None),
+        "memory_limit": chosen.memory_budget,
+    }
     return FrameTerms(rows, frame, json_objects=chosen.json == "object")
 
 
@@ -265,13 +244,13 @@ def batch_terms(
     if chosen.memory_limit_bytes is not None:
         message = "options['memory_limit'] bounds a whole result, and batches come one by one: set batch_size"
         raise InterfaceError(message)
-    return Terms(
-        types=wanted(schema),
-        policy=policy("arrow_stream", None, chosen),
-        batch_rows=batch_rows(batch_size, "arrow_stream", None),
-        batch_bytes=batch_bytes("arrow_stream", None, None),
-        memory_limit=chosen.stream_budget,
-    )
+    return {
+        "types": wanted(schema),
+        "policy": policy("arrow_stream", None, chosen),
+        "batch_rows": batch_rows(batch_size, "arrow_stream", None),
+        "batch_bytes": batch_bytes("arrow_stream", None, None),
+        "memory_limit": chosen.stream_budget,
+    }
 
 
 # Types that asyncpg asks for in binary, and types that it asks for as text, by OID: bytea, text, int4, uuid, bool; and
@@ -369,7 +348,7 @@ class Exchange:
         The server keeps the tables locked from then on until the statement has run: no one alters them in between.
         """
         forms = getattr(self._connection.get_settings(), "integer_datetimes", None) == "on"
-        inquiry = terms.inquiry(text, self._connection._knowledge, binary_forms=forms)
+        inquiry = _core.Inquiry(statement=text, knowledge=self._connection._knowledge, binary_forms=forms, **terms)
         columns: list[int] = []
         for _ in range(_TRIES):
             inquiry.describe(await self.prepare(text, columns, self._in_binary))
