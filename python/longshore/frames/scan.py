@@ -70,7 +70,7 @@ def engine_dataset(data: Any, name: str, projection: Projection) -> Any:
             return "a date with a time of day would be cut"
         if _contains(kind, _has_nanoseconds):
             return "an interval with nanoseconds would be cut"
-        return _NO_TYPE if _is_encoded(kind) else None
+        return None
 
     if _is_exact(data.schema) and not any(map(refusal, data.schema.types)):
         return data
@@ -175,9 +175,6 @@ def _converted(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
     """Return a column in a type of the engine's; raises ``DataError`` for a value that it does not have."""
     if reason := _refusal(field.type):
         raise _refused(field, table, reason)
-    if _is_encoded(field.type):
-        column = _decoded(column)
-        field = field.with_type(column.type)
     if _has_lossy(field.type):
         _refuse_lossy(column, field.name, table, before)
     target = _mapped(field.type, _engine_type)
@@ -195,7 +192,6 @@ def _converted(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
 def _converted_field(field: Any, table: str) -> Any:
     if reason := _refusal(field.type):
         raise _refused(field, table, reason)
-    field = field.with_type(_decoded_type(field.type))
     target = _mapped(field.type, _engine_type)
     return field if target is None else field.with_type(target)
 
@@ -242,8 +238,10 @@ def _refusal(kind: Any) -> str | None:
         if kind.extension_name.startswith("pandas."):
             return "a pandas period or interval, which the engine does not have"
         return _refusal(kind.storage_type)
-    if pa.types.is_dictionary(kind):
-        is_lacking = not pa.types.is_float16(kind.value_type) and _mapped(kind.value_type, _replacement) is not None
+    is_in_runs = pa.types.is_run_end_encoded(kind)
+    if is_in_runs or pa.types.is_dictionary(kind):
+        # Runs are not taken apart, neither to look at their values nor to convert them.
+        is_lacking = _mapped(kind.value_type, _replacement) is not None or (is_in_runs and _has_lossy(kind.value_type))
         return _NO_TYPE if is_lacking else _refusal(kind.value_type)
     fields = [kind.field(at) for at in range(kind.num_fields)]
     if pa.types.is_struct(kind):
@@ -302,49 +300,6 @@ def _replacement(kind: Any) -> Any:
     if pa.types.is_decimal128(kind) and kind.scale < 0:
         return pa.decimal128(min(kind.precision - kind.scale, _MOST_DIGITS), 0)
     return None
-
-
-def _is_encoded(kind: Any) -> bool:
-    """Whether a type, or a field of a struct, is run-end-encoded, or a dictionary, of what has to be converted."""
-    if pa.types.is_run_end_encoded(kind):
-        return _has_lossy(kind.value_type) or bool(pa.types.is_float16(kind.value_type))
-    if pa.types.is_dictionary(kind):
-        return bool(pa.types.is_float16(kind.value_type))
-    return bool(pa.types.is_struct(kind)) and any(_is_encoded(kind.field(at).type) for at in range(kind.num_fields))
-
-
-def _decoded_type(kind: Any) -> Any:
-    """Return the type of ``_decoded``."""
-    if not _is_encoded(kind):
-        return kind
-    if not pa.types.is_struct(kind):
-        return kind.value_type
-    fields = [kind.field(at) for at in range(kind.num_fields)]
-    return pa.struct([field.with_type(_decoded_type(field.type)) for field in fields])
-
-
-def _decoded(column: Any) -> Any:
-    """Return an array or a ChunkedArray of an encoded type with its values one by one."""
-    if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([_decoded(chunk) for chunk in column.chunks], _decoded_type(column.type))
-    kind = column.type
-    if not _is_encoded(kind):
-        return column
-    if pa.types.is_run_end_encoded(kind):
-        return _decoded_half_floats(column) if pa.types.is_float16(kind.value_type) else pc.run_end_decode(column)
-    if pa.types.is_dictionary(kind):
-        # pyarrow takes no half floats by their numbers.
-        bits = column.dictionary.view(pa.uint16())
-        return bits.take(column.indices).view(pa.float16())
-    fields = [field.with_type(_decoded_type(field.type)) for field in kind]
-    return pa.StructArray.from_arrays(list(map(_decoded, column.flatten())), fields=fields, mask=column.is_null())
-
-
-def _decoded_half_floats(column: Any) -> Any:
-    """Return the values of runs of half floats, which pyarrow before 17 does not decode."""
-    rows = np.arange(column.offset, column.offset + len(column))
-    runs = np.searchsorted(column.run_ends.to_numpy(), rows, side="right")
-    return column.values.view(pa.uint16()).take(pa.array(runs)).view(pa.float16())
 
 
 def _refuse_lossy(column: Any, name: str, table: str, before: int) -> None:
