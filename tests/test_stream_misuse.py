@@ -73,7 +73,7 @@ def test_closing_ends_another_threads_wait(url: str) -> None:
     stream.close()
     thread.join(10)
     assert not thread.is_alive()
-    assert [str(failure).startswith("the read was cancelled") for failure in failures] == [True]
+    assert [str(failure).startswith("the statement was cancelled") for failure in failures] == [True]
     with pytest.raises(longshore.InterfaceError, match="closed"):
         next(stream)
 

@@ -46,6 +46,13 @@ class _Session:
         """Refuse: the session belongs to its process, and what opens it may hold a password."""
         raise _unpicklable(self)
 
+    def cancel(self) -> None:
+        """Stop what the session is doing, from any thread: it raises ``OperationalError``, and the session goes on.
+
+        Nothing where it does nothing. A transaction in which a statement was stopped has to be rolled back.
+        """
+        self._core.cancel()
+
     @property
     def closed(self) -> bool:
         """Whether the session has ended, by ``close`` or because the connection was lost."""

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
-use crate::{Deadline, Error, Kind, Query, Result, Session, Transaction};
+use crate::{CancelHandle, Deadline, Error, Kind, Query, Result, Session, Transaction};
 
 /// One session for many statements, one at a time.
 pub struct Connection {
@@ -17,8 +17,8 @@ pub struct Connection {
 
 enum Slot {
     Free(Box<dyn Session>),
-    /// A statement or a read has it.
-    Leased,
+    /// A statement or a read has it, which the handle stops.
+    Leased(CancelHandle),
     /// It is closed, or was lost.
     Closed,
 }
@@ -36,15 +36,17 @@ impl Connection {
 
     fn lease(self: &Arc<Self>, deadline: &Deadline) -> Result<(Box<dyn Session>, ConnectionLease)> {
         let mut slot = self.slot();
-        match std::mem::replace(&mut *slot, Slot::Leased) {
+        match std::mem::replace(&mut *slot, Slot::Leased(deadline.cancel_handle())) {
             Slot::Free(mut session) => {
                 session.set_deadline(deadline);
                 Ok((session, ConnectionLease { connection: self.clone(), is_over: AtomicBool::new(false) }))
             }
-            Slot::Leased => Err(Error::interface("the connection is in use by a stream or by another thread")
-                .with_hint(
+            leased @ Slot::Leased(_) => {
+                *slot = leased;
+                Err(Error::interface("the connection is in use by a stream or by another thread").with_hint(
                     "read the stream to its end or close it first; give each thread a connection of its own, or a pool",
-                )),
+                ))
+            }
             Slot::Closed => {
                 *slot = Slot::Closed;
                 Err(Error::interface("the connection is closed").with_hint("connect again"))
@@ -105,6 +107,13 @@ impl Connection {
         }
     }
 
+    /// Stops the statement or the read that has the session, from any thread; nothing where none has it.
+    pub fn cancel(&self) {
+        if let Slot::Leased(cancel_handle) = &*self.slot() {
+            cancel_handle.cancel();
+        }
+    }
+
     /// Whether the session is closed or lost.
     pub fn is_closed(&self) -> bool {
         matches!(*self.slot(), Slot::Closed)
@@ -114,7 +123,7 @@ impl Connection {
     pub fn transaction(&self) -> Option<Transaction> {
         match &*self.slot() {
             Slot::Free(session) => Some(session.transaction()),
-            Slot::Leased => None,
+            Slot::Leased(_) => None,
             Slot::Closed => Some(Transaction::None),
         }
     }
@@ -134,7 +143,7 @@ impl ConnectionLease {
         }
         let mut returned = session.filter(|session| session.is_usable()).map_or(Slot::Closed, Slot::Free);
         let mut slot = self.connection.slot();
-        if matches!(*slot, Slot::Leased) {
+        if matches!(*slot, Slot::Leased(_)) {
             std::mem::swap(&mut *slot, &mut returned);
         }
     }

@@ -25,21 +25,19 @@ impl Interrupt for Never {
     }
 }
 
-/// Stops a read from any thread: within a twentieth of a second it fails, and the server is told.
+/// Stops a statement from any thread: within a twentieth of a second it fails, and the server is told.
 #[derive(Clone, Debug, Default)]
-pub struct CancelFlag(Arc<AtomicBool>);
+pub struct CancelHandle(Arc<AtomicBool>);
 
-impl CancelFlag {
-    /// Stops what looks at this flag.
+impl CancelHandle {
+    /// Stops what waits under a deadline with this handle.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
 
-impl Interrupt for CancelFlag {
     fn check(&self) -> Result<()> {
         if self.0.load(Ordering::Relaxed) {
-            return Err(Error::new(Kind::Cancelled, "the read was cancelled").with_sqlstate("57014"));
+            return Err(Error::new(Kind::Cancelled, "the statement was cancelled").with_sqlstate("57014"));
         }
         Ok(())
     }
@@ -49,6 +47,7 @@ impl Interrupt for CancelFlag {
 #[derive(Clone)]
 pub struct Deadline {
     interrupt: Arc<dyn Interrupt>,
+    cancel_handle: CancelHandle,
     limit: Arc<Mutex<Limit>>,
 }
 
@@ -61,9 +60,22 @@ struct Limit {
 impl Deadline {
     /// Watches `interrupt`, and a deadline `timeout` from now.
     pub fn new(interrupt: Arc<dyn Interrupt>, timeout: Option<Duration>) -> Self {
-        let deadline = Self { interrupt, limit: Arc::new(Mutex::new(Limit { timeout, at: None })) };
+        let limit = Arc::new(Mutex::new(Limit { timeout, at: None }));
+        let deadline = Self { interrupt, cancel_handle: CancelHandle::default(), limit };
         deadline.restart();
         deadline
+    }
+
+    /// The same deadline, which `cancel_handle` ends, too.
+    #[must_use]
+    pub fn cancelled_by(self, cancel_handle: CancelHandle) -> Self {
+        Self { cancel_handle, ..self }
+    }
+
+    /// What ends the waits of this deadline from another thread.
+    #[must_use]
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.cancel_handle.clone()
     }
 
     /// Never interrupts.
@@ -72,11 +84,11 @@ impl Deadline {
         Self::new(Arc::new(Never), None)
     }
 
-    /// A deadline over the same interrupt that ends at the earlier of this deadline and `timeout` from now.
+    /// A deadline over the same interrupt and cancel handle that ends at the earlier of this deadline and `timeout` from now.
     #[must_use]
     pub fn at_most(&self, timeout: Duration) -> Self {
         let left = self.remaining().map_or(timeout, |left| left.min(timeout));
-        Self::new(self.interrupt.clone(), Some(left))
+        Self::new(self.interrupt.clone(), Some(left)).cancelled_by(self.cancel_handle())
     }
 
     /// Starts the deadline again: a stream's time-out counts for each wait.
@@ -101,6 +113,7 @@ impl Deadline {
 
     /// Fails when the caller wants to stop or the deadline has passed.
     pub fn check(&self) -> Result<()> {
+        self.cancel_handle.check()?;
         self.interrupt.check()?;
         match self.remaining() {
             Some(left) if left.is_zero() => Err(self.timed_out()),
@@ -141,5 +154,15 @@ mod tests {
         assert_eq!(deadline.check().unwrap_err().kind(), Kind::Timeout);
         deadline.restart();
         deadline.check().unwrap();
+    }
+
+    #[test]
+    fn a_cancel_handle_ends_the_waits_of_every_copy() {
+        let deadline = Deadline::never();
+        let shorter = deadline.at_most(Duration::from_secs(60));
+        deadline.cancel_handle().cancel();
+        for deadline in [deadline, shorter] {
+            assert_eq!(deadline.check().unwrap_err().kind(), Kind::Cancelled);
+        }
     }
 }

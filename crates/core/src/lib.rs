@@ -33,7 +33,7 @@ mod warnings;
 mod write;
 
 pub use connection::Connection;
-pub use deadline::{CancelFlag, Deadline, Interrupt, Never};
+pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
 pub use describe::{describe, partition};
 pub use error::{Error, Kind, Place, Result};
 pub use jobs::run_jobs;

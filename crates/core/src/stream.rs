@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::{Batches, CancelFlag, Deadline, Error, Progress, Result, Warnings};
+use crate::{Batches, Deadline, Error, Progress, Result, Warnings};
 
 /// A result on its way, batch by batch. A batch without rows is left out, but for the one of an empty result.
 pub struct LiveResult {
@@ -107,7 +107,6 @@ fn next_of(batches: &mut dyn Batches, yielded: bool) -> Result<Option<RecordBatc
 /// A result that several threads may ask for batches, or that is handed over as a whole.
 pub struct Stream {
     schema: SchemaRef,
-    cancel: CancelFlag,
     deadline: Deadline,
     warnings: Arc<Warnings>,
     slot: Mutex<Slot>,
@@ -124,14 +123,13 @@ enum Slot {
 }
 
 impl Stream {
-    /// The stream of `result`, over whose waits `cancel` is raised.
+    /// The stream of `result`.
     #[must_use]
-    pub fn new(result: LiveResult, cancel: CancelFlag) -> Self {
+    pub fn new(result: LiveResult) -> Self {
         let (schema, deadline, warnings) =
             (result.schema(), result.deadline.clone(), result.warnings.clone());
         Self {
             schema,
-            cancel,
             deadline,
             warnings,
             slot: Mutex::new(Slot::Live(result)),
@@ -226,7 +224,7 @@ impl Stream {
 
     /// Stops the query on the server; who waits for a batch gets an error.
     pub fn cancel(&self) {
-        self.cancel.cancel();
+        self.deadline.cancel_handle().cancel();
         self.end("was cancelled");
     }
 
@@ -239,7 +237,7 @@ impl Stream {
         let ended = std::mem::replace(&mut *self.slot(), Slot::Gone(why));
         if matches!(ended, Slot::Busy(_)) {
             // Who waits for a batch hears of it.
-            self.cancel.cancel();
+            self.deadline.cancel_handle().cancel();
         }
         self.turn.notify_all();
     }
@@ -331,7 +329,7 @@ mod tests {
 
     fn stream(sent: Vec<Sent>) -> Stream {
         let result = live(sent, Deadline::never(), Progress::new(None, Arc::default()));
-        Stream::new(result, CancelFlag::default())
+        Stream::new(result)
     }
 
     /// How many rows went before each batch, and how many are in it.
@@ -391,7 +389,7 @@ mod tests {
         let script = Box::new(Script { sent: Vec::new().into_iter(), _alive: Some(alive.clone()) });
         let progress = Progress::new(None, Arc::default());
         let result = LiveResult::new(script, Deadline::never(), progress, Arc::default(), refuse);
-        let stream = Stream::new(result, CancelFlag::default());
+        let stream = Stream::new(result);
         stream.close();
         assert_eq!((Arc::strong_count(&alive), stream.state()), (1, "is closed"));
     }
@@ -403,18 +401,16 @@ mod tests {
         let warnings = Arc::<Warnings>::default();
         warnings.add("a rounded value", 1);
         let result = LiveResult::new(script, Deadline::never(), progress, warnings, refuse);
-        let stream = Stream::new(result, CancelFlag::default());
+        let stream = Stream::new(result);
         stream.next_batch().unwrap();
         assert_eq!(stream.next_batch().unwrap_err().kind(), Kind::Data);
         assert_eq!(stream.state(), "has failed");
     }
 
-    /// A stream whose server is silent, under a deadline that its flag ends.
+    /// A stream whose server is silent.
     fn silent() -> Arc<Stream> {
-        let cancel = CancelFlag::default();
-        let deadline = Deadline::new(Arc::new(cancel.clone()), None);
-        let progress = Progress::new(None, Arc::default());
-        Arc::new(Stream::new(live(vec![Sent::Silence(deadline.clone())], deadline, progress), cancel))
+        let (deadline, progress) = (Deadline::never(), Progress::new(None, Arc::default()));
+        Arc::new(Stream::new(live(vec![Sent::Silence(deadline.clone())], deadline, progress)))
     }
 
     fn waiting(stream: &Arc<Stream>) -> Receiver<Kind> {
@@ -450,7 +446,7 @@ mod tests {
         }
         let progress = Progress::new(Some(Arc::new(Reader)), Arc::default());
         let result = live(Vec::new(), Deadline::never(), progress);
-        let stream = Arc::new(Stream::new(result, CancelFlag::default()));
+        let stream = Arc::new(Stream::new(result));
         STREAM.set(Arc::downgrade(&stream)).unwrap();
         let error = stream.next_batch().unwrap_err();
         assert!(error.to_string().contains("while it waits for one"), "{error}");

@@ -5,7 +5,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::begin;
-use longshore_core::{CancelFlag, Deadline, Error, Interrupt, Kind, Progress, Result};
+use longshore_core::{Deadline, Error, Interrupt, Kind, Progress, Result};
 use longshore_interpreter::{attached, raise, wrap};
 use pyo3::prelude::*;
 
@@ -50,7 +50,7 @@ impl Interrupt for Signals {
 /// Stops a read from any thread.
 #[pyclass(frozen, from_py_object, module = "longshore._core")]
 #[derive(Clone, Default)]
-pub(crate) struct CancelHandle(pub(crate) CancelFlag);
+pub(crate) struct CancelHandle(pub(crate) longshore_core::CancelHandle);
 
 #[pymethods]
 impl CancelHandle {
@@ -67,13 +67,11 @@ impl CancelHandle {
 
 struct Interrupts {
     signals: Signals,
-    cancel: Option<CancelHandle>,
     progress: Option<Arc<Progress>>,
 }
 
 impl Interrupt for Interrupts {
     fn check(&self) -> Result<()> {
-        self.cancel.as_ref().map_or(Ok(()), |cancel| cancel.0.check())?;
         self.signals.check()?;
         self.progress.as_ref().map_or(Ok(()), |progress| progress.tick())
     }
@@ -85,7 +83,7 @@ pub(crate) fn deadline(
     timeout: Option<f64>,
     cancel: Option<CancelHandle>,
 ) -> PyResult<Deadline> {
-    over(Interrupts { signals: Signals::new(py)?, cancel, progress: None }, timeout)
+    over(Interrupts { signals: Signals::new(py)?, progress: None }, timeout, cancel.unwrap_or_default())
 }
 
 /// A deadline over Ctrl-C, `cancel`, and a deadline `timeout` seconds from now, which has `progress` reported.
@@ -95,14 +93,14 @@ pub(crate) fn reading_deadline(
     cancel: CancelHandle,
     progress: Arc<Progress>,
 ) -> PyResult<Deadline> {
-    over(Interrupts { signals: Signals::new(py)?, cancel: Some(cancel), progress: Some(progress) }, timeout)
+    over(Interrupts { signals: Signals::new(py)?, progress: Some(progress) }, timeout, cancel)
 }
 
-fn over(interrupts: Interrupts, timeout: Option<f64>) -> PyResult<Deadline> {
+fn over(interrupts: Interrupts, timeout: Option<f64>, cancel: CancelHandle) -> PyResult<Deadline> {
     begin().map_err(|no_room| raise(no_room.into()))?;
     let timeout = timeout
         .map(Duration::try_from_secs_f64)
         .transpose()
         .map_err(|_| raise(Error::interface("timeout is a number of seconds, zero or more")))?;
-    Ok(Deadline::new(Arc::new(interrupts), timeout))
+    Ok(Deadline::new(Arc::new(interrupts), timeout).cancelled_by(cancel.0))
 }

@@ -35,8 +35,7 @@ pub(crate) struct Reading {
     budget: Arc<Budget>,
     /// Gives back what batches leave behind; an engine sees to its own.
     trim: Option<Trim>,
-    deadline: Deadline,
-    cancel_handle: CancelHandle,
+    pub(crate) deadline: Deadline,
     progress: Arc<Progress>,
     warnings: Arc<Warnings>,
 }
@@ -97,7 +96,7 @@ pub(crate) fn open_read(
         options,
     };
     let warnings = request.options.warnings.clone();
-    let deadline = reading_deadline(py, timeout, cancel_handle.clone(), progress.clone())?;
+    let deadline = reading_deadline(py, timeout, cancel_handle, progress.clone())?;
     let opened = py.detach(|| longshore_core::open_read(source.as_ref(), &request, &deadline));
     let opened = opened.map_err(|error| {
         progress.end();
@@ -105,21 +104,20 @@ pub(crate) fn open_read(
     })?;
     let batches = Mutex::new(Some(opened.batches));
     let trim = Some(Trim::default());
-    Ok(Reading { batches, serial: opened.serial, budget, trim, deadline, cancel_handle, progress, warnings })
+    Ok(Reading { batches, serial: opened.serial, budget, trim, deadline, progress, warnings })
 }
 
 impl Reading {
-    /// A result whose every wait looks at `deadline`, over which `cancel_handle` is thrown.
+    /// A result whose every wait looks at `deadline`.
     pub(crate) fn of(
         batches: Box<dyn Batches>,
         budget: Arc<Budget>,
         deadline: Deadline,
-        cancel_handle: CancelHandle,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
     ) -> Self {
         let batches = Mutex::new(Some(batches));
-        Self { batches, serial: None, budget, trim: None, deadline, cancel_handle, progress, warnings }
+        Self { batches, serial: None, budget, trim: None, deadline, progress, warnings }
     }
 
     /// A result that has been received already.
@@ -129,10 +127,9 @@ impl Reading {
         budget: Arc<Budget>,
         warnings: Arc<Warnings>,
     ) -> PyResult<Self> {
-        let cancel_handle = CancelHandle::default();
         let progress = Progress::new(None, Arc::default());
-        let deadline = reading_deadline(py, None, cancel_handle.clone(), progress.clone())?;
-        Ok(Self::of(batches, budget, deadline, cancel_handle, progress, warnings))
+        let deadline = reading_deadline(py, None, CancelHandle::default(), progress.clone())?;
+        Ok(Self::of(batches, budget, deadline, progress, warnings))
     }
 
     fn untaken(&self) -> Option<Box<dyn Batches>> {
@@ -222,7 +219,7 @@ impl Reading {
         let (deadline, progress) = (self.deadline.clone(), self.progress.clone());
         let batches = Box::new(Detached(Some(self.take()?)));
         let live = LiveResult::new(batches, deadline, progress, self.warnings.clone(), warn);
-        Ok(Stream(longshore_core::Stream::new(live, self.cancel_handle.0.clone())))
+        Ok(Stream(longshore_core::Stream::new(live)))
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn open_result(
     let engine = Engine { cancel: Arc::new(Cancel(cancel)), close };
     let failure = Failure(failed);
     let progress = Progress::new(None, Arc::default());
-    let deadline = reading_deadline(py, None, cancel_handle.clone(), progress.clone());
+    let deadline = reading_deadline(py, None, cancel_handle, progress.clone());
     let begun = begun.get().take().ok_or_else(|| raise(Error::internal("the result was taken before")));
     let (begun, deadline) = match begun.and_then(|begun| deadline.map(|deadline| (begun, deadline))) {
         Ok(both) => both,
@@ -77,7 +77,7 @@ pub(crate) fn open_result(
         Running::start(batches, engine, &deadline)
     });
     let budget = Limit::budget(memory_limit, policy.is_stream());
-    Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, cancel_handle, progress, warnings))
+    Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, progress, warnings))
 }
 
 /// What stops the engine.

@@ -149,6 +149,11 @@ impl PyConnection {
         py.detach(|| self.0.close());
     }
 
+    /// Stops the statement or the read that has the session.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+
     #[getter]
     fn closed(&self) -> bool {
         self.0.is_closed()

@@ -64,10 +64,10 @@ pub(crate) fn copy(
     progress: Option<Py<PyAny>>,
     cancel_handle: CancelHandle,
 ) -> PyResult<u64> {
-    let (stop, ctrl_c) = (cancel_handle.clone(), deadline(py, None, None)?);
+    let (stop, ctrl_c) = (reading.deadline.cancel_handle(), deadline(py, None, None)?);
     // All that can fail comes first: whoever drops the read-ahead waits for its thread, which may wait for the interpreter.
     let write = Write::new(py, into, timeout, progress, cancel_handle)?;
-    let read_ahead = ReadAhead::start(reading.take()?, &ctrl_c, move || stop.0.cancel()).map_err(raise)?;
+    let read_ahead = ReadAhead::start(reading.take()?, &ctrl_c, move || stop.cancel()).map_err(raise)?;
     let schema = read_ahead.schema();
     write.run(py, read_ahead, schema)
 }
