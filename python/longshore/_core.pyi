@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, final
 
 __all__ = [
+    "READ_OPTIONS",
     "SCHEMES",
     "SOURCE_OPTIONS",
     "Answers",
@@ -48,6 +49,7 @@ __all__ = [
 _Limit: TypeAlias = int | Literal["auto"] | None
 
 SCHEMES: list[str]
+READ_OPTIONS: dict[str, tuple[list[str], str]]
 SOURCE_OPTIONS: dict[str, tuple[list[str], str]]
 __version__: str
 

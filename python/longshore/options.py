@@ -1,8 +1,9 @@
 """The documented keys of ``options=``."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from longshore.errors import InterfaceError
@@ -24,39 +25,41 @@ class Options:
     Raises ``InterfaceError`` for a word that a key does not know.
     """
 
+    # Editors and type checkers read no extension: what `_core` declares is said again, and a test holds it to that.
     numeric_nan: Literal["error", "null"] = "error"
     """NaN and infinity in ``numeric``: an error, or NULL."""
     infinity: Literal["error", "null"] = "error"
     """Infinite dates, timestamps and intervals, and those beyond Arrow's range: an error, or NULL."""
     time_24: Literal["error", "null"] = "error"
     """The time 24:00: an error, or NULL."""
-    zero_date: Literal["null", "error"] = "null"
-    """MySQL's zero dates: NULL with a warning, or an error. PostgreSQL has none."""
-    nan: Literal["null", "keep"] = "null"
-    """NaN of a pandas NumPy float column on its way into SQL: NULL, or NaN. Reading is not concerned."""
-    tinyint1: Literal["int8", "bool"] = "int8"
-    """MySQL's ``tinyint(1)``: a number, or a boolean. PostgreSQL has none."""
     uuid: Literal["arrow", "text"] = "arrow"
-    """UUIDs: ``arrow.uuid`` (in pandas ``uuid.UUID``), or text."""
-    json: Literal["text", "object"] = "text"
-    """JSON in pandas and NumPy: its text, or Python objects."""
-    objects: Literal["error", "text"] = "error"
-    """Mixed Python objects on their way into SQL: an error, or text. Reading is not concerned."""
-    nested: Literal["error", "json"] = "error"
-    """Lists, structs and maps on their way into MySQL and SQLite, which have no types for them: an error, or JSON."""
+    """UUIDs: ``arrow.uuid`` (in pandas ``uuid.UUID``), or text, which polars always has."""
     protocol: Literal["binary", "text"] = "binary"
     """The form in which the server sends values: binary where a type has a known one, or text for all."""
     snapshot: bool = True
-    """Whether all parts of a read see one snapshot of the database."""
-    ordered: bool = False
-    """Whether the parts of a parallel stream keep their order. A serial stream always does."""
+    """Whether all parts of a read, or all queries of a list, see one snapshot of the database."""
+    zero_date: Literal["null", "error"] = "null"
+    """MySQL's zero dates: NULL with a warning, or an error."""
+    tinyint1: Literal["int8", "bool"] = "int8"
+    """MySQL's ``tinyint(1)``: a number, or a boolean."""
     lock: bool = False
-    """Whether MySQL may lock its tables briefly to take a snapshot. PostgreSQL needs no lock."""
-    memory_limit: int | str | None = "auto"
-    """The most memory of a whole result: ``"auto"`` for what the system leaves, bytes, ``"2GB"``, ``"512MiB"``, or None
-    for no limit. A stream of ``read_sql`` takes no number; of ``sql`` it is the engine's, which spills to disk."""
+    """Whether MySQL may lock its tables briefly, where several connections cannot share a snapshot otherwise."""
+    nested: Literal["error", "json"] = "error"
+    """Lists, structs and maps on their way into MySQL and SQLite, which have no types for them: an error, or JSON."""
+
+    json: Literal["text", "object"] = "text"
+    """JSON in pandas and NumPy: its text, or Python objects."""
+    nan: Literal["null", "keep"] = "null"
+    """NaN of a pandas NumPy float column on its way into a database or into ``sql``: NULL, or NaN."""
+    objects: Literal["error", "text"] = "error"
+    """Mixed Python objects on their way into a database or into ``sql``: an error, or the text of each."""
+    ordered: bool = False
+    """Whether a stream in parts keeps the order of a serial read: it is then read over one connection."""
     threads: int | None = None
-    """The number of threads that ``sql`` may use; None for all cores. Reading is not concerned."""
+    """The number of threads that ``sql`` may use; all cores without it."""
+    memory_limit: int | str | None = "auto"
+    """The most memory of a whole result, and of the engine of ``sql``, which spills to disk: what the system leaves,
+    bytes, ``"2GB"``, ``"512MiB"``, or None for no limit. A stream of ``read_sql`` takes no number."""
 
     def __post_init__(self) -> None:
         """Refuse what a key does not know."""
@@ -79,6 +82,10 @@ class Options:
                 message = f"unknown option {display(key)}; {remedy}"
                 raise InterfaceError(message)
         return cls(**dict(given or {}))
+
+    def words(self, *keys: Iterable[str]) -> dict[str, str]:
+        """Give the choices under some keys as the core takes them."""
+        return {key: str(getattr(self, key)).lower() for key in chain(*keys)}
 
     @property
     def memory_limit_bytes(self) -> int | None:

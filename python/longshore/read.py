@@ -314,13 +314,8 @@ def policy(return_type: str, dtype_backend: str | None, options: Options) -> dic
     return {
         "frame": return_type,
         "decimals": decimals,
-        "numeric_nan": options.numeric_nan,
-        "infinity": options.infinity,
-        "time_24": options.time_24,
-        "uuid": "text" if return_type == "polars" else options.uuid,
-        "protocol": options.protocol,
-        "snapshot": str(options.snapshot).lower(),
-        **{key: str(getattr(options, key)).lower() for key in _core.SOURCE_OPTIONS},
+        **options.words(_core.READ_OPTIONS, _core.SOURCE_OPTIONS),
+        **({"uuid": "text"} if return_type == "polars" else {}),
     }
 
 

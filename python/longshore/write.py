@@ -43,7 +43,7 @@ class Destination(TypedDict):
     if_exists: str
     key: list[str]
     types: list[tuple[str, str]]
-    nested: str
+    own: dict[str, str]
     sessions: int
     most_rows: int | None
 
@@ -175,7 +175,7 @@ def destination(
         if_exists=if_exists,
         key=_key(key),
         types=_types(types),
-        nested=options.nested,
+        own=options.words(_core.SOURCE_OPTIONS),
         sessions=_number(parallel, _MOST_SESSIONS, "parallel is a number of connections"),
         most_rows=None if batch_size is None else _number(batch_size, _MOST_ROWS, "batch_size is a number of rows"),
     )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use longshore_core::{Deadline, Error, Failed, IfExists, Load, Nested, Result, Session, Sink, Written};
+use longshore_core::{Deadline, Error, Failed, IfExists, Load, Result, Session, Sink, Written};
 use longshore_interpreter::capsule::Frame;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,7 +38,6 @@ impl ArrowSink {
             keywords.set_item("if_exists", word(load.if_exists))?;
             keywords.set_item("key", load.key)?;
             keywords.set_item("types", load.types.into_iter().collect::<BTreeMap<_, _>>())?;
-            keywords.set_item("nested", if load.nested == Nested::Json { "json" } else { "error" })?;
             Ok(Arc::new(session.call_method("load", (), Some(&keywords))?.unbind()))
         })
     }

@@ -44,7 +44,7 @@ pub use pool::{Hold, Pool};
 pub use process::Process;
 pub use progress::{Listener, Meter, Progress};
 pub use query::{Param, Params, Query, Value};
-pub use read::{Decimals, Protocol, ReadOptions, SourceOption, Unrepresentable, Uuids};
+pub use read::{Decimals, OwnOptions, Protocol, ReadOptions, SourceOption, Unrepresentable, Uuids};
 pub use read_ahead::ReadAhead;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
@@ -60,5 +60,5 @@ pub use texts::misencoded;
 pub use typename::{parse_type, type_name};
 pub use warnings::Warnings;
 pub use write::{
-    Frame, Frames, IfExists, Load, Nested, Quotes, Sink, Spread, Stage, TableName, Written, check_type, write,
+    Frame, Frames, IfExists, Load, Quotes, Sink, Spread, Stage, TableName, Written, check_type, write,
 };

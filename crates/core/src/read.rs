@@ -52,6 +52,27 @@ pub struct SourceOption {
     pub sentence: Cow<'static, str>,
 }
 
+impl SourceOption {
+    /// A key of a source whose options are known when it is compiled.
+    #[must_use]
+    pub fn new(name: &'static str, words: &[&'static str], sentence: &'static str) -> Self {
+        let words = words.iter().map(|word| Cow::Borrowed(*word)).collect();
+        Self { name: name.into(), words, sentence: sentence.into() }
+    }
+}
+
+/// The words of keys that are sources' own, which were checked against what those declare.
+#[derive(Clone, Debug, Default)]
+pub struct OwnOptions(pub BTreeMap<String, String>);
+
+impl OwnOptions {
+    /// Whether `key` has this word, which is not its default.
+    #[must_use]
+    pub fn has(&self, key: &str, word: &str) -> bool {
+        self.0.get(key).is_some_and(|chosen| chosen == word)
+    }
+}
+
 /// Which of the database's two encodings carries the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
@@ -85,8 +106,8 @@ pub struct ReadOptions {
     pub uuid: Uuids,
     /// Whether all parts and queries of one read see one snapshot of the database.
     pub snapshot: bool,
-    /// The words of keys that are one source's own (see [`crate::Driver::options`]), where they are not the defaults.
-    pub own: BTreeMap<String, String>,
+    /// The choices that are one source's own (see [`crate::Driver::options`]).
+    pub own: OwnOptions,
     /// Binary or text results.
     pub protocol: Protocol,
     /// Arrow types by column name that replace the type policy's.
@@ -112,7 +133,7 @@ impl Default for ReadOptions {
             time_24: Unrepresentable::default(),
             uuid: Uuids::default(),
             snapshot: true,
-            own: BTreeMap::new(),
+            own: OwnOptions::default(),
             protocol: Protocol::default(),
             schema: Vec::new(),
             budget: Arc::default(),
@@ -123,12 +144,6 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Whether a source's own `key` has this word, which is not its default.
-    #[must_use]
-    pub fn is_own(&self, key: &str, word: &str) -> bool {
-        self.own.get(key).is_some_and(|chosen| chosen == word)
-    }
-
     /// The type that the caller asks for in `column`, if any.
     #[must_use]
     pub fn wanted(&self, column: &str) -> Option<&DataType> {

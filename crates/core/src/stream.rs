@@ -128,13 +128,7 @@ impl Stream {
     pub fn new(result: LiveResult) -> Self {
         let (schema, deadline, warnings) =
             (result.schema(), result.deadline.clone(), result.warnings.clone());
-        Self {
-            schema,
-            deadline,
-            warnings,
-            slot: Mutex::new(Slot::Live(result)),
-            turn: Condvar::new(),
-        }
+        Self { schema, deadline, warnings, slot: Mutex::new(Slot::Live(result)), turn: Condvar::new() }
     }
 
     /// The schema of every batch.

@@ -15,7 +15,7 @@ use arrow_schema::SchemaRef;
 
 use crate::session::loading;
 use crate::source::{Lease, Reservation};
-use crate::{Deadline, Error, Failed, Loading, Meter, Result, Session, Source, Transaction};
+use crate::{Deadline, Error, Failed, Loading, Meter, OwnOptions, Result, Session, Source, Transaction};
 use pieces::Pieces;
 
 pub use frames::{Frame, Frames};
@@ -35,16 +35,6 @@ pub enum IfExists {
     Truncate,
     /// A row whose key is there takes that row's place; others come in addition.
     Upsert,
-}
-
-/// What becomes of lists, structs and maps where the database has no such types.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nested {
-    /// They are refused.
-    #[default]
-    Error,
-    /// They are JSON documents.
-    Json,
 }
 
 /// A table's name, each part as the catalogue has it: `schema`, `table`.
@@ -79,8 +69,8 @@ pub struct Load {
     pub key: Vec<String>,
     /// The database's types of a new table's columns, by column, where the caller chooses them.
     pub types: Vec<(String, String)>,
-    /// What becomes of lists, structs and maps.
-    pub nested: Nested,
+    /// The choices that are one source's own (see [`crate::Driver::options`]).
+    pub own: OwnOptions,
     /// Counts what has been sent.
     pub meter: Arc<Meter>,
 }
@@ -294,7 +284,7 @@ mod tests {
             if_exists,
             key: key.iter().map(ToString::to_string).collect(),
             types: Vec::new(),
-            nested: Nested::Error,
+            own: OwnOptions::default(),
             meter: Arc::default(),
         }
     }

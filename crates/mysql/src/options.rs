@@ -1,32 +1,37 @@
 //! The keys of `options=` that are MySQL's own.
 
 use longshore_core::{ReadOptions, SourceOption, Unrepresentable};
+use longshore_source::Nested;
 
 /// Each key, its words and what it does.
 pub(crate) fn declared() -> Vec<SourceOption> {
-    let option = |name: &'static str, words: [&'static str; 2], sentence: &'static str| SourceOption {
-        name: name.into(),
-        words: words.map(Into::into).into(),
-        sentence: sentence.into(),
-    };
     vec![
-        option("zero_date", ["null", "error"], "Zero dates: NULL with a warning, or an error."),
-        option("tinyint1", ["int8", "bool"], "tinyint(1): a number, or a boolean."),
-        option("lock", ["false", "true"], "Whether tables may be locked briefly to take a snapshot."),
+        SourceOption::new(
+            "zero_date",
+            &["null", "error"],
+            "MySQL's zero dates: NULL with a warning, or an error.",
+        ),
+        SourceOption::new("tinyint1", &["int8", "bool"], "MySQL's `tinyint(1)`: a number, or a boolean."),
+        SourceOption::new(
+            "lock",
+            &["false", "true"],
+            "Whether MySQL may lock its tables briefly, where several connections cannot share a snapshot otherwise.",
+        ),
+        Nested::option(),
     ]
 }
 
 /// What becomes of zero dates.
 pub(crate) fn zero_date(options: &ReadOptions) -> Unrepresentable {
-    if options.is_own("zero_date", "error") { Unrepresentable::Error } else { Unrepresentable::Null }
+    if options.own.has("zero_date", "error") { Unrepresentable::Error } else { Unrepresentable::Null }
 }
 
 /// Whether `tinyint(1)` is a boolean; a value but 0 and 1 is an error then.
 pub(crate) fn is_tinyint1_bool(options: &ReadOptions) -> bool {
-    options.is_own("tinyint1", "bool")
+    options.own.has("tinyint1", "bool")
 }
 
 /// Whether tables may be locked while the snapshots begin.
 pub(crate) fn may_lock(options: &ReadOptions) -> bool {
-    options.is_own("lock", "true")
+    options.own.has("lock", "true")
 }

@@ -64,7 +64,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<asyncpg::PyAnswers>()?;
     module.add_class::<asyncpg::PyArrival>()?;
     module.add_class::<asyncpg::PyRows>()?;
-    module.add("SOURCE_OPTIONS", policy::source_options(module.py())?)?;
+    let [read, own] = policy::declared_options(module.py())?;
+    module.add("READ_OPTIONS", read)?;
+    module.add("SOURCE_OPTIONS", own)?;
     module.add("SCHEMES", registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use longshore_core::{Decimals, Delivery, Error, Protocol, ReadOptions, Result, Unrepresentable, Uuids};
+use longshore_core::{
+    Decimals, Delivery, Error, OwnOptions, Protocol, ReadOptions, Result, SourceOption, Unrepresentable,
+    Uuids,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -26,10 +29,71 @@ pub(crate) struct Policy {
     pub(crate) options: ReadOptions,
 }
 
-const UNREPRESENTABLE: &[(&str, Unrepresentable)] =
-    &[("error", Unrepresentable::Error), ("null", Unrepresentable::Null)];
+/// What the words of a key stand for; the first is the default.
+type Words<T> = &'static [(&'static str, T)];
 
-const SWITCH: &[(&str, bool)] = &[("true", true), ("false", false)];
+const UNREPRESENTABLE: Words<Unrepresentable> =
+    &[("error", Unrepresentable::Error), ("null", Unrepresentable::Null)];
+const UUID: Words<Uuids> = &[("arrow", Uuids::Arrow), ("text", Uuids::Text)];
+const PROTOCOL: Words<Protocol> = &[("binary", Protocol::Binary), ("text", Protocol::Text)];
+const SNAPSHOT: Words<bool> = &[("true", true), ("false", false)];
+
+/// The keys of `options=` that a read has from every source.
+fn read_options() -> [SourceOption; 6] {
+    [
+        option("numeric_nan", UNREPRESENTABLE, "NaN and infinity in `numeric`: an error, or NULL."),
+        option(
+            "infinity",
+            UNREPRESENTABLE,
+            "Infinite dates, timestamps and intervals, and those beyond Arrow's range: an error, or NULL.",
+        ),
+        option("time_24", UNREPRESENTABLE, "The time 24:00: an error, or NULL."),
+        option(
+            "uuid",
+            UUID,
+            "UUIDs: `arrow.uuid` (in pandas `uuid.UUID`), or text, which polars always has.",
+        ),
+        option(
+            "protocol",
+            PROTOCOL,
+            "The form in which the server sends values: binary where a type has a known one, or text for all.",
+        ),
+        option(
+            "snapshot",
+            SNAPSHOT,
+            "Whether all parts of a read, or all queries of a list, see one snapshot of the database.",
+        ),
+    ]
+}
+
+fn option<T>(name: &'static str, words: Words<T>, sentence: &'static str) -> SourceOption {
+    let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+    SourceOption::new(name, &words, sentence)
+}
+
+/// The choices that are sources' own, each of a word that its source declares.
+pub(crate) struct Own(pub(crate) OwnOptions);
+
+impl Own {
+    fn parse(words: BTreeMap<String, String>) -> Result<Self> {
+        for (key, chosen) in &words {
+            let known = registry::options().into_iter().find(|option| option.name == *key);
+            let known = known.ok_or_else(|| Error::interface(format!("unknown option {key:?}")))?;
+            if !known.words.iter().any(|word| word == chosen) {
+                return Err(unknown(key, chosen, &known.words));
+            }
+        }
+        Ok(Self(OwnOptions(words)))
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Own {
+    type Error = PyErr;
+
+    fn extract(words: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Self::parse(words.extract()?).map_err(raise)
+    }
+}
 
 impl Policy {
     pub(crate) fn is_stream(&self) -> bool {
@@ -54,30 +118,19 @@ impl Policy {
             ("streamed", Decimals::Streamed),
             ("float64", Decimals::Float64),
         ];
-        let mut options = ReadOptions {
+        let options = ReadOptions {
             decimals: word(&mut words, "decimals", decimals)?,
             decimal_digits: if frame == Frame::Polars { 38 } else { 76 },
             intervals: frame != Frame::Polars,
             numeric_nan: word(&mut words, "numeric_nan", UNREPRESENTABLE)?,
             infinity: word(&mut words, "infinity", UNREPRESENTABLE)?,
             time_24: word(&mut words, "time_24", UNREPRESENTABLE)?,
-            uuid: word(&mut words, "uuid", &[("arrow", Uuids::Arrow), ("text", Uuids::Text)])?,
-            snapshot: word(&mut words, "snapshot", SWITCH)?,
-            protocol: word(
-                &mut words,
-                "protocol",
-                &[("binary", Protocol::Binary), ("text", Protocol::Text)],
-            )?,
+            uuid: word(&mut words, "uuid", UUID)?,
+            snapshot: word(&mut words, "snapshot", SNAPSHOT)?,
+            protocol: word(&mut words, "protocol", PROTOCOL)?,
+            own: Own::parse(words)?.0,
             ..ReadOptions::default()
         };
-        for (key, chosen) in &words {
-            let known = registry::options().into_iter().find(|option| option.name == *key);
-            let known = known.ok_or_else(|| Error::interface(format!("unknown option {key:?}")))?;
-            if !known.words.iter().any(|word| word == chosen) {
-                return Err(unknown(key, chosen, &known.words));
-            }
-        }
-        options.own = words;
         Ok(Self { frame, options })
     }
 }
@@ -105,13 +158,17 @@ fn unknown(key: &str, chosen: &str, known: &[impl AsRef<str>]) -> Error {
     Error::interface(format!("options[{key:?}] is one of {}, not {chosen:?}", known.join(", ")))
 }
 
-/// The keys of `options=` that are sources' own: their words, of which the first is the default, and a sentence.
-pub(crate) fn source_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let options = PyDict::new(py);
-    for option in registry::options() {
-        options.set_item(option.name.as_ref(), (&option.words, option.sentence.as_ref()))?;
-    }
-    Ok(options)
+/// The keys of `options=` that a read has from every source, and those that are sources' own: the words of each, of which
+/// the first is the default, and a sentence.
+pub(crate) fn declared_options(py: Python<'_>) -> PyResult<[Bound<'_, PyDict>; 2]> {
+    let dict = |options: &[SourceOption]| {
+        let dict = PyDict::new(py);
+        for option in options {
+            dict.set_item(option.name.as_ref(), (&option.words, option.sentence.as_ref()))?;
+        }
+        PyResult::Ok(dict)
+    };
+    Ok([dict(&read_options())?, dict(&registry::options())?])
 }
 
 #[cfg(test)]
@@ -138,7 +195,7 @@ mod tests {
         assert!(policy.frame == Frame::Pandas && !policy.options.snapshot);
         assert_eq!(policy.options.time_24, Unrepresentable::Null);
         assert_eq!(policy.options.protocol, Protocol::Text);
-        assert!(policy.options.is_own("tinyint1", "bool"));
+        assert!(policy.options.own.has("tinyint1", "bool"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The drivers: one line each.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use longshore_core::{Driver, Error, Result, SourceOption, Target};
@@ -27,7 +28,10 @@ pub(crate) fn schemes() -> Vec<String> {
     drivers().into_iter().flat_map(names).collect()
 }
 
-/// Every key of `options=` that is a source's own.
+/// Every key of `options=` that is a source's own, once.
 pub(crate) fn options() -> Vec<SourceOption> {
-    drivers().iter().flat_map(|driver| driver.options()).collect()
+    let mut options: Vec<SourceOption> = drivers().iter().flat_map(|driver| driver.options()).collect();
+    let mut names = HashSet::new();
+    options.retain(|option| names.insert(option.name.clone()));
+    options
 }

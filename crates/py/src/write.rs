@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
-    Deadline, Frame, Frames, IfExists, Kind, Load, Meter, Nested, Progress, ReadAhead, Result, Source,
-    Spread, TableName,
+    Deadline, Frame, Frames, IfExists, Kind, Load, Meter, Progress, ReadAhead, Result, Source, Spread,
+    TableName,
 };
 use longshore_interpreter::capsule::frame;
 use longshore_interpreter::{raise, wrap};
@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use crate::interrupt::{CancelHandle, deadline, reading_deadline};
+use crate::policy::Own;
 use crate::progress::progress_to;
 use crate::read::Reading;
 use crate::source::source;
@@ -30,7 +31,7 @@ pub(crate) struct Destination<'py> {
     if_exists: String,
     key: Vec<String>,
     types: Vec<(String, String)>,
-    nested: String,
+    own: Own,
     sessions: NonZeroUsize,
     most_rows: Option<NonZeroUsize>,
 }
@@ -113,7 +114,7 @@ impl Write {
                 if_exists: mode(&into.if_exists),
                 key: into.key,
                 types: into.types,
-                nested: if into.nested == "json" { Nested::Json } else { Nested::Error },
+                own: into.own.0,
                 meter,
             },
             sessions: into.sessions,

@@ -1,5 +1,6 @@
 //! The kit that a source is made of.
 
+pub mod options;
 pub mod rows;
 pub mod settings;
 pub mod split;
@@ -7,4 +8,5 @@ pub mod sql;
 pub mod staging;
 pub mod table;
 
+pub use options::Nested;
 pub use split::NotSplit;

@@ -346,7 +346,7 @@ pub fn staging_name(schema: Option<String>, prefix: &str) -> TableName {
 mod tests {
     use std::sync::Mutex;
 
-    use longshore_core::{Batches, Column, Deadline, Loading, Nested, Query, ReadOptions};
+    use longshore_core::{Batches, Column, Deadline, Loading, OwnOptions, Query, ReadOptions};
 
     use super::*;
 
@@ -503,7 +503,7 @@ mod tests {
             if_exists: IfExists::Upsert,
             key: Vec::new(),
             types: Vec::new(),
-            nested: Nested::Error,
+            own: OwnOptions::default(),
             meter: Arc::default(),
         };
         let number = number_column(&load);

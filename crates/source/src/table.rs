@@ -195,7 +195,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_schema::Schema;
-    use longshore_core::{IfExists, Nested};
+    use longshore_core::{IfExists, OwnOptions};
 
     use super::*;
     use crate::sql::{Comments, Markers, Names};
@@ -239,7 +239,7 @@ mod tests {
             if_exists: IfExists::Upsert,
             key: key.iter().map(ToString::to_string).collect(),
             types: vec![("a".into(), "varchar(3)".into())],
-            nested: Nested::Error,
+            own: OwnOptions::default(),
             meter: Arc::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! SQLite's entry in the registry.
 
-use longshore_core::{Deadline, Driver, Result, Session, Target};
+use longshore_core::{Deadline, Driver, Result, Session, SourceOption, Target};
+use longshore_source::Nested;
 
 use crate::session::SqliteSession;
 use crate::settings::Settings;
@@ -12,6 +13,10 @@ pub struct Sqlite;
 impl Driver for Sqlite {
     fn schemes(&self) -> Vec<&str> {
         vec!["sqlite"]
+    }
+
+    fn options(&self) -> Vec<SourceOption> {
+        vec![Nested::option()]
     }
 
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {

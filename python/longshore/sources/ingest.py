@@ -27,10 +27,9 @@ class IngestLoader:
         if_exists: str,
         key: Sequence[str],
         types: Mapping[str, str],
-        nested: str,
     ) -> None:
         """Make the table, or see that the one that is there has the data's own types."""
-        del required, nested
+        del required
         self._session, self._schema, self._table = session, schema, table
         if if_exists in {"truncate", "upsert"} or key or types:
             what = f"if_exists={if_exists!r}" if if_exists in {"truncate", "upsert"} else "a key or types"

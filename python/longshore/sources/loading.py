@@ -51,10 +51,8 @@ class TableLoader:
         if_exists: str,
         key: Sequence[str],
         types: Mapping[str, str],
-        nested: str,
     ) -> None:
         """Make the table, or look at the one that is there."""
-        del nested  # the engine has nested types of its own
         self._engine, self._key, self._required = engine, list(key), {*required}
         self._schema, self._table, self._name = schema, table, table if schema is None else f"{schema}.{table}"
         self._target = ".".join(map(quoted, (schema, table) if schema is not None else (table,)))

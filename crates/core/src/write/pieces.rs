@@ -128,7 +128,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
-    use crate::{IfExists, Nested, Place, TableName};
+    use crate::{IfExists, OwnOptions, Place, TableName};
 
     fn load() -> Load {
         Load {
@@ -137,7 +137,7 @@ mod tests {
             if_exists: IfExists::Fail,
             key: Vec::new(),
             types: Vec::new(),
-            nested: Nested::Error,
+            own: OwnOptions::default(),
             meter: Arc::default(),
         }
     }

@@ -1,7 +1,8 @@
 //! A new table: its types (Arrow -> MySQL), and how it replaces another.
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Nested, Result, TableName};
+use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Result, TableName};
+use longshore_source::Nested;
 use longshore_source::sql::Token;
 use longshore_source::staging::{Step, UndoLog};
 use longshore_source::table::{column_place, no_type, value_type};
@@ -28,9 +29,9 @@ fn create_statement(load: &Load, name: &TableName, server: &Server) -> Result<St
         check_name(field.name())?;
         let native = NAMING.column_type(load, field, || {
             if is_key(field) {
-                key_type(field, load.nested, long, server)
+                key_type(field, Nested::of(load), long, server)
             } else {
-                native_type(field, load.nested, server)
+                native_type(field, Nested::of(load), server)
             }
         })?;
         let nullable = field.is_nullable() && !is_key(field);

@@ -1,7 +1,8 @@
 //! The encoder of each column: values -> cells of a table's column, exactly or with an error.
 
 use arrow_schema::{FieldRef, TimeUnit};
-use longshore_core::{Error, Kind, Load, Nested, Place, Result, TableName};
+use longshore_core::{Error, Kind, Load, Place, Result, TableName};
+use longshore_source::Nested;
 use longshore_values::{Item, Odd, json, push_period, uuid};
 
 use super::load::{Form, LoadBuffer};
@@ -82,7 +83,7 @@ impl Encoder {
 
 /// The function that appends the values of `field` to cells of `column`.
 fn encode(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -> Encode {
-    let (field, nested, mut scratch) = (field.clone(), load.nested, String::new());
+    let (field, nested, mut scratch) = (field.clone(), Nested::of(load), String::new());
     let is_utf8 = column.collation.as_ref().is_none_or(|collation| collation.starts_with("utf8"));
     // DATETIME for timestamps with time zone, where the caller wants it, is UTC.
     let as_utc = load.types.iter().any(|(name, _)| name == field.name());

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use arrow_schema::FieldRef;
-use longshore_core::{Error, Kind, Nested, Place};
+use longshore_core::{Error, Kind, Place};
+use longshore_source::Nested;
 use longshore_values::{Item, Odd, Uniform, json};
 
 use crate::cell::{Cell, exact_double, real_text};

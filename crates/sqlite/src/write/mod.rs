@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 use longshore_core::{
     Error, Failed, IfExists, Kind, Load, Place, Result, Session, Sink, TableName, Transaction,
 };
+use longshore_source::Nested;
 use longshore_source::staging::{self as kit, Expected, Rows, Scope, Step, Undo, Writer};
 use longshore_values::{Items, Uniform};
 
@@ -58,9 +59,9 @@ pub(crate) fn write(session: Box<SqliteSession>, load: &Load) -> Result<Box<dyn 
 
 impl Writing {
     fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Self> {
-        let fields = load.schema.fields();
+        let (fields, nested) = (load.schema.fields(), Nested::of(load));
         for field in fields {
-            table::native(field, load.nested)?;
+            table::native(field, nested)?;
         }
         let table = match load.if_exists {
             IfExists::Fail | IfExists::Replace => table::create(session, load)?,
@@ -79,7 +80,7 @@ impl Writing {
             .iter()
             .zip(fields)
             .zip(&is_keys)
-            .map(|((column, field), is_key)| Encoder::new(column, field, load.nested, *is_key))
+            .map(|((column, field), is_key)| Encoder::new(column, field, nested, *is_key))
             .collect();
         Ok(Self {
             insert: insert(session, &table, &columns, &is_keys)?,

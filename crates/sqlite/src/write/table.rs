@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Nested, Result, TableName};
+use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Result, TableName};
+use longshore_source::Nested;
 use longshore_source::table::{Naming, TableColumn, no_type, value_type};
 use longshore_values::is_nested;
 
@@ -211,7 +212,8 @@ fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>
 fn create_statement(load: &Load, quoted: &str) -> Result<String> {
     let mut parts = Vec::with_capacity(load.schema.fields().len() + 1);
     for field in load.schema.fields() {
-        let native = NAMING.column_type(load, field, || native(field, load.nested).map(Cow::into_owned))?;
+        let native =
+            NAMING.column_type(load, field, || native(field, Nested::of(load)).map(Cow::into_owned))?;
         // A key of SQLite's takes NULLs unless it is told not to.
         let not_null = !field.is_nullable() || load.key.contains(field.name());
         let promise = if not_null { " NOT NULL" } else { "" };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow_array::{Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Deadline, Driver, Error, IfExists, Kind, Load, Meter, Nested, Never, Protocol, Query, ReadOptions,
+    Deadline, Driver, Error, IfExists, Kind, Load, Meter, Never, OwnOptions, Protocol, Query, ReadOptions,
     Result, TableName, Target,
 };
 
@@ -133,7 +133,7 @@ impl Replay {
             if_exists: IfExists::Append,
             key: Vec::new(),
             types: Vec::new(),
-            nested: Nested::Error,
+            own: OwnOptions::default(),
             meter: Arc::new(Meter::default()),
         };
         let Ok(session) = self.session(path)?.loading() else { panic!("the source is only read") };
