@@ -37,6 +37,7 @@ __all__ = [
     "memory_left",
     "open_read",
     "open_result",
+    "parameters",
     "partition",
     "room_for_thread",
     "search",
@@ -360,6 +361,13 @@ def open_read(
     progress: _Report | None,
     cancel_handle: CancelHandle,
 ) -> Reading: ...
+def parameters(
+    *,
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    statement: str,
+    timeout: float | None,
+    cancel_handle: CancelHandle,
+) -> Schema: ...
 def partition(
     *,
     source: Target | Pool | Connection | SqliteConnection | ArrowConnection,

@@ -9,6 +9,7 @@ from longshore import _core, sources
 from longshore.arguments import bound, seconds, without_clauses
 from longshore.errors import InterfaceError
 from longshore.foreign import CONNECT, refusing
+from longshore.frames import pyarrow_if_installed
 from longshore.target import SQLAlchemyText, TargetLike, target
 from longshore.texts import display, statement_text
 from longshore.threads import awaited, own_cancel_handle, switched
@@ -16,6 +17,7 @@ from longshore.threads import awaited, own_cancel_handle, switched
 if TYPE_CHECKING:
     import sqlite3
 
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 #: No server has more connections than that.
@@ -89,10 +91,9 @@ class Connection(_Session):
         statement leaves the connection usable, but its transaction has to be rolled back.
         """
         sql, params = without_clauses(sql, params)
-        if not isinstance(sql, str):
-            raise InterfaceError(f"a statement is a text, not {type(sql).__name__}")
-        statement = statement_text(sql, "the statement")
-        return self._core.execute(statement, bound(params), timeout=seconds(timeout), cancel_handle=own_cancel_handle())
+        return self._core.execute(
+            _statement(sql), bound(params), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
+        )
 
     def execute_script(self, script: str, *, timeout: float | None = None) -> None:
         """Run the statements of a text in their order, as the database itself tells them apart.
@@ -105,6 +106,21 @@ class Connection(_Session):
         self._core.execute_script(
             statement_text(script, "the script"), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
         )
+
+    def parameters(self, sql: str, *, timeout: float | None = None) -> "pa.Schema":
+        """Give the Arrow types of a statement's parameters, which PostgreSQL and most ADBC drivers tell; it is not run.
+
+        Each has the name or the number that it has in the statement: ``$1`` in PostgreSQL. Raises ``NotSupportedError``
+        where the source tells none. Without pyarrow, it is an object with ``__arrow_c_schema__``.
+        """
+        described = _core.parameters(
+            source=self._core,
+            statement=_statement(sql),
+            timeout=seconds(timeout),
+            cancel_handle=own_cancel_handle(),
+        )
+        arrow = pyarrow_if_installed()
+        return described if arrow is None else arrow.schema(described)
 
     def commit(self) -> None:
         """Make what the transaction did lasting; nothing where none is open.
@@ -148,6 +164,7 @@ class AsyncConnection(_Session):
 
     execute = awaited(Connection.execute)
     execute_script = awaited(Connection.execute_script)
+    parameters = awaited(Connection.parameters)
     commit = awaited(Connection.commit)
     rollback = awaited(Connection.rollback)
     close = awaited(Connection.close)
@@ -357,6 +374,12 @@ def scheme_of(conn: object) -> str:
     if (scheme := sources.adopted_scheme(conn)) is not None:
         return scheme
     return "sqlite" if is_connection(conn) else target(conn, _OTHERS).scheme
+
+
+def _statement(sql: object) -> str:
+    if not isinstance(sql, str):
+        raise InterfaceError(f"a statement is a text, not {type(sql).__name__}")
+    return statement_text(sql, "the statement")
 
 
 def _unpicklable(what: object) -> TypeError:

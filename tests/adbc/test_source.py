@@ -72,6 +72,15 @@ def test_all_rows_or_none(url: str, mode: Any) -> None:
         assert rows(url) == [(1, "Ada"), (2, None)]
 
 
+def test_parameters(url: str) -> None:
+    with longshore.connect(url) as connection:
+        if "postgresql" in url:
+            assert connection.parameters("SELECT $1::int4, $2::text").types == [pa.int32(), pa.string()]
+        else:
+            # A type that the driver leaves open.
+            assert connection.parameters("SELECT ?").types == [pa.null()]
+
+
 def test_a_transaction_and_its_end(url: str) -> None:
     longshore.write_sql(BOATS, "adbc_boats", url)
     with longshore.connect(url) as connection:

@@ -57,6 +57,7 @@ QUIRKS = Quirks(
     tells_not_null=False,
     has_sqlstates=False,
     cannot={
+        "types of parameters": Refusal("does not tell their types"),
         # The engine works until its first rows.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),

@@ -61,6 +61,7 @@ SHARED: dict[str, Any] = {
     "quote": "`",
     "plain": "?ssl-mode=DISABLED",
     "cannot": {
+        "types of parameters": Refusal("how many there are, and not their types"),
         "float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol"),
         # The server sends the columns along with the first rows.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),

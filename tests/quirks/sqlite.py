@@ -47,6 +47,7 @@ QUIRKS = Quirks(
     tables="SELECT name AS n FROM sqlite_schema WHERE type = 'table'",
     contended="?busy_timeout=0.1",
     cannot={
+        "types of parameters": Refusal("takes a value of any type"),
         "uint64": Refusal("beyond SQLite's integers|does not fit 64 bits", longshore.DataError),
         # Its columns have the types of their first values.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),

@@ -1,8 +1,8 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, Column, Deadline, Failed, Load, Loading, NATIVE_TYPE, NOT_SPLIT, OneSession, Query, ReadOptions,
-    Result, Scripting, Session, Sink, Source, Splitting, Transaction,
+    Batches, Column, Deadline, Failed, Load, Loading, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT, OneSession,
+    Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting, Transaction,
 };
 use longshore_interpreter::python_params;
 use pyo3::prelude::*;
@@ -43,6 +43,21 @@ impl ArrowSession {
         self.handle.attribute(method, |_| Ok(())).is_some()
     }
 
+    /// Why the driver cannot do what others can, as it says itself.
+    fn reason(&self, name: &str, otherwise: &str) -> String {
+        self.handle.attribute(name, |reason| reason.extract()).unwrap_or_else(|| otherwise.into())
+    }
+
+    fn columns(&self, method: &'static str, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
+        let begun = self.begun(method, query, options.batch_rows)?;
+        let fields = begun.schema(options)?.fields().clone();
+        let column = |field: &std::sync::Arc<arrow_schema::Field>| {
+            let native_type = field.metadata().get(NATIVE_TYPE).cloned().unwrap_or_default();
+            Column { field: field.as_ref().clone(), native_type }
+        };
+        Ok(fields.iter().map(column).collect())
+    }
+
     fn begun(&self, method: &'static str, query: &Query, rows: usize) -> Result<DriverResult> {
         let query = query.clone();
         self.call(move |session| {
@@ -68,13 +83,7 @@ impl Session for ArrowSession {
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
-        let begun = self.begun("describe", query, options.batch_rows)?;
-        let fields = begun.schema(options)?.fields().clone();
-        let column = |field: &std::sync::Arc<arrow_schema::Field>| {
-            let native_type = field.metadata().get(NATIVE_TYPE).cloned().unwrap_or_default();
-            Column { field: field.as_ref().clone(), native_type }
-        };
-        Ok(fields.iter().map(column).collect())
+        self.columns("describe", query, options)
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
@@ -122,12 +131,21 @@ impl Session for ArrowSession {
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
-        let reason = self.handle.attribute("not_split", |reason| reason.extract());
-        Err(reason.unwrap_or_else(|| NOT_SPLIT.into()))
+        Err(self.reason("not_split", NOT_SPLIT))
+    }
+
+    fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
+        if self.has("parameters") { Ok(self) } else { Err(self.reason("not_prepared", NOT_PREPARED)) }
     }
 
     fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
         if self.has("load") { Ok(self) } else { Err(self) }
+    }
+}
+
+impl Preparing for ArrowSession {
+    fn parameters(&mut self, statement: &str, options: &ReadOptions) -> Result<Vec<Column>> {
+        self.columns("parameters", &Query::new(statement), options)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::agreement::{agree, nullable};
 use crate::remedy::with_remedy;
 use crate::source::{Reservation, Source};
 use crate::split::divide;
-use crate::{Deadline, Division, Error, Kind, Query, ReadOptions, Result, Session, Split};
+use crate::{Column, Deadline, Division, Error, Kind, Query, ReadOptions, Result, Session, Split};
 
 /// The one schema of what `queries` return, told by a session of `source`.
 pub fn describe(
@@ -18,6 +18,21 @@ pub fn describe(
     deadline: &Deadline,
 ) -> Result<SchemaRef> {
     on_session(source, deadline, |session| schema_of(session, queries, options))
+}
+
+/// The parameters of `statement`, told by a session of `source`.
+pub fn parameters(
+    source: &dyn Source,
+    statement: &str,
+    options: &ReadOptions,
+    deadline: &Deadline,
+) -> Result<SchemaRef> {
+    on_session(source, deadline, |session| {
+        let preparing = session.preparing().map_err(|reason| {
+            Error::new(Kind::NotSupported, format!("parameters cannot be described: {reason}"))
+        })?;
+        preparing.parameters(statement, options).map(|columns| Arc::new(schema(columns)))
+    })
 }
 
 /// Disjoint parts of `query`, as texts that need neither this session nor its snapshot; the query itself where it has no
@@ -86,5 +101,9 @@ pub(crate) fn schema_of_one(
     let described = session.describe(query, options);
     let columns =
         described.map_err(|error| with_remedy(error, std::slice::from_ref(query), session.placeholders()))?;
-    Ok(Schema::new(columns.into_iter().map(|column| column.field).collect::<Vec<_>>()))
+    Ok(schema(columns))
+}
+
+fn schema(columns: Vec<Column>) -> Schema {
+    Schema::new(columns.into_iter().map(|column| column.field).collect::<Vec<_>>())
 }

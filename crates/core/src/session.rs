@@ -22,6 +22,9 @@ pub const SEVERAL: &str =
 /// Why a session that has not the capability splits nothing.
 pub const NOT_SPLIT: &str = "the source reads a query over one connection";
 
+/// Why a session that has not the capability tells nothing of parameters.
+pub const NOT_PREPARED: &str = "the source does not tell their types";
+
 /// A source's entry in the registry.
 pub trait Driver: Send + Sync {
     /// The URL schemes that name this driver, in lower case.
@@ -50,7 +53,8 @@ pub struct Column {
     pub native_type: String,
 }
 
-/// One connection to a database. What not every source can do is a capability: [`Splitting`], [`Scripting`], [`Loading`].
+/// One connection to a database. What not every source can do is a capability: [`Splitting`],
+/// [`Preparing`], [`Scripting`], [`Loading`].
 pub trait Session: Send {
     /// Runs one statement with its parameters, and returns the number of rows that it changed or returned, where
     /// the server tells one. Rows that it returns are thrown away.
@@ -81,6 +85,11 @@ pub trait Session: Send {
     /// The capability to split a read, or why one session reads it all.
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
         Err(NOT_SPLIT.into())
+    }
+
+    /// The capability to tell the types of parameters, or why there are none.
+    fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
+        Err(NOT_PREPARED.into())
     }
 
     /// The capability to run a script of several statements.
@@ -158,6 +167,12 @@ pub trait Splitting {
     fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
         Ok(None)
     }
+}
+
+/// The parameters of statements.
+pub trait Preparing {
+    /// The parameters of `statement`, in their order, each by the name or the number that it has there. It is not run.
+    fn parameters(&mut self, statement: &str, options: &ReadOptions) -> Result<Vec<Column>>;
 }
 
 /// Scripts: texts of several statements.

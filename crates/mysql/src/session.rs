@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Kind, Load, Loading, NATIVE_TYPE, Params, Protocol,
-    Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target,
+    Batches, Column, Deadline, Division, Error, Failed, Kind, Load, Loading, NATIVE_TYPE, Params, Preparing,
+    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target,
     Transaction, TransactionStatements,
 };
 use longshore_source::rows::Rows;
@@ -395,6 +395,10 @@ impl Session for MySqlSession {
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
         Ok(self)
+    }
+
+    fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
+        Err("the server tells how many there are, and not their types".into())
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {

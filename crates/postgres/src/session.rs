@@ -1,9 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Placeholders, Protocol, Query,
-    ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target, Transaction,
-    Value,
+    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Placeholders, Preparing, Protocol,
+    Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target,
+    Transaction, Value,
 };
 use longshore_source::sql::positional;
 
@@ -235,6 +235,10 @@ impl Session for PostgresSession {
         Ok(self)
     }
 
+    fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
+        Ok(self)
+    }
+
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
         Some(self)
     }
@@ -277,6 +281,21 @@ impl Splitting for PostgresSession {
     fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
         let estimate = split::estimate(self, query);
         self.or_stop(estimate)
+    }
+}
+
+impl Preparing for PostgresSession {
+    fn parameters(&mut self, statement: &str, options: &ReadOptions) -> Result<Vec<Column>> {
+        let prepared = self.connection.prepare(statement).map_err(several);
+        let types = prepared.and_then(|Prepared { parameters, .. }| {
+            self.load_types(&[], &parameters)?;
+            Ok(self.types_of(&parameters))
+        });
+        let column = |(number, native): (usize, Type)| {
+            let field = native.field(&format!("${number}"), true, options)?;
+            Ok(Column { native_type: native.label(), field })
+        };
+        (1..).zip(self.or_stop(types)?).map(column).collect()
     }
 }
 

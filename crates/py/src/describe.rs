@@ -1,10 +1,10 @@
 //! `schema` and `partition_sql`: what queries would return, and the parts of one, without a run.
 
-use longshore_core::{Query, ReadOptions};
+use longshore_core::{Decimals, Query, ReadOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::interrupt::deadline;
+use crate::interrupt::{CancelHandle, deadline};
 use crate::policy::Policy;
 use crate::read::Partition;
 use crate::source::source;
@@ -33,6 +33,24 @@ pub(crate) fn describe(
     let options = ReadOptions { schema: data_types(types)?, ..policy.options };
     let deadline = deadline(py, timeout, None)?;
     let schema = py.detach(|| longshore_core::describe(source.as_ref(), &queries, &options, &deadline));
+    schema.map(Schema).map_err(raise)
+}
+
+/// The parameters of `statement`, as a stream would have columns of their types.
+#[pyfunction]
+#[pyo3(signature = (*, source, statement, timeout, cancel_handle))]
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn parameters(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    statement: String,
+    timeout: Option<f64>,
+    cancel_handle: CancelHandle,
+) -> PyResult<Schema> {
+    let source = self::source(source)?;
+    let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
+    let deadline = deadline(py, timeout, Some(cancel_handle))?;
+    let schema = py.detach(|| longshore_core::parameters(source.as_ref(), &statement, &options, &deadline));
     schema.map(Schema).map_err(raise)
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Query, ReadOptions, Result, SEVERAL,
-    Scripting, Session, Sink, Split, Splitting, Target, Transaction,
+    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Preparing, Query, ReadOptions, Result,
+    SEVERAL, Scripting, Session, Sink, Split, Splitting, Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
@@ -245,6 +245,10 @@ impl Session for SqliteSession {
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
         Ok(self)
+    }
+
+    fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
+        Err("a parameter of SQLite takes a value of any type".into())
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {

@@ -40,6 +40,8 @@ class Session(Protocol):
 
     #: Why a read is not split.
     not_split: str
+    #: Why there are no types of parameters, where `parameters` is missing.
+    not_prepared: str
     #: Whether a transaction is open, and whether a statement has failed in it.
     transaction: Literal["none", "open", "failed"]
 

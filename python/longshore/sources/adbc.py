@@ -132,6 +132,16 @@ class Session(DriverSession):
             schema = self.cursor().adbc_execute_schema(query)
         return schema.empty_table(), [_native_type(field) for field in schema], []
 
+    def parameters(self, query: str, params: Any, rows: int) -> Result:
+        """Ask the driver for the types of parameters, where it knows them; null is a type that it leaves open."""
+        del params, rows
+        with self.running():
+            schema = self.cursor().adbc_prepare(query)
+        if schema is None:
+            message = "parameters cannot be described: the driver does not tell their types"
+            raise errors.NotSupportedError(message)
+        return schema.empty_table(), [_native_type(field) for field in schema], []
+
     def execute(self, query: str, params: Any = None) -> int | None:
         """Run one statement."""
         with self.running():

@@ -88,6 +88,7 @@ class Session(DriverSession):
     """One connection."""
 
     not_split = "DuckDB reads a query in parallel inside"
+    not_prepared = "DuckDB's Python package does not tell their types"
 
     def __init__(self, connection: Any, *, is_own: bool) -> None:
         """Keep the connection; the caller's own gets its setting back at the end."""
