@@ -41,6 +41,8 @@ __all__ = [
     "partition",
     "room_for_thread",
     "search",
+    "table_schema",
+    "tables",
     "take",
     "texts",
     "with_reserve",
@@ -368,6 +370,20 @@ def parameters(
     timeout: float | None,
     cancel_handle: CancelHandle,
 ) -> Schema: ...
+def table_schema(
+    *,
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    schema: str | None,
+    table: str,
+    timeout: float | None,
+    cancel_handle: CancelHandle,
+) -> Schema: ...
+def tables(
+    *,
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    timeout: float | None,
+    cancel_handle: CancelHandle,
+) -> Reading: ...
 def partition(
     *,
     source: Target | Pool | Connection | SqliteConnection | ArrowConnection,

@@ -1,6 +1,7 @@
 """The arguments that callers give to several verbs: their types, and their checks."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,12 +11,16 @@ from longshore.errors import InterfaceError
 from longshore.options import Options
 from longshore.progress import Progress
 from longshore.target import SQLAlchemyText
-from longshore.texts import display, name_text, statement_text
+from longshore.texts import display, name_text, statement_text, table_text
 
 Backend = Literal["numpy", "numpy_nullable", "pyarrow"]
 Query = str | SQLAlchemyText | Sequence[str | SQLAlchemyText]
 Number = int | Literal["auto"]
 IfExists = Literal["fail", "append", "replace", "truncate", "upsert"]
+
+#: A part of a name; a quotation that does not end is none.
+_PART = re.compile(r'"(?P<quoted>(?:[^"]|"")*+)"|(?P<plain>[^".][^.]*|(?=\.|\Z))')
+_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Shared(TypedDict, total=False):
@@ -228,3 +233,44 @@ def _ends(range_: object, on: str | None) -> tuple[Any, Any] | None:
         if isinstance(end, str):
             name_text(end, "partition_range")
     return (range_[0], range_[1])
+
+
+def table_name(given: object) -> tuple[str | None, str]:
+    """Give a table's schema, if it has one, and its name.
+
+    >>> table_name("boats"), table_name('harbour."boats.old"'), table_name(("harbour", "boats"))
+    ((None, 'boats'), ('harbour', 'boats.old'), ('harbour', 'boats'))
+
+    Raises ``InterfaceError`` for what names no table.
+    """
+    if isinstance(given, str):
+        table_text(_IN_QUOTES.sub("", given), "table")
+        parts = _parts(given)
+    elif isinstance(given, tuple) and is_list_of_texts(given):
+        parts = list(given)
+    else:
+        raise InterfaceError(f"table is a name or a pair of schema and name, not {display(given)}")
+    if not all(parts) or any("\0" in part for part in parts):
+        raise InterfaceError(f"{display(given)} names no table: a part of it is empty, or holds a zero byte")
+    match [name_text(part, "the table's name") for part in parts]:
+        case [name]:
+            return None, name
+        case [schema, name]:
+            return schema, name
+        case _:
+            message = f"{display(given)} has {len(parts)} parts; write a name with a dot in double quotes: '\"a.b\"'"
+            raise InterfaceError(message)
+
+
+def _parts(text: str) -> list[str]:
+    """Take a name apart at its dots; what is in double quotes is one part, in which two of them are one."""
+    parts: list[str] = []
+    at = 0
+    while (found := _PART.match(text, at)) is not None:
+        parts.append(found["plain"] if found["quoted"] is None else found["quoted"].replace('""', '"'))
+        at = found.end() + 1
+        if found.end() == len(text):
+            return parts
+        if text[found.end()] != ".":
+            raise InterfaceError(f"{display(text)} names no table: after the closing quote comes a dot or the end")
+    raise InterfaceError(f"{display(text)} names no table: a double quote is not closed")

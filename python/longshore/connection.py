@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
 
 from longshore import _core, sources
-from longshore.arguments import bound, seconds, without_clauses
+from longshore.arguments import bound, seconds, table_name, without_clauses
 from longshore.errors import InterfaceError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
@@ -113,14 +113,41 @@ class Connection(_Session):
         Each has the name or the number that it has in the statement: ``$1`` in PostgreSQL. Raises ``NotSupportedError``
         where the source tells none. Without pyarrow, it is an object with ``__arrow_c_schema__``.
         """
-        described = _core.parameters(
-            source=self._core,
-            statement=_statement(sql),
-            timeout=seconds(timeout),
-            cancel_handle=own_cancel_handle(),
+        return _schema(
+            _core.parameters(
+                source=self._core,
+                statement=_statement(sql),
+                timeout=seconds(timeout),
+                cancel_handle=own_cancel_handle(),
+            )
         )
-        arrow = pyarrow_if_installed()
-        return described if arrow is None else arrow.schema(described)
+
+    def tables(self, *, timeout: float | None = None) -> "pa.Table":
+        """List the tables and views of the database that are not the system's own, in the order of their names.
+
+        The columns are texts: ``catalog_name``, ``db_schema_name``, ``table_name`` and ``table_type``, which is
+        "table", "view" or the database's own word. Needs pyarrow. As other reads do, it begins a transaction.
+        """
+        from longshore.frames.arrow import ArrowTarget
+
+        reading = _core.tables(source=self._core, timeout=seconds(timeout), cancel_handle=own_cancel_handle())
+        return ArrowTarget().build(reading.table(for_polars=False))
+
+    def table_schema(self, table: str | tuple[str, str], *, timeout: float | None = None) -> "pa.Schema":
+        """Give the Arrow schema of a table or view, named as in ``write_sql``; no row is read.
+
+        It is ``longshore.schema`` of all its columns. Without pyarrow, it is an object with ``__arrow_c_schema__``.
+        """
+        schema, name = table_name(table)
+        return _schema(
+            _core.table_schema(
+                source=self._core,
+                schema=schema,
+                table=name,
+                timeout=seconds(timeout),
+                cancel_handle=own_cancel_handle(),
+            )
+        )
 
     def commit(self) -> None:
         """Make what the transaction did lasting; nothing where none is open.
@@ -165,6 +192,8 @@ class AsyncConnection(_Session):
     execute = awaited(Connection.execute)
     execute_script = awaited(Connection.execute_script)
     parameters = awaited(Connection.parameters)
+    tables = awaited(Connection.tables)
+    table_schema = awaited(Connection.table_schema)
     commit = awaited(Connection.commit)
     rollback = awaited(Connection.rollback)
     close = awaited(Connection.close)
@@ -380,6 +409,11 @@ def _statement(sql: object) -> str:
     if not isinstance(sql, str):
         raise InterfaceError(f"a statement is a text, not {type(sql).__name__}")
     return statement_text(sql, "the statement")
+
+
+def _schema(described: _core.Schema) -> "pa.Schema":
+    arrow = pyarrow_if_installed()
+    return described if arrow is None else arrow.schema(described)
 
 
 def _unpicklable(what: object) -> TypeError:

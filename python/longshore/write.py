@@ -1,18 +1,17 @@
 """``write_sql``: a dataframe as a table."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from longshore import _core
-from longshore.arguments import IfExists, is_list_of_texts, seconds
+from longshore.arguments import IfExists, is_list_of_texts, seconds, table_name
 from longshore.connection import ConnectionLike, Source, source
 from longshore.errors import InterfaceError
 from longshore.foreign import WRITE, refusing
 from longshore.frames.inputs import arrow_streams
 from longshore.options import Options
 from longshore.progress import Progress, reporting
-from longshore.texts import column_name, display, name_text, table_text
+from longshore.texts import column_name, display, name_text
 from longshore.threads import own_cancel_handle, twin
 
 _MODES = ("fail", "append", "replace", "truncate", "upsert")
@@ -28,10 +27,6 @@ _MAKING = ("fail", "replace")
 #: More connections than that are a mistake.
 _MOST_SESSIONS = 256
 _MOST_ROWS = 2**31 - 1
-
-#: A part of a name; a quotation that does not end is none.
-_PART = re.compile(r'"(?P<quoted>(?:[^"]|"")*+)"|(?P<plain>[^".][^.]*|(?=\.|\Z))')
-_IN_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Destination(TypedDict):
@@ -179,47 +174,6 @@ def destination(
         sessions=_number(parallel, _MOST_SESSIONS, "parallel is a number of connections"),
         most_rows=None if batch_size is None else _number(batch_size, _MOST_ROWS, "batch_size is a number of rows"),
     )
-
-
-def table_name(given: object) -> tuple[str | None, str]:
-    """Give a table's schema, if it has one, and its name.
-
-    >>> table_name("boats"), table_name('harbour."boats.old"'), table_name(("harbour", "boats"))
-    ((None, 'boats'), ('harbour', 'boats.old'), ('harbour', 'boats'))
-
-    Raises ``InterfaceError`` for what names no table.
-    """
-    if isinstance(given, str):
-        table_text(_IN_QUOTES.sub("", given), "table")
-        parts = _parts(given)
-    elif isinstance(given, tuple) and is_list_of_texts(given):
-        parts = list(given)
-    else:
-        raise InterfaceError(f"table is a name or a pair of schema and name, not {display(given)}")
-    if not all(parts) or any("\0" in part for part in parts):
-        raise InterfaceError(f"{display(given)} names no table: a part of it is empty, or holds a zero byte")
-    match [name_text(part, "the table's name") for part in parts]:
-        case [name]:
-            return None, name
-        case [schema, name]:
-            return schema, name
-        case _:
-            message = f"{display(given)} has {len(parts)} parts; write a name with a dot in double quotes: '\"a.b\"'"
-            raise InterfaceError(message)
-
-
-def _parts(text: str) -> list[str]:
-    """Take a name apart at its dots; what is in double quotes is one part, in which two of them are one."""
-    parts: list[str] = []
-    at = 0
-    while (found := _PART.match(text, at)) is not None:
-        parts.append(found["plain"] if found["quoted"] is None else found["quoted"].replace('""', '"'))
-        at = found.end() + 1
-        if found.end() == len(text):
-            return parts
-        if text[found.end()] != ".":
-            raise InterfaceError(f"{display(text)} names no table: after the closing quote comes a dot or the end")
-    raise InterfaceError(f"{display(text)} names no table: a double quote is not closed")
 
 
 def _number(given: object, most: int, what: str) -> int:

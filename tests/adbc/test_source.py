@@ -81,6 +81,14 @@ def test_parameters(url: str) -> None:
             assert connection.parameters("SELECT ?").types == [pa.null()]
 
 
+def test_no_tables_are_listed(url: str) -> None:
+    with longshore.connect(url) as connection:
+        with pytest.raises(longshore.NotSupportedError, match="does not list its tables"):
+            connection.tables()
+        with pytest.raises(longshore.NotSupportedError, match="does not list its tables"):
+            connection.table_schema("adbc_boats")
+
+
 def test_a_transaction_and_its_end(url: str) -> None:
     longshore.write_sql(BOATS, "adbc_boats", url)
     with longshore.connect(url) as connection:

@@ -1,8 +1,9 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, Column, Deadline, Failed, Load, Loading, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT, OneSession,
-    Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting, Transaction,
+    Batches, Column, Deadline, Failed, Load, Loading, Metadata, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT,
+    OneSession, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting,
+    TableName, Transaction,
 };
 use longshore_interpreter::python_params;
 use pyo3::prelude::*;
@@ -126,6 +127,10 @@ impl Session for ArrowSession {
         self.deadline = deadline.clone();
     }
 
+    fn metadata(&self) -> Option<&dyn Metadata> {
+        if self.has("tables") { Some(self) } else { None }
+    }
+
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
         if self.has("execute_script") { Some(self) } else { None }
     }
@@ -146,6 +151,17 @@ impl Session for ArrowSession {
 impl Preparing for ArrowSession {
     fn parameters(&mut self, statement: &str, options: &ReadOptions) -> Result<Vec<Column>> {
         self.columns("parameters", &Query::new(statement), options)
+    }
+}
+
+impl Metadata for ArrowSession {
+    fn tables(&self) -> String {
+        self.handle.attribute("tables", |query| query.extract()).unwrap_or_default()
+    }
+
+    fn qualified(&self, table: &TableName) -> String {
+        let parts = table.schema.iter().chain([&table.table]);
+        parts.map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect::<Vec<_>>().join(".")
     }
 }
 

@@ -8,7 +8,10 @@ use crate::agreement::{agree, nullable};
 use crate::remedy::with_remedy;
 use crate::source::{Reservation, Source};
 use crate::split::divide;
-use crate::{Column, Deadline, Division, Error, Kind, Query, ReadOptions, Result, Session, Split};
+use crate::{
+    Column, Deadline, Delivery, Division, Error, Kind, Metadata, Opened, Query, ReadOptions, Request, Result,
+    Session, Split, TableName, open_read,
+};
 
 /// The one schema of what `queries` return, told by a session of `source`.
 pub fn describe(
@@ -32,6 +35,40 @@ pub fn parameters(
             Error::new(Kind::NotSupported, format!("parameters cannot be described: {reason}"))
         })?;
         preparing.parameters(statement, options).map(|columns| Arc::new(schema(columns)))
+    })
+}
+
+/// The columns of a table, told by a session of `source`.
+pub fn table_schema(
+    source: &dyn Source,
+    table: &TableName,
+    options: &ReadOptions,
+    deadline: &Deadline,
+) -> Result<SchemaRef> {
+    on_session(source, deadline, |session| {
+        let name = metadata(session)?.qualified(table);
+        schema_of(session, &[Query::new(format!("SELECT * FROM {name}"))], options)
+    })
+}
+
+/// The tables and views of `source`, as its catalogue lists them; see [`Metadata::tables`].
+pub fn tables(source: &dyn Source, deadline: &Deadline) -> Result<Opened> {
+    let query = on_session(source, deadline, |session| Ok(Query::new(metadata(session)?.tables())))?;
+    let request = Request {
+        setup: Vec::new(),
+        queries: vec![query],
+        split: None,
+        delivery: Delivery::Ordered,
+        estimate: false,
+        options: ReadOptions::default(),
+    };
+    open_read(source, &request, deadline)
+}
+
+fn metadata(session: &dyn Session) -> Result<&dyn Metadata> {
+    session.metadata().ok_or_else(|| {
+        Error::new(Kind::NotSupported, "this source does not list its tables")
+            .with_hint("read the catalogue by a query of the database's own")
     })
 }
 

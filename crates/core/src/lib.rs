@@ -34,7 +34,7 @@ mod write;
 
 pub use connection::Connection;
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
-pub use describe::{describe, parameters, partition};
+pub use describe::{describe, parameters, partition, table_schema, tables};
 pub use error::{Error, Kind, Place, Result};
 pub use jobs::run_jobs;
 pub use metadata::{DEFERRED, EXTENSION, NATIVE_TYPE, has_deferred};
@@ -49,8 +49,8 @@ pub use read_ahead::ReadAhead;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
 pub use session::{
-    Batches, Column, Driver, Failed, Finalised, Finaliser, Loading, NOT_PREPARED, NOT_SPLIT, Preparing,
-    SEVERAL, Scripting, Session, Splitting, Transaction, TransactionStatements,
+    Batches, Column, Driver, Failed, Finalised, Finaliser, Loading, Metadata, NOT_PREPARED, NOT_SPLIT,
+    Preparing, SEVERAL, Scripting, Session, Splitting, Transaction, TransactionStatements,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};

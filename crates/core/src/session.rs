@@ -9,7 +9,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
     Deadline, Division, Error, Kind, Load, Placeholders, Query, ReadOptions, Result, Sink, SourceOption,
-    Split, Stage, Target,
+    Split, Stage, TableName, Target,
 };
 
 /// How long it may take to end a transaction that its owner no longer waits for.
@@ -54,7 +54,7 @@ pub struct Column {
 }
 
 /// One connection to a database. What not every source can do is a capability: [`Splitting`],
-/// [`Preparing`], [`Scripting`], [`Loading`].
+/// [`Preparing`], [`Metadata`], [`Scripting`], [`Loading`].
 pub trait Session: Send {
     /// Runs one statement with its parameters, and returns the number of rows that it changed or returned, where
     /// the server tells one. Rows that it returns are thrown away.
@@ -90,6 +90,11 @@ pub trait Session: Send {
     /// The capability to tell the types of parameters, or why there are none.
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
         Err(NOT_PREPARED.into())
+    }
+
+    /// The capability to list what the database holds.
+    fn metadata(&self) -> Option<&dyn Metadata> {
+        None
     }
 
     /// The capability to run a script of several statements.
@@ -173,6 +178,16 @@ pub trait Splitting {
 pub trait Preparing {
     /// The parameters of `statement`, in their order, each by the name or the number that it has there. It is not run.
     fn parameters(&mut self, statement: &str, options: &ReadOptions) -> Result<Vec<Column>>;
+}
+
+/// The catalogue of a database.
+pub trait Metadata {
+    /// The query of the tables and views that are not the system's own, in the order of their names: `catalog_name`,
+    /// `db_schema_name`, `table_name` and `table_type`, all texts.
+    fn tables(&self) -> String;
+
+    /// The name of a table for a statement.
+    fn qualified(&self, table: &TableName) -> String;
 }
 
 /// Scripts: texts of several statements.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Kind, Load, Loading, NATIVE_TYPE, Params, Preparing,
-    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target,
-    Transaction, TransactionStatements,
+    Batches, Column, Deadline, Division, Error, Failed, Kind, Load, Loading, Metadata, NATIVE_TYPE, Params,
+    Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting,
+    Stage, TableName, Target, Transaction, TransactionStatements,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional};
@@ -34,6 +34,12 @@ const TELLING: &[&str] = &[
     "show", "analyze", "check", "checksum", "repair", "optimize", "explain", "describe", "desc", "help",
     "cache",
 ];
+
+/// The tables and views that are not the system's.
+const TABLES: &str = "SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, \
+     table_name AS table_name, CASE WHEN table_type = 'VIEW' THEN 'view' WHEN table_type = 'SEQUENCE' THEN 'sequence' \
+     ELSE 'table' END AS table_type FROM information_schema.tables \
+     WHERE table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') ORDER BY 2, 3";
 
 /// One connection to MySQL or MariaDB.
 pub(crate) struct MySqlSession {
@@ -401,6 +407,10 @@ impl Session for MySqlSession {
         Err("the server tells how many there are, and not their types".into())
     }
 
+    fn metadata(&self) -> Option<&dyn Metadata> {
+        Some(self)
+    }
+
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
         Some(self)
     }
@@ -433,6 +443,16 @@ impl Splitting for MySqlSession {
     fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
         let estimate = split::estimate(self, query);
         self.or_stop(estimate)
+    }
+}
+
+impl Metadata for MySqlSession {
+    fn tables(&self) -> String {
+        TABLES.into()
+    }
+
+    fn qualified(&self, table: &TableName) -> String {
+        dialect(self.connection.escapes()).qualified_name(table)
     }
 }
 

@@ -1,9 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Placeholders, Preparing, Protocol,
-    Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, Target,
-    Transaction, Value,
+    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Metadata, Placeholders, Preparing,
+    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage,
+    TableName, Target, Transaction, Value,
 };
 use longshore_source::sql::positional;
 
@@ -16,6 +16,14 @@ use crate::rows::{ResultWire, RowReader};
 use crate::split::{self, Coordinator};
 use crate::types::Type;
 use crate::write;
+
+/// The tables and views that are not the system's; temporary ones are this session's own.
+const TABLES: &str = "SELECT current_database()::text AS catalog_name, n.nspname::text AS db_schema_name, \
+     c.relname::text AS table_name, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' \
+     WHEN 'f' THEN 'foreign table' ELSE 'table' END AS table_type \
+     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' \
+     AND (left(n.nspname, 3) <> 'pg_' OR n.oid = pg_my_temp_schema()) ORDER BY 2, 3";
 
 /// One connection to PostgreSQL, or to a server that speaks its wire.
 pub(crate) struct PostgresSession {
@@ -239,6 +247,10 @@ impl Session for PostgresSession {
         Ok(self)
     }
 
+    fn metadata(&self) -> Option<&dyn Metadata> {
+        Some(self)
+    }
+
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
         Some(self)
     }
@@ -296,6 +308,16 @@ impl Preparing for PostgresSession {
             Ok(Column { native_type: native.label(), field })
         };
         (1..).zip(self.or_stop(types)?).map(column).collect()
+    }
+}
+
+impl Metadata for PostgresSession {
+    fn tables(&self) -> String {
+        TABLES.into()
+    }
+
+    fn qualified(&self, table: &TableName) -> String {
+        DIALECT.qualified_name(table)
     }
 }
 

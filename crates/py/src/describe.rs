@@ -1,6 +1,6 @@
 //! `schema` and `partition_sql`: what queries would return, and the parts of one, without a run.
 
-use longshore_core::{Decimals, Query, ReadOptions};
+use longshore_core::{Decimals, Query, ReadOptions, TableName};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -51,6 +51,25 @@ pub(crate) fn parameters(
     let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
     let deadline = deadline(py, timeout, Some(cancel_handle))?;
     let schema = py.detach(|| longshore_core::parameters(source.as_ref(), &statement, &options, &deadline));
+    schema.map(Schema).map_err(raise)
+}
+
+/// The columns of a table, as a stream of its rows has them.
+#[pyfunction]
+#[pyo3(signature = (*, source, schema, table, timeout, cancel_handle))]
+pub(crate) fn table_schema(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    schema: Option<String>,
+    table: String,
+    timeout: Option<f64>,
+    cancel_handle: CancelHandle,
+) -> PyResult<Schema> {
+    let source = self::source(source)?;
+    let table = TableName { schema, table };
+    let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
+    let deadline = deadline(py, timeout, Some(cancel_handle))?;
+    let schema = py.detach(|| longshore_core::table_schema(source.as_ref(), &table, &options, &deadline));
     schema.map(Schema).map_err(raise)
 }
 

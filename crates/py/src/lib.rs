@@ -29,6 +29,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read::open_read, module)?)?;
     module.add_function(wrap_pyfunction!(describe::describe, module)?)?;
     module.add_function(wrap_pyfunction!(describe::parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::table_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(read::tables, module)?)?;
     module.add_function(wrap_pyfunction!(describe::partition, module)?)?;
     module.add_function(wrap_pyfunction!(result::open_result, module)?)?;
     module.add_function(wrap_pyfunction!(source::first_bytes, module)?)?;

@@ -107,6 +107,22 @@ pub(crate) fn open_read(
     Ok(Reading { batches, serial: opened.serial, budget, trim, deadline, progress, warnings })
 }
 
+/// The tables and views of `source`, as its catalogue lists them.
+#[pyfunction]
+#[pyo3(signature = (*, source, timeout, cancel_handle))]
+pub(crate) fn tables(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    timeout: Option<f64>,
+    cancel_handle: CancelHandle,
+) -> PyResult<Reading> {
+    let source = self::source(source)?;
+    let progress = Progress::new(None, Arc::default());
+    let deadline = reading_deadline(py, timeout, cancel_handle, progress.clone())?;
+    let opened = py.detach(|| longshore_core::tables(source.as_ref(), &deadline)).map_err(raise)?;
+    Ok(Reading::of(opened.batches, Arc::default(), deadline, progress, Arc::default()))
+}
+
 impl Reading {
     /// A result whose every wait looks at `deadline`.
     pub(crate) fn of(

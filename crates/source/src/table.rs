@@ -37,11 +37,7 @@ impl Naming {
     /// A table's name for a statement.
     #[must_use]
     pub fn table(&self, name: &TableName) -> String {
-        let table = self.dialect.quoted_name(&name.table);
-        match &name.schema {
-            Some(schema) => format!("{}.{table}", self.dialect.quoted_name(schema)),
-            None => table,
-        }
+        self.dialect.qualified_name(name)
     }
 
     /// The names of columns for a statement.

@@ -4,16 +4,21 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Preparing, Query, ReadOptions, Result,
-    SEVERAL, Scripting, Session, Sink, Split, Splitting, Target, Transaction,
+    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Metadata, Preparing, Query,
+    ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, TableName, Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
 use crate::decode::{Collector, Rows};
-use crate::dialect::{first_word, is_one_table, is_setting, literal, quoted_name, rest_is_empty};
+use crate::dialect::{DIALECT, first_word, is_one_table, is_setting, literal, quoted_name, rest_is_empty};
 use crate::settings::Settings;
 use crate::types::{Facts, Plan, plan};
 use crate::{encode, split};
+
+/// The tables and views that are not SQLite's own, in each of the databases that are attached.
+const TABLES: &str = "SELECT CAST(NULL AS TEXT) AS catalog_name, schema AS db_schema_name, name AS table_name, \
+     CASE type WHEN 'virtual' THEN 'virtual table' ELSE type END AS table_type FROM pragma_table_list \
+     WHERE substr(name, 1, 7) <> 'sqlite_' AND type <> 'shadow' ORDER BY 2, 3";
 
 /// One connection to a database.
 pub(crate) struct SqliteSession {
@@ -251,6 +256,10 @@ impl Session for SqliteSession {
         Err("a parameter of SQLite takes a value of any type".into())
     }
 
+    fn metadata(&self) -> Option<&dyn Metadata> {
+        Some(self)
+    }
+
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
         Some(self)
     }
@@ -277,6 +286,16 @@ impl Splitting for SqliteSession {
 
     fn is_setting(&self, statement: &str) -> bool {
         is_setting(statement)
+    }
+}
+
+impl Metadata for SqliteSession {
+    fn tables(&self) -> String {
+        TABLES.into()
+    }
+
+    fn qualified(&self, table: &TableName) -> String {
+        DIALECT.qualified_name(table)
     }
 }
 

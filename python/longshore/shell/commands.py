@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 import longshore
+from longshore.arguments import table_name
 from longshore.connection import scheme_of
 from longshore.errors import InterfaceError, ProgrammingError
 from longshore.shell import arguments
@@ -30,7 +31,6 @@ from longshore.shell.output import (
     write_output,
 )
 from longshore.target import is_address
-from longshore.write import table_name
 
 if TYPE_CHECKING:
     from longshore.stream import Stream

@@ -42,6 +42,8 @@ class Session(Protocol):
     not_split: str
     #: Why there are no types of parameters, where `parameters` is missing.
     not_prepared: str
+    #: The query of the tables and views: catalog_name, db_schema_name, table_name and table_type. It may be missing.
+    tables: str
     #: Whether a transaction is open, and whether a statement has failed in it.
     transaction: Literal["none", "open", "failed"]
 

@@ -88,6 +88,12 @@ class Session(DriverSession):
     """One connection."""
 
     not_split = "DuckDB reads a query in parallel inside"
+    #: The query that lists what is not the system's own.
+    tables = (
+        "SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, table_name, "
+        "CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS table_type "
+        "FROM information_schema.tables ORDER BY 1, 2, 3"
+    )
     not_prepared = "DuckDB's Python package does not tell their types"
 
     def __init__(self, connection: Any, *, is_own: bool) -> None:

@@ -1,5 +1,7 @@
 //! A statement's tokens, as a database's own scanner sees them.
 
+use longshore_core::TableName;
+
 /// How a database's scanner reads a statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
@@ -156,6 +158,13 @@ impl Dialect {
         let (open, close) =
             self.name_quotes.first().map_or(('"', '"'), |(a, b)| (char::from(*a), char::from(*b)));
         format!("{open}{}{close}", name.replace(close, &format!("{close}{close}")))
+    }
+
+    /// A table's name for a statement.
+    #[must_use]
+    pub fn qualified_name(&self, name: &TableName) -> String {
+        let parts = name.schema.iter().chain([&name.table]);
+        parts.map(|part| self.quoted_name(part)).collect::<Vec<_>>().join(".")
     }
 
     /// The statement without semicolons and comments at its end.
