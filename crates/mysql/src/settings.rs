@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_core::{Error, Kind, PasswordSource, Result, Target};
-use longshore_source::settings::{Key, Keys, Url, Values, flag, port};
-use longshore_wire::{Identity, Keepalive, Tls, Verification, Versions};
+use longshore_source::settings::{Key, Keys, Values, port};
+use longshore_wire::{Identity, Keepalive, Tls, Verification, Versions, peer_name};
 
 use crate::channel::Compression;
 use crate::temporal::Zone;
@@ -103,8 +103,7 @@ impl Settings {
     /// The server as errors name it.
     pub(crate) fn peer(&self) -> String {
         match &self.address {
-            Address::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-            Address::Tcp(host, port) => format!("{host}:{port}"),
+            Address::Tcp(host, port) => peer_name(host, *port),
             Address::Unix(path) => path.display().to_string(),
         }
     }
@@ -120,19 +119,7 @@ impl Settings {
 
 /// Layers everything that says something: keywords over the URL over an option file.
 fn gather(target: &Target) -> Result<Values> {
-    let mut values = Values::new(&KEYS);
-    // "ssl-mode" before "ssl", which says less.
-    for (name, value) in target.keywords.iter().rev() {
-        set(&mut values, name, value)?;
-    }
-    let url = Url::parse(target.rest())?;
-    if url.hosts.len() > 1 {
-        return Err(Error::interface("the connection's URL names several hosts")
-            .with_hint("name one: a server that is not there is not replaced by another"));
-    }
-    for (name, value) in url.settings("database").rev() {
-        set(&mut values, &name, &value)?;
-    }
+    let mut values = Values::of(&KEYS, target, "database")?;
     let group = values.text("defaults-group").map(str::to_owned);
     let Some(file) = values.text("defaults-file").map(str::to_owned) else {
         if group.is_none() {
@@ -145,23 +132,19 @@ fn gather(target: &Target) -> Result<Values> {
     groups.extend(["client-mariadb".to_owned()].into_iter().filter(|_| target.scheme() == "mariadb"));
     groups.extend(group);
     for (name, value) in option_file::read(&file, &groups)?.iter().rev() {
-        set(&mut values, name, value).map_err(|error| error.within(format!("the option file {file:?}")))?;
+        values.set(name, value).map_err(|error| error.within(format!("the option file {file:?}")))?;
     }
     Ok(values)
-}
-
-/// Sets what is not set; `ssl` is a switch of other clients.
-fn set(values: &mut Values, name: &str, value: &str) -> Result<()> {
-    match name.to_ascii_lowercase().as_str() {
-        "ssl" => values.set("ssl-mode", if flag("ssl", value)? { "REQUIRED" } else { "DISABLED" }),
-        _ => values.set(name, value),
-    }
 }
 
 fn address(values: &Values) -> Result<Address> {
     let host = values.text("host").unwrap_or("localhost");
     if let Some(path) = values.path("socket").or_else(|| host.starts_with('/').then(|| host.into())) {
         return Ok(Address::Unix(path));
+    }
+    if host.contains(',') {
+        return Err(Error::interface("the connection names several hosts")
+            .with_hint("name one: a server that is not there is not replaced by another"));
     }
     let port = values.text("port").map(port).transpose()?;
     // As MySQL's own clients do; but a port in the settings means TCP.
@@ -264,7 +247,7 @@ static KEYS: Keys = Keys {
         Key::new("password").or("passwd pwd").even_empty(),
         Key::new("database").or("dbname db schema database-name"),
         Key::new("socket").or("unix-socket"),
-        Key::new("ssl-mode").or("sslmode"),
+        Key::new("ssl-mode").or("sslmode").switch("ssl", ["REQUIRED", "DISABLED"]),
         Key::new("ssl-ca").or("sslca sslrootcert ssl-root-cert"),
         Key::new("ssl-cert").or("sslcert"),
         Key::new("ssl-key").or("sslkey"),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_core::{Error, Kind, PasswordSource, Result, Target};
-use longshore_source::settings::{Url, Values, flag};
+use longshore_source::settings::Values;
 use longshore_wire::Keepalive;
 
 pub(crate) use encryption::{Encryption, Mode};
@@ -131,21 +131,14 @@ impl Settings {
 
 /// Layers everything that says something: keywords over the URL over a service file over the environment.
 fn gather(target: &Target, environment: &Environment) -> Result<Values> {
-    let mut values = Values::new(&KEYS);
-    // "sslmode" before "ssl", which says less.
-    for (name, value) in target.keywords.iter().rev() {
-        set(&mut values, name, value)?;
-    }
-    for (name, value) in Url::parse(target.rest())?.settings("dbname").rev() {
-        set(&mut values, &name, &value)?;
-    }
+    let mut values = Values::of(&KEYS, target, "dbname")?;
     let asked = |values: &Values, name: &str, variable: &str| {
         values.text(name).or_else(|| environment.get(variable)).map(str::to_owned)
     };
     if let Some(service) = asked(&values, "service", "PGSERVICE") {
         let file = asked(&values, "servicefile", "PGSERVICEFILE");
         for (name, value) in service_settings(&service, file.as_deref(), environment)? {
-            set(&mut values, &name, &value)?;
+            values.set(&name, &value)?;
         }
     }
     for key in KEYS.all {
@@ -158,14 +151,6 @@ fn gather(target: &Target, environment: &Environment) -> Result<Values> {
             .map_err(|error| error.within(format!("the environment variable {variable}")))?;
     }
     Ok(values)
-}
-
-/// Sets what is not set; `ssl` is JDBC's.
-fn set(values: &mut Values, name: &str, value: &str) -> Result<()> {
-    match name {
-        "ssl" => values.set("sslmode", if flag("ssl", value)? { "require" } else { "disable" }),
-        _ => values.set(name, value),
-    }
 }
 
 /// Refuses what Longshore cannot do otherwise than in one way.

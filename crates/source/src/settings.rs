@@ -16,6 +16,8 @@ pub struct Key {
     aliases: &'static str,
     /// The environment's variable that stands in for it.
     pub variable: Option<&'static str>,
+    /// The words of it that a switch of this name stands for: on, and off.
+    switch: Option<(&'static str, [&'static str; 2])>,
     support: Support,
 }
 
@@ -35,7 +37,7 @@ impl Key {
     /// A setting that has its effect.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { name, aliases: "", variable: None, support: Support::Full }
+        Self { name, aliases: "", variable: None, switch: None, support: Support::Full }
     }
 
     /// The same under other names too, which are parted by spaces.
@@ -48,6 +50,12 @@ impl Key {
     #[must_use]
     pub const fn variable(self, variable: &'static str) -> Self {
         Self { variable: Some(variable), ..self }
+    }
+
+    /// The same, which other clients have as a switch: `name`, and the words for on and off.
+    #[must_use]
+    pub const fn switch(self, name: &'static str, words: [&'static str; 2]) -> Self {
+        Self { switch: Some((name, words)), ..self }
     }
 
     /// The same, of which an empty text says something too.
@@ -69,7 +77,8 @@ impl Key {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        folded(self.name) == name || self.aliases.split(' ').any(|alias| alias == name)
+        let is_switch = self.switch.is_some_and(|(switch, _)| switch == name);
+        folded(self.name) == name || is_switch || self.aliases.split(' ').any(|alias| alias == name)
     }
 }
 
@@ -120,6 +129,19 @@ impl Values {
         Self { keys, texts: BTreeMap::new() }
     }
 
+    /// What `target` says: its keywords, which win over its URL, whose database goes under the name `database`.
+    pub fn of(keys: &'static Keys, target: &Target, database: &str) -> Result<Self> {
+        let mut values = Self::new(keys);
+        // "ssl-mode" before "ssl", which says less.
+        for (name, value) in target.keywords.iter().rev() {
+            values.set(name, value)?;
+        }
+        for (name, value) in Url::parse(target.rest())?.settings(database).rev() {
+            values.set(&name, &value)?;
+        }
+        Ok(values)
+    }
+
     /// Sets `name`, which must be known, unless it is set. An empty text leaves it open.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let key = self.keys.find(name)?;
@@ -127,6 +149,16 @@ impl Values {
             return Err(Error::interface(format!("the connection setting {} holds a zero byte", key.name))
                 .with_hint("take it out: the server ends every text there"));
         }
+        let value = match key.switch {
+            Some((switch, [on, off])) if folded(name) == switch => {
+                if flag(switch, value)? {
+                    on
+                } else {
+                    off
+                }
+            }
+            _ => value,
+        };
         if !value.is_empty() || key.support == Support::EvenEmpty {
             self.texts.entry(key.name).or_insert_with(|| value.to_owned());
         }
@@ -195,7 +227,7 @@ impl Values {
 }
 
 /// The text of a setting that is true or false.
-pub fn flag(name: &str, text: &str) -> Result<bool> {
+fn flag(name: &str, text: &str) -> Result<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "on" | "yes" => Ok(true),
         "false" | "0" | "off" | "no" => Ok(false),
@@ -254,16 +286,23 @@ impl Url {
             let (name, port) = split_port(host)?;
             url.hosts.push((percent_decode(name, "host")?, percent_decode(port, "port")?));
         }
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        url.settings = Self::pairs(query)?;
+        Ok(url)
+    }
+
+    /// The settings behind a URL's question mark, in order.
+    pub fn pairs(query: &str) -> Result<Vec<(String, String)>> {
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let decoded = pairs.map(|pair| {
             let (key, value) =
                 pair.split_once('=').ok_or_else(|| broken("has a setting without = behind its ?"))?;
             // So does a question mark. A name of a user may have an @, and a password that is a setting of its own.
             if value.contains('@') && !matches!(key, "user" | "password") {
                 return Err(broken("has an @ behind its ?"));
             }
-            url.settings.push((percent_decode(key, "setting")?, percent_decode(value, "setting's value")?));
-        }
-        Ok(url)
+            Ok((percent_decode(key, "setting")?, percent_decode(value, "setting's value")?))
+        });
+        decoded.collect()
     }
 
     /// The parts as settings, in order: `user`, `password`, `host` and `port` with a comma between several, the database

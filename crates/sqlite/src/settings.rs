@@ -1,17 +1,27 @@
 //! What a URL or keywords say of a database: which file, and how it is opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
 use longshore_core::{Error, Result, Target, percent_decode};
+use longshore_source::settings::{Key, Keys, Url, Values};
 
 use crate::cell::hex;
 use crate::connection::{Open, first_bytes};
 
-/// The settings that are known.
-const KNOWN: &[&str] =
-    &["database", "mode", "immutable", "cache", "busy_timeout", "timeout", "pragma.<name>"];
+/// The settings that are known, next to `pragma.<name>`.
+static KEYS: Keys = Keys {
+    all: &[
+        Key::new("database"),
+        Key::new("mode"),
+        Key::new("immutable"),
+        Key::new("cache"),
+        Key::new("busy_timeout").or("timeout"),
+    ],
+    hint: "the settings are database, mode, immutable, cache, busy_timeout and pragma.<name>",
+    instead: |_| None,
+};
 
 /// How long to wait for a lock where nothing is said.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,39 +45,31 @@ impl Settings {
             return Err(Error::interface("SQLite has no password"));
         }
         let (path, query) = target.rest().split_once('?').unwrap_or((target.rest(), ""));
-        let mut values = BTreeMap::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let key = percent_decode(key, "name of a setting")?;
-            let value = percent_decode(value, &key)?;
-            if values.insert(key.clone(), value).is_some() {
-                return Err(Error::interface(format!("the URL gives {key} twice")));
+        let (mut values, mut pragmas) = (Values::new(&KEYS), BTreeMap::new());
+        let path = if path.is_empty() { String::new() } else { percent_decode(file_of(path)?, "path")? };
+        let place = [("database".to_owned(), path)];
+        // Keywords win over the URL.
+        for (name, value) in target.keywords.clone().into_iter().chain(place).chain(pairs(query)?) {
+            match name.strip_prefix("pragma.") {
+                Some(pragma) => drop(pragmas.entry(pragma.to_owned()).or_insert(value)),
+                None => values.set(&name, &value)?,
             }
         }
-        if !path.is_empty() {
-            values.insert("database".to_owned(), percent_decode(file_of(path)?, "path")?);
-        }
-        values.extend(target.keywords.clone());
-        Self::read(values, target.creates)
+        let pragmas = pragmas.iter().map(|(name, value)| pragma(name, value)).collect::<Result<_>>()?;
+        Self::read(&values, pragmas, target.creates)
     }
 
-    fn read(mut values: BTreeMap<String, String>, creates: bool) -> Result<Self> {
-        let pragmas = pragmas(&mut values)?;
-        let is_immutable = values.remove("immutable").is_some_and(|value| flag(&value));
-        let mode = match values.remove("mode") {
-            Some(mode) => Mode::of(&mode)?,
-            None if creates && !is_immutable => Mode::Create,
-            None => Mode::Write,
-        };
-        let cache = values.remove("cache");
-        let busy_timeout = busy_timeout(values.remove("busy_timeout"), values.remove("timeout"))?;
-        let database = values.remove("database").unwrap_or_default();
-        if let Some(unknown) = values.keys().next() {
-            let hint = format!("the settings are {}", KNOWN.join(", "));
-            return Err(longshore_source::settings::unknown(unknown, KNOWN.iter().copied(), None, &hint));
-        }
+    fn read(values: &Values, pragmas: Vec<String>, creates: bool) -> Result<Self> {
+        let is_immutable = values.flag("immutable")?.unwrap_or(false);
+        let modes =
+            [("ro", Mode::Read), ("rw", Mode::Write), ("rwc", Mode::Create), ("memory", Mode::Memory)];
+        let otherwise = if creates && !is_immutable { Mode::Create } else { Mode::Write };
+        let mode = values.choice("mode", &modes)?.unwrap_or(otherwise);
+        let cache = values.choice("cache", &[("shared", "shared"), ("private", "private")])?;
+        let busy_timeout = busy_timeout(values)?;
+        let database = values.text("database").unwrap_or_default().to_owned();
         let is_memory = database.is_empty() || database == ":memory:" || mode == Mode::Memory;
-        if is_memory && creates && cache.as_deref() != Some("shared") {
+        if is_memory && creates && cache != Some("shared") {
             return Err(Error::interface(
                 "the database is in memory, of one connection: what is written would be gone when the call ends",
             )
@@ -76,7 +78,7 @@ impl Settings {
                  connection = longshore.connect(\"sqlite://\")",
             ));
         }
-        let parameters = parameters(mode, is_immutable, cache.as_deref())?;
+        let parameters = parameters(mode, is_immutable, cache);
         let name = match parameters {
             Some(parameters) => format!("file:{}?{parameters}", encoded(&database)),
             None if is_memory => ":memory:".to_owned(),
@@ -140,18 +142,6 @@ enum Mode {
     Memory,
 }
 
-impl Mode {
-    fn of(name: &str) -> Result<Self> {
-        match name {
-            "rw" => Ok(Self::Write),
-            "ro" => Ok(Self::Read),
-            "rwc" => Ok(Self::Create),
-            "memory" => Ok(Self::Memory),
-            other => Err(Error::interface(format!("mode is ro, rw, rwc or memory, not {other:?}"))),
-        }
-    }
-}
-
 /// The path of what follows `sqlite://`.
 fn file_of(rest: &str) -> Result<&str> {
     rest.strip_prefix('/').ok_or_else(|| {
@@ -161,23 +151,18 @@ fn file_of(rest: &str) -> Result<&str> {
 }
 
 /// The parameters of a URI (sqlite.org/uri.html); `None` where a plain name does.
-fn parameters(mode: Mode, is_immutable: bool, cache: Option<&str>) -> Result<Option<String>> {
-    let mut parameters = Vec::new();
-    match cache {
-        None => {}
-        Some(kind @ ("shared" | "private")) => parameters.push(format!("cache={kind}")),
-        Some(other) => return Err(Error::interface(format!("cache is shared or private, not {other:?}"))),
-    }
+fn parameters(mode: Mode, is_immutable: bool, cache: Option<&str>) -> Option<String> {
+    let mut parameters: Vec<String> = cache.map(|kind| format!("cache={kind}")).into_iter().collect();
     if is_immutable {
         parameters.push("immutable=1".to_owned());
     }
     if parameters.is_empty() {
-        return Ok(None);
+        return None;
     }
     if mode == Mode::Memory {
         parameters.push("mode=memory".to_owned());
     }
-    Ok(Some(parameters.join("&")))
+    Some(parameters.join("&"))
 }
 
 /// A path within a URI.
@@ -198,35 +183,33 @@ fn encoded(path: &str) -> String {
     if encoded.starts_with("//") { format!("//{encoded}") } else { encoded }
 }
 
-fn flag(value: &str) -> bool {
-    !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
-}
-
-fn busy_timeout(busy_timeout: Option<String>, timeout: Option<String>) -> Result<Duration> {
-    let Some(values) = busy_timeout.or(timeout) else { return Ok(BUSY_TIMEOUT) };
-    let seconds: Option<f64> = values.parse().ok();
+fn busy_timeout(values: &Values) -> Result<Duration> {
+    let Some(text) = values.text("busy_timeout") else { return Ok(BUSY_TIMEOUT) };
+    let seconds: Option<f64> = text.parse().ok();
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| Error::interface(format!("busy_timeout is a number of seconds, not {values:?}")))
+        .ok_or_else(|| Error::interface(format!("busy_timeout is a number of seconds, not {text:?}")))
 }
 
-/// `pragma.<name>=<value>` as statements.
-fn pragmas(values: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
-    let mut statements = Vec::new();
+/// The settings behind a URL's question mark, each once.
+fn pairs(query: &str) -> Result<Vec<(String, String)>> {
+    let pairs = Url::pairs(query)?;
+    let mut names = HashSet::new();
+    match pairs.iter().find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(Error::interface(format!("the URL gives {name} twice"))),
+        None => Ok(pairs),
+    }
+}
+
+/// The statement of `pragma.<name>=<value>`.
+fn pragma(name: &str, value: &str) -> Result<String> {
     let is_word =
         |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    let keys: Vec<String> = values.keys().filter(|key| key.starts_with("pragma.")).cloned().collect();
-    for key in keys {
-        let value = values.remove(&key).unwrap_or_default();
-        let name = &key["pragma.".len()..];
-        let value = value.as_str();
-        if !is_word(name) || !is_word(value.trim_start_matches('-')) {
-            return Err(Error::interface(format!("{key} is not a PRAGMA with its value: {value:?}"))
-                .with_hint("write it as pragma.cache_size=-64000: a name, and a word or a number"));
-        }
-        statements.push(format!("PRAGMA {name} = {value}"));
+    if !is_word(name) || !is_word(value.trim_start_matches('-')) {
+        return Err(Error::interface(format!("pragma.{name} is not a PRAGMA with its value: {value:?}"))
+            .with_hint("write it as pragma.cache_size=-64000: a name, and a word or a number"));
     }
-    Ok(statements)
+    Ok(format!("PRAGMA {name} = {value}"))
 }
 
 #[cfg(test)]

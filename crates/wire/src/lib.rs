@@ -11,5 +11,5 @@ mod verifier;
 
 pub use inbox::{Inbox, Incoming};
 pub use socket::Socket;
-pub use stream::{Address, Keepalive};
+pub use stream::{Address, Keepalive, peer_name};
 pub use tls::{Identity, Tls, Verification, Versions};

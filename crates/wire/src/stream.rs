@@ -239,7 +239,8 @@ pub(crate) fn is_pause(error: &io::Error) -> bool {
 }
 
 /// `host:port`, with the brackets that an IPv6 address needs.
-pub(crate) fn peer_name(host: &str, port: u16) -> String {
+#[must_use]
+pub fn peer_name(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use longshore_core::{Error, Result, Secret};
 use longshore_source::settings::{Values, port};
+use longshore_wire::peer_name;
 
 use super::environment::Environment;
 
@@ -59,8 +60,7 @@ impl Host {
     pub(crate) fn peer(&self) -> String {
         match &self.place {
             Place::Unix(path) => path.display().to_string(),
-            Place::Tcp(host) if host.contains(':') => format!("[{host}]:{}", self.port),
-            Place::Tcp(host) => format!("{host}:{}", self.port),
+            Place::Tcp(host) => peer_name(host, self.port),
         }
     }
 }

@@ -24,7 +24,8 @@ pub(super) static KEYS: Keys = Keys {
         Key::new("keepalives_interval"),
         Key::new("keepalives_count"),
         Key::new("tcp_user_timeout"),
-        Key::new("sslmode").variable("PGSSLMODE"),
+        // The switch is JDBC's; libpq takes ssl=true in a URL.
+        Key::new("sslmode").variable("PGSSLMODE").switch("ssl", ["require", "disable"]),
         Key::new("sslnegotiation").variable("PGSSLNEGOTIATION"),
         Key::new("sslrootcert").variable("PGSSLROOTCERT"),
         Key::new("sslcert").variable("PGSSLCERT"),
@@ -58,8 +59,6 @@ pub(super) static KEYS: Keys = Keys {
         Key::new("oauth_client_secret").refused(),
         Key::new("oauth_scope").refused(),
         Key::new("oauth_ca_file").refused(),
-        // JDBC's; libpq takes ssl=true in a URL for sslmode=require.
-        Key::new("ssl"),
         Key::new("authtype").ignored(),
     ],
     hint: "the settings are those of libpq: host, port, dbname, user, password, sslmode, ...",
