@@ -1,4 +1,4 @@
-//! What queries would return, and the parts of one; none of them is run.
+//! What queries would return, and the parts of one; none of them is run. The parameters of statements, and the catalogue.
 
 use std::sync::Arc;
 
