@@ -10,7 +10,7 @@ use super::bounds::{KeyPart, KeyRange, RangeStart};
 use super::plan::{Node, Plan, without_table};
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
-use crate::dialect::{DIALECT, literal, text_array};
+use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -145,156 +145,62 @@ fn operators(answer: &Answer) -> Option<Operators> {
 /// Nodes that hand rows on as they are.
 const TRANSPARENT: &[&str] = &["Sort", "Incremental Sort", "Gather", "Gather Merge", "Materialize"];
 
-/// The builtin types of which two equal values are the same, by OID. Not among them: floats (-0), numeric (its scale),
-/// interval (a month is 30 days), char (blanks at the end), jsonb, and what is made of others.
-const IDENTICAL: &str =
-    "{16,17,18,19,20,21,23,25,26,774,790,829,869,1043,1082,1083,1114,1184,1266,1560,1562,2950,3220,5069}";
-
-/// Whether the key comes from a view, whose columns may be computed; whether the columns that group are of types whose
-/// equality is identity; whether the key is compared as the plan shows it; whether a function's name is only that of
-/// aggregates. A plan shows no COLLATE: where the users have made a collation of which two equal texts are not the same
-/// (version 12 and newer), any text may be compared by it.
-const GROUP_LOOKUP: &str = "\
-WITH inexact AS ( \
-    SELECT FROM pg_catalog.pg_collation AS l \
-    WHERE l.oid >= 16384 AND pg_catalog.to_jsonb(l) ->> 'collisdeterministic' = 'false') \
+/// Whether the key comes from a view, whose columns may be computed; whether it is compared as the plan shows it. A plan shows no
+/// COLLATE: where the users have made a collation of which two equal texts are not the same (version 12 and newer), any text
+/// may be compared by it.
+const FACTS_LOOKUP: &str = "\
 SELECT (SELECT relkind = 'v' FROM pg_catalog.pg_class WHERE oid = $1::oid), \
-       (SELECT pg_catalog.count(*) = pg_catalog.cardinality($5::text[]) \
-        FROM unnest($3::text[], $4::text[], $5::text[]) AS used (space, relation, name) \
-        JOIN pg_catalog.pg_namespace n ON n.nspname = used.space \
-        JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = used.relation \
-        JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = used.name \
-        JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-        WHERE (t.typtype = 'e' OR CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END = ANY ($6::oid[])) \
-          AND (a.attcollation = 0 OR NOT EXISTS (SELECT FROM inexact))), \
-       (SELECT typcollation = 0 AND typtype IN ('b', 'd', 'e') OR NOT EXISTS (SELECT FROM inexact) \
-        FROM pg_catalog.pg_type WHERE oid = $2::oid), \
-       (SELECT pg_catalog.bool_and(prokind = 'a') FROM pg_catalog.pg_proc WHERE proname = $7)";
+       (SELECT typcollation = 0 AND typtype IN ('b', 'd', 'e') OR NOT EXISTS ( \
+            SELECT FROM pg_catalog.pg_collation AS l \
+            WHERE l.oid >= 16384 AND pg_catalog.to_jsonb(l) ->> 'collisdeterministic' = 'false') \
+        FROM pg_catalog.pg_type WHERE oid = $2::oid)";
 
-/// A column that groups, of a table.
-struct GroupColumn<'a> {
-    schema: &'a str,
-    relation: &'a str,
-    name: String,
+/// A step that asks what [`check_groups`] needs.
+pub(super) fn facts_lookup(key: &Key) -> Step {
+    Step::run(FACTS_LOOKUP).bind(&key.table.to_string()).bind(&key.oid.to_string())
 }
 
-/// What groups the rows of a query.
-pub(super) struct Groups<'a> {
-    plan: &'a Plan,
-    nodes: Vec<&'a Node>,
+/// Refuses a key that may divide the groups of `plan`, or differ from part to part because it is computed from the rows of one. A
+/// table's column is compared by the equality that it is grouped by; any other key has to be what the only grouping is by.
+pub(super) fn check_groups(plan: &Plan, key: &Key, facts: &Answer) -> Result<(), NotSplit> {
+    let is_tables_column = facts.cell(0, 0) == "f";
+    let is_compared_as_shown = facts.cell(0, 1) == "t";
+    let takes_together = |node: &&Node| node.groups.is_some() || node.kind == "Aggregate";
+    let groupings: Vec<&Node> = plan.nodes().into_iter().filter(takes_together).collect();
+    if is_tables_column || groupings.is_empty() {
+        return Ok(());
+    }
+    let bare = |text: &String| bare(plan, text);
+    let of_groups = groupings.iter().copied().filter(|node| groupings.len() == 1 && is_at_top(plan, node));
+    let mut keys = of_groups.flat_map(|node| node.groups.iter().flatten()).map(bare);
+    let own = plan.root.output.get(key.index).map(bare);
+    if is_compared_as_shown && keys.any(|key| Some(&key) == own.as_ref()) {
+        return Ok(());
+    }
+    Err(NotSplit::because(
+        "the query has groups or aggregates, and partition_on is neither a table's column nor what it is grouped by",
+    ))
 }
 
-/// What the catalogue says of the columns that group, and of the key.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools)]
-pub(super) struct GroupFacts {
-    /// Whether the key is a column of a table, and not a view's.
-    pub(super) is_tables: bool,
-    are_identical: bool,
-    is_compared_as_shown: bool,
-    is_aggregate: bool,
+/// Whether nothing is computed after `node`.
+fn is_at_top(plan: &Plan, node: &Node) -> bool {
+    let mut top = &plan.root;
+    while TRANSPARENT.contains(&top.kind.as_str()) {
+        let Some(child) = top.children.first() else { return false };
+        top = child;
+    }
+    std::ptr::eq(top, node)
 }
 
-impl<'a> Groups<'a> {
-    pub(super) fn of(plan: &'a Plan) -> Self {
-        Self { plan, nodes: plan.nodes().into_iter().filter(|node| node.groups.is_some()).collect() }
-    }
-
-    /// Asks what [`GroupFacts::read`] needs.
-    pub(super) fn lookup(&self, key: &Key) -> Step {
-        let columns = self.columns().unwrap_or_default();
-        let schemas: Vec<&str> = columns.iter().map(|column| column.schema).collect();
-        let relations: Vec<&str> = columns.iter().map(|column| column.relation).collect();
-        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let function = self.key_text(key).and_then(|text| called(&text)).unwrap_or_default();
-        Step::run(GROUP_LOOKUP)
-            .bind(&key.table.to_string())
-            .bind(&key.oid.to_string())
-            .bind(&text_array(&schemas))
-            .bind(&text_array(&relations))
-            .bind(&text_array(&names))
-            .bind(IDENTICAL)
-            .bind(&function)
-    }
-
-    /// Whether every group is in one part.
-    pub(super) fn are_whole(&self, key: &Key, facts: GroupFacts) -> bool {
-        // A table's column is compared by the equality that it is grouped by.
-        self.nodes.is_empty() || facts.is_tables || self.are_identical(facts) || self.is_of_groups(key, facts)
-    }
-
-    fn are_identical(&self, facts: GroupFacts) -> bool {
-        facts.are_identical && self.columns().is_some()
-    }
-
-    /// Whether the key is what the rows are grouped by, with the same equality, or is computed from whole groups.
-    fn is_of_groups(&self, key: &Key, facts: GroupFacts) -> bool {
-        let Some((node, text)) = self.only_at_top().zip(self.key_text(key)) else { return false };
-        facts.is_aggregate || facts.is_compared_as_shown && self.keys(node).contains(&text)
-    }
-
-    /// The columns that group, if nothing else does.
-    fn columns(&self) -> Option<Vec<GroupColumn<'a>>> {
-        let keys = self.nodes.iter().flat_map(|node| node.groups.iter().flatten());
-        keys.map(|key| self.column(key)).collect()
-    }
-
-    fn column(&self, key: &str) -> Option<GroupColumn<'a>> {
-        let found = DIALECT.tokens(key);
-        let [alias, point, name] = found.as_slice() else { return None };
-        let alias = DIALECT.name(alias).filter(|_| point.is_mark("."))?;
-        let node = self.plan.nodes().into_iter().find(|node| node.alias == alias)?;
-        let relation = node.relation.as_ref()?;
-        Some(GroupColumn { schema: &relation.schema, relation: &relation.name, name: DIALECT.name(name)? })
-    }
-
-    /// The only node that groups, where nothing is computed after it.
-    fn only_at_top(&self) -> Option<&'a Node> {
-        let [only] = self.nodes.as_slice() else { return None };
-        let mut node = &self.plan.root;
-        while TRANSPARENT.contains(&node.kind.as_str()) {
-            node = node.children.first()?;
-        }
-        std::ptr::eq(node, *only).then_some(node)
-    }
-
-    fn key_text(&self, key: &Key) -> Option<String> {
-        self.plan.root.output.get(key.index).map(|text| self.bare(text))
-    }
-
-    fn keys(&self, node: &Node) -> Vec<String> {
-        node.groups.iter().flatten().map(|text| self.bare(text)).collect()
-    }
-
-    /// An expression in one form: the server writes more parentheses here and leaves a table's name out there.
-    fn bare(&self, text: &str) -> String {
-        let nodes = self.plan.nodes();
-        let mut aliases = nodes.iter().map(|node| node.alias.as_str()).filter(|alias| !alias.is_empty());
-        let only = aliases.next().filter(|first| aliases.all(|alias| alias == *first));
-        let found = DIALECT.tokens(text);
-        let kept = without_table(&found, only.unwrap_or_default());
-        let text = kept.iter().map(|token| token.text).collect::<Vec<_>>().join(" ");
-        without_parentheses(&text).to_owned()
-    }
-}
-
-impl GroupFacts {
-    pub(super) fn read(answer: &Answer) -> Self {
-        Self {
-            is_tables: answer.cell(0, 0) == "f",
-            are_identical: answer.cell(0, 1) == "t",
-            is_compared_as_shown: answer.cell(0, 2) == "t",
-            is_aggregate: answer.cell(0, 3) == "t",
-        }
-    }
-}
-
-/// The function that an expression calls, where it is one call and nothing else but parentheses.
-pub(super) fn called(expression: &str) -> Option<String> {
-    match DIALECT.outermost(without_parentheses(expression))?.as_slice() {
-        [name, open, _] if open.is_mark("(") => DIALECT.name(name),
-        _ => None,
-    }
+/// An expression in one form: the server writes more parentheses here and leaves a table's name out there.
+fn bare(plan: &Plan, text: &str) -> String {
+    let nodes = plan.nodes();
+    let mut aliases = nodes.iter().map(|node| node.alias.as_str()).filter(|alias| !alias.is_empty());
+    let only = aliases.next().filter(|first| aliases.all(|alias| alias == *first));
+    let found = DIALECT.tokens(text);
+    let kept = without_table(&found, only.unwrap_or_default());
+    let text = kept.iter().map(|token| token.text).collect::<Vec<_>>().join(" ");
+    without_parentheses(&text).to_owned()
 }
 
 /// An expression without the parentheses around all of it.
@@ -312,23 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_call_has_a_name() {
-        for text in
-            ["max(a)", "(max(a))", "((max(lower(a))))", "\"max\"(DISTINCT a ORDER BY (a))", "MAX(a[1])"]
-        {
-            assert_eq!(called(text).as_deref(), Some("max"), "{text}");
-        }
-        for text in [
-            "a",
-            "(a)",
-            "a[1]",
-            "max(a) + 1",
-            "(max(a)) + (min(b))",
-            "(max(a))::int",
-            "max(a) FILTER (WHERE b)",
-            "",
-        ] {
-            assert_eq!(called(text), None, "{text}");
+    fn parentheses_around_all_go() {
+        for (text, bare) in [("((a))", "a"), ("(a) + (b)", "(a) + (b)"), ("(max(a))", "max(a)"), ("", "")] {
+            assert_eq!(without_parentheses(text), bare);
         }
     }
 }

@@ -8,12 +8,12 @@ use super::bounds::{
     sample_step, statistics_step,
 };
 use super::ctid::{self, ScannedTable, restricted};
-use super::key::{GroupFacts, Groups, Key, PART, called};
+use super::key::{Key, PART, check_groups, facts_lookup};
 use super::plan::{Plan, Relation};
 use super::snapshot::{Explained, Snapshot, Table};
 use super::volatile::{self, Calls};
 use crate::connection::pipeline::Step;
-use crate::dialect::{one_table, text_array};
+use crate::dialect::one_table;
 use crate::session::PostgresSession;
 
 /// A part may be expected to have this many times its share; beyond it, the statistics say nothing of this query.
@@ -21,20 +21,6 @@ const UNEVEN: f64 = 1.6;
 
 /// No more parts than these are planned to see whether they are even.
 const PLANNED: usize = 64;
-
-/// Aggregates whose value depends on the order of their rows, or may: two parts could have another order. Where the key
-/// is one call of `$2`, overloads whose result cannot have the key's type, `$3`, are not the one that is called.
-const UNORDERED: &str = "\
-SELECT p.proname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t ON t.oid = p.prorettype \
-WHERE p.prokind = 'a' AND p.proname = ANY ($1::text[]) \
-AND (p.proname <> $2::text OR t.oid = $3::oid OR t.typtype IN ('p', 'd')) \
-AND NOT (p.oid < 16384 AND p.proname = ANY ( \
-    '{count,min,max,bool_and,bool_or,every,bit_and,bit_or,bit_xor,percentile_disc,percentile_cont,\
-      range_agg,range_intersect_agg,regr_count}')) \
-LIMIT 1";
-
-/// Types whose sums and averages are exact: int8, numeric, interval, money.
-const EXACT: &[u32] = &[20, 1700, 1186, 790];
 
 /// Divides the snapshot's only query by the column `on` into about `number` parts.
 pub(super) fn parts(
@@ -119,50 +105,12 @@ impl KeySplit<'_> {
         calls: &Calls,
         statistics: Option<Step>,
     ) -> Result<Option<Distribution>, NotSplit> {
-        let groups = Groups::of(&self.query.bare);
         let has_statistics = statistics.is_some();
-        let steps = [calls.lookup(), groups.lookup(&self.key), self.unordered()];
+        let steps = [calls.lookup(), facts_lookup(&self.key)];
         let answers = session.connection.flight(&steps.into_iter().chain(statistics).collect::<Vec<_>>())?;
         volatile::check(&answers[0])?;
-        let facts = GroupFacts::read(&answers[1]);
-        if !groups.are_whole(&self.key, facts) {
-            return Err(NotSplit::because(
-                "partition_on tells apart what the query takes for equal, and may divide groups",
-            ));
-        }
-        if !facts.is_tables && !answers[2].rows.is_empty() {
-            let aggregate = answers[2].cell(0, 0);
-            return Err(NotSplit::Reason(format!(
-                "{aggregate}() may depend on the order of rows, and partition_on is computed from it"
-            )));
-        }
+        check_groups(&self.query.bare, &self.key, &answers[1])?;
         Ok(answers.last().filter(|_| has_statistics).and_then(read_statistics))
-    }
-
-    /// Asks for aggregates that could give the key another value in another part.
-    fn unordered(&self) -> Step {
-        let nodes = self.query.bare.nodes();
-        let aggregates: Vec<_> = nodes.into_iter().filter(|node| node.kind == "Aggregate").collect();
-        let own = self.query.bare.root.output.get(self.key.index);
-        let mut calls = Calls::default();
-        match (aggregates.as_slice(), own) {
-            // Computed here and nowhere before.
-            ([_], Some(own)) if own.contains('(') => calls.add(own),
-            _ => aggregates.iter().flat_map(|node| &node.output).for_each(|text| calls.add(text)),
-        }
-        let mut names = calls.names();
-        if own.is_some_and(|own| self.is_exact_sum(own)) {
-            names.retain(|name| !["sum", "avg"].contains(name));
-        }
-        let called = own.filter(|_| aggregates.len() == 1).and_then(|own| called(own)).unwrap_or_default();
-        let key_type = self.query.columns[self.key.index].oid;
-        Step::run(UNORDERED).bind(&text_array(&names)).bind(&called).bind(&key_type.to_string())
-    }
-
-    fn is_exact_sum(&self, own: &str) -> bool {
-        let call = own.trim_start_matches('(');
-        EXACT.contains(&self.query.columns[self.key.index].oid)
-            && (call.starts_with("sum(") || call.starts_with("avg("))
     }
 
     /// Whether the result is a table with all its rows, which the statistics are of.

@@ -101,10 +101,6 @@ impl Calls {
         self.functions.iter().any(|(_, function)| function == name)
     }
 
-    pub(super) fn names(&self) -> Vec<&str> {
-        self.functions.iter().map(|(_, name)| name.as_str()).collect()
-    }
-
     /// Asks the server for the rest.
     pub(super) fn lookup(&self) -> Step {
         let (schemas, names): (Vec<_>, Vec<_>) =
