@@ -119,13 +119,13 @@ def test_uuids_and_json_are_text(path: Path) -> None:
     ("array", "message"),
     [
         (pa.array([None, 2**63], pa.uint64()), "beyond SQLite's integers"),
-        (pa.array([None, float("nan")]), "no NaN"),
+        (pa.array([None, float("nan")]), "has no such number"),
         (pa.array([None, 1001], pa.timestamp("ns")), "finer than a microsecond"),
-        (pa.array([None, 2**40], pa.timestamp("s")), "outside the years"),
-        (pa.array([None, 2**62], pa.timestamp("s", "UTC")), "outside the years"),
-        (pa.array([None, 3_000_000], pa.date32()), "outside the years"),
+        (pa.array([None, 2**40], pa.timestamp("s")), "it is beyond"),
+        (pa.array([None, 2**62], pa.timestamp("s", "UTC")), "it is beyond"),
+        (pa.array([None, 3_000_000], pa.date32()), "it is beyond"),
         (pa.array([None, 86_400], pa.time32("s")), "not a time of day"),
-        (pa.array([None, 1], pa.time64("ns")), "not a time of day"),
+        (pa.array([None, 1], pa.time64("ns")), "finer than a microsecond"),
     ],
 )
 def test_what_sqlite_does_not_hold_is_refused(make: Make, path: Path, array: pa.Array, message: str) -> None:

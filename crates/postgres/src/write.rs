@@ -11,6 +11,7 @@ mod upsert;
 use arrow_array::RecordBatch;
 use arrow_schema::FieldRef;
 use longshore_core::{Error, Failed, IfExists, Load, Place, Result, Sink};
+use longshore_source::fit;
 use longshore_source::staging::{self as kit, Expected, Rows, Scope, Step, Undo, UndoLog, Writer};
 use longshore_values::{Item, Items, Odd};
 
@@ -183,7 +184,7 @@ impl CopyRows {
             let allowed = if column.is_key { column.refuse_null(&items.get(row)) } else { Ok(()) };
             allowed
                 .and_then(|()| encoder.put(row, &column.native, message))
-                .map_err(|odd| fault(odd, column, *count + row as u64, &items.get(row)))?;
+                .map_err(|odd| fit::misfit(&items.get(row), odd, column.place(*count + row as u64)))?;
         }
         Ok(())
     }
@@ -203,7 +204,7 @@ impl CopyRows {
             match put {
                 Ok(true) => escape(cell, message),
                 Ok(false) => message.extend_from_slice(b"\\N"),
-                Err(odd) => return Err(fault(odd, column, *count + row as u64, &item)),
+                Err(odd) => return Err(fit::misfit(&item, odd, column.place(*count + row as u64))),
             }
         }
         message.push(b'\n');
@@ -221,7 +222,7 @@ impl CopyRows {
 
     /// The server's error, with the column that it names.
     fn located(&self, error: Error) -> Error {
-        located(error, &self.columns, |column| (&column.field, &column.native))
+        located(error, &self.columns)
     }
 
     /// Sends what is left, and waits until the server has taken all.
@@ -261,54 +262,37 @@ fn refuse_fewer(wanted: &str, taken: u64) -> Result<()> {
 }
 
 impl CopyColumn {
-    /// Rows with NULL keys could not be told apart.
     fn refuse_null(&self, item: &Item<'_>) -> Result<(), Odd> {
-        if self.is_key && matches!(item, Item::Null) {
-            return Err(Odd::with_hint("a key cannot be NULL", "drop such rows, or choose another key"));
-        }
-        Ok(())
+        if self.is_key && matches!(item, Item::Null) { Err(fit::null_key()) } else { Ok(()) }
     }
-}
 
-#[cold]
-fn fault(odd: Odd, column: &CopyColumn, row: u64, item: &Item<'_>) -> Error {
-    let place = Place {
-        column: Some(column.field.name().clone()),
-        row: Some(row),
-        native_type: Some(column.native.label()),
-    };
-    let (what, hint) = match odd {
-        Odd::Fault(fault) => *fault,
-        Odd::Null => ("the value cannot be written".into(), None),
-    };
-    let error = Error::data(format!("{}: {what}", item.shown()));
-    match hint {
-        Some(hint) => error.with_hint(hint).at(place),
-        None => error.at(place),
+    #[cold]
+    fn place(&self, row: u64) -> Place {
+        Place {
+            column: Some(self.field.name().clone()),
+            row: Some(row),
+            native_type: Some(self.native.label()),
+        }
     }
 }
 
 /// `error` with the row and the column that the context of a COPY names: `COPY boats, line 3, column berth`.
-fn located<C>(error: Error, columns: &[C], parts: impl Fn(&C) -> (&FieldRef, &Type)) -> Error {
+fn located(error: Error, columns: &[CopyColumn]) -> Error {
     // It is found when the server stores many rows at once, and counts the last of them.
     if error.message().starts_with("row is too big") {
         return error;
     }
     let Some((row, rest)) = error.detail().and_then(line) else { return error };
-    let named = |column: &&C| {
-        let name = parts(column).0.name();
-        rest.strip_prefix(", column ").is_some_and(|rest| {
-            rest.strip_prefix(name.as_str()).is_some_and(|end| end.is_empty() || end.starts_with([':', '\n']))
-        })
+    let named = |column: &&CopyColumn| {
+        let end =
+            rest.strip_prefix(", column ").and_then(|rest| rest.strip_prefix(column.field.name().as_str()));
+        end.is_some_and(|end| end.is_empty() || end.starts_with([':', '\n']))
     };
     // A constraint names its column apart from the context.
-    let violated = |column: &&C| error.place().column.as_ref() == Some(parts(column).0.name());
-    let column = columns.iter().find(named).or_else(|| columns.iter().find(violated)).map(parts);
-    let place = Place {
-        column: column.map(|(field, _)| field.name().clone()),
-        row: Some(row),
-        native_type: column.map(|(_, native)| native.label()),
-    };
+    let violated = |column: &&CopyColumn| error.place().column.as_ref() == Some(column.field.name());
+    let column = columns.iter().find(named).or_else(|| columns.iter().find(violated));
+    let place =
+        column.map_or_else(|| Place { row: Some(row), ..Place::default() }, |column| column.place(row));
     error.at(place)
 }
 

@@ -1,5 +1,6 @@
 //! The kit that a source is made of.
 
+pub mod fit;
 pub mod options;
 pub mod rows;
 pub mod settings;

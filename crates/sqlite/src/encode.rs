@@ -80,10 +80,10 @@ pub fn encode(value: &Value, name: &str) -> Result<OwnedCell> {
         Value::Float(value) => OwnedCell::Real(*value),
         Value::Decimal(text) | Value::Text(text) | Value::Json(text) => OwnedCell::Text(text.clone()),
         Value::Bytes(bytes) => OwnedCell::Blob(bytes.clone()),
-        Value::Date(days) => OwnedCell::Text(date_text(*days)),
+        Value::Date(days) => in_years(date_text(*days), name)?,
         Value::Time(at, offset) => OwnedCell::Text(time_text(*at) + &offset.map(zone).unwrap_or_default()),
-        Value::Timestamp(at) => OwnedCell::Text(timestamp_text(*at)),
-        Value::Instant(at) => OwnedCell::Text(timestamp_text(*at) + "+00:00"),
+        Value::Timestamp(at) => in_years(timestamp_text(*at), name)?,
+        Value::Instant(at) => in_years(timestamp_text(*at).map(|text| text + "+00:00"), name)?,
         Value::Uuid(bytes) => OwnedCell::Text(uuid(bytes)),
         Value::Interval(..) => {
             return Err(no(name, "SQLite has no intervals", "bind a number of seconds, or text"));
@@ -92,6 +92,12 @@ pub fn encode(value: &Value, name: &str) -> Result<OwnedCell> {
             return Err(no(name, "SQLite has no lists", "bind each element, or JSON for json_each()"));
         }
     })
+}
+
+/// The text of a date that SQLite's functions know.
+fn in_years(text: Option<String>, name: &str) -> Result<OwnedCell> {
+    let beyond = || no(name, "SQLite's dates have the years 0 to 9999", "bind it as text");
+    text.map(OwnedCell::Text).ok_or_else(beyond)
 }
 
 #[cold]

@@ -377,15 +377,26 @@ impl<'a> Text<'a> {
         if digits.is_empty() { (false, digits, 0) } else { (self.negative, digits, decimals) }
     }
 
+    /// Decimal places of its last digit, and digits before the point, without zeros at either end: either may be below zero. `None`
+    /// for zero.
+    #[must_use]
+    pub fn ends(&self) -> Option<(i64, i64)> {
+        let (_, digits, decimals) = self.significant();
+        let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+        (length > 0).then_some((decimals, length - decimals))
+    }
+
     /// Decimal places after the point, and digits before it, without zeros at either end.
     #[must_use]
     pub fn extent(&self) -> (i32, i32) {
-        let digits: Vec<u8> = self.digits().collect();
-        let Some(first) = digits.iter().position(|digit| *digit != 0) else { return (0, 0) };
-        let trailing = digits.iter().rev().take_while(|digit| **digit == 0).count();
-        let length = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-        let decimals = self.decimals - length(trailing);
-        (decimals.max(0), (length(digits.len() - first) - self.decimals).max(0))
+        let count = |number: i64| i32::try_from(number.max(0)).unwrap_or(i32::MAX);
+        self.ends().map_or((0, 0), |(decimals, whole)| (count(decimals), count(whole)))
+    }
+
+    /// Whether it is less than zero.
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        self.negative && self.digits().any(|digit| digit != 0)
     }
 }
 

@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, StructArray};
 use arrow_buffer::i256;
 use arrow_schema::TimeUnit;
 
-use crate::calendar::civil_from_days;
+use crate::calendar::{push_clock, push_date, push_timestamp};
 
 /// A value of an Arrow array, in the fewest forms that keep it whole.
 #[derive(Clone, Debug)]
@@ -101,54 +101,6 @@ pub fn push_decimal(text: &mut String, digits: &str, scale: i8) {
     text.push_str(&digits[whole..]);
 }
 
-/// Writes `YYYY-MM-DD`; `false` for a year that is not of four digits, of which nothing is written.
-#[must_use]
-pub fn push_date(text: &mut String, days: i64) -> bool {
-    let (year, month, day) = civil_from_days(days);
-    if !(0..=9999).contains(&year) {
-        return false;
-    }
-    push_padded(text, year, 4);
-    text.push('-');
-    push_padded(text, month, 2);
-    text.push('-');
-    push_padded(text, day, 2);
-    true
-}
-
-/// Writes `HH:MM:SS`, with as many digits of the second's fraction as there are. Hours may be beyond 24.
-pub fn push_clock(text: &mut String, value: i64, unit: TimeUnit) {
-    let per_second = per_second(unit);
-    let (seconds, mut fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
-    push_padded(text, seconds / 3600, 2);
-    text.push(':');
-    push_padded(text, seconds / 60 % 60, 2);
-    text.push(':');
-    push_padded(text, seconds % 60, 2);
-    if fraction == 0 {
-        return;
-    }
-    let mut digits = per_second.ilog10() as usize;
-    while fraction % 10 == 0 {
-        fraction /= 10;
-        digits -= 1;
-    }
-    text.push('.');
-    push_padded(text, fraction, digits);
-}
-
-/// Writes `YYYY-MM-DD HH:MM:SS` with the fraction that there is; `false` as [`push_date`] has it.
-#[must_use]
-pub fn push_timestamp(text: &mut String, value: i64, unit: TimeUnit) -> bool {
-    let per_day = per_second(unit) * 86_400;
-    if !push_date(text, value.div_euclid(per_day)) {
-        return false;
-    }
-    text.push(' ');
-    push_clock(text, value.rem_euclid(per_day), unit);
-    true
-}
-
 /// Writes a span of time in the form of ISO 8601: `P14M3DT-1.5S`. A sign is that of its own part, as PostgreSQL has it.
 pub fn push_period(text: &mut String, months: i32, days: i32, value: i64, unit: TimeUnit) {
     text.push('P');
@@ -171,20 +123,6 @@ pub fn push_period(text: &mut String, months: i32, days: i32, value: i64, unit: 
         text.push_str(format!("{fraction:0digits$}").trim_end_matches('0'));
     }
     text.push('S');
-}
-
-/// Writes digits, with zeros before them to `width`. No cell is worth a string of its own.
-fn push_padded(text: &mut String, value: i64, width: usize) {
-    if value < 0 {
-        text.push('-');
-    }
-    let value = value.unsigned_abs();
-    let length = value.checked_ilog10().map_or(1, |log| log as usize + 1);
-    text.extend(std::iter::repeat_n('0', width.saturating_sub(length)));
-    for place in (0..length).rev() {
-        let digit = value / 10_u64.pow(u32::try_from(place).unwrap_or_default()) % 10;
-        text.push(char::from(b'0' + u8::try_from(digit).unwrap_or_default()));
-    }
 }
 
 impl Item<'_> {
@@ -276,18 +214,6 @@ mod tests {
         for (digits, scale, text) in cases {
             assert_eq!(decimal(digits, scale), text);
         }
-    }
-
-    #[test]
-    fn timestamps_have_the_fraction_that_there_is() {
-        let temporal = |value, unit| {
-            let mut text = String::new();
-            push_timestamp(&mut text, value, unit).then_some(text)
-        };
-        assert_eq!(temporal(-1, TimeUnit::Microsecond).unwrap(), "1969-12-31 23:59:59.999999");
-        assert_eq!(temporal(1_500, TimeUnit::Millisecond).unwrap(), "1970-01-01 00:00:01.5");
-        assert_eq!(temporal(0, TimeUnit::Second).unwrap(), "1970-01-01 00:00:00");
-        assert!(temporal(1 << 40, TimeUnit::Second).is_none());
     }
 
     #[test]

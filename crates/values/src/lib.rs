@@ -19,12 +19,10 @@ pub mod text;
 
 pub use assembly::{Assembly, ReadColumn};
 pub use bytes::{Checked, Derived, Fixed, Plain, bytes, large_bytes, large_text, text};
+pub use calendar::{push_clock, push_date, push_timestamp};
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Odd};
-pub use item::{
-    Item, microseconds, per_second, push_clock, push_date, push_decimal, push_period, push_timestamp, uuid,
-    whole_day,
-};
+pub use item::{Item, microseconds, per_second, push_decimal, push_period, uuid, whole_day};
 pub use items::{Items, Uniform};
 pub use json::{element, is_nested, json};
 pub use losses::Losses;

@@ -1,16 +1,18 @@
 //! The encoder of each column: values -> cells of a table's column, exactly or with an error.
 
-use arrow_schema::{FieldRef, TimeUnit};
+use arrow_schema::{DataType, FieldRef, TimeUnit};
 use longshore_core::{Error, Kind, Load, Place, Result, TableName};
-use longshore_source::Nested;
-use longshore_values::{Item, Odd, json, push_period, uuid};
+use longshore_source::{Nested, fit};
+use longshore_source::table::value_type;
+use longshore_values::{Item, Odd, push_period, uuid};
 
 use super::load::{Form, LoadBuffer};
 use super::table::{Column, Length, NAMING, Native};
 use super::{number, temporal};
+use crate::temporal::unknown_zone;
 
 /// Appends a value other than NULL as a cell.
-type Encode = Box<dyn FnMut(&Item<'_>, &mut LoadBuffer) -> Result<()> + Send>;
+type Encode = Box<dyn FnMut(&Item<'_>, &mut LoadBuffer) -> Result<(), Odd> + Send>;
 
 /// A column of the table, and how the values of a column of the data become its cells.
 pub(super) struct Encoder {
@@ -23,23 +25,27 @@ pub(super) struct Encoder {
 
 impl Encoder {
     /// The encoder of `field` into `column`. The session's time zone is `offset` microseconds east of UTC, if that is fixed.
-    fn new(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -> Self {
-        Self {
+    fn new(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -> Result<Self> {
+        let encoder = Self {
             field: field.clone(),
             is_key: load.key.contains(field.name()),
-            encode: encode(field, column, load, offset),
+            encode: encode(field, column, load, offset.unwrap_or_default()),
             column: column.clone(),
+        };
+        let is_instant = matches!(value_type(field.data_type()), DataType::Timestamp(_, Some(_)));
+        if offset.is_none() && is_instant && matches!(column.native, Native::Timestamp(_)) {
+            return Err(unknown_zone().at(encoder.place(None)));
         }
+        Ok(encoder)
     }
 
     /// Appends `item`, which is in `row` of the data.
     #[inline]
     pub(super) fn put(&mut self, item: &Item<'_>, row: u64, buffer: &mut LoadBuffer) -> Result<()> {
-        let appended = match item {
-            Item::Null => self.null(buffer),
-            item => (self.encode)(item, buffer),
-        };
-        appended.map_err(|error| error.at(self.place(Some(row))))
+        match item {
+            Item::Null => self.null(row, buffer),
+            item => (self.encode)(item, buffer).map_err(|odd| fit::misfit(item, odd, self.place(Some(row)))),
+        }
     }
 
     /// The column, and the row of the data, as errors name them.
@@ -47,15 +53,13 @@ impl Encoder {
         Place { column: Some(self.field.name().clone()), row, native_type: Some(self.column.words.clone()) }
     }
 
-    fn null(&self, buffer: &mut LoadBuffer) -> Result<()> {
+    fn null(&self, row: u64, buffer: &mut LoadBuffer) -> Result<()> {
         if self.is_key {
-            return Err(Error::data("NULL in a column of the key, which tells rows apart"));
+            return Err(fit::misfit(&Item::Null, fit::null_key(), self.place(Some(row))));
         }
         // The server would take another value for it without a word, as a loaded file's NULL.
         if !self.column.nullable {
-            return Err(
-                Error::new(Kind::Integrity, "NULL in a column that is NOT NULL").with_sqlstate("23000")
-            );
+            return Err(fit::not_null("23000", self.place(Some(row))));
         }
         buffer.null();
         Ok(())
@@ -82,7 +86,7 @@ impl Encoder {
 }
 
 /// The function that appends the values of `field` to cells of `column`.
-fn encode(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -> Encode {
+fn encode(field: &FieldRef, column: &Column, load: &Load, offset: i64) -> Encode {
     let (field, nested, mut scratch) = (field.clone(), Nested::of(load), String::new());
     let is_utf8 = column.collation.as_ref().is_none_or(|collation| collation.starts_with("utf8"));
     // DATETIME for timestamps with time zone, where the caller wants it, is UTC.
@@ -95,9 +99,9 @@ fn encode(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -
             let most = u64::MAX >> (64 - u32::from(bits.clamp(1, 64)));
             Box::new(move |item, buffer| number::integer(item, 0, most.into(), buffer))
         }
-        Native::Decimal { precision, scale, signed } => Box::new(move |item, buffer| {
-            number::decimal(item, precision, scale, signed, buffer, &mut scratch)
-        }),
+        Native::Decimal(decimals) => {
+            Box::new(move |item, buffer| number::decimal(item, decimals, buffer, &mut scratch))
+        }
         Native::Float { single, scale, signed } => {
             Box::new(move |item, buffer| number::float(item, single, scale, signed, buffer, &mut scratch))
         }
@@ -115,30 +119,28 @@ fn encode(field: &FieldRef, column: &Column, load: &Load, offset: Option<i64>) -
         Native::Text(length) => Box::new(move |item, buffer| {
             let text = as_text(item, &field, nested, &mut scratch)?;
             match length {
-                Length::Characters(most) if is_longer(text, most) => return Err(too_long(item, most)),
+                Length::Characters(most) => fit::characters(text, most)?,
                 // Of another character set, the server counts the bytes.
-                Length::Bytes(most) if is_utf8 && text.len() as u64 > most => {
-                    return Err(Error::data(format!("{} has more than {most} bytes", item.shown())));
-                }
-                _ => {}
+                Length::Bytes(most) if is_utf8 => fit::bytes(text.len(), most)?,
+                Length::Bytes(_) => {}
             }
             buffer.text(text);
             Ok(())
         }),
         Native::Char(most) => Box::new(move |item, buffer| {
             let text = as_text(item, &field, nested, &mut scratch)?;
-            if is_longer(text, most) {
-                return Err(too_long(item, most));
-            }
+            fit::characters(text, most)?;
             if text.ends_with(' ') {
-                return Err(Error::data(format!("{} ends with a space, which CHAR loses", item.shown()))
-                    .with_hint("make the column a VARCHAR, or strip the text"));
+                let hint = "make the column a VARCHAR, or strip the text";
+                return Err(Odd::with_hint("the column would lose the space at its end", hint));
             }
             buffer.text(text);
             Ok(())
         }),
         Native::Json => Box::new(move |item, buffer| {
-            let (Item::Text(_) | Item::List(_) | Item::Row(..)) = item else { return Err(refused(item)) };
+            let (Item::Text(_) | Item::List(_) | Item::Row(..)) = item else {
+                return Err(fit::unsuited(item));
+            };
             buffer.text(as_text(item, &field, nested, &mut scratch)?);
             Ok(())
         }),
@@ -167,7 +169,7 @@ fn as_text<'a>(
     field: &FieldRef,
     nested: Nested,
     scratch: &'a mut String,
-) -> Result<&'a str> {
+) -> Result<&'a str, Odd> {
     match item {
         Item::Text(text) => return Ok(text),
         Item::Uuid(bytes) => *scratch = uuid(bytes),
@@ -178,72 +180,22 @@ fn as_text<'a>(
             scratch.clear();
             push_period(scratch, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
         }
-        Item::List(_) | Item::Row(..) if nested == Nested::Json => {
-            *scratch = json(item, field).map_err(not_json)?;
-        }
-        _ => return Err(refused(item)),
+        Item::List(_) | Item::Row(..) => *scratch = fit::document(item, field, nested)?,
+        _ => return Err(fit::unsuited(item)),
     }
     Ok(scratch)
 }
 
-/// The error of a value that the column does not hold exactly.
-#[cold]
-pub(super) fn misfit(item: &Item<'_>) -> Error {
-    Error::data(format!("{} does not fit", item.shown()))
-}
-
-/// The error of a value of a type that the column does not take.
-#[cold]
-pub(super) fn refused(item: &Item<'_>) -> Error {
-    let error = Error::data(format!("{} cannot be written into this type", item.shown()));
-    match item {
-        Item::List(_) | Item::Row(..) => {
-            error.with_hint("options={\"nested\": \"json\"} writes \"<column>\" as JSON into a column of JSON or text")
-        }
-        Item::Timestamp(..) => error.with_hint(
-            "TIMESTAMP holds instants: give \"<column>\" a time zone, or make the column a DATETIME",
-        ),
-        Item::Instant(..) => error.with_hint(
-            "DATETIME has no time zone: take it away from \"<column>\" (as UTC, say), or make the column a TIMESTAMP",
-        ),
-        _ => error.with_hint("convert \"<column>\" to the table's type first"),
-    }
-}
-
-#[cold]
-fn not_json(odd: Odd) -> Error {
-    match odd {
-        Odd::Null => Error::data("it cannot be JSON"),
-        Odd::Fault(fault) => {
-            let error = Error::data(format!("it cannot be JSON: {}", fault.0));
-            fault.1.into_iter().fold(error, Error::with_hint)
-        }
-    }
-}
-
-fn is_longer(text: &str, most: u64) -> bool {
-    text.len() as u64 > most && text.chars().count() as u64 > most
-}
-
-#[cold]
-fn too_long(item: &Item<'_>, most: u64) -> Error {
-    let error = Error::data(format!("{} has more than {most} characters", item.shown()));
-    error.with_hint("make the column longer, such as types={\"<column>\": \"varchar(500)\"} for a new table")
-}
-
-fn bytes(item: &Item<'_>, least: u64, most: u64, buffer: &mut LoadBuffer) -> Result<()> {
+fn bytes(item: &Item<'_>, least: usize, most: usize, buffer: &mut LoadBuffer) -> Result<(), Odd> {
     let bytes: &[u8] = match item {
         Item::Bytes(bytes) => bytes,
         Item::Uuid(bytes) => bytes.as_slice(),
-        _ => return Err(refused(item)),
+        _ => return Err(fit::unsuited(item)),
     };
-    let length = bytes.len() as u64;
-    if length > most {
-        return Err(Error::data(format!("{} are more than {most}", item.shown())));
-    }
-    if length < least {
-        return Err(Error::data(format!("{}, which BINARY would fill up to {least}", item.shown()))
-            .with_hint("make the column a VARBINARY"));
+    fit::bytes(bytes.len(), most)?;
+    if bytes.len() < least {
+        let what = format!("the column would fill it up to {least} bytes");
+        return Err(Odd::with_hint(what, "make the column a VARBINARY"));
     }
     buffer.raw(bytes);
     Ok(())
@@ -254,27 +206,26 @@ fn label(
     labels: &[String],
     is_known: impl Fn(&str) -> bool,
     buffer: &mut LoadBuffer,
-) -> Result<()> {
+) -> Result<(), Odd> {
     match item {
         Item::Text(text) if is_known(text) => {
             buffer.text(text);
             Ok(())
         }
-        Item::Text(_) => Err(Error::data(format!("{} is not one of the column's labels", item.shown()))
-            .with_hint(format!("they are {}", labels.join(", ")))),
-        _ => Err(refused(item)),
+        Item::Text(_) => Err(fit::no_label(labels)),
+        _ => Err(fit::unsuited(item)),
     }
 }
 
-fn uuid_cell(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<()> {
+fn uuid_cell(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Odd> {
     match item {
         Item::Uuid(bytes) => buffer.plain(&uuid(bytes)),
         Item::Bytes(bytes) => {
-            let bytes: &[u8; 16] = (*bytes).try_into().map_err(|_| refused(item))?;
+            let bytes: &[u8; 16] = (*bytes).try_into().map_err(|_| fit::unsuited(item))?;
             buffer.plain(&uuid(bytes));
         }
         Item::Text(text) if is_uuid(text) => buffer.plain(text),
-        _ => return Err(refused(item)),
+        _ => return Err(fit::unsuited(item)),
     }
     Ok(())
 }
@@ -307,5 +258,5 @@ pub(super) fn encoders(
             .with_hint("give the data these columns, or the columns a default"));
     }
     let pairs = load.schema.fields().iter().zip(found);
-    Ok(pairs.map(|(field, column)| Encoder::new(field, column, load, offset)).collect())
+    pairs.map(|(field, column)| Encoder::new(field, column, load, offset)).collect()
 }

@@ -2,64 +2,26 @@
 
 use std::fmt::Write;
 
-use longshore_core::{Error, Result};
-use longshore_values::decimal::{Text, is_same_number, short_mantissa};
-use longshore_values::{Item, push_decimal};
+use longshore_source::fit::{self, Decimals};
+use longshore_values::decimal::{Text, short_mantissa};
+use longshore_values::{Item, Odd, push_decimal};
 
-use super::encode::{misfit, refused};
 use super::load::LoadBuffer;
 
-pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, buffer: &mut LoadBuffer) -> Result<()> {
-    let value = match item {
-        Item::Bool(value) => i128::from(*value),
-        Item::Int(value) => i128::from(*value),
-        Item::UInt(value) => i128::from(*value),
-        Item::Decimal(value, scale) => whole(*value, *scale).ok_or_else(|| misfit(item))?,
-        Item::Float(value) => whole_double(f64::from(*value)).ok_or_else(|| misfit(item))?,
-        Item::Double(value) => whole_double(*value).ok_or_else(|| misfit(item))?,
-        Item::Text(text) => text.parse().map_err(|_| misfit(item))?,
-        Item::WideDecimal(..) => return Err(misfit(item)),
-        _ => return Err(refused(item)),
-    };
-    if !(least..=most).contains(&value) {
-        return Err(misfit(item).with_hint(format!("it takes whole numbers from {least} to {most}")));
-    }
-    buffer.integer(value);
+pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, buffer: &mut LoadBuffer) -> Result<(), Odd> {
+    let value = fit::whole(item)?.ok_or_else(|| fit::not_within(least, most))?;
+    buffer.integer(fit::within(value, least, most)?);
     Ok(())
 }
 
-/// The number, if no digit is behind the point.
-fn whole(value: i128, scale: i8) -> Option<i128> {
-    let power = 10_i128.checked_pow(u32::from(scale.unsigned_abs()));
-    if scale <= 0 {
-        return power.and_then(|power| value.checked_mul(power));
-    }
-    match power {
-        Some(power) => (value % power == 0).then_some(value / power),
-        None => (value == 0).then_some(0),
-    }
-}
-
-/// The double as an integer, where it is one. Beyond 2^63 no column takes it, but for BIGINT UNSIGNED.
-fn whole_double(value: f64) -> Option<i128> {
-    const MOST: f64 = 1.8e19;
-    #[allow(clippy::cast_possible_truncation)] // it has no fraction, and is small enough
-    (value.fract() == 0.0 && value.abs() <= MOST).then_some(value as i128)
-}
-
-pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<()> {
+pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Odd> {
     let year = match item {
-        Item::Int(value) => u64::try_from(*value).map_err(|_| misfit(item))?,
-        Item::UInt(value) => *value,
-        Item::Text(text) if text.len() == 4 => text.parse().map_err(|_| misfit(item))?,
-        Item::Text(_) => return Err(misfit(item)),
-        _ => return Err(refused(item)),
+        // Fewer digits would mean another year.
+        Item::Text(text) if text.len() != 4 => None,
+        _ => fit::whole(item)?,
     };
-    if year != 0 && !(1901..=2155).contains(&year) {
-        return Err(misfit(item).with_hint("YEAR takes 1901 to 2155, and 0"));
-    }
-    // Fewer digits would mean another year.
-    buffer.plain(&format!("{year:04}"));
+    let year = year.filter(|year| matches!(year, 0 | 1901..=2155));
+    buffer.plain(&format!("{:04}", year.ok_or_else(|| fit::not_within(1901, 2155))?));
     Ok(())
 }
 
@@ -86,77 +48,50 @@ pub(super) fn digits(item: &Item<'_>, scratch: &mut String) {
 
 pub(super) fn decimal(
     item: &Item<'_>,
-    precision: u8,
-    scale: u8,
-    signed: bool,
+    decimals: Decimals,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<()> {
-    if let Item::Decimal(value, value_scale) = item
-        && fits(*value, *value_scale, precision, scale, signed)
+) -> Result<(), Odd> {
+    if let Item::Decimal(value, scale) = item
+        && decimals.surely_hold(*value, i32::from(*scale))
     {
-        buffer.decimal(*value, value_scale.unsigned_abs());
+        buffer.decimal(*value, scale.unsigned_abs());
         return Ok(());
     }
     if let Item::Double(value) = item
+        && let Ok(scale) = u8::try_from(decimals.scale)
         && let Some(value) = short_mantissa(*value, scale).map(i128::from)
-        && let Ok(value_scale) = i8::try_from(scale)
-        && fits(value, value_scale, precision, scale, signed)
+        && decimals.surely_hold(value, decimals.scale)
     {
         buffer.decimal(value, scale);
         return Ok(());
     }
-    let text: &str = match item {
+    match item {
+        Item::Text(text) => {
+            decimals.check(text)?;
+            buffer.plain(text);
+            return Ok(());
+        }
+        Item::Float(value) => shortest(f64::from(*value), scratch)?,
+        Item::Double(value) => shortest(*value, scratch)?,
         Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
             digits(item, scratch);
-            scratch
         }
-        Item::Float(value) => shortest(f64::from(*value), item, scratch)?,
-        Item::Double(value) => shortest(*value, item, scratch)?,
-        Item::Text(text) => text,
-        _ => return Err(refused(item)),
-    };
-    let (value_scale, whole) = Text::parse(text).ok_or_else(|| misfit(item))?.extent();
-    let is_negative = text.starts_with('-') && (value_scale, whole) != (0, 0);
-    if value_scale > i32::from(scale)
-        || whole > i32::from(precision - scale.min(precision))
-        || (is_negative && !signed)
-    {
-        let (whole, sign) = (precision - scale.min(precision), if signed { "" } else { ", and no sign" });
-        return Err(misfit(item)
-            .with_hint(format!("it takes {whole} digits before the point and {scale} behind it{sign}")));
+        _ => return Err(fit::unsuited(item)),
     }
-    if matches!(item, Item::Text(_)) {
-        buffer.plain(text);
-    } else {
-        buffer.number(text);
-    }
+    decimals.check(scratch)?;
+    buffer.number(scratch);
     Ok(())
 }
 
-/// Whether the number needs no closer look.
-fn fits(value: i128, value_scale: i8, precision: u8, scale: u8, signed: bool) -> bool {
-    let Ok(value_scale) = u8::try_from(value_scale) else { return false };
-    if value_scale > scale || (value < 0 && !signed) {
-        return false;
-    }
-    let digits = u32::from(precision.saturating_sub(scale) + value_scale);
-    10_u128.checked_pow(digits).is_none_or(|beyond| value.unsigned_abs() < beyond)
-}
-
-/// The shortest text that means this double and no other.
-fn shortest<'a>(value: f64, item: &Item<'_>, scratch: &'a mut String) -> Result<&'a str> {
+/// Writes the shortest text that means this double and no other.
+fn shortest(value: f64, scratch: &mut String) -> Result<(), Odd> {
     if !value.is_finite() {
-        return Err(not_a_number(item));
+        return Err(fit::not_finite("MySQL"));
     }
     scratch.clear();
     let _ = write!(scratch, "{value:e}");
-    Ok(scratch)
-}
-
-#[cold]
-fn not_a_number(item: &Item<'_>) -> Error {
-    Error::data(format!("{} is not a number that MySQL has", item.shown())).with_hint("write NULL instead")
+    Ok(())
 }
 
 /// Doubles, and floats where the column `is_single`.
@@ -167,41 +102,32 @@ pub(super) fn float(
     signed: bool,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<()> {
+) -> Result<(), Odd> {
     let value = match item {
         Item::Float(value) => f64::from(*value),
         Item::Double(value) => *value,
         Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
             digits(item, scratch);
-            let value: f64 = scratch.parse().map_err(|_| misfit(item))?;
-            if !is_same_number(&format!("{value:e}"), scratch) {
-                return Err(
-                    misfit(item).with_hint("the nearest double is another number: use a DECIMAL column")
-                );
-            }
-            value
+            fit::double(scratch, is_single)?
         }
-        Item::Text(text) => nearest(text, is_single).ok_or_else(|| misfit(item))?,
-        _ => return Err(refused(item)),
+        Item::Text(text) => nearest(text, is_single).ok_or_else(|| fit::unsuited(item))?,
+        _ => return Err(fit::unsuited(item)),
     };
     if !value.is_finite() {
-        return Err(not_a_number(item));
+        return Err(fit::not_finite("MySQL"));
     }
-    if is_single && !is_float(value) {
-        return Err(misfit(item).with_hint("no FLOAT is this number: use a DOUBLE column"));
+    if is_single {
+        fit::float32(value)?;
     }
-    let is_rounded =
-        scale.is_some_and(|scale| format!("{value:.*}", usize::from(scale)).parse() != Ok(value));
-    if is_rounded || (!signed && value < 0.0) {
-        return Err(misfit(item));
+    if let Some(scale) = scale {
+        let decimals = Decimals { precision: i32::MAX, scale: scale.into(), is_signed: signed };
+        decimals.check(&value.to_string())?;
+    }
+    if !signed && value < 0.0 {
+        return Err(fit::below_zero());
     }
     buffer.double(value);
     Ok(())
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::float_cmp)] // whether anything is cut off is the question
-fn is_float(value: f64) -> bool {
-    f64::from(value as f32) == value
 }
 
 /// The number that a text means: text has no bits to be lost.
@@ -218,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn cell(put: impl FnOnce(&mut LoadBuffer, &mut String) -> Result<()>) -> Option<String> {
+    fn cell(put: impl FnOnce(&mut LoadBuffer, &mut String) -> Result<(), Odd>) -> Option<String> {
         let mut buffer = LoadBuffer::new(Form::File);
         put(&mut buffer, &mut String::new()).ok()?;
         Some(String::from_utf8(buffer.bytes).unwrap())
@@ -244,9 +170,11 @@ mod tests {
         }
     }
 
+    const FIVE_TWO: Decimals = Decimals { precision: 5, scale: 2, is_signed: true };
+
     #[test]
     fn decimals_keep_every_digit_or_fail() {
-        let put = |item: Item<'_>| cell(|buffer, scratch| decimal(&item, 5, 2, true, buffer, scratch));
+        let put = |item: Item<'_>| cell(|buffer, scratch| decimal(&item, FIVE_TWO, buffer, scratch));
         for (item, text) in [
             (Item::Decimal(-99999, 2), "-999.99"),
             (Item::Decimal(5, 2), "0.05"),
@@ -271,7 +199,8 @@ mod tests {
         ] {
             assert!(put(item.clone()).is_none(), "{item:?}");
         }
-        assert!(cell(|buffer, scratch| decimal(&Item::Int(-1), 5, 2, false, buffer, scratch)).is_none());
+        let unsigned = Decimals { is_signed: false, ..FIVE_TWO };
+        assert!(cell(|buffer, scratch| decimal(&Item::Int(-1), unsigned, buffer, scratch)).is_none());
     }
 
     #[test]

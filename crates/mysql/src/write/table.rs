@@ -1,6 +1,7 @@
 //! An existing table: its engine, columns, types and unique indexes; and the server's settings for a write.
 
 use longshore_core::{Error, Kind, Result, TableName};
+use longshore_source::fit::Decimals;
 use longshore_source::staging::UndoLog;
 use longshore_source::table::{Naming, TableColumn};
 
@@ -208,12 +209,7 @@ pub(super) fn unique_indexes(connection: &mut Connection, name: &TableName) -> R
 pub(super) enum Native {
     /// The least and the greatest.
     Integer(i128, i128),
-    /// All digits, those behind the point, and whether a sign may be there.
-    Decimal {
-        precision: u8,
-        scale: u8,
-        signed: bool,
-    },
+    Decimal(Decimals),
     /// The digits behind the point, where the server rounds to so many.
     Float {
         single: bool,
@@ -231,10 +227,10 @@ pub(super) enum Native {
     /// Text.
     Text(Length),
     /// CHAR, which loses the spaces at its end.
-    Char(u64),
-    Bytes(u64),
+    Char(usize),
+    Bytes(usize),
     /// BINARY, which is filled up with zeros.
-    Binary(u64),
+    Binary(usize),
     Enum(Vec<String>),
     Set(Vec<String>),
     Json,
@@ -246,8 +242,8 @@ pub(super) enum Native {
 /// The most that a text may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    Characters(u64),
-    Bytes(u64),
+    Characters(usize),
+    Bytes(usize),
 }
 
 impl Native {
@@ -255,7 +251,7 @@ impl Native {
     pub(super) fn of(words: &str) -> Self {
         let (name, arguments, rest) = parts_of_type(words);
         let signed = !rest.contains("unsigned") && !rest.contains("zerofill");
-        let number = |index: usize| arguments.get(index).and_then(|text| text.trim().parse::<u64>().ok());
+        let number = |index: usize| arguments.get(index).and_then(|text| text.trim().parse::<usize>().ok());
         let small = |index: usize| number(index).and_then(|number| u8::try_from(number).ok());
         let fraction = small(0).unwrap_or(0);
         match name.as_str() {
@@ -264,9 +260,11 @@ impl Native {
             "mediumint" => integer(24, signed),
             "int" | "integer" => integer(32, signed),
             "bigint" => integer(64, signed),
-            "decimal" | "numeric" => {
-                Self::Decimal { precision: small(0).unwrap_or(10), scale: small(1).unwrap_or(0), signed }
-            }
+            "decimal" | "numeric" => Self::Decimal(Decimals {
+                precision: small(0).unwrap_or(10).into(),
+                scale: small(1).unwrap_or(0).into(),
+                is_signed: signed,
+            }),
             "float" => Self::Float { single: true, scale: small(1), signed },
             "double" | "real" => Self::Float { single: false, scale: small(1), signed },
             "bit" => Self::Bit(small(0).unwrap_or(1)),
@@ -292,7 +290,7 @@ impl Native {
             "json" => Self::Json,
             "uuid" => Self::Uuid,
             "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
-            | "multipolygon" | "geometrycollection" | "geomcollection" | "vector" => Self::Bytes(u64::MAX),
+            | "multipolygon" | "geometrycollection" | "geomcollection" | "vector" => Self::Bytes(usize::MAX),
             _ => Self::Parsed,
         }
     }
@@ -407,7 +405,7 @@ mod tests {
             ("int(11)", Native::Integer(-(1 << 31), (1 << 31) - 1)),
             ("bigint(20) unsigned", Native::Integer(0, u64::MAX.into())),
             ("mediumint(8) unsigned zerofill", Native::Integer(0, (1 << 24) - 1)),
-            ("decimal(15,2)", Native::Decimal { precision: 15, scale: 2, signed: true }),
+            ("decimal(15,2)", Native::Decimal(Decimals { precision: 15, scale: 2, is_signed: true })),
             ("float(7,4)", Native::Float { single: true, scale: Some(4), signed: true }),
             ("double unsigned", Native::Float { single: false, scale: None, signed: false }),
             ("datetime", Native::DateTime(0)),

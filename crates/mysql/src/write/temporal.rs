@@ -1,34 +1,31 @@
 //! Dates and times of a column.
 
 use arrow_schema::TimeUnit;
-use longshore_core::{Error, Result, Unrepresentable};
-use longshore_values::calendar::{DAY, SECOND};
-use longshore_values::{Item, microseconds, push_clock, push_date, push_timestamp, whole_day};
+use longshore_source::fit;
+use longshore_values::calendar::{DAY, SECOND, Temporal, parse};
+use longshore_values::{Item, Odd, push_clock, push_date, push_timestamp};
 
-use super::encode::{misfit, refused};
 use super::load::LoadBuffer;
-use crate::temporal::{Civil, MAX_TIME, text_time, unknown_zone};
+use crate::temporal::{MAX_TIME, text_time};
 
 /// The range of a TIMESTAMP: from 1970-01-01 00:00:01 to 2038-01-19 03:14:07.999999, in UTC.
 const FIRST: i64 = SECOND;
 const LAST: i64 = (1 << 31) * SECOND - 1;
 
 /// Into a DATE.
-pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<()> {
+pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<(), Odd> {
     let days = match item {
         Item::Date(days) => i64::from(*days),
-        Item::Timestamp(value, unit) => {
-            whole_day(*value, *unit).ok_or_else(|| misfit(item).with_hint("a DATE has no time of day"))?
-        }
-        Item::Text(text) => {
-            let date = Civil::text(text.as_bytes()).and_then(|text| text.date(Unrepresentable::Error));
-            date.map_err(|_| no_such(item))?.into()
-        }
-        _ => return Err(refused(item)),
+        Item::Timestamp(value, unit) => fit::midnight(*value, *unit)?,
+        Item::Text(text) => match parse(text.as_bytes()) {
+            Some(Temporal::Date(days)) => i64::from(days),
+            _ => return Err(fit::not_iso(false)),
+        },
+        _ => return Err(fit::unsuited(item)),
     };
     scratch.clear();
     if !push_date(scratch, days) {
-        return Err(no_such(item));
+        return Err(beyond());
     }
     buffer.plain(scratch);
     Ok(())
@@ -41,67 +38,68 @@ pub(super) fn datetime(
     as_utc: bool,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<()> {
+) -> Result<(), Odd> {
     let at = match item {
-        Item::Timestamp(value, unit) => microseconds(*value, *unit).ok_or_else(|| finer(item))?,
-        Item::Instant(value, unit) if as_utc => microseconds(*value, *unit).ok_or_else(|| finer(item))?,
+        Item::Timestamp(value, unit) => fit::microseconds(*value, *unit)?,
+        Item::Instant(value, unit) if as_utc => fit::microseconds(*value, *unit)?,
         Item::Date(days) => i64::from(*days) * DAY,
-        Item::Text(text) => {
-            let at =
-                Civil::text(text.as_bytes()).and_then(|text| text.microseconds(Unrepresentable::Error, 0));
-            at.map_err(|_| no_such(item))?
-        }
-        _ => return Err(refused(item)),
+        Item::Text(text) => match parse(text.as_bytes()) {
+            Some(Temporal::Timestamp(at)) => at,
+            Some(Temporal::Date(days)) => i64::from(days) * DAY,
+            _ => return Err(fit::not_iso(false)),
+        },
+        _ => return Err(fit::unsuited(item)),
     };
-    put_datetime(in_digits(at, digits, item)?, item, buffer, scratch)
+    put_datetime(fit::in_digits(at, digits)?, buffer, scratch)
 }
 
-/// Into a TIMESTAMP, in the session's time zone.
+/// Into a TIMESTAMP, in the session's time zone, `offset` microseconds east of UTC.
 pub(super) fn timestamp(
     item: &Item<'_>,
     digits: u8,
-    offset: Option<i64>,
+    offset: i64,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<()> {
-    let Item::Instant(value, unit) = item else { return Err(refused(item)) };
-    let at = microseconds(*value, *unit).ok_or_else(|| finer(item))?;
+) -> Result<(), Odd> {
+    let Item::Instant(value, unit) = item else { return Err(fit::unsuited(item)) };
+    let at = fit::microseconds(*value, *unit)?;
     if !(FIRST..=LAST).contains(&at) {
-        return Err(misfit(item).with_hint(
-            "TIMESTAMP ends at 1970 and 2038; a new table takes such values in UTC with \
-             types={\"<column>\": \"datetime(6)\"}",
+        return Err(Odd::with_hint(
+            "a TIMESTAMP is from 1970 to 2038",
+            "a new table takes such values in UTC with types={\"<column>\": \"datetime(6)\"}",
         ));
     }
-    let at = in_digits(at, digits, item)? + offset.ok_or_else(unknown_zone)?;
-    put_datetime(at, item, buffer, scratch)
+    put_datetime(fit::in_digits(at, digits)? + offset, buffer, scratch)
 }
 
-fn put_datetime(at: i64, item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<()> {
+fn put_datetime(at: i64, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<(), Odd> {
     scratch.clear();
     if !push_timestamp(scratch, at, TimeUnit::Microsecond) {
-        return Err(no_such(item));
+        return Err(beyond());
     }
     buffer.plain(scratch);
     Ok(())
 }
 
 /// Into a TIME, which holds durations.
-pub(super) fn time(item: &Item<'_>, digits: u8, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<()> {
+pub(super) fn time(
+    item: &Item<'_>,
+    digits: u8,
+    buffer: &mut LoadBuffer,
+    scratch: &mut String,
+) -> Result<(), Odd> {
     let time = match item {
-        Item::Time(value, unit) | Item::Duration(value, unit) => {
-            microseconds(*value, *unit).ok_or_else(|| finer(item))?
+        Item::Time(value, unit) | Item::Duration(value, unit) => fit::microseconds(*value, *unit)?,
+        Item::Interval(0, days, nanoseconds) => {
+            i64::from(*days) * DAY + fit::microseconds(*nanoseconds, TimeUnit::Nanosecond)?
         }
-        Item::Interval(0, days, nanoseconds) if nanoseconds % 1000 == 0 => {
-            i64::from(*days) * DAY + nanoseconds / 1000
-        }
-        Item::Text(text) => text_time(text.as_bytes()).map_err(|_| misfit(item))?,
-        Item::Interval(..) => return Err(misfit(item)),
-        _ => return Err(refused(item)),
+        Item::Text(text) => text_time(text.as_bytes()).map_err(|_| fit::unsuited(item))?,
+        _ => return Err(fit::unsuited(item)),
     };
     if !(-MAX_TIME..=MAX_TIME).contains(&time) {
-        return Err(misfit(item).with_hint("TIME ends at 838:59:59: write a number of seconds"));
+        return Err(Odd::with_hint("a TIME ends at 838:59:59", "write a number of seconds"));
     }
-    let time = in_digits(time, digits, item)?;
+    let time = fit::in_digits(time, digits)?;
     scratch.clear();
     if time < 0 {
         scratch.push('-');
@@ -112,26 +110,8 @@ pub(super) fn time(item: &Item<'_>, digits: u8, buffer: &mut LoadBuffer, scratch
 }
 
 #[cold]
-fn no_such(item: &Item<'_>) -> Error {
-    Error::data(format!("{} is not a date that MySQL has", item.shown()))
-        .with_hint("its years have four digits, 0000 to 9999")
-}
-
-#[cold]
-fn finer(item: &Item<'_>) -> Error {
-    misfit(item).with_hint("MySQL counts microseconds, in years of four digits: round \"<column>\" to them")
-}
-
-/// Refuses what the server would round.
-fn in_digits(value: i64, digits: u8, item: &Item<'_>) -> Result<i64> {
-    let unit = 10_i64.pow(u32::from(6 - digits.min(6)));
-    if value % unit == 0 {
-        return Ok(value);
-    }
-    let hint = format!(
-        "the column has {digits} digits of the second's fraction: make it (6), or round \"<column>\""
-    );
-    Err(misfit(item).with_hint(hint))
+fn beyond() -> Odd {
+    fit::beyond("MySQL")
 }
 
 #[cfg(test)]
@@ -142,14 +122,13 @@ mod tests {
 
     use super::*;
 
-    type Encode = fn(&Item<'_>, &mut LoadBuffer, &mut String) -> Result<()>;
+    type Encode = fn(&Item<'_>, &mut LoadBuffer, &mut String) -> Result<(), Odd>;
 
     const DATE: Encode = date;
     const DATETIME: Encode = |item, buffer, scratch| datetime(item, 6, false, buffer, scratch);
     const DATETIME_0: Encode = |item, buffer, scratch| datetime(item, 0, false, buffer, scratch);
     const DATETIME_1: Encode = |item, buffer, scratch| datetime(item, 1, false, buffer, scratch);
-    const TIMESTAMP: Encode =
-        |item, buffer, scratch| timestamp(item, 6, Some(3600 * SECOND), buffer, scratch);
+    const TIMESTAMP: Encode = |item, buffer, scratch| timestamp(item, 6, 3600 * SECOND, buffer, scratch);
     const TIME: Encode = |item, buffer, scratch| time(item, 6, buffer, scratch);
 
     fn cell(item: &Item<'_>, encode: Encode) -> Option<String> {

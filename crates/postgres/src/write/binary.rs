@@ -1,11 +1,15 @@
 //! Encoders of Arrow columns into cells of the binary format, where a column's Arrow type and its native type are of one
 //! kind.
 
+use std::fmt::Display;
+
 use arrow_array::{Array, GenericStringArray, LargeStringArray, OffsetSizeTrait, StringArray};
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::EXTENSION;
+use longshore_source::fit;
+use longshore_source::table::value_type;
 use longshore_values::decimal::short_mantissa;
-use longshore_values::{Item, Items, Odd, Uniform, whole_day};
+use longshore_values::{Item, Items, Odd, Uniform};
 
 use super::exact;
 use crate::types::{Class, Kind, Type};
@@ -22,14 +26,7 @@ pub(super) type Encode = fn(&Type, &Item<'_>, &mut Vec<u8>) -> Result<(), Odd>;
 pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
     use DataType as D;
     let is_uuid = field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid");
-    let mut data_type = field.data_type();
-    loop {
-        data_type = match data_type {
-            D::Dictionary(_, values) => values,
-            D::RunEndEncoded(_, values) => values.data_type(),
-            _ => break,
-        }
-    }
+    let data_type = value_type(field.data_type());
     let is_integer = data_type.is_integer();
     let is_text = matches!(data_type, D::Utf8 | D::LargeUtf8 | D::Utf8View);
     let class = match &native.kind {
@@ -43,13 +40,21 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
             Item::Bool(value) => fixed([u8::from(*value)], out),
             _ => Err(unsuited()),
         },
-        (Class::Int2, _) if is_integer => |_, item, out| fixed(integer::<i16>(item)?.to_be_bytes(), out),
-        (Class::Int4, _) if is_integer => |_, item, out| fixed(integer::<i32>(item)?.to_be_bytes(), out),
-        (Class::Int8, _) if is_integer => |_, item, out| fixed(integer::<i64>(item)?.to_be_bytes(), out),
-        (Class::Unsigned, _) if is_integer => |_, item, out| fixed(integer::<u32>(item)?.to_be_bytes(), out),
+        (Class::Int2, _) if is_integer => {
+            |_, item, out| fixed(integer(item, i16::MIN, i16::MAX)?.to_be_bytes(), out)
+        }
+        (Class::Int4, _) if is_integer => {
+            |_, item, out| fixed(integer(item, i32::MIN, i32::MAX)?.to_be_bytes(), out)
+        }
+        (Class::Int8, _) if is_integer => {
+            |_, item, out| fixed(integer(item, i64::MIN, i64::MAX)?.to_be_bytes(), out)
+        }
+        (Class::Unsigned, _) if is_integer => {
+            |_, item, out| fixed(integer(item, u32::MIN, u32::MAX)?.to_be_bytes(), out)
+        }
         (Class::Float4, _) if data_type.is_floating() => |_, item, out| match item {
             Item::Float(value) => fixed(value.to_be_bytes(), out),
-            Item::Double(value) => fixed(exact::narrow(*value)?.to_be_bytes(), out),
+            Item::Double(value) => fixed(fit::float32(*value)?.to_be_bytes(), out),
             _ => Err(unsuited()),
         },
         (Class::Float8, _) if data_type.is_floating() => |_, item, out| match item {
@@ -97,13 +102,16 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
     })
 }
 
-fn integer<To: TryFrom<i64> + TryFrom<u64>>(item: &Item<'_>) -> Result<To, Odd> {
+fn integer<To>(item: &Item<'_>, least: To, most: To) -> Result<To, Odd>
+where
+    To: TryFrom<i64> + TryFrom<u64> + Display,
+{
     let value = match item {
         Item::Int(value) => To::try_from(*value).ok(),
         Item::UInt(value) => To::try_from(*value).ok(),
         _ => return Err(unsuited()),
     };
-    value.ok_or_else(|| Odd::with_hint("the column is too narrow for it", "widen the column"))
+    value.ok_or_else(|| fit::not_within(least, most))
 }
 
 fn numeric(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
@@ -165,13 +173,7 @@ fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
 /// The day of a timestamp at midnight, as the server counts it.
 #[inline]
 fn day(value: i64, unit: TimeUnit) -> Result<i32, Odd> {
-    let Some(whole) = whole_day(value, unit) else {
-        return Err(Odd::with_hint(
-            "the column would drop the time of day",
-            "make it a timestamp, or the data dates",
-        ));
-    };
-    i32::try_from(whole).ok().and_then(days).ok_or_else(beyond)
+    i32::try_from(fit::midnight(value, unit)?).ok().and_then(days).ok_or_else(beyond)
 }
 
 /// Days as the server counts them. The least number stands for -infinity there.
@@ -186,13 +188,12 @@ fn label(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
     if labels.iter().any(|label| label == value) {
         return bytes(&[], value.as_bytes(), out);
     }
-    let known: Vec<&str> = labels.iter().take(20).map(String::as_str).collect();
-    Err(Odd::with_hint("it is not a label of the enum", format!("its labels are {}", known.join(", "))))
+    Err(fit::no_label(labels))
 }
 
 #[cold]
 fn beyond() -> Odd {
-    Odd::fault("it is beyond what PostgreSQL's dates and times hold")
+    fit::beyond("PostgreSQL")
 }
 
 #[cold]
@@ -290,8 +291,9 @@ fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Resu
     let power = 10_u64.pow(u32::try_from(padding).unwrap_or_default());
     let magnitude =
         u64::try_from(value.unsigned_abs()).ok().and_then(|magnitude| magnitude.checked_mul(power));
-    let Some(mut rest) = magnitude.filter(|_| scale >= 0 && exact::is_surely_held(native, value, places))
-    else {
+    let is_held =
+        || exact::decimals(native).is_none_or(|decimals| decimals.surely_hold(value, i32::from(scale)));
+    let Some(mut rest) = magnitude.filter(|_| scale >= 0 && is_held()) else {
         return put_digits(native, &value.to_string(), scale, out);
     };
     let mut groups = [0_u16; 5];
@@ -319,7 +321,7 @@ fn put_digits(native: &Type, digits: &str, scale: i8, out: &mut Vec<u8>) -> Resu
 #[inline]
 fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Odd> {
     // Where the column has a scale, the server gives every value the column's own.
-    let scale = exact::scale(native).and_then(|scale| u8::try_from(scale).ok());
+    let scale = exact::decimals(native).and_then(|decimals| u8::try_from(decimals.scale).ok());
     match scale.and_then(|scale| short_mantissa(value, scale).zip(i8::try_from(scale).ok())) {
         Some((mantissa, scale)) => put_numeric(native, mantissa.into(), scale, out),
         None => put_float(native, value, &value.to_string(), out),

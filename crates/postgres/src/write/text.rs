@@ -3,6 +3,7 @@
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::Value;
+use longshore_source::fit;
 use longshore_values::{Item, Items, Odd, element, json};
 
 use super::exact;
@@ -67,9 +68,7 @@ fn is(native: &Type, class: Class) -> bool {
 
 /// A float for an integer: the text of a large one has an exponent, or fewer digits than the number itself.
 fn whole(value: f64) -> Value {
-    const BEYOND: f64 = 18_446_744_073_709_551_616.0; // 2 to the power of 64
-    #[allow(clippy::cast_possible_truncation)] // whole, and not beyond
-    if value.fract() == 0.0 && value.abs() < BEYOND { Value::Int(value as i128) } else { Value::Float(value) }
+    fit::whole_double(value).map_or(Value::Float(value), Value::Int)
 }
 
 fn is_integer(native: &Type) -> bool {

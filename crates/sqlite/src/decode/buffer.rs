@@ -18,7 +18,7 @@ use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use longshore_core::Kind;
 use longshore_core::memory::{NoRoom, make_room};
-use longshore_values::{CellFault, Validity};
+use longshore_values::{CellFault, Validity, calendar};
 
 use crate::cell::Cell;
 use crate::datetime;
@@ -146,9 +146,9 @@ impl ColumnBuffer {
                 bytes.push(value)?;
                 true
             }
-            (Values::Dates(values), Cell::Text(text)) => push_some(values, datetime::date(text)),
-            (Values::Timestamps(values), Cell::Text(text)) => push_some(values, datetime::timestamp(text)),
-            (Values::Times(values), Cell::Text(text)) => push_some(values, datetime::time(text)),
+            (Values::Dates(values), Cell::Text(text)) => push_some(values, calendar::date(text)),
+            (Values::Timestamps(values), Cell::Text(text)) => push_some(values, calendar::timestamp(text)),
+            (Values::Times(values), Cell::Text(text)) => push_some(values, calendar::time(text)),
             (Values::Tagged(values), cell) => {
                 make_room(&mut values.values, cell.tagged_length())?;
                 cell.tag(&mut values.values);
@@ -324,12 +324,14 @@ pub(crate) fn try_for_each<E>(
             DataType::Utf8 => Cell::Text(array.as_string::<i32>().value(row).as_bytes()),
             DataType::Binary => Cell::Blob(array.as_binary::<i32>().value(row)),
             DataType::LargeBinary => Cell::untagged(array.as_binary::<i64>().value(row)),
+            // What is buffered as a date or a timestamp has been read from its text.
             DataType::Date32 => {
-                text = datetime::date_text(array.as_primitive::<Date32Type>().value(row));
+                text = datetime::date_text(array.as_primitive::<Date32Type>().value(row)).unwrap_or_default();
                 Cell::Text(text.as_bytes())
             }
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                text = datetime::timestamp_text(array.as_primitive::<TimestampMicrosecondType>().value(row));
+                text = datetime::timestamp_text(array.as_primitive::<TimestampMicrosecondType>().value(row))
+                    .unwrap_or_default();
                 Cell::Text(text.as_bytes())
             }
             DataType::Time64(_) => {

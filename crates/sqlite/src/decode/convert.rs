@@ -12,13 +12,13 @@ use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::DataType;
 use longshore_core::memory::room_for;
 use longshore_core::{Kind, Unrepresentable};
-use longshore_values::calendar::DAY;
+use longshore_values::calendar::{self, DAY, Temporal};
 use longshore_values::decimal::text_double;
 use longshore_values::{CellFault, Losses};
 
 use super::buffer::{not_utf8, try_for_each};
 use crate::cell::{Cell, exact_double};
-use crate::datetime::{self, Temporal};
+use crate::datetime;
 use crate::types::Class;
 
 /// `array`, as a buffer of `class` gave it, as `to`. A fault names the first value that `to` does not hold as it is.
@@ -136,7 +136,7 @@ fn real(cell: Cell<'_>) -> Option<f64> {
 /// The date or time of a cell: a number is one of SQLite's Unix seconds or Julian days, and has no zone.
 pub(super) fn temporal(cell: Cell<'_>) -> Option<Temporal> {
     match cell {
-        Cell::Text(text) => datetime::parse(text),
+        Cell::Text(text) => calendar::parse(text),
         Cell::Integer(value) => datetime::unix(value).map(Temporal::Timestamp),
         Cell::Real(value) => datetime::julian(value).map(Temporal::Timestamp),
         Cell::Null | Cell::Blob(_) => None,

@@ -7,12 +7,12 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
 use longshore_core::{DEFERRED, Error, Finalised, Finaliser, Kind, NATIVE_TYPE, Place, ReadOptions, Result};
+use longshore_values::calendar::Temporal;
 use longshore_values::{CellFault, Losses};
 
 use super::buffer::for_each;
 use super::convert::{convert, midnight, temporal};
 use crate::cell::{Cell, exact_double};
-use crate::datetime::Temporal;
 use crate::types::{Class, Plan};
 
 /// The kinds of values in a column.

@@ -1,11 +1,9 @@
 //! A value -> what SQLite stores of it, by the column that it goes into.
 
-use std::borrow::Cow;
-
 use arrow_schema::FieldRef;
-use longshore_core::{Error, Kind, Place};
-use longshore_source::Nested;
-use longshore_values::{Item, Odd, Uniform, json};
+use longshore_core::{Error, Place};
+use longshore_source::{Nested, fit};
+use longshore_values::{Item, Odd, Uniform};
 
 use crate::cell::{Cell, exact_double, real_text};
 use crate::types::Class;
@@ -34,21 +32,7 @@ enum Nulls {
     Numbered,
 }
 
-/// Why a value cannot be stored as it is, and what to do.
-pub(super) struct Refusal {
-    why: Cow<'static, str>,
-    hint: Cow<'static, str>,
-}
-
-pub(super) type Encoded<'a> = Result<Cell<'a>, Refusal>;
-
-#[cold]
-pub(super) fn refused<T>(
-    why: impl Into<Cow<'static, str>>,
-    hint: impl Into<Cow<'static, str>>,
-) -> Result<T, Refusal> {
-    Err(Refusal { why: why.into(), hint: hint.into() })
-}
+pub(super) type Encoded<'a> = Result<Cell<'a>, Odd>;
 
 impl Encoder {
     /// What `column` takes; `is_key` where its value tells the rows of an upsert apart.
@@ -86,7 +70,7 @@ impl Encoder {
             Class::Blob => match item {
                 Item::Bytes(value) => Ok(Cell::Blob(value)),
                 Item::Uuid(value) => Ok(Cell::Blob(*value)),
-                _ => refused("is not bytes", "give bytes, or write into a column for it"),
+                _ => Err(fit::unsuited(item)),
             },
             Class::Date | Class::Timestamp | Class::TimestampTz | Class::Time => {
                 texts::temporal(self.class, item, text)
@@ -115,28 +99,24 @@ impl Encoder {
 
     /// The error of `item` in `row` of the whole input.
     #[cold]
-    pub(super) fn error(&self, item: &Item<'_>, refusal: &Refusal, row: u64) -> Error {
-        let kind = if matches!(item, Item::Null) && self.nulls == Nulls::Refused {
-            Kind::Integrity
-        } else {
-            Kind::Data
-        };
-        let error = Error::new(kind, format!("{} {}", item.shown(), refusal.why))
-            .with_hint(refusal.hint.clone())
-            .at(Place { row: Some(row), ..self.place.clone() });
-        if kind == Kind::Integrity { error.with_sqlstate("23502") } else { error }
+    pub(super) fn error(&self, item: &Item<'_>, odd: Odd, row: u64) -> Error {
+        let place = Place { row: Some(row), ..self.place.clone() };
+        if matches!(item, Item::Null) && self.nulls == Nulls::Refused {
+            return fit::not_null("23502", place);
+        }
+        fit::misfit(item, odd, place)
     }
 
     #[cold]
     fn null<'a>(&self) -> Encoded<'a> {
-        match self.nulls {
-            Nulls::NoKey => refused("is not a key: it equals nothing", "give every row a key"),
-            Nulls::Numbered => refused(
-                "in a column that SQLite numbers itself would become a number",
+        Err(match self.nulls {
+            Nulls::NoKey => fit::null_key(),
+            Nulls::Numbered => Odd::with_hint(
+                "it would become a number: SQLite numbers the column itself",
                 "leave the column out of the data, or give every row a number",
             ),
-            _ => refused("in a column that is NOT NULL", "give every row a value"),
-        }
+            _ => Odd::Null,
+        })
     }
 
     fn any<'a>(&self, item: &Item<'a>, text: &'a mut String) -> Encoded<'a> {
@@ -154,36 +134,20 @@ impl Encoder {
     #[inline]
     fn text_cell<'a>(&self, text: &'a str) -> Encoded<'a> {
         if self.affinity.changes(text) {
-            return refused(
-                "would become a number there",
+            return Err(Odd::with_hint(
+                "the text would become a number there",
                 "give numbers, or write into a column with TEXT in its type",
-            );
+            ));
         }
         Ok(Cell::Text(text.as_bytes()))
     }
 
     fn formatted<'a>(&self, item: &Item<'_>, text: &'a mut String) -> Encoded<'a> {
         match item {
-            Item::List(_) | Item::Row(..) => self.document(item, text)?,
+            Item::List(_) | Item::Row(..) => *text = fit::document(item, &self.field, self.nested)?,
             _ => texts::write(item, text)?,
         }
         self.text_cell(text)
-    }
-
-    fn document(&self, item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
-        if self.nested == Nested::Error {
-            return refused("is not text", "options={\"nested\": \"json\"} writes \"<column>\" as JSON");
-        }
-        match json(item, &self.field) {
-            Ok(document) => {
-                *text = document;
-                Ok(())
-            }
-            Err(Odd::Null) => refused("cannot be JSON", "leave it out"),
-            Err(Odd::Fault(fault)) => {
-                refused(format!("cannot be JSON: {}", fault.0), fault.1.unwrap_or("leave it out".into()))
-            }
-        }
     }
 
     #[inline]
@@ -193,27 +157,27 @@ impl Encoder {
             Item::Int(value) => self.integer(*value),
             Item::UInt(value) => match i64::try_from(*value) {
                 Ok(value) => self.integer(value),
-                Err(_) => refused("is beyond SQLite's integers", "write it into a column of TEXT"),
+                Err(_) => {
+                    Err(Odd::with_hint("it is beyond SQLite's integers", "write it into a column of TEXT"))
+                }
             },
             Item::Float(value) => self.real(f64::from(*value)),
             Item::Double(value) => self.real(*value),
             Item::Decimal(digits, scale) => self.decimal(*digits, *scale),
             Item::WideDecimal(..) => too_long(),
             Item::Text(text) => self.number_in(text),
-            _ => refused("is not a number", "give numbers, or write into a column for it"),
+            _ => Err(fit::unsuited(item)),
         }
     }
 
     #[inline]
     fn integer<'a>(&self, value: i64) -> Encoded<'a> {
         match self.class {
-            Class::UInt if value < 0 => refused("is negative", "write it into a column of INTEGER"),
-            Class::Bool if !(0..=1).contains(&value) => {
-                refused("is neither 0 nor 1", "write it into a column of INTEGER")
-            }
+            Class::UInt if value < 0 => Err(fit::below_zero()),
+            Class::Bool if !(0..=1).contains(&value) => Err(fit::not_within(0, 1)),
             _ if self.affinity == Affinity::Real => match exact_double(value) {
                 Some(value) => Ok(Cell::Real(value)),
-                None => refused("would be rounded", "write it into a column of INTEGER"),
+                None => Err(Odd::with_hint("a double would round it", "write it into a column of INTEGER")),
             },
             _ => Ok(Cell::Integer(value)),
         }
@@ -222,37 +186,30 @@ impl Encoder {
     #[inline]
     fn real<'a>(&self, value: f64) -> Encoded<'a> {
         if value.is_nan() {
-            return refused("would become NULL: SQLite has no NaN", "give NULL where NULL is meant");
+            return Err(fit::not_finite("SQLite"));
         }
         if !self.class.is_whole() {
             return Ok(Cell::Real(value));
         }
-        // 2^63 itself is the first that is beyond.
-        #[allow(clippy::cast_possible_truncation)] // whole, and within
-        if value.fract() == 0.0
-            && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
-        {
-            return self.integer(value as i64);
+        match fit::whole_double(value).and_then(|value| i64::try_from(value).ok()) {
+            Some(value) => self.integer(value),
+            None => Err(fit::not_within(i64::MIN, i64::MAX)),
         }
-        refused("is not a whole number of 64 bits", "write it into a column of REAL")
     }
 
     /// A decimal, as an integer or as a real that reads back as the same digits.
     fn decimal<'a>(&self, mut digits: i128, mut scale: i8) -> Encoded<'a> {
         const MOST: u128 = 1_000_000_000_000_000;
+        let whole = fit::whole_decimal(digits, scale);
+        if let Some(value) = whole.and_then(|value| i64::try_from(value).ok()) {
+            return self.integer(value);
+        }
+        if self.class.is_whole() {
+            return Err(fit::not_within(i64::MIN, i64::MAX));
+        }
         while scale > 0 && digits % 10 == 0 {
             digits /= 10;
             scale -= 1;
-        }
-        if scale <= 0 {
-            let whole =
-                10_i128.checked_pow(u32::from(scale.unsigned_abs())).and_then(|by| digits.checked_mul(by));
-            if let Some(value) = whole.and_then(|value| i64::try_from(value).ok()) {
-                return self.integer(value);
-            }
-        }
-        if self.class.is_whole() {
-            return refused("is not a whole number of 64 bits", "write it into a column of TEXT");
         }
         // Fifteen digits survive the way into a double and back; both operands are exact, so that the quotient is the
         // double next to the decimal.
@@ -277,19 +234,19 @@ impl Encoder {
         {
             return Ok(Cell::Real(value));
         }
-        refused(
-            "is not a number that would be kept as it is written",
+        Err(Odd::with_hint(
+            "the text is not a number that would be kept as it is written",
             "give numbers, or write into a column of TEXT",
-        )
+        ))
     }
 }
 
 #[cold]
 fn too_long<'a>() -> Encoded<'a> {
-    refused(
-        "has more digits than a REAL keeps",
+    Err(Odd::with_hint(
+        "it has more digits than a REAL keeps",
         "write it into a column of TEXT, such as DECIMAL_TEXT(38,10)",
-    )
+    ))
 }
 
 /// A column's affinity.

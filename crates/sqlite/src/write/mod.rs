@@ -180,7 +180,7 @@ impl Values<'_> {
             _ => {}
         }
         let item = self.items.get(row);
-        self.encoder.cell(&item, self.text).map_err(|refusal| self.encoder.error(&item, &refusal, number))
+        self.encoder.cell(&item, self.text).map_err(|odd| self.encoder.error(&item, odd, number))
     }
 }
 

@@ -3,22 +3,17 @@
 use std::fmt::{Display, Write as _};
 
 use arrow_schema::TimeUnit;
-use longshore_values::calendar::DAY;
-use longshore_values::{Item, microseconds, push_clock, push_decimal, push_period, uuid, whole_day};
+use longshore_source::fit;
+use longshore_values::calendar::{DAY, Temporal, parse, push_time};
+use longshore_values::{Item, Odd, push_clock, push_date, push_decimal, push_period, uuid};
 
-use super::encode::{Encoded, Refusal, refused};
+use super::encode::Encoded;
 use crate::cell::{Cell, real_text};
-use crate::datetime::{Temporal, parse, push_date, push_time, push_timestamp};
+use crate::datetime::push_timestamp;
 use crate::types::Class;
 
-/// 0000-01-01 and the day after 9999-12-31, in days since 1970-01-01.
-const YEARS: std::ops::Range<i64> = -719_528..2_932_897;
-
-const BEYOND_YEARS: (&str, &str) =
-    ("is outside the years 0 to 9999, which SQLite has", "leave it out, or write a number");
-
 /// Writes `item`, which is neither text nor bytes.
-pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
+pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Odd> {
     text.clear();
     match item {
         Item::Int(value) => push(text, value),
@@ -32,11 +27,18 @@ pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Refusal> {
         Item::Time(value, unit) => time(*value, *unit, text)?,
         Item::Timestamp(value, unit) => timestamp(*value, *unit, text)?,
         Item::Instant(value, unit) => timestamp_tz(*value, *unit, text)?,
-        Item::Duration(value, unit) => duration(*value, *unit, text)?,
+        // As SQLite's functions take a span.
+        Item::Duration(value, unit) => {
+            let length = value.checked_abs().ok_or_else(|| fit::unsuited(item))?;
+            if *value < 0 {
+                text.push('-');
+            }
+            push_clock(text, length, *unit);
+        }
         Item::Interval(months, days, nanoseconds) => {
             push_period(text, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
         }
-        _ => return refused("is not text", "make it text before it is written"),
+        _ => return Err(fit::unsuited(item)),
     }
     Ok(())
 }
@@ -53,7 +55,7 @@ pub(super) fn temporal<'a>(class: Class, item: &Item<'a>, text: &'a mut String) 
     match (class, item) {
         (_, Item::Text(given)) => return temporal_text(class, given),
         (Class::Date, Item::Date(days)) => date(i64::from(*days), text)?,
-        (Class::Date, Item::Timestamp(value, unit)) => midnight(*value, *unit, text)?,
+        (Class::Date, Item::Timestamp(value, unit)) => date(fit::midnight(*value, *unit)?, text)?,
         (Class::Timestamp, Item::Date(days)) => {
             date(i64::from(*days), text)?;
             text.push_str(" 00:00:00");
@@ -61,16 +63,7 @@ pub(super) fn temporal<'a>(class: Class, item: &Item<'a>, text: &'a mut String) 
         (Class::Timestamp, Item::Timestamp(value, unit)) => timestamp(*value, *unit, text)?,
         (Class::TimestampTz, Item::Instant(value, unit)) => timestamp_tz(*value, *unit, text)?,
         (Class::Time, Item::Time(value, unit)) => time(*value, *unit, text)?,
-        (Class::Timestamp, Item::Instant(..)) => {
-            return refused(
-                "has a time zone, and the column's values have none",
-                "take the zone off, or write into a column of TIMESTAMP WITH TIME ZONE",
-            );
-        }
-        (Class::TimestampTz, Item::Timestamp(..) | Item::Date(_)) => {
-            return refused("has no time zone, and the column's values have one", "give it a zone");
-        }
-        _ => return refused(misfit(class), "write it into a column for it"),
+        _ => return Err(fit::unsuited(item)),
     }
     Ok(Cell::Text(text.as_bytes()))
 }
@@ -82,76 +75,41 @@ fn temporal_text(class: Class, given: &str) -> Encoded<'_> {
         | (Class::Timestamp, Some(Temporal::Timestamp(_) | Temporal::Date(_)))
         | (Class::TimestampTz, Some(Temporal::TimestampTz(_)))
         | (Class::Time, Some(Temporal::Time(_))) => Ok(Cell::Text(given.as_bytes())),
-        _ => refused(misfit(class), "give it in ISO 8601, such as 2024-05-01 12:30:00"),
+        _ => Err(fit::not_iso(class == Class::TimestampTz)),
     }
 }
 
-fn misfit(class: Class) -> &'static str {
-    match class {
-        Class::Date => "is not a date",
-        Class::Timestamp => "is not a date and time without a zone",
-        Class::TimestampTz => "is not a date and time with a zone",
-        _ => "is not a time of day to the microsecond",
-    }
+fn date(days: i64, text: &mut String) -> Result<(), Odd> {
+    if push_date(text, days) { Ok(()) } else { Err(beyond()) }
 }
 
-fn date(days: i64, text: &mut String) -> Result<(), Refusal> {
-    if !YEARS.contains(&days) {
-        return refused(BEYOND_YEARS.0, BEYOND_YEARS.1);
+fn time(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Odd> {
+    let at = fit::microseconds(value, unit)?;
+    if !(0..DAY).contains(&at) {
+        return Err(Odd::with_hint("it is not a time of day", "write it as a span, into a column of TEXT"));
     }
-    push_date(text, days);
+    push_time(text, at);
     Ok(())
 }
 
-fn midnight(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
-    match whole_day(value, unit) {
-        Some(days) => date(days, text),
-        None => refused("has a time of day", "write it into a column of TIMESTAMP"),
-    }
+fn timestamp(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Odd> {
+    if push_timestamp(text, fit::microseconds(value, unit)?) { Ok(()) } else { Err(beyond()) }
 }
 
-fn time(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
-    match microseconds(value, unit) {
-        Some(at) if (0..DAY).contains(&at) => {
-            push_time(text, at);
-            Ok(())
-        }
-        _ => refused(misfit(Class::Time), "round it to microseconds of one day"),
-    }
+#[cold]
+fn beyond() -> Odd {
+    fit::beyond("SQLite")
 }
 
-/// As SQLite's functions take a span: `-HH:MM:SS`, with the fraction that there is.
-fn duration(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
-    let Some(length) = value.checked_abs() else {
-        return refused("is beyond 64 bits without its sign", "leave it out");
-    };
-    if value < 0 {
-        text.push('-');
-    }
-    push_clock(text, length, unit);
-    Ok(())
-}
-
-fn timestamp(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
-    match (microseconds(value, unit), unit) {
-        (Some(at), _) if YEARS.contains(&at.div_euclid(DAY)) => {
-            push_timestamp(text, at);
-            Ok(())
-        }
-        (None, TimeUnit::Nanosecond) => refused("is finer than a microsecond", "round it, or write a number"),
-        _ => refused(BEYOND_YEARS.0, BEYOND_YEARS.1),
-    }
-}
-
-fn timestamp_tz(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Refusal> {
+fn timestamp_tz(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Odd> {
     timestamp(value, unit, text)?;
     text.push_str("+00:00");
     Ok(())
 }
 
-fn real(value: f64, text: &mut String) -> Result<(), Refusal> {
+fn real(value: f64, text: &mut String) -> Result<(), Odd> {
     if value.is_nan() {
-        return refused("is not a number", "give NULL where NULL is meant");
+        return Err(fit::not_finite("SQLite"));
     }
     text.push_str(&real_text(value));
     Ok(())
