@@ -137,8 +137,8 @@ pub(super) enum KeyRange {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum KeyPart {
     Ranges(Vec<KeyRange>),
-    /// A value that alone has as many rows as so many parts should have.
-    Value(String, usize),
+    /// A value that alone has more rows than a part should have.
+    Value(String),
 }
 
 /// Ranges that are too small for a part of their own, and how many rows they have.
@@ -171,7 +171,7 @@ pub(super) fn equal_parts(points: &[HistogramPoint], nulls: f64, number: usize) 
             _ => parts.extend(ranges.into_iter().map(|range| KeyPart::Ranges(vec![range]))),
         }
         if let Some(heavy) = heavy {
-            parts.push(KeyPart::Value(heavy.value.clone(), rounded_up(heavy.at / share)));
+            parts.push(KeyPart::Value(heavy.value.clone()));
             start = Some(RangeStart::After(heavy.value.clone()));
         }
     }
@@ -264,11 +264,6 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most the number of parts
-fn rounded_up(shares: f64) -> usize {
-    (shares - 1e-9).ceil() as usize
-}
-
 /// The bounds that divide the span from `low` to `high` into at most `number` parts of one width, as texts of the key's
 /// type.
 pub(super) fn range_bounds(key: &Key, (low, high): &(Value, Value), number: usize) -> Result<Vec<String>> {
@@ -340,7 +335,7 @@ mod tests {
     fn takes(part: &KeyPart, key: Option<i64>) -> bool {
         let number = |text: &String| text.parse::<i64>().unwrap();
         match part {
-            KeyPart::Value(value, _) => key == Some(number(value)),
+            KeyPart::Value(value) => key == Some(number(value)),
             KeyPart::Ranges(ranges) => {
                 let holds = |range: &&KeyRange| match (range, key) {
                     (KeyRange::Nulls, key) => key.is_none(),
@@ -432,7 +427,7 @@ mod tests {
         points[10].at = 60.0;
         let parts = equal_parts(&points, 1.0, 4);
         let heavy = parts.iter().find(|part| matches!(part, KeyPart::Value(..))).unwrap();
-        assert_eq!(*heavy, KeyPart::Value("10".into(), 3));
+        assert_eq!(*heavy, KeyPart::Value("10".into()));
         assert_eq!(parts.len(), 3, "{parts:?}");
         is_exact(&parts);
     }
@@ -447,7 +442,7 @@ mod tests {
     #[test]
     fn a_single_value_is_one_part_or_more() {
         let parts = equal_parts(&[HistogramPoint { value: "7".into(), before: 0.0, at: 10.0 }], 0.0, 2);
-        assert!(parts.contains(&KeyPart::Value("7".into(), 2)));
+        assert!(parts.contains(&KeyPart::Value("7".into())));
         is_exact(&parts);
     }
 

@@ -15,18 +15,18 @@ use crate::session::PostgresSession;
 
 /// A table whose rows a query returns, by itself or as a partition.
 #[derive(Debug)]
-pub(super) struct ScannedTable {
+struct ScannedTable {
     /// The partition; `None` for the table that the query names.
-    pub(super) partition: Option<Relation>,
-    pub(super) blocks: u64,
+    partition: Option<Relation>,
+    blocks: u64,
 }
 
 /// A range of one table's blocks; an open end takes what may come after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BlockRange {
-    pub(super) table: usize,
-    pub(super) start: Option<u64>,
-    pub(super) end: Option<u64>,
+struct BlockRange {
+    table: usize,
+    start: Option<u64>,
+    end: Option<u64>,
 }
 
 /// A table of fewer blocks is not divided: the server reads it whole in any case.
@@ -163,15 +163,12 @@ impl CtidSplit<'_> {
 
     fn part(&self, tables: &[ScannedTable], range: BlockRange) -> String {
         let condition = block_condition(&self.text.alias, range);
-        match &tables[range.table].partition {
-            None => restricted(&self.text, condition.as_deref()),
-            Some(partition) => restricted_partition(&self.text, &partition.qualified(), condition.as_deref()),
-        }
+        restricted(&self.text, tables[range.table].partition.as_ref(), condition.as_deref())
     }
 }
 
 /// The condition that a row of the table `alias` lies within `range`.
-pub(super) fn block_condition(alias: &str, range: BlockRange) -> Option<String> {
+fn block_condition(alias: &str, range: BlockRange) -> Option<String> {
     let tid = |operator: &str, block: u64| format!("{alias}.ctid {operator} '({block},0)'::pg_catalog.tid");
     let conditions = [range.start.map(|block| tid(">=", block)), range.end.map(|block| tid("<", block))];
     let conditions: Vec<String> = conditions.into_iter().flatten().collect();
@@ -181,7 +178,7 @@ pub(super) fn block_condition(alias: &str, range: BlockRange) -> Option<String> 
 /// Lays the blocks of all tables end to end and divides them into `number` runs of the same length; a run that goes on in
 /// the next table is one range in each. A table's first range is open below and its last is open above. Tables without
 /// blocks had no row in the snapshot. Small tables are not divided.
-pub(super) fn ranges(tables: &[ScannedTable], number: usize) -> Vec<BlockRange> {
+fn ranges(tables: &[ScannedTable], number: usize) -> Vec<BlockRange> {
     let total: u64 = tables.iter().map(|table| table.blocks).sum();
     let number = total.min(number as u64);
     let bounds = (1..number).map(|run| u128::from(total) * u128::from(run) / u128::from(number));
@@ -204,12 +201,7 @@ pub(super) fn ranges(tables: &[ScannedTable], number: usize) -> Vec<BlockRange> 
 
 /// Refuses a part whose plan is anything but the scan of one table, by a range of its blocks where it `is_ranged`, with
 /// the output and the filter of the whole query's `scan` of it.
-pub(super) fn check_part_plan(
-    part: &Plan,
-    table: &Relation,
-    scan: &Node,
-    is_ranged: bool,
-) -> Result<(), NotSplit> {
+fn check_part_plan(part: &Plan, table: &Relation, scan: &Node, is_ranged: bool) -> Result<(), NotSplit> {
     let root = &part.root;
     let is_only_table =
         part.nodes().iter().all(|node| node.relation.as_ref().is_none_or(|found| found == table));
@@ -256,7 +248,7 @@ JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = leaf.name \
 ORDER BY leaf.number";
 
 /// The scans of a plan that does nothing but append them.
-pub(super) fn partition_scans(node: &Node) -> Result<Vec<&Node>, NotSplit> {
+fn partition_scans(node: &Node) -> Result<Vec<&Node>, NotSplit> {
     match node.kind.as_str() {
         "Seq Scan" if node.children.is_empty() => Ok(vec![node]),
         "Append" if !node.children.is_empty() => {
@@ -268,7 +260,7 @@ pub(super) fn partition_scans(node: &Node) -> Result<Vec<&Node>, NotSplit> {
 }
 
 /// Asks for what [`read_partitions`] needs, of the partitioned table `parent`, from which `columns` come.
-pub(super) fn partition_lookup(parent: u32, columns: &[Described], scans: &[&Node]) -> Step {
+fn partition_lookup(parent: u32, columns: &[Described], scans: &[&Node]) -> Step {
     let relations = scans.iter().filter_map(|scan| scan.relation.as_ref());
     let (schemas, names): (Vec<_>, Vec<_>) =
         relations.map(|relation| (relation.schema.as_str(), relation.name.as_str())).unzip();
@@ -282,7 +274,7 @@ pub(super) fn partition_lookup(parent: u32, columns: &[Described], scans: &[&Nod
 }
 
 /// The partitions, in the order of `scans`.
-pub(super) fn read_partitions(answer: &Answer, scans: &[&Node]) -> Result<Vec<ScannedTable>, NotSplit> {
+fn read_partitions(answer: &Answer, scans: &[&Node]) -> Result<Vec<ScannedTable>, NotSplit> {
     if answer.rows.len() != scans.len() {
         return Err(NotSplit::because("a partition is not in the catalogue: give partition_on"));
     }
@@ -308,18 +300,15 @@ fn read_partition(answer: &Answer, row: usize, scan: &Node) -> Result<ScannedTab
     }
 }
 
-/// The query over the rows that `condition` holds for as well.
-pub(super) fn restricted(query: &OneTable<'_>, condition: Option<&str>) -> String {
-    query.over(&format!("ONLY {}", query.table()), condition)
-}
-
-/// The same over `partition`, by its qualified name, instead.
-pub(super) fn restricted_partition(query: &OneTable<'_>, partition: &str, condition: Option<&str>) -> String {
-    query.over(&format!("ONLY {}", query.renamed(partition)), condition)
+/// `query` over the rows of its table alone, or of `partition` instead, that `condition` holds for as well.
+fn restricted(query: &OneTable<'_>, partition: Option<&Relation>, condition: Option<&str>) -> String {
+    let table = partition
+        .map_or_else(|| query.table().to_string(), |partition| query.renamed(&partition.qualified()));
+    query.over(&format!("ONLY {table}"), condition)
 }
 
 /// Whether the text names the row as a whole, or which table it is from: a partition would answer otherwise.
-pub(super) fn names_row_or_table(query: &OneTable<'_>) -> bool {
+fn names_row_or_table(query: &OneTable<'_>) -> bool {
     let outside = query.outside(&DIALECT);
     let mut depth = 0_usize;
     for (index, token) in outside.iter().enumerate() {
@@ -404,11 +393,13 @@ mod tests {
     #[test]
     fn parts_read_their_own_table_only() {
         let query = one_table("SELECT t.a FROM s.t WHERE a = 1").unwrap();
-        assert_eq!(restricted(&query, Some("C")), "SELECT t.a FROM ONLY s.t WHERE (a = 1\n) AND C");
-        assert_eq!(restricted(&query, None), "SELECT t.a FROM ONLY s.t WHERE (a = 1\n)");
+        let of = |partition, condition| restricted(&query, partition, condition);
+        assert_eq!(of(None, Some("C")), "SELECT t.a FROM ONLY s.t WHERE (a = 1\n) AND C");
+        assert_eq!(of(None, None), "SELECT t.a FROM ONLY s.t WHERE (a = 1\n)");
+        let partition = Relation { schema: "p".into(), name: "l".into() };
         assert_eq!(
-            restricted_partition(&query, "L", Some("C")),
-            "SELECT t.a FROM ONLY L AS \"t\" WHERE (a = 1\n) AND C"
+            of(Some(&partition), Some("C")),
+            "SELECT t.a FROM ONLY \"p\".\"l\" AS \"t\" WHERE (a = 1\n) AND C"
         );
     }
 

@@ -98,7 +98,7 @@ impl Key {
     /// The condition of a part on `column`, which is the key under any name.
     pub(super) fn condition(&self, column: &str, part: &KeyPart) -> String {
         match part {
-            KeyPart::Value(value, _) => format!("{column} {} {}", self.operators.equal, self.value(value)),
+            KeyPart::Value(value) => format!("{column} {} {}", self.operators.equal, self.value(value)),
             KeyPart::Ranges(pieces) => {
                 let pieces: Vec<String> = pieces.iter().map(|piece| self.piece(column, piece)).collect();
                 pieces.join(" OR ")

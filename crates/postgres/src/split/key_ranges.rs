@@ -7,13 +7,11 @@ use super::bounds::{
     Distribution, KeyPart, KeyRange, equal_parts, parts_between, range_bounds, read_sample, read_statistics,
     sample_step, statistics_step,
 };
-use super::ctid::{self, ScannedTable, restricted};
 use super::key::{Key, PART, check_groups, facts_lookup};
-use super::plan::{Plan, Relation};
-use super::snapshot::{Explained, Snapshot, Table};
+use super::plan::Plan;
+use super::snapshot::{Explained, Snapshot};
 use super::volatile::{self, Calls};
 use crate::connection::pipeline::Step;
-use crate::dialect::one_table;
 use crate::session::PostgresSession;
 
 /// A part may be expected to have this many times its share; beyond it, the statistics say nothing of this query.
@@ -41,17 +39,7 @@ pub(super) fn parts(
     if parts.len() < 2 {
         return Err(NotSplit::Small);
     }
-    let mut queries = Vec::new();
-    for part in &parts {
-        match part {
-            // Without a snapshot, a row that is updated meanwhile would go from one range of blocks into another.
-            KeyPart::Value(value, number) if *number > 1 && snapshot.exported.is_some() => {
-                queries.extend(split_by_key.by_blocks(session, snapshot, value, *number)?);
-            }
-            _ => queries.push(query.statement.query(split_by_key.wrapped(part))),
-        }
-    }
-    Ok(queries)
+    Ok(parts.iter().map(|part| query.statement.query(split_by_key.wrapped(part))).collect())
 }
 
 /// The ranges of a part, if it has some: the planner multiplies what it knows of the two sides of an OR.
@@ -144,63 +132,4 @@ impl KeySplit<'_> {
         let condition = self.key.condition(&self.key.column, part);
         format!("SELECT * FROM ({}\n) AS {PART} WHERE {condition}", self.query.statement.text)
     }
-
-    /// The rows of one value, divided into `number` by blocks where that can be.
-    fn by_blocks(
-        &self,
-        session: &mut PostgresSession,
-        snapshot: &Snapshot,
-        value: &str,
-        number: usize,
-    ) -> Result<Vec<Query>, NotSplit> {
-        let statement = &self.query.statement;
-        let part = KeyPart::Value(value.to_owned(), number);
-        let blocks = snapshot.table.as_ref().and_then(|table| self.blocks(table, &part, number));
-        let texts = match blocks {
-            Some(blocks) if self.are_ranges(session, &blocks)? => blocks.texts,
-            _ => vec![self.wrapped(&part)],
-        };
-        Ok(texts.into_iter().map(|text| statement.query(text)).collect())
-    }
-
-    /// The ranges of blocks of a part, about `number`, where the query is the scan of one table.
-    fn blocks(&self, table: &Table, part: &KeyPart, number: usize) -> Option<ValueBlocks> {
-        let text = one_table(&self.query.statement.text)?;
-        let root = &self.query.bare.root;
-        let is_plain = matches!(table.kind.as_str(), "r" | "m") && table.oid == self.key.table;
-        if !is_plain || root.kind != "Seq Scan" || !root.children.is_empty() {
-            return None;
-        }
-        let is_value = self.key.condition(root.output.get(self.key.index)?, part);
-        let ranges = ctid::ranges(&[ScannedTable { partition: None, blocks: table.blocks }], number);
-        let within = ranges.into_iter().filter_map(|range| ctid::block_condition(&text.alias, range));
-        let within: Vec<String> = within.collect();
-        Some(ValueBlocks {
-            relation: table.relation.clone(),
-            any_value: restricted(&text, Some(within.first()?)),
-            texts: within
-                .iter()
-                .map(|within| restricted(&text, Some(&format!("{is_value} AND {within}"))))
-                .collect(),
-        })
-    }
-
-    /// Whether the server reads `blocks` as ranges of them, and nothing but the whole query's table.
-    fn are_ranges(&self, session: &mut PostgresSession, blocks: &ValueBlocks) -> Result<bool, NotSplit> {
-        let explain = |text: &String| self.query.statement.explanation(text);
-        let steps: Vec<Step> = blocks.texts.iter().take(1).chain([&blocks.any_value]).map(explain).collect();
-        let answers = session.connection.flight(&steps)?;
-        let is_range = Plan::read(&answers[0])?.root.kind == "Tid Range Scan";
-        let is_same =
-            ctid::check_part_plan(&Plan::read(&answers[1])?, &blocks.relation, &self.query.bare.root, true);
-        Ok(is_range && is_same.is_ok())
-    }
-}
-
-/// One value's rows by ranges of blocks.
-struct ValueBlocks {
-    relation: Relation,
-    texts: Vec<String>,
-    /// The first range with all values, for its plan must be the whole query's but for the range.
-    any_value: String,
 }
