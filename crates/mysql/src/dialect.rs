@@ -1,6 +1,7 @@
 //! MySQL's SQL (MySQL documentation, chapter "Language Structure").
 
 use longshore_source::sql::{Comments, Dialect, Markers, Names, Token};
+use longshore_values::text::hex;
 use sqlparser::ast::Statement;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
@@ -37,10 +38,8 @@ pub(crate) fn literal(text: &str) -> String {
     if is_plain {
         return format!("'{text}'");
     }
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
-    let digits: String = text.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
     // Weaker than any column's collation, as every literal.
-    format!("_utf8mb4 x'{digits}'")
+    format!("_utf8mb4 x'{}'", hex(text.as_bytes()))
 }
 
 /// Whether `text` is one SELECT over one table.

@@ -3,15 +3,12 @@
 //! The server parses the text; what it would silently shift or truncate is refused here, and integers that it would
 //! round. Decimals and floats for a narrower float become the nearest one.
 
-use std::fmt::Write;
-
 use longshore_core::{Error, Result, Value};
-use longshore_values::calendar::civil_from_days;
+use longshore_values::calendar::{DAY, civil_from_days, push_time};
+use longshore_values::text::hex;
 use serde_json::Value as Json;
 
 use crate::types::{Attribute, Class, Kind, Type};
-
-const DAY: i64 = 86_400_000_000;
 
 /// The text of each of `values` for parameters of `types`; `None` is NULL.
 pub(crate) fn parameters(values: &[&Value], types: &[Type]) -> Result<Vec<Option<Vec<u8>>>> {
@@ -58,13 +55,13 @@ pub(crate) fn text(value: &Value, native: &Type) -> Result<Option<String>> {
         Value::Int(value) => value.to_string(),
         Value::Float(value) => float(*value),
         Value::Decimal(text) | Value::Text(text) | Value::Json(text) => text.clone(),
-        Value::Bytes(bytes) => hex("\\x", bytes),
+        Value::Bytes(bytes) => format!("\\x{}", hex(bytes)),
         Value::Date(days) => date(i64::from(*days)),
         Value::Time(microseconds, offset) => time(*microseconds) + &offset.map(zone).unwrap_or_default(),
         Value::Timestamp(microseconds) => timestamp(*microseconds, ""),
         Value::Instant(microseconds) => timestamp(*microseconds, "+00"),
         Value::Interval(months, days, microseconds) => interval(*months, *days, *microseconds),
-        Value::Uuid(bytes) => hex("", bytes),
+        Value::Uuid(bytes) => hex(bytes),
         // A tuple for an array parameter is a list.
         Value::List(items) | Value::Row(items) => nested(value, items, native)?,
     }))
@@ -159,16 +156,6 @@ fn float(value: f64) -> String {
     }
 }
 
-fn hex(prefix: &str, bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(prefix.len() + 2 * bytes.len());
-    text.push_str(prefix);
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 /// `YYYY-MM-DD`, and whether the year is before Christ.
 fn civil(days: i64) -> (String, &'static str) {
     let (year, month, day) = civil_from_days(days);
@@ -182,8 +169,9 @@ fn date(days: i64) -> String {
 }
 
 fn time(microseconds: i64) -> String {
-    let (seconds, fraction) = (microseconds.div_euclid(1_000_000), microseconds.rem_euclid(1_000_000));
-    format!("{:02}:{:02}:{:02}.{fraction:06}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    let mut text = String::new();
+    push_time(&mut text, microseconds);
+    text
 }
 
 fn timestamp(microseconds: i64, zone: &str) -> String {
@@ -307,7 +295,7 @@ mod tests {
         assert_eq!(plain(&Value::Float(1e300)), "1e300");
         assert_eq!(plain(&Value::Float(-0.0)), "-0");
         assert_eq!(plain(&Value::Timestamp(-1)), "1969-12-31 23:59:59.999999");
-        assert_eq!(plain(&Value::Instant(0)), "1970-01-01 00:00:00.000000+00");
+        assert_eq!(plain(&Value::Instant(0)), "1970-01-01 00:00:00+00");
         assert_eq!(plain(&Value::Date(-719_528)), "0001-01-01 BC");
         assert_eq!(plain(&Value::Interval(-1, 2, -3_000_001)), "-1 mons +2 days -0:00:03.000001");
         assert_eq!(plain(&Value::Time(1, Some(-3600))), "00:00:00.000001-01:00:00");

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+pub(crate) use longshore_values::text::hex;
+
 /// A value as SQLite stores it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
@@ -140,12 +142,6 @@ const INTEGER: u8 = 1;
 const REAL: u8 = 2;
 const TEXT: u8 = 3;
 const BLOB: u8 = 4;
-
-/// The bytes in hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
-}
 
 /// The shortest text that reads back as the same double, written as SQLite writes its own.
 pub(crate) fn real_text(value: f64) -> String {

@@ -85,9 +85,7 @@ pub(crate) fn is_one_table(text: &str) -> bool {
 
 /// The names that stand before a parenthesis, in lower case: functions, and keywords such as IN.
 pub(crate) fn called(text: &str) -> Vec<String> {
-    let tokens = tokens(text);
-    let pairs = tokens.windows(2).filter(|pair| pair[1].is_mark("("));
-    pairs.filter_map(|pair| DIALECT.name(&pair[0])).map(|name| name.to_ascii_lowercase()).collect()
+    DIALECT.calls(&tokens(text))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
 use longshore_core::Kind;
 use longshore_core::memory::{NoRoom, make_room};
 use simdutf8::basic::from_utf8;
@@ -45,6 +46,16 @@ pub fn large_bytes() -> Box<dyn Decoder> {
 #[must_use]
 pub fn large_text() -> Box<dyn Decoder> {
     Box::new(Plain::<LargeUtf8Type>::new())
+}
+
+/// A column of texts `arrow`; `None` for any other type.
+#[must_use]
+pub fn strings(arrow: &DataType) -> Option<Box<dyn Decoder>> {
+    match arrow {
+        DataType::Utf8 => Some(text()),
+        DataType::LargeUtf8 => Some(large_text()),
+        _ => None,
+    }
 }
 
 impl<T: ByteArrayType> Plain<T> {

@@ -133,11 +133,10 @@ static DIGITS: [[u8; 2]; 100] = {
     all
 };
 
-/// The two digits of a number below 100.
+/// The two digits of a number below 100; hyphens for any other, which no server reads as a time.
 #[inline]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // two digits
 fn digits(value: i64) -> [u8; 2] {
-    DIGITS[value as usize]
+    usize::try_from(value).ok().and_then(|value| DIGITS.get(value)).copied().unwrap_or(*b"--")
 }
 
 #[inline]
@@ -162,19 +161,13 @@ pub fn parse_date(text: &str, before_christ: bool) -> Option<i64> {
     (civil_from_days(days) == (year, month, day)).then_some(days)
 }
 
-/// `HH:MM:SS[.ffffff]` in microseconds, 24:00:00 included.
+/// `HH:MM[:SS[.ffffff]]` in microseconds, 24:00:00 included.
 #[must_use]
 pub fn parse_time(text: &str) -> Option<i64> {
-    let mut parts = text.splitn(3, ':');
-    let (hours, minutes) = (number(parts.next()?)?, number(parts.next()?)?);
-    let (seconds, fraction) =
-        parts.next().map_or(("0", ""), |text| text.split_once('.').unwrap_or((text, "")));
-    let seconds = number(seconds)?;
-    if hours > 24 || minutes > 59 || seconds > 60 || fraction.len() > 6 {
-        return None;
+    if text.strip_prefix("24:00").is_some_and(|rest| matches!(rest, "" | ":00")) {
+        return Some(DAY);
     }
-    let fraction = if fraction.is_empty() { 0 } else { number(&format!("{fraction:0<6}"))? };
-    Some(((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction).filter(|time| *time <= DAY)
+    clock(text.as_bytes()).filter(|(_, zone)| zone.is_none()).map(|(time, _)| time)
 }
 
 /// `[+-]H..H:MM:SS[.ffffff]` in microseconds, hours without a bound.

@@ -18,7 +18,7 @@ mod primitive;
 pub mod text;
 
 pub use assembly::{Assembly, ReadColumn};
-pub use bytes::{Checked, Derived, Fixed, Plain, bytes, large_bytes, large_text, text};
+pub use bytes::{Checked, Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, text};
 pub use calendar::{push_clock, push_date, push_timestamp};
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Odd};

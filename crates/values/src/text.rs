@@ -2,9 +2,11 @@
 //! never rounded.
 
 use arrow_array::types::{
-    ArrowPrimitiveType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Decimal128Type, Decimal256Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_schema::{DataType, TimeUnit};
 use longshore_core::Unrepresentable;
@@ -189,6 +191,13 @@ pub fn uuid(cell: &[u8]) -> Result<[u8; 16], Odd> {
     unhex(&digits).and_then(|bytes| bytes.try_into().ok()).map_or_else(|| Err(not("a UUID", utf8(cell)?)), Ok)
 }
 
+/// The bytes in hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+}
+
 /// The bytes that pairs of hexadecimal digits spell.
 #[must_use]
 pub fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
@@ -224,6 +233,38 @@ where
     }
 }
 
+/// A column of times of day or spans `arrow`, each of whose cells `read` gives in microseconds; `None` for any other type.
+pub fn times<F>(arrow: &DataType, mut read: F) -> Option<Box<dyn Decoder>>
+where
+    F: FnMut(&[u8]) -> Result<i64, Odd> + Send + 'static,
+{
+    let as_is = arrow.clone();
+    let finer = |microseconds: i64| {
+        microseconds
+            .checked_mul(1000)
+            .ok_or_else(|| Odd::fault("the span is beyond what nanoseconds can count"))
+    };
+    Some(match arrow {
+        DataType::Time64(TimeUnit::Microsecond) => Primitive::<Time64MicrosecondType, _>::boxed(as_is, read),
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            Primitive::<Time64NanosecondType, _>::boxed(as_is, move |cell| finer(read(cell)?))
+        }
+        DataType::Duration(TimeUnit::Microsecond) => {
+            Primitive::<DurationMicrosecondType, _>::boxed(as_is, read)
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            Primitive::<DurationNanosecondType, _>::boxed(as_is, move |cell| finer(read(cell)?))
+        }
+        DataType::Duration(TimeUnit::Millisecond) => {
+            Primitive::<DurationMillisecondType, _>::boxed(as_is, move |cell| whole(read(cell)?, 1000))
+        }
+        DataType::Duration(TimeUnit::Second) => {
+            Primitive::<DurationSecondType, _>::boxed(as_is, move |cell| whole(read(cell)?, 1_000_000))
+        }
+        _ => return None,
+    })
+}
+
 /// A timestamp that nanoseconds cannot count.
 #[cold]
 fn beyond(microseconds: i64, policy: Unrepresentable) -> Odd {
@@ -242,8 +283,8 @@ fn whole(microseconds: i64, unit: i64) -> Result<i64, Odd> {
         return Ok(microseconds / unit);
     }
     Err(Odd::with_hint(
-        format!("{} has a finer fraction than the wanted type", timestamp_text(microseconds)),
-        "ask for microseconds: schema={\"<column>\": \"timestamp[us]\"}",
+        "the value has a finer fraction than the wanted type",
+        "ask for microseconds, such as schema={\"<column>\": \"timestamp[us]\"}",
     ))
 }
 

@@ -1,16 +1,13 @@
 //! Text cells, read as the Arrow type that is wanted: the text protocol, types that are text in both, and every override
 //! by `schema=`. What a text says that the type cannot hold is a fault, never rounded.
 
-use arrow_array::types::{
-    Date32Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Int64Type, LargeUtf8Type, Time64MicrosecondType, Time64NanosecondType, UInt64Type, Utf8Type,
-};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::types::{Date32Type, Int64Type, LargeUtf8Type, UInt64Type, Utf8Type};
+use arrow_schema::DataType;
 use longshore_core::Unrepresentable;
 use longshore_values::calendar::DAY;
-use longshore_values::text::{Number, numbers, timestamps, utf8, uuid};
+use longshore_values::text::{self, Number, numbers, timestamps, utf8, uuid};
 use longshore_values::{
-    Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_bytes, large_text, text,
+    Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_bytes, strings,
 };
 
 use super::{Context, zero_dates};
@@ -33,21 +30,12 @@ pub(super) fn decoder(
     }
 }
 
-/// What every class can be read as.
-fn string(arrow: &DataType) -> Option<Box<dyn Decoder>> {
-    match arrow {
-        DataType::Utf8 => Some(text()),
-        DataType::LargeUtf8 => Some(large_text()),
-        _ => None,
-    }
-}
-
 fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Option<Box<dyn Decoder>> {
     let is_text = matches!(class, Class::Text | Class::Json | Class::Uuid);
     Some(match *arrow {
         DataType::Binary if matches!(class, Class::Bytes) || is_text => bytes(),
         DataType::LargeBinary if matches!(class, Class::Bytes) || is_text => large_bytes(),
-        _ if class == Class::Bytes => return string(arrow),
+        _ if class == Class::Bytes => return strings(arrow),
         DataType::FixedSizeBinary(16) if is_text => Fixed::<16, _>::boxed(uuid),
         DataType::Boolean => Booleans::boxed(boolean),
         _ if arrow.is_numeric() => {
@@ -60,7 +48,7 @@ fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Opti
             return numbers(arrow, number, Unrepresentable::Error, &Losses::of(name, &context.options));
         }
         _ if is_text => return temporal(name, class, arrow, context),
-        _ => return string(arrow),
+        _ => return strings(arrow),
     })
 }
 
@@ -133,33 +121,16 @@ fn temporal(name: &str, class: Class, arrow: &DataType, context: &Context) -> Op
             Some(zero_dates(name, context, timestamps(as_is, *unit, Unrepresentable::Error, read)))
         }
         DataType::Duration(_) | DataType::Time64(_) if is_text => times(arrow),
-        _ => string(arrow),
+        _ => strings(arrow),
     }
 }
 
 fn times(arrow: &DataType) -> Option<Box<dyn Decoder>> {
-    let as_is = arrow.clone();
-    Some(match arrow {
-        DataType::Duration(TimeUnit::Microsecond) => {
-            Primitive::<DurationMicrosecondType, _>::boxed(as_is, text_time)
-        }
-        DataType::Duration(TimeUnit::Nanosecond) => {
-            Primitive::<DurationNanosecondType, _>::boxed(as_is, |cell| Ok(text_time(cell)? * 1000))
-        }
-        DataType::Duration(TimeUnit::Millisecond) => {
-            Primitive::<DurationMillisecondType, _>::boxed(as_is, |cell| coarser(text_time(cell)?, 1000))
-        }
-        DataType::Duration(TimeUnit::Second) => {
-            Primitive::<DurationSecondType, _>::boxed(as_is, |cell| coarser(text_time(cell)?, 1_000_000))
-        }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            Primitive::<Time64MicrosecondType, _>::boxed(as_is, time_of_day)
-        }
-        DataType::Time64(TimeUnit::Nanosecond) => {
-            Primitive::<Time64NanosecondType, _>::boxed(as_is, |cell| Ok(time_of_day(cell)? * 1000))
-        }
-        _ => return string(arrow),
-    })
+    match arrow {
+        DataType::Duration(_) => text::times(arrow, text_time),
+        DataType::Time64(_) => text::times(arrow, time_of_day),
+        _ => strings(arrow),
+    }
 }
 
 /// A span that is a time of day.
@@ -174,18 +145,9 @@ fn time_of_day(cell: &[u8]) -> Result<i64, Odd> {
     ))
 }
 
-fn coarser(time: i64, unit: i64) -> Result<i64, Odd> {
-    if time % unit == 0 {
-        return Ok(time / unit);
-    }
-    Err(Odd::with_hint(
-        "the time has a finer fraction than the wanted type",
-        "ask for microseconds: schema={\"<column>\": \"duration[us]\"}",
-    ))
-}
-
 #[cfg(test)]
 mod tests {
+    use arrow_schema::TimeUnit;
     use longshore_core::ReadOptions;
     use longshore_values::{Cells, Span};
 

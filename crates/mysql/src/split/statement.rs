@@ -53,7 +53,7 @@ impl Statement {
         let found = tokens(&text, true);
         refuse(&found, is_divided)?;
         let tables = tables(&text, &found)?;
-        let calls = calls(&found);
+        let calls = dialect.calls(&found);
         let values = numbered.values.into_iter().cloned().collect();
         Ok(Self { text, values, tables, calls })
     }
@@ -169,7 +169,7 @@ fn refuse(found: &[Token<'_>], is_divided: bool) -> Result<(), NotSplit> {
             _ => {}
         }
     }
-    let aggregate = calls(found).into_iter().find(|call| is_divided && is_in(AGGREGATES, call));
+    let aggregate = dialect(true).calls(found).into_iter().find(|call| is_divided && is_in(AGGREGATES, call));
     aggregate.map_or(Ok(()), |call| Err(NotSplit::because(format!("the aggregate {call}()"))))
 }
 
@@ -187,21 +187,6 @@ fn check_word(token: &Token<'_>, is_divided: bool) -> Result<(), NotSplit> {
         Some((_, reason)) => Err(NotSplit::because(*reason)),
         None => Ok(()),
     }
-}
-
-/// Every word before a parenthesis.
-fn calls(found: &[Token<'_>]) -> Vec<String> {
-    let pairs = found.windows(2).filter(|pair| pair[1].is_mark("("));
-    let names = pairs.filter_map(|pair| match pair[0].kind {
-        Kind::Word => Some(pair[0].text.to_ascii_lowercase()),
-        Kind::Quoted => Some(unquoted(pair[0].text).to_ascii_lowercase()),
-        _ => None,
-    });
-    names.collect()
-}
-
-fn unquoted(name: &str) -> String {
-    name.trim_matches('`').replace("``", "`")
 }
 
 #[cfg(test)]

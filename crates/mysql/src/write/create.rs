@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, Field};
 use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Result, TableName};
-use longshore_source::Nested;
+use longshore_source::{Nested, hash};
 use longshore_source::sql::Token;
 use longshore_source::staging::{Step, UndoLog};
 use longshore_source::table::{column_place, no_type, value_type};
@@ -263,12 +263,6 @@ pub(super) fn working_name(table: &str, what: &str) -> String {
     }
     let start: String = table.chars().take(30).collect();
     format!("longshore_{start}_{:016x}_{what}", hash(table))
-}
-
-/// FNV-1a, which is the same everywhere.
-pub(super) fn hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// The foreign keys of other tables that point at `name`, and what they do when its rows go.

@@ -1,9 +1,10 @@
 //! Staging tables: rows that several sessions load, or that are merged by their key.
 
 use longshore_core::{Error, Failed, IfExists, Load, Result, Stage, TableName, Transaction};
+use longshore_source::hash;
 use longshore_source::staging::{self as kit, Expected, Staged, Step, UndoLog};
 
-use super::create::{get_lock, hash, new_table, working_name};
+use super::create::{get_lock, new_table, working_name};
 use super::encode::Encoder;
 use super::load::column_names;
 use super::table::{self, Column, Index, NAMING, Otherwise, Server, is, sibling};
@@ -35,7 +36,8 @@ fn start(connection: &mut Connection, load: &Load, log: &mut UndoLog) -> Result<
     check_target(connection, load, &target)?;
     let encoders = encoders(connection, load, &target)?;
     let number = (load.if_exists == IfExists::Upsert).then(|| kit::number_column(load));
-    let columns = encoders.iter().map(|encoder| definition(&encoder.column));
+    // What is refused is refused with its row.
+    let columns = encoders.iter().map(|encoder| definition(&encoder.column, encoder.column.nullable));
     let keyed = number.iter().map(|number| format!("{} BIGINT NOT NULL PRIMARY KEY", quoted_name(number)));
     let lines: Vec<String> = columns.chain(keyed).collect();
     connection.run(&format!("CREATE TABLE {name} ({}) ENGINE=InnoDB{comment}", lines.join(", ")))?;
@@ -56,17 +58,6 @@ fn moves(load: &Load, target: &TableName, from: &str, encoders: &[Encoder]) -> V
     let before = before.then(|| Step::Run(format!("DELETE FROM {target}")));
     let insert = format!("INSERT INTO {target} ({names}) SELECT {names} FROM {from}");
     before.into_iter().chain([Step::Move(insert, Expected::All)]).collect()
-}
-
-/// As the target has it, with NULL where that may be: what is refused is refused with its row.
-fn definition(column: &Column) -> String {
-    if column.nullable {
-        return nullable_definition(column);
-    }
-    let collation = column.collation.as_ref().map_or(String::new(), |it| format!(" COLLATE {it}"));
-    // Without a default of its own, it would have the time of each change, where the server is old.
-    let default = if column.words.starts_with("timestamp") { " DEFAULT '2000-01-01 00:00:00'" } else { "" };
-    format!("{} {}{collation} NOT NULL{default}", quoted_name(&column.name), column.words)
 }
 
 /// Characters of the target's name in the staging table's.
@@ -166,7 +157,7 @@ pub(super) fn upsert_table(
     log: &mut UndoLog,
 ) -> Result<(TableName, Step)> {
     let name = sibling(target, working_name(&target.table, "stage"));
-    let columns: Vec<String> = encoders.iter().map(|encoder| nullable_definition(&encoder.column)).collect();
+    let columns: Vec<String> = encoders.iter().map(|encoder| definition(&encoder.column, true)).collect();
     let drop = format!("DROP TEMPORARY TABLE IF EXISTS {}", NAMING.table(&name));
     connection.run(&drop)?;
     log.at_end(drop);
@@ -194,11 +185,16 @@ fn merge(target: &TableName, from: &TableName, encoders: &[Encoder], order: &str
     Step::Move(insert, Expected::Any)
 }
 
-/// A column of the target's in another table, which takes NULL.
-fn nullable_definition(column: &Column) -> String {
-    let collation =
-        column.collation.as_ref().map_or(String::new(), |collation| format!(" COLLATE {collation}"));
-    let default = if column.words.starts_with("timestamp") { " NULL DEFAULT NULL" } else { " NULL" };
+/// A column of the target's in another table, where it takes NULL or not.
+fn definition(column: &Column, nullable: bool) -> String {
+    let collation = column.collation.as_ref().map_or(String::new(), |it| format!(" COLLATE {it}"));
+    // Without a default of its own, a TIMESTAMP would have the time of each change, where the server is old.
+    let default = match (nullable, column.words.starts_with("timestamp")) {
+        (true, true) => " NULL DEFAULT NULL",
+        (true, false) => " NULL",
+        (false, true) => " NOT NULL DEFAULT '2000-01-01 00:00:00'",
+        (false, false) => " NOT NULL",
+    };
     format!("{} {}{collation}{default}", quoted_name(&column.name), column.words)
 }
 

@@ -3,16 +3,13 @@
 //!
 //! What a text says that the type cannot hold is a fault, never rounded.
 
-use arrow_array::types::{
-    BinaryType, Date32Type, IntervalMonthDayNanoType, LargeBinaryType, Time64MicrosecondType,
-    Time64NanosecondType,
-};
+use arrow_array::types::{BinaryType, Date32Type, IntervalMonthDayNanoType, LargeBinaryType};
 use arrow_buffer::IntervalMonthDayNano;
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit};
 use longshore_values::calendar::{DAY, SECOND, number, parse_date, parse_span, parse_time};
 use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
-use longshore_values::text::{Number, not, numbers, timestamps, unhex, utf8, uuid};
-use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_text, text};
+use longshore_values::text::{Number, not, numbers, times, timestamps, unhex, utf8, uuid};
+use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, strings};
 
 use super::Labels;
 use super::nested::{Lists, Records, TextArray, TextRecord};
@@ -92,8 +89,7 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Optio
     let as_is = arrow.clone();
     Some(match *arrow {
         DataType::Boolean => Booleans::boxed(boolean),
-        DataType::Utf8 => text(),
-        DataType::LargeUtf8 => large_text(),
+        DataType::Utf8 | DataType::LargeUtf8 => return strings(arrow),
         // Cells of a numeric that wait for their scale are kept as they are.
         DataType::Binary if is(Class::Numeric) => bytes(),
         DataType::Binary if is(Class::Bytes) => Derived::<BinaryType, _>::boxed(bytea),
@@ -102,14 +98,7 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Optio
             Fixed::<16, _>::boxed(uuid)
         }
         DataType::Date32 => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, odds)),
-        DataType::Time64(TimeUnit::Microsecond) => {
-            Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| time(cell, odds))
-        }
-        DataType::Time64(TimeUnit::Nanosecond) => {
-            Primitive::<Time64NanosecondType, _>::boxed(as_is, move |cell| {
-                time(cell, odds).map(|microseconds| microseconds * 1000)
-            })
-        }
+        DataType::Time64(_) => return times(arrow, move |cell| time(cell, odds)),
         DataType::Timestamp(unit, ref zone) => {
             let has_zone = zone.is_some();
             timestamps(as_is, unit, odds.infinity, move |cell| timestamp(cell, has_zone, odds))

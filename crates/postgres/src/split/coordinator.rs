@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use longshore_core::{Error, Result};
-use longshore_source::NotSplit;
 use longshore_source::sql::Kind;
+use longshore_source::{NotSplit, hash};
 
 use super::plan::{SAVEPOINT, undo_savepoint};
 use super::snapshot::Explained;
@@ -201,11 +201,7 @@ pub(super) struct DeadlockLock(i64);
 
 impl DeadlockLock {
     pub(super) fn of(snapshot: &str) -> Self {
-        // FNV-1a, 64 bits: any hash that all sessions agree on.
-        let hash = snapshot.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        Self(hash.cast_signed())
+        Self(hash(snapshot).cast_signed())
     }
 
     /// What a part's session runs to hold it.

@@ -167,6 +167,13 @@ impl Dialect {
         parts.map(|part| self.quoted_name(part)).collect::<Vec<_>>().join(".")
     }
 
+    /// The names that stand before a parenthesis, in lower case: functions, and keywords such as IN.
+    #[must_use]
+    pub fn calls(&self, tokens: &[Token<'_>]) -> Vec<String> {
+        let pairs = tokens.windows(2).filter(|pair| pair[1].is_mark("("));
+        pairs.filter_map(|pair| self.name(&pair[0])).map(|name| name.to_ascii_lowercase()).collect()
+    }
+
     /// The statement without semicolons and comments at its end.
     #[must_use]
     pub fn body<'a>(&self, text: &'a str) -> &'a str {

@@ -1,19 +1,13 @@
 //! The types of `schema=`: any storage class as the type that the caller asks for, exactly or with a fault.
 
-use arrow_array::types::{
-    BinaryType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, LargeBinaryType, Time64MicrosecondType, Time64NanosecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::{BinaryType, Date32Type, LargeBinaryType};
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 use longshore_core::ReadOptions;
 use longshore_core::memory::room_for;
-use longshore_values::decimal::{DecimalType, text_double};
-use longshore_values::text::{double, exact_float, integer, timestamps, uuid};
+use longshore_values::text::{Number, numbers, times, timestamps, uuid};
 use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, large_text,
-    text,
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, strings,
 };
 
 use super::buffer::try_for_each;
@@ -67,34 +61,16 @@ fn span(start: usize, end: usize) -> Span {
 /// What reads a column of `class` as `wanted`; `None` where nothing does.
 pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> Option<Reader> {
     let as_is = wanted.clone();
+    let of = |kind: Number| numbers(wanted, kind, options.numeric_nan, &Losses::default());
+    let exact = || of(Number::Exact);
     let (render, decoder): (Render, Box<dyn Decoder>) = match *wanted {
         DataType::Boolean => (flag, Booleans::boxed(|cell| Ok(cell == b"1"))),
-        DataType::Int8 => (whole, integer::<Int8Type>()),
-        DataType::Int16 => (whole, integer::<Int16Type>()),
-        DataType::Int32 => (whole, integer::<Int32Type>()),
-        DataType::Int64 => (whole, integer::<Int64Type>()),
-        DataType::UInt8 => (whole, integer::<UInt8Type>()),
-        DataType::UInt16 => (whole, integer::<UInt16Type>()),
-        DataType::UInt32 => (whole, integer::<UInt32Type>()),
-        DataType::UInt64 => (whole, integer::<UInt64Type>()),
-        DataType::Float32 => (spelt, Primitive::<Float32Type, _>::boxed(as_is, exact_float)),
+        _ if wanted.is_integer() => (whole, exact()?),
+        DataType::Float32 => (spelt, exact()?),
         // Who wants doubles of decimals wants the nearest.
-        DataType::Float64 if class.decimal().is_some() => {
-            let (numeric_nan, mut losses) = (options.numeric_nan, Losses::default());
-            let read = move |cell: &[u8]| text_double(cell, numeric_nan, &mut losses);
-            (number, Primitive::<Float64Type, _>::boxed(as_is, read))
-        }
-        DataType::Float64 => (number, Primitive::<Float64Type, _>::boxed(as_is, double)),
-        DataType::Decimal128(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: options.numeric_nan };
-            (number, Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell)))
-        }
-        DataType::Decimal256(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: options.numeric_nan };
-            (number, Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell)))
-        }
-        DataType::Utf8 => (any, text()),
-        DataType::LargeUtf8 => (any, large_text()),
+        DataType::Float64 if class.decimal().is_some() => (number, of(Number::Decimal)?),
+        DataType::Float64 | DataType::Decimal128(..) | DataType::Decimal256(..) => (number, exact()?),
+        DataType::Utf8 | DataType::LargeUtf8 => (any, strings(wanted)?),
         DataType::Binary => (bytes, Derived::<BinaryType, _>::boxed(copied)),
         DataType::LargeBinary => (bytes, Derived::<LargeBinaryType, _>::boxed(copied)),
         DataType::FixedSizeBinary(16) => (sixteen, Fixed::<16, _>::boxed(word)),
@@ -105,16 +81,7 @@ pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> 
             let render: Render = if zone.is_some() { render_timestamp_tz } else { render_timestamp };
             (render, timestamps(as_is, unit, options.infinity, |cell| word(cell).map(i64::from_le_bytes)))
         }
-        DataType::Time64(TimeUnit::Microsecond) => (
-            render_time,
-            Primitive::<Time64MicrosecondType, _>::boxed(as_is, |cell| word(cell).map(i64::from_le_bytes)),
-        ),
-        DataType::Time64(TimeUnit::Nanosecond) => (
-            render_time,
-            Primitive::<Time64NanosecondType, _>::boxed(as_is, |cell| {
-                word(cell).map(|bytes| i64::from_le_bytes(bytes) * 1000)
-            }),
-        ),
+        DataType::Time64(_) => (render_time, times(wanted, |cell| word(cell).map(i64::from_le_bytes))?),
         _ => return None,
     };
     Some(Reader { render, decoder })

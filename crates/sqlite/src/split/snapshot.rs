@@ -8,9 +8,8 @@
 use std::time::Duration;
 
 use longshore_core::{Error, Result};
-use longshore_values::text::unhex;
+use longshore_values::text::{hex, unhex};
 
-use crate::cell::hex;
 use crate::connection::Snapshot;
 use crate::session::SqliteSession;
 
