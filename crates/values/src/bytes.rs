@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
-use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray};
 use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use longshore_core::Kind;
@@ -76,7 +76,7 @@ impl<T: ByteArrayType> Plain<T> {
     }
 }
 
-impl<T: ByteArrayType + Checked> Decoder for Plain<T> {
+impl<T: ByteArrayType> Decoder for Plain<T> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         let first = self.offsets.len() - 1;
         let before = self.values.len();
@@ -94,7 +94,7 @@ impl<T: ByteArrayType + Checked> Decoder for Plain<T> {
             }
             self.validity.all_valid(cells.len());
         }
-        T::check(&self.values[before..], before, &self.offsets[first..])
+        check::<T>(&self.values[before..], before, &self.offsets[first..])
     }
 
     fn finish(&mut self) -> ArrayRef {
@@ -120,42 +120,13 @@ fn array<T: ByteArrayType>(
 ) -> GenericByteArray<T> {
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
     // SAFETY: the offsets are monotonic (OffsetBuffer::new asserts it) and end at values.len(), since each was
-    // pushed as the length at that time; `Checked::check` has found every value between two of them to be valid.
+    // pushed as the length at that time; `check` has found every value between two of them to be valid.
     unsafe { GenericByteArray::new_unchecked(offsets, Buffer::from_vec(values), validity.finish()) }
 }
 
-/// What a value's bytes must be.
-pub trait Checked: Send {
-    /// Checks the values that `offsets` tell, of which `bytes` are all the bytes and start at `base`.
-    fn check<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault>;
-}
-
-impl Checked for BinaryType {
-    fn check<O: OffsetSizeTrait>(_: &[u8], _: usize, _: &[O]) -> Result<(), CellFault> {
-        Ok(())
-    }
-}
-
-impl Checked for LargeBinaryType {
-    fn check<O: OffsetSizeTrait>(_: &[u8], _: usize, _: &[O]) -> Result<(), CellFault> {
-        Ok(())
-    }
-}
-
-impl Checked for Utf8Type {
-    fn check<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault> {
-        check_utf8(bytes, base, offsets)
-    }
-}
-
-impl Checked for LargeUtf8Type {
-    fn check<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault> {
-        check_utf8(bytes, base, offsets)
-    }
-}
-
-fn check_utf8<O: OffsetSizeTrait>(bytes: &[u8], base: usize, offsets: &[O]) -> Result<(), CellFault> {
-    if bytes.is_ascii() {
+/// Checks the values that `offsets` tell, of which `bytes` are all the bytes and start at `base`: texts must be UTF-8.
+fn check<T: ByteArrayType>(bytes: &[u8], base: usize, offsets: &[T::Offset]) -> Result<(), CellFault> {
+    if !T::DATA_TYPE.is_string() || bytes.is_ascii() {
         return Ok(());
     }
     let positions = || offsets.iter().map(|offset| offset.as_usize() - base);
@@ -187,7 +158,7 @@ pub struct Derived<T: ByteArrayType, F> {
 
 impl<T, F> Derived<T, F>
 where
-    T: ByteArrayType + Checked,
+    T: ByteArrayType,
     F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
 {
     /// Such a column.
@@ -198,7 +169,7 @@ where
 
 impl<T, F> Decoder for Derived<T, F>
 where
-    T: ByteArrayType + Checked,
+    T: ByteArrayType,
     F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
@@ -219,7 +190,7 @@ where
             offsets.push(T::Offset::usize_as(values.len()));
             validity.push(valid);
         }
-        T::check(&values[before..], before, &offsets[first..])
+        check::<T>(&values[before..], before, &offsets[first..])
     }
 
     fn finish(&mut self) -> ArrayRef {

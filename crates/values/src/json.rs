@@ -8,7 +8,7 @@ use longshore_core::EXTENSION;
 use serde_json::{Map, Number, Value};
 
 use crate::{
-    Item, Items, Odd, microseconds, push_clock, push_date, push_decimal, push_period, push_timestamp, uuid,
+    Item, Items, Odd, microseconds, push_clock, push_date, push_number, push_period, push_timestamp, uuid,
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -27,8 +27,7 @@ fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
         Item::Float(value) => number(f64::from(*value), &value.to_string())?,
         Item::Double(value) => number(*value, "")?,
         // A reader would make doubles of numbers with many digits.
-        Item::Decimal(value, scale) => Value::String(plain(&value.to_string(), *scale)),
-        Item::WideDecimal(value, scale) => Value::String(plain(&value.to_string(), *scale)),
+        Item::Decimal(..) | Item::WideDecimal(..) => decimal(item),
         Item::Text(value) if is_json(field) => embedded(value)?,
         Item::Text(value) => Value::String((*value).to_owned()),
         Item::Bytes(_) => return Err(Odd::with_hint("JSON has no bytes", "encode them as text")),
@@ -114,10 +113,10 @@ fn embedded(text: &str) -> Result<Value, Odd> {
     })
 }
 
-fn plain(digits: &str, scale: i8) -> String {
+fn decimal(item: &Item<'_>) -> Value {
     let mut text = String::new();
-    push_decimal(&mut text, digits, scale);
-    text
+    push_number(&mut text, item);
+    Value::String(text)
 }
 
 /// A float of 32 bits has a shorter text, which reads back as the same.

@@ -18,11 +18,11 @@ mod primitive;
 pub mod text;
 
 pub use assembly::{Assembly, ReadColumn};
-pub use bytes::{Checked, Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, text};
+pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, text};
 pub use calendar::{push_clock, push_date, push_timestamp};
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Odd};
-pub use item::{Item, microseconds, per_second, push_decimal, push_period, uuid, whole_day};
+pub use item::{Item, microseconds, per_second, push_number, push_period, uuid, whole_day};
 pub use items::{Items, Uniform};
 pub use json::{element, is_nested, json};
 pub use losses::Losses;

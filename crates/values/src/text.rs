@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_schema::{DataType, TimeUnit};
 use longshore_core::Unrepresentable;
 
-use crate::calendar::timestamp_text;
+use crate::calendar::{push_clock, timestamp_text};
 use crate::decimal::DecimalType;
 use crate::odds::out_of_range;
 use crate::primitive::Primitive;
@@ -224,12 +224,12 @@ where
             let microseconds = read(cell)?;
             microseconds.checked_mul(1000).ok_or_else(|| beyond(microseconds, policy))
         }),
-        TimeUnit::Millisecond => {
-            Primitive::<TimestampMillisecondType, _>::boxed(arrow, move |cell| whole(read(cell)?, 1000))
-        }
-        TimeUnit::Second => {
-            Primitive::<TimestampSecondType, _>::boxed(arrow, move |cell| whole(read(cell)?, 1_000_000))
-        }
+        TimeUnit::Millisecond => Primitive::<TimestampMillisecondType, _>::boxed(arrow, move |cell| {
+            whole(read(cell)?, 1000, timestamp_text)
+        }),
+        TimeUnit::Second => Primitive::<TimestampSecondType, _>::boxed(arrow, move |cell| {
+            whole(read(cell)?, 1_000_000, timestamp_text)
+        }),
     }
 }
 
@@ -256,13 +256,23 @@ where
             Primitive::<DurationNanosecondType, _>::boxed(as_is, move |cell| finer(read(cell)?))
         }
         DataType::Duration(TimeUnit::Millisecond) => {
-            Primitive::<DurationMillisecondType, _>::boxed(as_is, move |cell| whole(read(cell)?, 1000))
+            Primitive::<DurationMillisecondType, _>::boxed(as_is, move |cell| {
+                whole(read(cell)?, 1000, clock_text)
+            })
         }
         DataType::Duration(TimeUnit::Second) => {
-            Primitive::<DurationSecondType, _>::boxed(as_is, move |cell| whole(read(cell)?, 1_000_000))
+            Primitive::<DurationSecondType, _>::boxed(as_is, move |cell| {
+                whole(read(cell)?, 1_000_000, clock_text)
+            })
         }
         _ => return None,
     })
+}
+
+fn clock_text(microseconds: i64) -> String {
+    let mut text = if microseconds < 0 { "-" } else { "" }.to_owned();
+    push_clock(&mut text, microseconds.saturating_abs(), TimeUnit::Microsecond);
+    text
 }
 
 /// A timestamp that nanoseconds cannot count.
@@ -278,12 +288,12 @@ fn beyond(microseconds: i64, policy: Unrepresentable) -> Odd {
 }
 
 /// `microseconds` in a coarser unit, where nothing is lost.
-fn whole(microseconds: i64, unit: i64) -> Result<i64, Odd> {
+fn whole(microseconds: i64, unit: i64, shown: fn(i64) -> String) -> Result<i64, Odd> {
     if microseconds % unit == 0 {
         return Ok(microseconds / unit);
     }
     Err(Odd::with_hint(
-        "the value has a finer fraction than the wanted type",
+        format!("{} has a finer fraction than the wanted type", shown(microseconds)),
         "ask for microseconds, such as schema={\"<column>\": \"timestamp[us]\"}",
     ))
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{Error, Kind, Place, Result};
-use longshore_values::{Items, push_decimal};
+use longshore_values::{Item, Items, push_number};
 
 use super::encode::Encoder;
 use super::table::Server;
@@ -298,7 +298,7 @@ impl LoadBuffer {
         let beyond = u64::try_from(value.unsigned_abs()).ok().zip(10_u64.checked_pow(scale.into()));
         let Some((digits, power)) = beyond else {
             let mut text = String::new();
-            push_decimal(&mut text, &value.to_string(), i8::try_from(scale).unwrap_or(i8::MAX));
+            push_number(&mut text, &Item::Decimal(value, i8::try_from(scale).unwrap_or(i8::MAX)));
             self.number(&text);
             return;
         };

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use longshore_source::fit::{self, Decimals};
 use longshore_values::decimal::{Text, short_mantissa};
-use longshore_values::{Item, Odd, push_decimal};
+use longshore_values::{Item, Odd, push_number};
 
 use super::load::LoadBuffer;
 
@@ -28,22 +28,12 @@ pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Odd> 
 /// Writes the digits of an exact number into `scratch`.
 pub(super) fn digits(item: &Item<'_>, scratch: &mut String) {
     scratch.clear();
-    // A String takes all that is written.
-    let _ = match item {
-        Item::Bool(value) => write!(scratch, "{}", u8::from(*value)),
-        Item::Int(value) => write!(scratch, "{value}"),
-        Item::UInt(value) => write!(scratch, "{value}"),
-        Item::Decimal(value, 0) => write!(scratch, "{value}"),
-        Item::Decimal(value, scale) => {
-            push_decimal(scratch, &value.to_string(), *scale);
-            Ok(())
+    match item {
+        Item::Bool(value) => scratch.push(if *value { '1' } else { '0' }),
+        _ => {
+            push_number(scratch, item);
         }
-        Item::WideDecimal(value, scale) => {
-            push_decimal(scratch, &value.to_string(), *scale);
-            Ok(())
-        }
-        _ => Ok(()),
-    };
+    }
 }
 
 pub(super) fn decimal(

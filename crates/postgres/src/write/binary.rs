@@ -119,7 +119,7 @@ fn numeric(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd>
         Item::Decimal(value, scale) => put_numeric(native, *value, *scale, out),
         Item::Int(value) => put_numeric(native, (*value).into(), 0, out),
         Item::UInt(value) => put_numeric(native, (*value).into(), 0, out),
-        Item::WideDecimal(value, scale) => put_digits(native, &value.to_string(), *scale, out),
+        Item::WideDecimal(..) => put_digits(native, item, out),
         Item::Double(value) => put_double(native, *value, out),
         Item::Float(value) => put_float(native, (*value).into(), &value.to_string(), out),
         _ => Err(unsuited()),
@@ -294,7 +294,7 @@ fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Resu
     let is_held =
         || exact::decimals(native).is_none_or(|decimals| decimals.surely_hold(value, i32::from(scale)));
     let Some(mut rest) = magnitude.filter(|_| scale >= 0 && is_held()) else {
-        return put_digits(native, &value.to_string(), scale, out);
+        return put_digits(native, &Item::Decimal(value, scale), out);
     };
     let mut groups = [0_u16; 5];
     let mut count = 0;
@@ -312,9 +312,9 @@ fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Resu
     header.put(groups[zeros..count].iter().rev().copied(), count - zeros, out)
 }
 
-/// The same for an integer of any length, in text.
-fn put_digits(native: &Type, digits: &str, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
-    put_plain(native, &exact::plain(digits, scale), out)
+/// The same for a number of any length, in text.
+fn put_digits(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+    put_plain(native, &exact::digits(item).unwrap_or_default(), out)
 }
 
 /// Appends length and value of a double, by the digits that tell it from all others.
@@ -427,7 +427,7 @@ mod tests {
         ];
         for (value, scale) in cases {
             let short = words(|native, out| put_numeric(native, value, scale, out).unwrap());
-            let long = words(|native, out| put_digits(native, &value.to_string(), scale, out).unwrap());
+            let long = words(|native, out| put_digits(native, &Item::Decimal(value, scale), out).unwrap());
             assert_eq!(short, long, "{value} at {scale}");
         }
     }

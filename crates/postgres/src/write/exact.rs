@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 use longshore_source::fit::{self, Decimals};
 use longshore_values::calendar::{self, Temporal};
-use longshore_values::{Item, Odd, microseconds, push_decimal};
+use longshore_values::{Item, Odd, microseconds, push_number};
 
 use crate::types::{Class, Kind, Type, precision_and_scale};
 
@@ -36,23 +36,13 @@ pub(super) fn check(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
     }
 }
 
-/// `digits` with a point before the last `scale` of them.
-pub(super) fn plain(digits: &str, scale: i8) -> String {
-    let mut text = String::with_capacity(digits.len() + 2);
-    push_decimal(&mut text, digits, scale);
-    text
-}
-
 /// The digits of a finite number, with their point.
-fn digits(item: &Item<'_>) -> Option<String> {
+pub(super) fn digits(item: &Item<'_>) -> Option<String> {
+    let mut text = String::new();
     match item {
-        Item::Decimal(value, scale) => Some(plain(&value.to_string(), *scale)),
-        Item::WideDecimal(value, scale) => Some(plain(&value.to_string(), *scale)),
-        Item::Int(value) => Some(value.to_string()),
-        Item::UInt(value) => Some(value.to_string()),
         Item::Double(value) if value.is_finite() => Some(value.to_string()),
         Item::Float(value) if value.is_finite() => Some(value.to_string()),
-        _ => None,
+        _ => push_number(&mut text, item).then_some(text),
     }
 }
 

@@ -41,8 +41,7 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
         }
         Item::Float(value) => Value::Float((*value).into()),
         Item::Double(value) => Value::Float(*value),
-        Item::Decimal(value, scale) => decimal(&value.to_string(), *scale, native),
-        Item::WideDecimal(value, scale) => decimal(&value.to_string(), *scale, native),
+        Item::Decimal(..) | Item::WideDecimal(..) => decimal(item, native),
         Item::Text(value) => Value::Text((*value).to_owned()),
         Item::Bytes(value) => Value::Bytes(value.to_vec()),
         Item::Uuid(value) => Value::Uuid(**value),
@@ -76,8 +75,8 @@ fn is_integer(native: &Type) -> bool {
 }
 
 /// Integers have no point: one with nothing but zeros after it goes.
-fn decimal(digits: &str, scale: i8, native: &Type) -> Value {
-    let mut plain = exact::plain(digits, scale);
+fn decimal(item: &Item<'_>, native: &Type) -> Value {
+    let mut plain = exact::digits(item).unwrap_or_default();
     if is_integer(native)
         && let Some((whole, fraction)) = plain.split_once('.')
         && fraction.bytes().all(|digit| digit == b'0')

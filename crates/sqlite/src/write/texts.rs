@@ -1,11 +1,9 @@
 //! Values as texts: dates and times as SQLite's own functions write and read them, and numbers in full.
 
-use std::fmt::{Display, Write as _};
-
 use arrow_schema::TimeUnit;
 use longshore_source::fit;
 use longshore_values::calendar::{DAY, Temporal, parse, push_time};
-use longshore_values::{Item, Odd, push_clock, push_date, push_decimal, push_period, uuid};
+use longshore_values::{Item, Odd, push_clock, push_date, push_number, push_period, uuid};
 
 use super::encode::Encoded;
 use crate::cell::{Cell, real_text};
@@ -16,12 +14,8 @@ use crate::types::Class;
 pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Odd> {
     text.clear();
     match item {
-        Item::Int(value) => push(text, value),
-        Item::UInt(value) => push(text, value),
         Item::Float(value) => real(f64::from(*value), text)?,
         Item::Double(value) => real(*value, text)?,
-        Item::Decimal(digits, scale) => decimal(*digits, *scale, text),
-        Item::WideDecimal(digits, scale) => push_decimal(text, &digits.to_string(), *scale),
         Item::Uuid(bytes) => text.push_str(&uuid(bytes)),
         Item::Date(days) => date(i64::from(*days), text)?,
         Item::Time(value, unit) => time(*value, *unit, text)?,
@@ -38,14 +32,10 @@ pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Odd> {
         Item::Interval(months, days, nanoseconds) => {
             push_period(text, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
         }
+        _ if push_number(text, item) => {}
         _ => return Err(fit::unsuited(item)),
     }
     Ok(())
-}
-
-fn push(text: &mut String, value: impl Display) {
-    // A String takes everything.
-    let _ = write!(text, "{value}");
 }
 
 /// `item` in a column of dates or times.
@@ -113,26 +103,4 @@ fn real(value: f64, text: &mut String) -> Result<(), Odd> {
     }
     text.push_str(&real_text(value));
     Ok(())
-}
-
-fn decimal(digits: i128, scale: i8, text: &mut String) {
-    // Beyond 64 bits the digits are slower to find.
-    match u64::try_from(digits.unsigned_abs()) {
-        Ok(magnitude) => push(text, magnitude),
-        Err(_) => push(text, digits.unsigned_abs()),
-    }
-    match usize::try_from(scale) {
-        Ok(0) => {}
-        Ok(scale) => {
-            while text.len() <= scale {
-                text.insert(0, '0');
-            }
-            text.insert(text.len() - scale, '.');
-        }
-        Err(_) if digits == 0 => {}
-        Err(_) => text.extend(std::iter::repeat_n('0', usize::from(scale.unsigned_abs()))),
-    }
-    if digits < 0 {
-        text.insert(0, '-');
-    }
 }
