@@ -76,14 +76,11 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Bool,
-    Int2,
-    Int4,
-    Int8,
-    /// oid and the like: 32 bits without a sign.
-    Unsigned4,
-    Unsigned8,
-    Float4,
-    Float8,
+    /// So many bytes, with a sign.
+    Integer(usize),
+    /// Without one: oid and the like.
+    Unsigned(usize),
+    Float(usize),
     Text,
     /// Text after a byte that tells the version.
     Jsonb,
@@ -117,17 +114,17 @@ impl Column {
             "bool" => Class::Bool,
             // "char" may hold a byte that is not text.
             "bytea" | "char" => Class::Bytes,
-            "int2" => Class::Int2,
-            "int4" => Class::Int4,
-            "int8" => Class::Int8,
+            "int2" => Class::Integer(2),
+            "int4" => Class::Integer(4),
+            "int8" => Class::Integer(8),
             "name" | "text" | "json" | "xml" | "unknown" | "bpchar" | "varchar" => Class::Text,
             "oid" | "xid" | "cid" | "regproc" | "regprocedure" | "regoper" | "regoperator" | "regclass"
             | "regtype" | "regconfig" | "regdictionary" | "regnamespace" | "regrole" | "regcollation" => {
-                Class::Unsigned4
+                Class::Unsigned(4)
             }
-            "pg_lsn" | "xid8" => Class::Unsigned8,
-            "float4" => Class::Float4,
-            "float8" => Class::Float8,
+            "pg_lsn" | "xid8" => Class::Unsigned(8),
+            "float4" => Class::Float(4),
+            "float8" => Class::Float(8),
             "tid" => Class::Tid,
             "point" => Class::Doubles(2),
             "line" | "circle" => Class::Doubles(3),
@@ -183,13 +180,7 @@ fn action(class: Class, field: &Field) -> Option<Action> {
     match &field.form {
         Form::Object => Some(Action::Object),
         Form::Bool => (class == Class::Bool).then_some(Action::Bool),
-        Form::Signed => signed(class, field.size),
-        Form::Unsigned => unsigned(class, field.size),
-        Form::Float => match (class, field.size) {
-            (Class::Float4, 4) => Some(Action::Number4),
-            (Class::Float8, 8) => Some(Action::Number8),
-            _ => None,
-        },
+        Form::Signed | Form::Unsigned | Form::Float => number(class, field),
         Form::Instant(unit) => {
             let scale = Scale::of(unit, Rest::Floor)?;
             match class {
@@ -219,26 +210,25 @@ fn action(class: Class, field: &Field) -> Option<Action> {
     }
 }
 
-fn signed(class: Class, size: usize) -> Option<Action> {
-    match (class, size) {
-        (Class::Int2, 2) => Some(Action::Number2),
-        (Class::Int4, 4) => Some(Action::Number4),
-        (Class::Int8, 8) => Some(Action::Number8),
-        (Class::Unsigned4, 4) => Some(Action::Half4),
-        (Class::Unsigned8, 8) => Some(Action::Half8),
-        _ => None,
+fn number(class: Class, field: &Field) -> Option<Action> {
+    let (own, size) = match class {
+        Class::Integer(size) => (Form::Signed, size),
+        Class::Unsigned(size) => (Form::Unsigned, size),
+        Class::Float(size) => (Form::Float, size),
+        _ => return None,
+    };
+    let is_same = own == field.form;
+    if size != field.size || (!is_same && (own == Form::Float || field.form == Form::Float)) {
+        return None;
     }
-}
-
-fn unsigned(class: Class, size: usize) -> Option<Action> {
-    match (class, size) {
-        (Class::Unsigned4, 4) => Some(Action::Number4),
-        (Class::Unsigned8, 8) => Some(Action::Number8),
-        (Class::Int2, 2) => Some(Action::Half2),
-        (Class::Int4, 4) => Some(Action::Half4),
-        (Class::Int8, 8) => Some(Action::Half8),
-        _ => None,
-    }
+    Some(match (size, is_same) {
+        (2, true) => Action::Number2,
+        (4, true) => Action::Number4,
+        (_, true) => Action::Number8,
+        (2, false) => Action::Half2,
+        (4, false) => Action::Half4,
+        (_, false) => Action::Half8,
+    })
 }
 
 fn bytes(class: Class, size: usize) -> Option<Action> {

@@ -39,42 +39,39 @@ impl Shape {
     }
 }
 
-#[derive(Debug)]
-enum Layout {
-    Records { memory: Vec<u8>, size: usize },
-    Blocks { blocks: Vec<Block>, places: Vec<Place> },
-}
-
-/// Where a column is.
+/// Where a column's fields are: in a column of a block, from so many bytes of a row's on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     block: usize,
     column: usize,
+    offset: usize,
 }
 
-impl Layout {
-    fn new(steps: &[Step], shape: &Shape) -> Self {
-        let groups = match shape {
-            Shape::Records(size) => return Self::Records { memory: Vec::new(), size: *size },
-            Shape::Blocks(groups) => groups,
-        };
-        let mut places = vec![Place::default(); steps.len()];
-        for (block, group) in groups.iter().enumerate() {
-            for (column, index) in group.iter().enumerate() {
-                places[*index] = Place { block, column };
-            }
+/// The empty blocks of `shape`, and the place of each of `steps`. Records are a block of one column.
+fn layout(steps: &[Step], shape: &Shape) -> (Vec<Block>, Vec<Place>) {
+    let groups = match shape {
+        Shape::Records(size) => {
+            let places = steps.iter().map(|step| Place { offset: step.offset, ..Place::default() });
+            return (vec![Block::new(1, *size)], places.collect());
         }
-        let size = |group: &[usize]| group.first().map_or(0, |index| steps[*index].size);
-        let blocks = groups.iter().map(|group| Block::new(group.len(), size(group))).collect();
-        Self::Blocks { blocks, places }
+        Shape::Blocks(groups) => groups,
+    };
+    let mut places = vec![Place::default(); steps.len()];
+    for (block, group) in groups.iter().enumerate() {
+        for (column, index) in group.iter().enumerate() {
+            places[*index] = Place { block, column, offset: 0 };
+        }
     }
+    let size = |group: &[usize]| group.first().map_or(0, |index| steps[*index].size);
+    (groups.iter().map(|group| Block::new(group.len(), size(group))).collect(), places)
 }
 
 /// A result on its way into NumPy's memory.
 #[derive(Debug)]
 pub struct Rows {
     steps: Vec<Step>,
-    layout: Layout,
+    blocks: Vec<Block>,
+    places: Vec<Place>,
     count: u64,
     nulls: Vec<u64>,
     failure: Option<Failure>,
@@ -89,28 +86,19 @@ impl Rows {
     /// Where `shape` does not hold `steps`.
     #[must_use]
     pub fn new(steps: Vec<Step>, shape: &Shape) -> Self {
-        let layout = Layout::new(&steps, shape);
+        let (blocks, places) = layout(&steps, shape);
         let objects = steps.iter().any(Step::is_object).then(Vec::new);
-        Self { steps, layout, count: 0, nulls: Vec::new(), failure: None, objects }
+        Self { steps, blocks, places, count: 0, nulls: Vec::new(), failure: None, objects }
     }
 
     /// Makes room for so many rows, of which none may come: memory is held once it is written. Without it, what grows is
     /// copied now and then.
     pub fn expect(&mut self, rows: u64) {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        match &mut self.layout {
-            Layout::Records { memory, size } => {
-                // Where there is no room, growing will tell.
-                let _ = memory.try_reserve_exact(rows.saturating_mul(*size).min(MOST_EXPECTED));
-            }
-            Layout::Blocks { blocks, .. } => {
-                let width: usize = self.steps.iter().map(|step| step.size).sum();
-                let rows = rows.min(MOST_EXPECTED / width.max(1));
-                for block in blocks {
-                    // Likewise.
-                    let _ = block.grow(rows);
-                }
-            }
+        let width: usize = self.blocks.iter().map(Block::width).sum();
+        for block in &mut self.blocks {
+            // Where there is no room, growing will tell.
+            let _ = block.grow(rows.min(MOST_EXPECTED / width.max(1)));
         }
     }
 
@@ -133,33 +121,13 @@ impl Rows {
             return;
         }
         let body = message.get(HEADER..).unwrap_or_default();
-        if make_room(&mut self.nulls, self.steps.len()).is_err() {
+        // More rows than memory has addresses do not come.
+        let row = usize::try_from(self.count).unwrap_or(usize::MAX);
+        let room = make_room(&mut self.nulls, self.steps.len());
+        if room.and_then(|()| self.blocks.iter_mut().try_for_each(|block| block.reach(row))).is_err() {
             return self.fail(None, Fault::NoRoom);
         }
-        let written = match &mut self.layout {
-            Layout::Records { memory, size } => {
-                let start = memory.len();
-                if make_room(memory, *size).is_err() {
-                    return self.fail(None, Fault::NoRoom);
-                }
-                memory.resize(start + *size, 0);
-                write(&mut self.steps, &mut Record(&mut memory[start..]), body, &mut self.nulls, self.count)
-            }
-            Layout::Blocks { blocks, places } => {
-                // More rows than memory has addresses do not come.
-                let row = usize::try_from(self.count).unwrap_or(usize::MAX);
-                if blocks.iter_mut().try_for_each(|block| block.reach(row)).is_err() {
-                    return self.fail(None, Fault::NoRoom);
-                }
-                write(
-                    &mut self.steps,
-                    &mut Row { blocks, places, number: row },
-                    body,
-                    &mut self.nulls,
-                    self.count,
-                )
-            }
-        };
+        let written = self.write(body, row);
         if let Err((column, fault)) = written {
             return self.fail(column, fault);
         }
@@ -175,10 +143,34 @@ impl Rows {
         self.failure = Some(Failure { column, row: self.count, fault });
         // What is there is of no use.
         self.nulls = Vec::new();
-        match &mut self.layout {
-            Layout::Records { memory, .. } => *memory = Vec::new(),
-            Layout::Blocks { blocks, .. } => blocks.clear(),
+        self.blocks.clear();
+    }
+
+    /// Writes one row; says which column is at fault, if one is.
+    #[inline]
+    fn write(&mut self, body: &[u8], row: usize) -> Result<(), (Option<usize>, Fault)> {
+        const BROKEN: (Option<usize>, Fault) = (None, Fault::Row);
+        let columns = self.steps.len();
+        let (count, mut rest) = body.split_first_chunk::<2>().ok_or(BROKEN)?;
+        if usize::from(u16::from_be_bytes(*count)) != columns {
+            return Err(BROKEN);
         }
+        for (index, (step, place)) in self.steps.iter_mut().zip(&self.places).enumerate() {
+            let (length, after) = rest.split_first_chunk::<4>().ok_or(BROKEN)?;
+            let length = u32::from_be_bytes(*length);
+            let field = self.blocks[place.block].field(place.column, row);
+            let field = &mut field[place.offset..place.offset + step.size];
+            if length == NULL {
+                self.nulls.push(self.count * columns as u64 + index as u64);
+                field.copy_from_slice(&step.null);
+                rest = after;
+                continue;
+            }
+            let (cell, after) = after.split_at_checked(length as usize).ok_or(BROKEN)?;
+            step.write(cell, field).map_err(|fault| (Some(index), fault))?;
+            rest = after;
+        }
+        if rest.is_empty() { Ok(()) } else { Err(BROKEN) }
     }
 
     /// The messages for asyncpg since the last call: the rows, NULL in every column that it does not decode.
@@ -190,76 +182,12 @@ impl Rows {
     #[must_use]
     pub fn finish(self) -> (Vec<Vec<u8>>, Vec<u64>) {
         let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
-        let memories = match self.layout {
-            Layout::Records { memory, .. } => vec![memory],
-            Layout::Blocks { blocks, .. } => blocks.into_iter().map(|block| block.finish(rows)).collect(),
-        };
+        let memories = self.blocks.into_iter().map(|block| block.finish(rows)).collect();
         (memories, self.nulls)
     }
 }
 
-/// Where the fields of one row are.
-trait Fields {
-    fn field(&mut self, index: usize, step: &Step) -> &mut [u8];
-}
-
-struct Record<'a>(&'a mut [u8]);
-
-impl Fields for Record<'_> {
-    #[inline]
-    fn field(&mut self, _: usize, step: &Step) -> &mut [u8] {
-        &mut self.0[step.offset..step.offset + step.size]
-    }
-}
-
-/// A row of blocks.
-struct Row<'a> {
-    blocks: &'a mut [Block],
-    places: &'a [Place],
-    number: usize,
-}
-
-impl Fields for Row<'_> {
-    #[inline]
-    fn field(&mut self, index: usize, _: &Step) -> &mut [u8] {
-        let Place { block, column } = self.places[index];
-        self.blocks[block].field(column, self.number)
-    }
-}
-
-/// Writes one row; says which column is at fault, if one is.
-#[inline]
-fn write(
-    steps: &mut [Step],
-    fields: &mut impl Fields,
-    body: &[u8],
-    nulls: &mut Vec<u64>,
-    row: u64,
-) -> Result<(), (Option<usize>, Fault)> {
-    const BROKEN: (Option<usize>, Fault) = (None, Fault::Row);
-    let columns = steps.len();
-    let (count, mut rest) = body.split_first_chunk::<2>().ok_or(BROKEN)?;
-    if usize::from(u16::from_be_bytes(*count)) != columns {
-        return Err(BROKEN);
-    }
-    for (index, step) in steps.iter_mut().enumerate() {
-        let (length, after) = rest.split_first_chunk::<4>().ok_or(BROKEN)?;
-        let length = u32::from_be_bytes(*length);
-        let field = fields.field(index, step);
-        if length == NULL {
-            nulls.push(row * columns as u64 + index as u64);
-            field.copy_from_slice(&step.null);
-            rest = after;
-            continue;
-        }
-        let (cell, after) = after.split_at_checked(length as usize).ok_or(BROKEN)?;
-        step.write(cell, field).map_err(|fault| (Some(index), fault))?;
-        rest = after;
-    }
-    if rest.is_empty() { Ok(()) } else { Err(BROKEN) }
-}
-
-/// Appends the message of a row that [`write`] has walked over, NULL in every column but the objects.
+/// Appends the message of a row that [`Rows::write`] has walked over, NULL in every column but the objects.
 fn rewrite(steps: &[Step], body: &[u8], into: &mut Vec<u8>) {
     let start = into.len();
     into.extend_from_slice(b"D\0\0\0\0");
@@ -313,11 +241,24 @@ impl Block {
         if row < self.room {
             return Ok(());
         }
-        self.grow(more_room(self.room, self.columns * self.size))
+        self.grow(more_room(self.room, self.width()))
+    }
+
+    /// The bytes of a row.
+    fn width(&self) -> usize {
+        self.columns * self.size
     }
 
     /// Makes room for `room` rows.
     pub(crate) fn grow(&mut self, room: usize) -> Result<(), NoRoom> {
+        if self.columns == 1 && !self.memory.is_empty() {
+            // The system moves the pages of one column, and copies nothing.
+            let bytes = room * self.size;
+            self.memory.try_reserve_exact(bytes - self.memory.len()).map_err(|_| NoRoom)?;
+            self.memory.resize(bytes, 0);
+            self.room = room;
+            return Ok(());
+        }
         let mut memory = zeros(self.columns * room * self.size)?;
         let (before, after) = (self.room * self.size, room * self.size);
         for column in (0..self.columns).rev() {

@@ -1,5 +1,4 @@
-//! PostgreSQL's microseconds and days in NumPy's units: exact integers, without a division by a number that is not a constant
-//! for the units that people use.
+//! PostgreSQL's microseconds and days in NumPy's units: exact integers.
 
 use longshore_values::calendar::{DAY, civil_from_days};
 
@@ -26,13 +25,10 @@ fn attoseconds(unit: &Unit) -> Option<i128> {
     (unit.multiple > 0).then_some(one)?.checked_mul(i128::from(unit.multiple))
 }
 
-/// What a count is multiplied with or divided by.
+/// What becomes of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
-    One,
-    Times(i64),
-    Divide(i64),
-    /// Neither unit is a multiple of the other: so many of the one are so many of the other.
+    /// It is multiplied with the first, and divided by the second; they have no common divisor.
     Ratio(i64, i64),
     /// So many months since 1970.
     Months(i64),
@@ -58,34 +54,24 @@ impl Scale {
             }
         }
         let unit = attoseconds(unit)?;
-        let times = i64::try_from(MICROSECOND / unit).ok().filter(|_| MICROSECOND % unit == 0);
-        let divide = i64::try_from(unit / MICROSECOND).ok().filter(|_| unit % MICROSECOND == 0);
-        match (times, divide) {
-            (Some(1), _) => Some(Self::One),
-            (Some(times), _) => Some(Self::Times(times)),
-            (_, Some(divide)) => Some(Self::Divide(divide)),
-            _ => reduced(MICROSECOND, unit),
-        }
+        reduced(MICROSECOND, unit)
     }
 
     /// `microseconds` in the unit; `None` beyond 64 bits, of which the least is NumPy's NaT.
     #[inline]
     pub(crate) fn apply(self, microseconds: i64, rest: Rest) -> Option<i64> {
         match self {
-            Self::One => (microseconds != i64::MIN).then_some(microseconds),
+            Self::Ratio(1, 1) => (microseconds != i64::MIN).then_some(microseconds),
             _ => self.scaled(microseconds, rest),
         }
     }
 
     fn scaled(self, microseconds: i64, rest: Rest) -> Option<i64> {
         let scaled = match self {
-            Self::One => microseconds,
-            Self::Times(factor) => microseconds.checked_mul(factor)?,
-            Self::Divide(divisor) if rest == Rest::Floor => floor(microseconds, divisor),
-            Self::Divide(divisor) => truncate(microseconds, divisor),
-            Self::Ratio(factor, divisor) => {
-                ratio(i128::from(microseconds), i128::from(factor), i128::from(divisor), rest)?
-            }
+            Self::Ratio(factor, 1) => microseconds.checked_mul(factor)?,
+            Self::Ratio(1, divisor) if rest == Rest::Floor => microseconds.div_euclid(divisor),
+            Self::Ratio(1, divisor) => microseconds / divisor,
+            Self::Ratio(..) => return self.apply_wide(microseconds.into(), rest),
             Self::Months(count) => months(microseconds.div_euclid(DAY)).div_euclid(count),
         };
         (scaled != i64::MIN).then_some(scaled)
@@ -95,9 +81,9 @@ impl Scale {
     #[inline]
     pub(crate) fn apply_days(self, days: i64) -> Option<i64> {
         match self {
-            Self::Divide(DAY) => Some(days),
+            Self::Ratio(1, DAY) => Some(days),
             Self::Months(count) => Some(months(days).div_euclid(count)),
-            _ => match days.checked_mul(DAY) {
+            Self::Ratio(..) => match days.checked_mul(DAY) {
                 Some(microseconds) => self.apply(microseconds, Rest::Floor),
                 None => self.apply_wide(i128::from(days) * i128::from(DAY), Rest::Floor),
             },
@@ -107,14 +93,10 @@ impl Scale {
     /// The same for microseconds beyond 64 bits.
     #[cold]
     pub(crate) fn apply_wide(self, microseconds: i128, rest: Rest) -> Option<i64> {
-        let (factor, divisor) = match self {
-            Self::One => (1, 1),
-            Self::Times(factor) => (i128::from(factor), 1),
-            Self::Divide(divisor) => (1, i128::from(divisor)),
-            Self::Ratio(factor, divisor) => (i128::from(factor), i128::from(divisor)),
-            Self::Months(_) => return None,
-        };
-        ratio(microseconds, factor, divisor, rest).filter(|scaled| *scaled != i64::MIN)
+        let Self::Ratio(factor, divisor) = self else { return None };
+        let (product, divisor) = (microseconds.checked_mul(factor.into())?, i128::from(divisor));
+        let quotient = if rest == Rest::Floor { product.div_euclid(divisor) } else { product / divisor };
+        i64::try_from(quotient).ok().filter(|scaled| *scaled != i64::MIN)
     }
 }
 
@@ -127,40 +109,9 @@ fn reduced(factor: i128, divisor: i128) -> Option<Scale> {
     Some(Scale::Ratio(i64::try_from(factor / common).ok()?, i64::try_from(divisor / common).ok()?))
 }
 
-fn ratio(count: i128, factor: i128, divisor: i128, rest: Rest) -> Option<i64> {
-    let product = count.checked_mul(factor)?;
-    let quotient = if rest == Rest::Floor { product.div_euclid(divisor) } else { product / divisor };
-    i64::try_from(quotient).ok()
-}
-
 fn months(days: i64) -> i64 {
     let (year, month, _) = civil_from_days(days);
     (year - 1970) * 12 + month - 1
-}
-
-/// Divides by `$divisor`; where it is a constant, the compiler multiplies instead.
-macro_rules! by_constants {
-    ($divisor:ident, $divide:expr) => {
-        match $divisor {
-            1_000 => $divide(1_000),
-            1_000_000 => $divide(1_000_000),
-            60_000_000 => $divide(60_000_000),
-            3_600_000_000 => $divide(3_600_000_000),
-            86_400_000_000 => $divide(86_400_000_000),
-            604_800_000_000 => $divide(604_800_000_000),
-            other => $divide(other),
-        }
-    };
-}
-
-#[inline]
-fn floor(count: i64, divisor: i64) -> i64 {
-    by_constants!(divisor, |divisor: i64| count.div_euclid(divisor))
-}
-
-#[inline]
-fn truncate(count: i64, divisor: i64) -> i64 {
-    by_constants!(divisor, |divisor: i64| count / divisor)
 }
 
 #[cfg(test)]
