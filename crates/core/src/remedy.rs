@@ -74,35 +74,26 @@ fn bare_table(text: &str) -> Option<String> {
 }
 
 /// `IN :x`, `IN (:x)` with a list, `= ANY(:x)` where there is none.
-fn list(tokens: &[Token<'_>], params: &Params, placeholders: Placeholders) -> Option<String> {
+fn list(tokens: &[&str], params: &Params, placeholders: Placeholders) -> Option<String> {
     let has_list = match params {
         Params::None => false,
         Params::Positional(values) => values.iter().any(is_list),
         Params::Named(named) => named.iter().any(|param| is_list(&param.value)),
     };
     let numbered = placeholders == Placeholders::Numbered;
-    let word = |at: usize| match tokens.get(at) {
-        Some(Token::Word(word)) => word.to_ascii_lowercase(),
-        _ => String::new(),
-    };
-    let parameter = |at: usize| match tokens.get(at) {
-        Some(Token::Parameter(parameter)) => Some(*parameter),
-        _ => None,
-    };
-    let is_open = |at: usize| matches!(tokens.get(at), Some(Token::Other('(')));
-    (0..tokens.len()).find_map(|at| {
-        let parameter = match word(at).as_str() {
-            "in" => parameter(at + 1).or_else(|| parameter(at + 2).filter(|_| is_open(at + 1) && has_list)),
-            "any" if !numbered => parameter(at + 2).filter(|_| is_open(at + 1)),
+    let parameter = |at: usize| tokens.get(at).filter(|token| is_parameter(token));
+    let inner = |at: usize| parameter(at + 1).filter(|_| tokens.get(at) == Some(&"("));
+    tokens.iter().zip(1..).find_map(|(word, next)| {
+        let parameter = match word.to_ascii_lowercase().as_str() {
+            "in" => parameter(next).or_else(|| inner(next).filter(|_| has_list)),
+            "any" if !numbered => inner(next),
             _ => None,
         }?;
-        Some(if !numbered {
-            "write one parameter for each value: IN (?, ?, ?)".to_owned()
-        } else if matches!(parameter, Parameter::Named(_) | Parameter::Formatted(Some(_))) {
-            format!("write = ANY({}), and give params a list for it", parameter.named())
-        } else {
-            "write = ANY($1), and give params a list for it".to_owned()
-        })
+        if !numbered {
+            return Some("write one parameter for each value: IN (?, ?, ?)".to_owned());
+        }
+        let parameter = name_of(parameter).map_or("$1".to_owned(), |name| format!(":{name}"));
+        Some(format!("write = ANY({parameter}), and give params a list for it"))
     })
 }
 
@@ -111,133 +102,72 @@ fn is_list(value: &Value) -> bool {
 }
 
 /// The first parameter that this database does not know, or that is of the other kind than `params`.
-fn foreign(tokens: &[Token<'_>], params: &Params, placeholders: Placeholders) -> Option<String> {
-    let by_place = match placeholders {
-        Placeholders::Numbered => "$1, $2, ...",
-        Placeholders::QuestionMarks => "?",
+fn foreign(tokens: &[&str], params: &Params, placeholders: Placeholders) -> Option<String> {
+    let numbered = placeholders == Placeholders::Numbered;
+    let by_place = if numbered { "$1, $2, ..." } else { "?" };
+    let is_named = matches!(params, Params::Named(_));
+    let is_value = |before: &str| {
+        "=<>(,+-*/|".contains(before) || BEFORE_VALUES.contains(&before.to_ascii_lowercase().as_str())
     };
-    let is_value = |at: usize| match at.checked_sub(1).and_then(|before| tokens.get(before)) {
-        Some(Token::Word(word)) => BEFORE_VALUES.contains(&word.to_ascii_lowercase().as_str()),
-        Some(Token::Other(other)) => "=<>(,+-*/|".contains(*other),
-        Some(Token::Parameter(_)) | None => false,
-    };
-    tokens.iter().enumerate().find_map(|(at, token)| {
-        let Token::Parameter(parameter) = token else { return None };
-        match parameter {
-            Parameter::Named(_) if matches!(params, Params::Named(_)) || !is_value(at) => None,
-            Parameter::Named(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Some(format!("write {by_place} instead of :{name}, and give params a list"))
-            }
-            Parameter::Named(name) => Some(format!("give params a dict for :{name}: {{{name:?}: value}}")),
-            Parameter::Formatted(Some(name)) if is_value(at) => {
-                Some(format!("write :{name} instead of %({name})s, and give params a dict"))
-            }
-            Parameter::Formatted(None) if is_value(at) => {
-                Some(format!("write {by_place} instead of %s, and give params a list"))
-            }
-            Parameter::QuestionMark if placeholders == Placeholders::Numbered && is_value(at) => {
-                Some(format!("write {by_place} instead of ?, and give params a list"))
-            }
-            Parameter::Numbered if placeholders == Placeholders::QuestionMarks && is_value(at) => {
-                Some(format!("write {by_place} instead of $1, and give params a list"))
-            }
-            _ => None,
+    let values = tokens.windows(2).filter(|pair| is_value(pair[0]) && is_parameter(pair[1]));
+    values.map(|pair| pair[1]).find_map(|token| match (token.as_bytes()[0], name_of(token)) {
+        (b':', _) if is_named => None,
+        (b':', Some(name)) if !name.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(format!("give params a dict for :{name}: {{{name:?}: value}}"))
         }
+        (b'%', Some(name)) => Some(format!("write :{name} instead of {token}, and give params a dict")),
+        (b'?', _) if !numbered => None,
+        (b'$', _) if numbered => None,
+        (b'$', _) => Some(format!("write {by_place} instead of $1, and give params a list")),
+        _ => Some(format!("write {by_place} instead of {token}, and give params a list")),
     })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parameter<'a> {
-    /// `:name`
-    Named(&'a str),
-    /// `%s`, `%(name)s`
-    Formatted(Option<&'a str>),
-    /// `?`
-    QuestionMark,
-    /// `$1`
-    Numbered,
+/// Whether a token is `:name`, `%s`, `%(name)s`, `?` or `$1`.
+fn is_parameter(token: &str) -> bool {
+    token == "?" || (token.len() > 1 && token.starts_with([':', '%', '$']))
 }
 
-impl Parameter<'_> {
-    fn named(&self) -> String {
-        match self {
-            Self::Named(name) | Self::Formatted(Some(name)) => format!(":{name}"),
-            _ => "$1".to_owned(),
-        }
-    }
+/// The name of a parameter that has one.
+fn name_of(parameter: &str) -> Option<&str> {
+    parameter.strip_prefix(':').or_else(|| parameter.strip_prefix("%(")?.strip_suffix(")s"))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token<'a> {
-    Word(&'a str),
-    Parameter(Parameter<'a>),
-    Other(char),
-}
-
-/// What stands outside quotes and comments, as far as all databases agree on them.
-fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut found = Vec::new();
-    let mut rest = text;
+/// The words, parameters and marks outside of comments, as far as all databases agree on them. A quoted text is its first
+/// quote.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
         let (token, length) = token(rest, first);
-        found.extend(token);
-        rest = rest.get(length..).unwrap_or_default();
+        tokens.extend((token > 0).then(|| &rest[..token]));
+        rest = rest[length..].trim_start();
     }
-    found
+    tokens
 }
 
-/// The token at the start of `rest`, which begins with `first`, and how long it is.
-fn token(rest: &str, first: char) -> (Option<Token<'_>>, usize) {
-    let after = |start: usize, end: &str| {
-        rest.get(start..).and_then(|tail| tail.find(end)).map_or(rest.len(), |at| start + at + end.len())
+/// The length of the token at the start of `rest`, which begins with `first`, and of what it stands for.
+fn token(rest: &str, first: char) -> (usize, usize) {
+    let until =
+        |start: usize, end: &str| rest[start..].find(end).map_or(rest.len(), |at| start + at + end.len());
+    let word = |start: usize| {
+        let is_over = |c: char| !(c.is_alphanumeric() || c == '_');
+        rest[start..].find(is_over).map_or(rest.len(), |length| start + length)
     };
-    let other = (Some(Token::Other(first)), first.len_utf8());
-    let tail = &rest[first.len_utf8()..];
-    match first {
-        _ if first.is_whitespace() => (None, first.len_utf8()),
-        '\'' | '"' | '`' => (Some(Token::Other(first)), after(1, first.encode_utf8(&mut [0; 4]))),
-        '-' if tail.starts_with('-') => (None, after(2, "\n")),
-        '/' if tail.starts_with('*') => (None, after(2, "*/")),
-        '?' => (Some(Token::Parameter(Parameter::QuestionMark)), 1),
-        ':' if tail.starts_with(':') => (Some(Token::Other(':')), 2),
-        ':' => match word(tail) {
-            "" => other,
-            name => (Some(Token::Parameter(Parameter::Named(name))), 1 + name.len()),
-        },
-        '%' => formatted(tail)
-            .map_or(other, |(parameter, length)| (Some(Token::Parameter(parameter)), 1 + length)),
-        '$' => {
-            let name = word(tail);
-            if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
-                return (Some(Token::Parameter(Parameter::Numbered)), 1 + name.len());
-            }
-            // PostgreSQL's quotes: $$ and $tag$.
-            match rest.get(..name.len() + 2).filter(|quote| quote.ends_with('$')) {
-                Some(quote) => (Some(Token::Other('\'')), after(quote.len(), quote)),
-                None => other,
-            }
-        }
-        _ => match word(rest) {
-            "" => other,
-            word => (Some(Token::Word(word)), word.len()),
-        },
-    }
-}
-
-/// `s` or `(name)s` after a percent sign.
-fn formatted(tail: &str) -> Option<(Parameter<'_>, usize)> {
-    if word(tail) == "s" {
-        return Some((Parameter::Formatted(None), 1));
-    }
-    let name = word(tail.strip_prefix('(')?);
-    let end = tail.get(1 + name.len()..)?.strip_prefix(')')?;
-    (!name.is_empty() && word(end) == "s").then_some((Parameter::Formatted(Some(name)), name.len() + 3))
-}
-
-/// The letters, digits and underscores at the start of `text`.
-fn word(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
-    &text[..end]
+    let length = match first {
+        '\'' | '"' | '`' => return (1, until(1, &rest[..1])),
+        '-' if rest.starts_with("--") => return (0, until(2, "\n")),
+        '/' if rest.starts_with("/*") => return (0, until(2, "*/")),
+        ':' if rest.starts_with("::") => return (1, 2),
+        ':' => word(1),
+        '%' if &rest[..word(1)] == "%s" => 2,
+        '%' if rest.starts_with("%(") && rest[word(2)..].starts_with(")s") => word(2) + 2,
+        '$' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => word(1),
+        // PostgreSQL's quotes: $$ and $tag$.
+        '$' if rest[word(1)..].starts_with('$') => return (1, until(word(1) + 1, &rest[..=word(1)])),
+        _ => word(0).max(first.len_utf8()),
+    };
+    (length, length)
 }
 
 #[cfg(test)]

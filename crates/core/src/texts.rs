@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, LargeUtf8Type, Utf8Type};
-use arrow_array::{Array, ArrayRef, GenericByteArray, OffsetSizeTrait};
+use arrow_array::{Array, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 use simdutf8::basic::from_utf8;
@@ -16,30 +16,17 @@ const CONTINUING_MASK: u8 = 0b1100_0000;
 /// The first row of `array` that holds bytes of a text, at any depth, which are not UTF-8.
 #[must_use]
 pub fn misencoded(array: &dyn Array) -> Option<usize> {
-    if are_texts(array) {
-        return None;
-    }
-    // Some of the bytes may be those of no value.
-    strange(array, 0..array.len())
-}
-
-/// Whether all texts of `array` are UTF-8, those of no value included.
-fn are_texts(array: &dyn Array) -> bool {
-    let all = |arrays: &[ArrayRef]| arrays.iter().all(|array| are_texts(array));
-    match array.data_type() {
+    let are_characters = match array.data_type() {
         DataType::Utf8 => are_characters::<Utf8Type>(array.as_bytes()),
         DataType::LargeUtf8 => are_characters::<LargeUtf8Type>(array.as_bytes()),
-        DataType::Utf8View => strange(array, 0..array.len()).is_none(),
-        DataType::List(_) => are_texts(array.as_list::<i32>().values()),
-        DataType::LargeList(_) => are_texts(array.as_list::<i64>().values()),
-        DataType::FixedSizeList(..) => are_texts(array.as_fixed_size_list().values()),
-        DataType::Struct(_) => all(array.as_struct().columns()),
-        DataType::Map(..) => all(array.as_map().entries().columns()),
-        DataType::Dictionary(..) => are_texts(array.as_any_dictionary().values()),
-        _ => true,
-    }
+        DataType::Dictionary(..) => misencoded(array.as_any_dictionary().values()).is_none(),
+        _ => false,
+    };
+    // Some of the bytes may be those of no value.
+    if are_characters { None } else { strange(array, 0..array.len()) }
 }
 
+/// Whether all texts of `array`, looked at together, are UTF-8, those of no value included.
 fn are_characters<T: ByteArrayType>(array: &GenericByteArray<T>) -> bool {
     let offsets = array.value_offsets();
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
