@@ -27,29 +27,13 @@ pub struct Socket {
 impl Socket {
     /// Resolves `host` and connects to the first of its addresses that answers.
     pub fn connect_tcp(host: &str, port: u16, keepalive: &Keepalive, deadline: &Deadline) -> Result<Self> {
-        let (stream, address) = Stream::tcp(host, port, keepalive, deadline)?;
-        Ok(Self {
-            stream,
-            tls: None,
-            low_water: LowWater::default(),
-            checked: Instant::now(),
-            peer: peer_name(host, port),
-            address,
-        })
+        Ok(Self::new(Stream::tcp(host, port, keepalive, deadline)?, peer_name(host, port)))
     }
 
     /// Connects to the Unix socket at `path`.
     #[cfg(unix)]
     pub fn connect_unix(path: &Path, deadline: &Deadline) -> Result<Self> {
-        let (stream, address) = Stream::unix(path, deadline)?;
-        Ok(Self {
-            stream,
-            tls: None,
-            low_water: LowWater::default(),
-            checked: Instant::now(),
-            peer: path.display().to_string(),
-            address,
-        })
+        Ok(Self::new(Stream::unix(path, deadline)?, path.display().to_string()))
     }
 
     /// Connects to the very address that another socket has reached, whose [`Socket::peer`] was `peer`.
@@ -59,15 +43,11 @@ impl Socket {
         keepalive: &Keepalive,
         deadline: &Deadline,
     ) -> Result<Self> {
-        let (stream, address) = Stream::to(address, keepalive, deadline)?;
-        Ok(Self {
-            stream,
-            tls: None,
-            low_water: LowWater::default(),
-            checked: Instant::now(),
-            peer: peer.to_owned(),
-            address,
-        })
+        Ok(Self::new(Stream::to(address, keepalive, deadline)?, peer.to_owned()))
+    }
+
+    fn new((stream, address): (Stream, Address), peer: String) -> Self {
+        Self { stream, tls: None, low_water: LowWater::default(), checked: Instant::now(), peer, address }
     }
 
     /// Goes over to TLS, in the name of `host`. Bytes received before must all have been read.

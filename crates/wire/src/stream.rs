@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use longshore_core::memory::spawn;
 use longshore_core::{Deadline, Error, Result};
-use socket2::{SockRef, TcpKeepalive};
+use socket2::{SockRef, Socket, TcpKeepalive};
 
 use crate::low_water;
 
@@ -91,11 +91,7 @@ pub enum Address {
 
 /// A connected stream whose reads and writes return `WouldBlock` after [`SLICE`].
 #[derive(Debug)]
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    #[cfg(unix)]
-    Unix(UnixStream),
-}
+pub(crate) struct Stream(Socket);
 
 impl Stream {
     /// Resolves `host` and connects to the first of its addresses that answers.
@@ -122,9 +118,15 @@ impl Stream {
         let prepared = stream.set_nodelay(true).and_then(|()| keepalive.apply(&stream));
         let prepared = prepared.and_then(|()| bound_ahead(&stream, address));
         prepared.map_err(|error| setting_error(peer, error))?;
-        let stream = Self::Tcp(stream);
-        stream.set_slices().map_err(|error| setting_error(peer, error))?;
-        Ok((stream, Address::Tcp(address)))
+        Ok((Self::new(peer, stream)?, Address::Tcp(address)))
+    }
+
+    fn new(peer: &str, stream: impl Into<Socket>) -> Result<Self> {
+        let socket = stream.into();
+        let bounded =
+            socket.set_read_timeout(Some(SLICE)).and_then(|()| socket.set_write_timeout(Some(SLICE)));
+        bounded.map_err(|error| setting_error(peer, error))?;
+        Ok(Self(socket))
     }
 
     /// Connects to the address that an earlier stream has reached.
@@ -149,9 +151,7 @@ impl Stream {
         let (peer, path) = (path.display().to_string(), path.to_owned());
         let target = path.clone();
         let work = move || UnixStream::connect(target).map_err(Failure::Connect);
-        let stream = Self::Unix(aside(&peer, deadline, work)?);
-        stream.set_slices().map_err(|error| setting_error(&peer, error))?;
-        Ok((stream, Address::Unix(path)))
+        Ok((Self::new(&peer, aside(&peer, deadline, work)?)?, Address::Unix(path)))
     }
 
     /// Whether a read would not wait.
@@ -159,7 +159,7 @@ impl Stream {
     pub(crate) fn is_readable(&self) -> bool {
         let mut byte = [MaybeUninit::uninit()];
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-        SockRef::from(self).recv_with_flags(&mut byte, flags).is_ok()
+        self.0.recv_with_flags(&mut byte, flags).is_ok()
     }
 
     #[cfg(not(unix))]
@@ -170,57 +170,32 @@ impl Stream {
     /// Has reads wait until `bytes` are there, but no longer than `slice`.
     pub(crate) fn set_low_water(&self, bytes: usize, slice: Duration) {
         // A refusal costs speed, nothing else.
-        let _ = match self {
-            Self::Tcp(stream) => stream.set_read_timeout(Some(slice)),
-            #[cfg(unix)]
-            Self::Unix(stream) => stream.set_read_timeout(Some(slice)),
-        };
+        let _ = self.0.set_read_timeout(Some(slice));
         low_water::set(self, bytes);
-    }
-
-    fn set_slices(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => {
-                stream.set_read_timeout(Some(SLICE))?;
-                stream.set_write_timeout(Some(SLICE))
-            }
-            #[cfg(unix)]
-            Self::Unix(stream) => {
-                stream.set_read_timeout(Some(SLICE))?;
-                stream.set_write_timeout(Some(SLICE))
-            }
-        }
     }
 }
 
 #[cfg(unix)]
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
-        }
+        self.0.as_fd()
     }
 }
 
 impl Read for Stream {
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(into),
-            #[cfg(unix)]
-            Self::Unix(stream) => stream.read(into),
-        }
+        self.0.read(into)
     }
 }
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            #[cfg(unix)]
-            Self::Unix(stream) => stream.write(bytes),
-        }
+        // No signal where the server has gone, whatever the process does with SIGPIPE.
+        #[cfg(target_os = "linux")]
+        return self.0.send_with_flags(bytes, libc::MSG_NOSIGNAL);
+        #[cfg(not(target_os = "linux"))]
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -8,7 +8,7 @@ use longshore_core::{Deadline, Error, Result};
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConnection, Error as TlsError};
 
-use crate::certificate::{Certificate, Digest};
+use crate::certificate::Certificate;
 use crate::stream::{Stream, is_pause};
 use crate::{Tls, Verification};
 
@@ -104,11 +104,7 @@ impl Tunnel {
     /// The digest of the server's certificate (RFC 5929, section 4: tls-server-end-point).
     pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
         let certificate = self.session.peer_certificates()?.first()?;
-        let algorithm = match Certificate::parse(certificate)?.digest()? {
-            Digest::Sha256 => &ring::digest::SHA256,
-            Digest::Sha384 => &ring::digest::SHA384,
-            Digest::Sha512 => &ring::digest::SHA512,
-        };
+        let algorithm = Certificate::parse(certificate)?.digest()?;
         Some(ring::digest::digest(algorithm, certificate).as_ref().to_vec())
     }
 }

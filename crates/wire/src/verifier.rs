@@ -111,7 +111,11 @@ fn verify_name(
     name: &ServerName<'_>,
 ) -> Result<(), Error> {
     let Err(error) = verify_server_name(parsed, name) else { return Ok(()) };
-    let certificate = Certificate::parse(shown).filter(|shown| !shown.has_alternative_names());
+    let lists_no_names = matches!(
+        &error,
+        Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) if presented.is_empty()
+    );
+    let certificate = Certificate::parse(shown).filter(|_| lists_no_names);
     match certificate.as_ref().and_then(Certificate::common_name) {
         Some(common) if matches_common_name(common, &name.to_str()) => Ok(()),
         _ => Err(error),
