@@ -1,14 +1,9 @@
 //! Dates, times, timestamps and intervals that Arrow has no value for.
 
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, IntervalMonthDayNanoType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-};
-use arrow_array::{Array, ArrayRef, PrimitiveArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use arrow_schema::DataType;
 use longshore_core::Unrepresentable;
 use longshore_values::CellFault;
 
@@ -35,18 +30,12 @@ const NANOS_PER_MICRO: i64 = 1_000;
 /// Dates, the infinite ones as `policy` says.
 pub(crate) fn dates(array: &ArrayRef, policy: Unrepresentable) -> Result<ArrayRef, CellFault> {
     let is_infinite = |day: i32| day == i32::MAX || day == -i32::MAX;
-    without::<Date32Type>(array, array.data_type(), is_infinite, policy, INFINITE)
+    without(array, array.data_type(), is_infinite, policy, INFINITE)
 }
 
 /// Times, 24:00 as `policy` says; `day` is its count.
 pub(crate) fn times(array: &ArrayRef, day: i64, policy: Unrepresentable) -> Result<ArrayRef, CellFault> {
-    let is_24 = |time: i64| time >= day;
-    match array.data_type() {
-        DataType::Time64(TimeUnit::Nanosecond) => {
-            without::<Time64NanosecondType>(array, array.data_type(), is_24, policy, TIME_24)
-        }
-        _ => without::<Time64MicrosecondType>(array, array.data_type(), is_24, policy, TIME_24),
-    }
+    without(array, array.data_type(), |time: i64| time >= day, policy, TIME_24)
 }
 
 /// Timestamps under `data_type`, which may name another zone; the infinite ones as `policy` says.
@@ -56,68 +45,63 @@ pub(crate) fn timestamps(
     policy: Unrepresentable,
 ) -> Result<ArrayRef, CellFault> {
     let is_infinite = |count: i64| count == i64::MAX || count == -i64::MAX;
-    match data_type {
-        DataType::Timestamp(TimeUnit::Second, _) => {
-            without::<TimestampSecondType>(array, data_type, is_infinite, policy, INFINITE)
-        }
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            without::<TimestampMillisecondType>(array, data_type, is_infinite, policy, INFINITE)
-        }
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            without::<TimestampNanosecondType>(array, data_type, is_infinite, policy, INFINITE)
-        }
-        _ => without::<TimestampMicrosecondType>(array, data_type, is_infinite, policy, INFINITE),
-    }
+    without(array, data_type, is_infinite, policy, INFINITE)
 }
 
 /// Intervals; those whose hours the engine has let wrap are as `policy` says.
 pub(crate) fn intervals(array: &ArrayRef, policy: Unrepresentable) -> Result<ArrayRef, CellFault> {
     // The engine has whole microseconds only, and a product that has wrapped is none of theirs: 2 to the 64th is not a
     // multiple of a thousand.
-    let has_wrapped = |interval: <IntervalMonthDayNanoType as ArrowPrimitiveType>::Native| {
-        interval.nanoseconds % NANOS_PER_MICRO != 0
-    };
-    without::<IntervalMonthDayNanoType>(array, array.data_type(), has_wrapped, policy, WRAPPED)
+    let has_wrapped = |interval: IntervalMonthDayNano| interval.nanoseconds % NANOS_PER_MICRO != 0;
+    without(array, array.data_type(), has_wrapped, policy, WRAPPED)
 }
 
-/// `array` under `data_type`, with an error or NULL for each value that `is_lossy` finds, as `policy` says.
-fn without<T: ArrowPrimitiveType>(
+/// `array`, whose values are `N`, under `data_type`, with an error or NULL for each value that `is_lossy` finds, as `policy`
+/// says.
+fn without<N: ArrowNativeType>(
     array: &ArrayRef,
     data_type: &DataType,
-    is_lossy: impl Fn(T::Native) -> bool,
+    is_lossy: impl Fn(N) -> bool,
     policy: Unrepresentable,
     reason: Reason,
 ) -> Result<ArrayRef, CellFault> {
-    let Some(values) = array.as_primitive_opt::<T>() else {
+    if array.data_type().primitive_width() != Some(size_of::<N>()) {
         return Err(internal(&format!("{} that holds something else", array.data_type())));
-    };
+    }
+    let data = array.to_data();
+    let values = ScalarBuffer::<N>::new(data.buffers()[0].clone(), data.offset(), data.len());
     // No early end: the loop runs over several values at once.
-    let any = values.values().iter().fold(false, |any, value| any | is_lossy(*value));
+    let any = values.iter().fold(false, |any, value| any | is_lossy(*value));
     if !any && array.data_type() == data_type {
         return Ok(array.clone());
     }
     // What lies under a NULL may be anything.
-    let is_lossy = |row: usize| values.is_valid(row) && is_lossy(values.value(row));
+    let is_lossy = |row: usize| array.is_valid(row) && is_lossy(values[row]);
     let nulls = match (any, policy) {
-        (false, _) => values.nulls().cloned(),
+        (false, _) => array.nulls().cloned(),
         (true, Unrepresentable::Null) => {
-            Some((0..values.len()).map(|row| values.is_valid(row) && !is_lossy(row)).collect())
+            Some((0..array.len()).map(|row| array.is_valid(row) && !is_lossy(row)).collect())
         }
-        (true, Unrepresentable::Error) => match (0..values.len()).find(|row| is_lossy(*row)) {
+        (true, Unrepresentable::Error) => match (0..array.len()).find(|row| is_lossy(*row)) {
             Some(row) => return Err(unrepresentable(reason, row)),
-            None => values.nulls().cloned(),
+            None => array.nulls().cloned(),
         },
     };
-    let values = PrimitiveArray::<T>::new(values.values().clone(), nulls);
-    Ok(Arc::new(values.with_data_type(data_type.clone())))
+    let data = data.into_builder().data_type(data_type.clone()).nulls(nulls).build();
+    data.map(make_array).map_err(|error| internal(&error))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::TimestampMicrosecondType;
     use arrow_array::{
         Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray, TimestampMicrosecondArray,
     };
-    use arrow_buffer::{IntervalMonthDayNano, NullBuffer};
+    use arrow_buffer::NullBuffer;
+    use arrow_schema::TimeUnit;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, StringArray};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use longshore_values::{CellFault, push_clock};
 
@@ -22,19 +22,19 @@ const TOO_LONG: Reason = (
 /// The texts of all values of `array`.
 pub(crate) fn texts(array: &dyn Array, text: Text) -> Result<ArrayRef, CellFault> {
     let bytes = bytes_of(array)?;
-    let (mut characters, mut offsets) = (String::new(), Vec::with_capacity(array.len() + 1));
-    offsets.push(0_i32);
+    let mut texts = StringBuilder::with_capacity(array.len(), 0);
     for row in 0..array.len() {
-        if array.is_valid(row) {
-            characters.push_str(&text(bytes(row)).map_err(|fault| CellFault { row, ..fault })?);
+        if array.is_null(row) {
+            texts.append_null();
+            continue;
         }
-        offsets.push(i32::try_from(characters.len()).map_err(|_| unrepresentable(TOO_LONG, row))?);
+        let text = text(bytes(row)).map_err(|fault| CellFault { row, ..fault })?;
+        if i32::try_from(texts.values_slice().len() + text.len()).is_err() {
+            return Err(unrepresentable(TOO_LONG, row));
+        }
+        texts.append_value(text);
     }
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    let values = Buffer::from_vec(characters.into_bytes());
-    StringArray::try_new(offsets, values, array.nulls().cloned())
-        .map(|strings| Arc::new(strings) as ArrayRef)
-        .map_err(|error| internal(&error))
+    Ok(Arc::new(texts.finish()))
 }
 
 /// Gives a row's bytes.
