@@ -1,12 +1,12 @@
 //! A session that its owner keeps between reads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
-use crate::{CancelHandle, Deadline, Error, Kind, Query, Result, Session, Transaction};
+use crate::{CancelHandle, Deadline, Error, Kind, Query, Result, Session, Transaction, locked};
 
 /// One session for many statements, one at a time.
 pub struct Connection {
@@ -30,12 +30,8 @@ impl Connection {
         Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), factory: source, autocommit }))
     }
 
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn lease(self: &Arc<Self>, deadline: &Deadline) -> Result<(Box<dyn Session>, ConnectionLease)> {
-        let mut slot = self.slot();
+        let mut slot = locked(&self.slot);
         match std::mem::replace(&mut *slot, Slot::Leased(deadline.cancel_handle())) {
             Slot::Free(mut session) => {
                 session.set_deadline(deadline);
@@ -101,7 +97,7 @@ impl Connection {
 
     /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it.
     pub fn close(&self) {
-        let closed = std::mem::replace(&mut *self.slot(), Slot::Closed);
+        let closed = std::mem::replace(&mut *locked(&self.slot), Slot::Closed);
         if let Slot::Free(session) = closed {
             drop(released(session));
         }
@@ -109,19 +105,19 @@ impl Connection {
 
     /// Stops the statement or the read that has the session, from any thread; nothing where none has it.
     pub fn cancel(&self) {
-        if let Slot::Leased(cancel_handle) = &*self.slot() {
+        if let Slot::Leased(cancel_handle) = &*locked(&self.slot) {
             cancel_handle.cancel();
         }
     }
 
     /// Whether the session is closed or lost.
     pub fn is_closed(&self) -> bool {
-        matches!(*self.slot(), Slot::Closed)
+        matches!(*locked(&self.slot), Slot::Closed)
     }
 
     /// Whether a transaction is open; `None` while a read has the session.
     pub fn transaction(&self) -> Option<Transaction> {
-        match &*self.slot() {
+        match &*locked(&self.slot) {
             Slot::Free(session) => Some(session.transaction()),
             Slot::Leased(_) => None,
             Slot::Closed => Some(Transaction::None),
@@ -142,7 +138,7 @@ impl ConnectionLease {
             return;
         }
         let mut returned = session.filter(|session| session.is_usable()).map_or(Slot::Closed, Slot::Free);
-        let mut slot = self.connection.slot();
+        let mut slot = locked(&self.connection.slot);
         if matches!(*slot, Slot::Leased(_)) {
             std::mem::swap(&mut *slot, &mut returned);
         }
@@ -166,7 +162,7 @@ impl Source for Arc<Connection> {
         let (first, lease) = self.lease(deadline)?;
         Ok(Reservation {
             first,
-            lease: Some(Arc::new(lease)),
+            lease: Arc::new(lease),
             factory: self.factory.clone(),
             most: count,
             begins: !self.autocommit,

@@ -1,10 +1,10 @@
 //! Deadlines and interruption: every wait in the library looks here between its slices.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::{Error, Kind, Result};
+use crate::{Error, Kind, Result, locked};
 
 /// The longest sleep between two looks at the deadline and the caller's signals.
 const SLICE: Duration = Duration::from_millis(50);
@@ -93,14 +93,14 @@ impl Deadline {
 
     /// Starts the deadline again: a stream's time-out counts for each wait.
     pub fn restart(&self) {
-        let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limit = locked(&self.limit);
         limit.at = limit.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     }
 
     /// The time left; `None` where there is no deadline.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
-        let limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = locked(&self.limit);
         limit.at.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
@@ -133,7 +133,7 @@ impl Deadline {
     }
 
     fn seconds(&self) -> f64 {
-        self.limit.lock().unwrap_or_else(PoisonError::into_inner).timeout.unwrap_or_default().as_secs_f64()
+        locked(&self.limit).timeout.unwrap_or_default().as_secs_f64()
     }
 
     fn timed_out(&self) -> Error {

@@ -104,9 +104,7 @@ fn on_session<T>(
 ) -> Result<T> {
     let Reservation { mut first, lease, .. } = source.reserve(1, deadline)?;
     let done = work(first.as_mut());
-    if let Some(lease) = lease {
-        lease.release(first);
-    }
+    lease.release(first);
     done
 }
 

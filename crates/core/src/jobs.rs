@@ -1,11 +1,16 @@
-//! Pieces of work in memory that several threads do at once.
+//! Pieces of work in memory that several threads do at once, and what they share.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
 use crate::memory::spawn_scoped;
+
+/// What `of` guards, whatever a thread that had it has met.
+pub fn locked<T: ?Sized>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What `work` gives for the numbers from 0 up to `count`, in their order, by so many threads or by as many as there are
 /// processors, this one among them.

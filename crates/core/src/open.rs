@@ -59,7 +59,7 @@ pub fn open_read(source: &dyn Source, request: &Request, deadline: &Deadline) ->
     match opening.read(first) {
         Ok((batches, serial)) => Ok(Opened { batches: Box::new(LeasedBatches::new(batches, lease)), serial }),
         Err(Failed { error, session }) => {
-            if let (Some(session), Some(lease)) = (session, lease) {
+            if let Some(session) = session {
                 lease.release(session);
             }
             Err(error)
@@ -250,7 +250,8 @@ struct LeasedBatches {
 }
 
 impl LeasedBatches {
-    fn new(batches: Box<dyn Batches>, lease: Option<Arc<dyn Lease>>) -> Self {
+    fn new(batches: Box<dyn Batches>, lease: Arc<dyn Lease>) -> Self {
+        let lease = Some(lease);
         Self { schema: batches.schema(), finaliser: batches.finaliser(), batches: Some(batches), lease }
     }
 

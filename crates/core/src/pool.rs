@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
-use crate::{Deadline, Error, Kind, Process, Result, Session};
+use crate::{Deadline, Error, Kind, Process, Result, Session, locked};
 
 /// A session that does not answer for so long is replaced.
 const CLEANING: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ impl Pool {
 
     /// The state of this process: what a forked child has inherited is its parent's, and the child only forgets it.
     fn state(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         if !state.process.is_current() {
             *state = State::new(state.closed);
         }
@@ -253,7 +253,7 @@ impl Source for Arc<Pool> {
         let first = lease.open(deadline)?;
         Ok(Reservation {
             first,
-            lease: Some(lease.clone()),
+            lease: lease.clone(),
             factory: lease,
             most: count,
             begins: false,

@@ -1,10 +1,10 @@
 //! How far a read has come, and who hears of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::Result;
+use crate::{Result, locked};
 
 /// Counts what all sessions of one read have received; looked at from any thread.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Progress {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Option<(Arc<dyn Listener>, Instant)>) -> T) -> T {
-        work(&mut self.listener.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut locked(&self.listener))
     }
 
     /// Reports if the last report is a while ago.

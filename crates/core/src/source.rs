@@ -8,13 +8,15 @@ use crate::{Deadline, Driver, Error, Result, Session, Target};
 /// The lease of sessions, which takes them back.
 pub trait Lease: Send + Sync {
     /// Keeps `session` for others, or closes it.
-    fn release(&self, session: Box<dyn Session>);
+    fn release(&self, session: Box<dyn Session>) {
+        drop(session);
+    }
 }
 
 /// Opens the further sessions of a read.
 pub trait SessionFactory: Lease {
-    /// The read needs no more than `count` sessions, the first included: others may have the rest.
-    fn keep_only(&self, count: usize);
+    /// The read needs no more than `count` sessions, the first included: others may have the rest, where there is a bound.
+    fn keep_only(&self, _count: usize) {}
 
     /// Opens one more, every wait of which looks at `deadline`.
     fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>>;
@@ -41,8 +43,8 @@ pub trait Source: Send + Sync {
 pub struct Reservation {
     /// The one that is open.
     pub first: Box<dyn Session>,
-    /// The lease of the first one, which is closed where there is none.
-    pub lease: Option<Arc<dyn Lease>>,
+    /// The lease of the first one.
+    pub lease: Arc<dyn Lease>,
     /// What opens the others.
     pub factory: Arc<dyn SessionFactory>,
     /// How many there can be, the first included.
@@ -59,21 +61,15 @@ pub struct OneSession<F>(pub F);
 impl<F: Fn(&Deadline) -> Box<dyn Session> + Send + Sync> Source for OneSession<F> {
     fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
         let (first, factory) = ((self.0)(deadline), Arc::new(NoSessions));
-        Ok(Reservation { first, lease: None, factory, most: count, begins: false, is_own: true })
+        Ok(Reservation { first, lease: factory.clone(), factory, most: count, begins: false, is_own: true })
     }
 }
 
 struct NoSessions;
 
-impl Lease for NoSessions {
-    fn release(&self, session: Box<dyn Session>) {
-        drop(session);
-    }
-}
+impl Lease for NoSessions {}
 
 impl SessionFactory for NoSessions {
-    fn keep_only(&self, _count: usize) {}
-
     fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {
         Err(Error::internal("a connection of the caller's is one connection only"))
     }
@@ -93,16 +89,9 @@ impl Direct {
     }
 }
 
-impl Lease for Direct {
-    fn release(&self, session: Box<dyn Session>) {
-        drop(session);
-    }
-}
+impl Lease for Direct {}
 
 impl SessionFactory for Direct {
-    // There is no bound that others wait for.
-    fn keep_only(&self, _count: usize) {}
-
     fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>> {
         self.driver.connect(&self.target, deadline)
     }
@@ -113,7 +102,7 @@ impl Source for Arc<Direct> {
         let first = self.open(deadline)?;
         Ok(Reservation {
             first,
-            lease: None,
+            lease: self.clone(),
             factory: self.clone(),
             most: count,
             begins: false,

@@ -1,13 +1,13 @@
 //! A result that its reader takes batch by batch, from any thread, while it comes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::{Batches, Deadline, Error, Progress, Result, Warnings};
+use crate::{Batches, Deadline, Error, Progress, Result, Warnings, locked};
 
 /// A result on its way, batch by batch. A batch without rows is left out, but for the one of an empty result.
 pub struct LiveResult {
@@ -143,15 +143,11 @@ impl Stream {
         &self.warnings
     }
 
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes the live result, when it is this thread's turn. What waits for a batch, and calls its listener meanwhile, holds
     /// no lock.
     fn take(&self) -> Result<LiveResult> {
         let own = thread::current().id();
-        let mut slot = self.slot();
+        let mut slot = locked(&self.slot);
         loop {
             match &*slot {
                 Slot::Live(_) => {}
@@ -172,7 +168,7 @@ impl Stream {
 
     /// Puts the result back, unless the stream was closed meanwhile.
     fn put_back(&self, live: LiveResult) {
-        let mut slot = self.slot();
+        let mut slot = locked(&self.slot);
         let is_open = matches!(*slot, Slot::Busy(_));
         let left = if is_open { std::mem::replace(&mut *slot, Slot::Live(live)) } else { Slot::Live(live) };
         drop(slot);
@@ -199,7 +195,7 @@ impl Stream {
     /// The result itself, which the stream then has no more.
     pub fn hand_over(&self) -> Result<LiveResult> {
         let live = self.take()?;
-        *self.slot() = Slot::Gone("has been handed over");
+        *locked(&self.slot) = Slot::Gone("has been handed over");
         self.turn.notify_all();
         Ok(live)
     }
@@ -207,7 +203,7 @@ impl Stream {
     /// What has become of it, such as "is open".
     #[must_use]
     pub fn state(&self) -> &'static str {
-        match &*self.slot() {
+        match &*locked(&self.slot) {
             Slot::Live(LiveResult { state: State::Running(_), .. }) => "is open",
             Slot::Live(LiveResult { state: State::Ended, .. }) => "has ended",
             Slot::Live(LiveResult { state: State::Failed, .. }) => "has failed",
@@ -228,7 +224,7 @@ impl Stream {
     }
 
     fn end(&self, why: &'static str) {
-        let ended = std::mem::replace(&mut *self.slot(), Slot::Gone(why));
+        let ended = std::mem::replace(&mut *locked(&self.slot), Slot::Gone(why));
         if matches!(ended, Slot::Busy(_)) {
             // Who waits for a batch hears of it.
             self.deadline.cancel_handle().cancel();

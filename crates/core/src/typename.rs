@@ -25,18 +25,14 @@ pub fn parse_type(name: &str) -> Result<DataType> {
 #[must_use]
 pub fn type_name(data_type: &DataType) -> String {
     let list = |head: &str, item: &Field| format!("{head}<{}>", type_name(item.data_type()));
+    if let Some((_, names)) = SIMPLE.iter().find(|(simple, _)| simple == data_type) {
+        return names[0].into();
+    }
     match data_type {
-        DataType::Boolean => "bool".into(),
         DataType::Float16 => "halffloat".into(),
-        DataType::Float32 => "float".into(),
-        DataType::Float64 => "double".into(),
-        DataType::Utf8 => "string".into(),
-        DataType::LargeUtf8 => "large_string".into(),
         DataType::Utf8View => "string_view".into(),
-        DataType::LargeBinary => "large_binary".into(),
         DataType::BinaryView => "binary_view".into(),
         DataType::FixedSizeBinary(size) => format!("fixed_size_binary[{size}]"),
-        DataType::Date32 => "date32[day]".into(),
         DataType::Date64 => "date64[ms]".into(),
         DataType::Timestamp(unit, None) => format!("timestamp[{}]", unit_name(*unit)),
         DataType::Timestamp(unit, Some(zone)) => format!("timestamp[{}, tz={zone}]", unit_name(*unit)),
@@ -103,28 +99,31 @@ fn parse(name: &str, depth: usize) -> Option<DataType> {
     }
 }
 
+/// Types without parameters: the name that pyarrow prints, and further ones.
+const SIMPLE: [(DataType, &[&str]); 18] = [
+    (DataType::Boolean, &["bool", "boolean"]),
+    (DataType::Int8, &["int8"]),
+    (DataType::Int16, &["int16"]),
+    (DataType::Int32, &["int32"]),
+    (DataType::Int64, &["int64", "int"]),
+    (DataType::UInt8, &["uint8"]),
+    (DataType::UInt16, &["uint16"]),
+    (DataType::UInt32, &["uint32"]),
+    (DataType::UInt64, &["uint64"]),
+    (DataType::Float32, &["float", "float32"]),
+    (DataType::Float64, &["double", "float64"]),
+    (DataType::Utf8, &["string", "utf8", "str", "text"]),
+    (DataType::LargeUtf8, &["large_string", "large_utf8"]),
+    (DataType::Binary, &["binary", "bytes"]),
+    (DataType::LargeBinary, &["large_binary"]),
+    (DataType::Date32, &["date32[day]", "date32", "date"]),
+    (DataType::Time64(TimeUnit::Microsecond), &["time64[us]", "time"]),
+    (DataType::Timestamp(TimeUnit::Microsecond, None), &["timestamp[us]", "datetime"]),
+];
+
 fn simple(name: &str) -> Option<DataType> {
-    Some(match name.to_ascii_lowercase().as_str() {
-        "bool" | "boolean" => DataType::Boolean,
-        "int8" => DataType::Int8,
-        "int16" => DataType::Int16,
-        "int32" => DataType::Int32,
-        "int64" | "int" => DataType::Int64,
-        "uint8" => DataType::UInt8,
-        "uint16" => DataType::UInt16,
-        "uint32" => DataType::UInt32,
-        "uint64" => DataType::UInt64,
-        "float" | "float32" => DataType::Float32,
-        "double" | "float64" => DataType::Float64,
-        "string" | "utf8" | "str" | "text" => DataType::Utf8,
-        "large_string" | "large_utf8" => DataType::LargeUtf8,
-        "binary" | "bytes" => DataType::Binary,
-        "large_binary" => DataType::LargeBinary,
-        "date32" | "date32[day]" | "date" => DataType::Date32,
-        "time" => DataType::Time64(TimeUnit::Microsecond),
-        "datetime" => DataType::Timestamp(TimeUnit::Microsecond, None),
-        _ => return None,
-    })
+    let is_it = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    SIMPLE.iter().find(|(_, names)| is_it(names)).map(|(data_type, _)| data_type.clone())
 }
 
 fn unit(name: &str) -> Option<TimeUnit> {

@@ -184,11 +184,11 @@ pub fn write(
     let Reservation { first, lease, factory, begins, most, is_own } = reserved;
     let first = match loading(first) {
         Ok(first) => first,
-        Err(failed) => return returned(Err(failed), lease),
+        Err(failed) => return returned(Err(failed), lease.as_ref()),
     };
     let is_several = match is_several(first.as_ref(), most, is_own, spread) {
         Ok(is_several) => is_several,
-        Err(error) => return returned(Err(Failed { error, session: Some(first) }), lease),
+        Err(error) => return returned(Err(Failed { error, session: Some(first) }), lease.as_ref()),
     };
     let _held = source.hold(if is_several { 1 + sessions } else { 1 });
     let most_rows = spread.most_rows.map(NonZeroUsize::get);
@@ -198,7 +198,7 @@ pub fn write(
         factory.keep_only(1);
         written(first, load, Pieces::new(batches, load, most_rows, deadline), begins)
     };
-    returned(outcome, lease)
+    returned(outcome, lease.as_ref())
 }
 
 /// Whether several sessions are to write, and can.
@@ -227,12 +227,12 @@ fn is_several(first: &dyn Loading, most: usize, is_own: bool, spread: &Spread<'_
     Ok(true)
 }
 
-fn returned(outcome: Result<Written, Failed>, lease: Option<Arc<dyn Lease>>) -> Result<u64> {
+fn returned(outcome: Result<Written, Failed>, lease: &dyn Lease) -> Result<u64> {
     let (rows, session) = match outcome {
         Ok(Written { rows, session }) => (Ok(rows), Some(session)),
         Err(Failed { error, session }) => (Err(error), session),
     };
-    if let (Some(session), Some(lease)) = (session, lease) {
+    if let Some(session) = session {
         lease.release(session);
     }
     rows

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::pieces::Piece;
-use crate::{Error, Interrupt, Kind, Result};
+use crate::{Error, Interrupt, Kind, Result, locked};
 
 /// A queue with room for a few pieces.
 pub(super) struct Queue {
@@ -40,12 +40,8 @@ impl Queue {
         Self { state: Mutex::default(), changed: Condvar::new(), is_over: AtomicBool::new(false), room }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state());
+        change(&mut locked(&self.state));
         self.changed.notify_all();
     }
 
@@ -72,7 +68,7 @@ impl Queue {
     }
 
     pub(super) fn ready(&self) -> usize {
-        self.state().ready
+        locked(&self.state).ready
     }
 
     fn wait(&self, waiting: &mut Waiting<'_>, until: impl Fn(&State) -> bool) -> Result<()> {
@@ -80,7 +76,7 @@ impl Queue {
             // Not under the lock: a signal's handler may take its time.
             (waiting.look)()?;
             let waits = |state: &mut State| state.failure.is_none() && !until(state);
-            let waited = self.changed.wait_timeout_while(self.state(), waiting.slice, waits);
+            let waited = self.changed.wait_timeout_while(locked(&self.state), waiting.slice, waits);
             let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             if let Some(error) = state.failure.take() {
                 return Err(error);
@@ -94,7 +90,7 @@ impl Queue {
     /// The next piece, once there is one; `None` after the last.
     pub(super) fn take(&self) -> Result<Option<Piece>> {
         let waits = |state: &mut State| state.pieces.is_empty() && !state.is_complete && self.check().is_ok();
-        let waited = self.changed.wait_while(self.state(), waits);
+        let waited = self.changed.wait_while(locked(&self.state), waits);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
         self.check()?;
         let piece = state.pieces.pop_front();

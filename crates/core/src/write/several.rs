@@ -13,7 +13,7 @@ use super::queue::{Queue, Waiting};
 use super::{Load, Sink, Stage, Written};
 use crate::memory::spawn_scoped;
 use crate::session::{ENDING, loading, released};
-use crate::{Deadline, Error, Failed, Kind, Loading, Result, Session, SessionFactory};
+use crate::{Deadline, Error, Failed, Kind, Loading, Result, Session, SessionFactory, locked};
 
 /// How long all sessions of a write together may take to open, where the caller sets no earlier deadline.
 const OPENING: Duration = Duration::from_secs(15);
@@ -172,11 +172,11 @@ impl Workers<'_> {
                 None
             }
         };
-        self.after.lock().unwrap_or_else(PoisonError::into_inner).extend(session);
+        locked(&self.after).extend(session);
     }
 
     fn written(&self) -> Result<Box<dyn Session>, Failed> {
-        let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let helper = locked(&self.helper).take();
         let session = match helper {
             Some(mut helper) => {
                 helper.set_deadline(&self.deadline);
