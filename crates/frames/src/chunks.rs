@@ -8,12 +8,12 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::EXTENSION;
 use longshore_interpreter::capsule;
+use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::column::Parts;
+use crate::column::Column;
 use crate::columns::Accumulator;
-use crate::fault::Fault;
 use crate::shape::{is_json, is_text};
 
 /// Keeps the arrays of one column.
@@ -53,16 +53,16 @@ impl Accumulator for Chunks {
         self.bytes
     }
 
-    fn finish(mut self: Box<Self>, py: Python<'_>) -> PyResult<Parts> {
+    fn finish(mut self: Box<Self>, py: Python<'_>) -> PyResult<Column> {
         if self.arrays.is_empty() {
             self.arrays.push(new_empty_array(self.field.data_type()));
         }
         let field = &self.field;
         let chunk = |array| Py::new(py, capsule::Array::new(field.clone(), array));
         let chunks = self.arrays.into_iter().map(chunk).collect::<PyResult<Vec<_>>>()?;
-        let mut parts = Parts::new("chunks", PyList::new(py, chunks)?.into_any());
-        parts.text = is_text(self.field.data_type());
-        Ok(parts)
+        let mut column = Column::new("chunks", PyList::new(py, chunks)?.into_any());
+        column.text = is_text(self.field.data_type());
+        Ok(column)
     }
 }
 

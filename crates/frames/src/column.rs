@@ -41,20 +41,19 @@ impl Column {
     }
 }
 
-/// What an accumulator knows of its [`Column`].
-#[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) kind: &'static str,
-    pub(crate) data: Py<PyAny>,
-    pub(crate) masked: bool,
-    pub(crate) mask: Option<Py<PyAny>>,
-    pub(crate) labels: Option<Py<PyAny>>,
-    pub(crate) text: bool,
-}
-
-impl Parts {
-    /// Values without a mask.
+impl Column {
+    /// Values without a mask, which have neither a name nor a time zone yet.
     pub(crate) fn new(kind: &'static str, data: Bound<'_, PyAny>) -> Self {
-        Self { kind, data: data.unbind(), masked: false, mask: None, labels: None, text: false }
+        Self {
+            name: String::new(),
+            kind,
+            data: data.unbind(),
+            masked: false,
+            mask: None,
+            labels: None,
+            ordered: false,
+            timezone: None,
+            text: false,
+        }
     }
 }

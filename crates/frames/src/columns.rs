@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use longshore_core::memory::room_for;
 use longshore_core::{Error, NATIVE_TYPE, Place, Result, Warnings};
+use longshore_values::Fault;
 use pyo3::prelude::*;
 
 use crate::chunks::Chunks;
-use crate::column::{Column, Parts};
+use crate::column::Column;
 use crate::dictionary::Dictionary;
 use crate::doubles::{double_batch, double_schema};
-use crate::fault::Fault;
 use crate::names::distinct_names;
 use crate::numbers;
 use crate::objects::Objects;
 use crate::shape::{Backend, Choices, Shape};
 
-/// Takes a column's arrays in without the interpreter.
+/// Takes a column's arrays in, without the interpreter's lock unless it makes Python objects.
 pub(crate) trait Accumulator: Send {
     /// Adds the rows of `array`.
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault>;
@@ -26,25 +26,21 @@ pub(crate) trait Accumulator: Send {
     /// The memory held.
     fn bytes(&self) -> usize;
 
-    /// Hands the memory over.
-    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Parts>;
+    /// Hands the memory over, as a column without a name.
+    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Column>;
 }
 
 /// The memory that has to be free on top of that of the next objects.
 const ROOM: usize = 16 << 20;
-
-enum Slot {
-    Free(Box<dyn Accumulator>),
-    /// Needs the interpreter for every batch.
-    Bound(Objects),
-}
 
 /// The columns of one result. Made before the first batch, fed with every batch, taken at the end.
 pub struct Columns {
     schema: SchemaRef,
     /// The columns' names in the frame.
     names: Vec<String>,
-    slots: Vec<Slot>,
+    slots: Vec<Box<dyn Accumulator>>,
+    /// The number of columns of Python objects.
+    objects: usize,
     /// Rows of the result that went before: errors count them.
     before: u64,
     rows: u64,
@@ -56,7 +52,10 @@ impl Columns {
     /// Empty columns of `schema` in the forms that `choices` give them.
     pub fn new(schema: SchemaRef, choices: &Choices) -> Result<Self> {
         let slots = schema.fields().iter().map(|field| slot(field, *choices)).collect::<Result<_>>()?;
-        Ok(Self { names: names(&schema, choices.backend), schema, slots, before: 0, rows: 0, roomy: 0 })
+        let is_objects = |field: &&FieldRef| matches!(Shape::of(field, choices), Shape::Objects { .. });
+        let objects = schema.fields().iter().filter(is_objects).count();
+        let names = names(&schema, choices.backend);
+        Ok(Self { names, schema, slots, objects, before: 0, rows: 0, roomy: 0 })
     }
 
     /// The columns of one `batch`, which has `before` rows of the result before it. Decimals become doubles, save in the columns
@@ -91,14 +90,9 @@ impl Columns {
         self.check(batch)?;
         self.make_room(batch)?;
         let before = self.before + self.rows;
-        for (index, (slot, array)) in self.slots.iter_mut().zip(batch.columns()).enumerate() {
-            let absorbed = match slot {
-                Slot::Free(accumulator) => accumulator.absorb(array),
-                // Column by column: who else waits for the interpreter need not wait for them all.
-                Slot::Bound(objects) => Python::try_attach(|py| objects.absorb(py, array))
-                    .ok_or_else(|| Error::operational("the Python interpreter is shutting down"))?,
-            };
-            absorbed.map_err(|fault| located(fault, self.schema.field(index), before))?;
+        // Column by column: who else waits for the interpreter need not wait for them all.
+        for ((slot, array), field) in self.slots.iter_mut().zip(batch.columns()).zip(self.schema.fields()) {
+            slot.absorb(array).map_err(|fault| located(fault, field, before))?;
         }
         self.rows += batch.num_rows() as u64;
         Ok(())
@@ -106,8 +100,7 @@ impl Columns {
 
     /// Fails where the interpreter would have no memory for the objects of `batch`: most of what makes them panics then.
     fn make_room(&mut self, batch: &RecordBatch) -> Result<()> {
-        let objects = self.slots.iter().filter(|slot| matches!(slot, Slot::Bound(_))).count();
-        let held = self.bytes();
+        let (objects, held) = (self.objects, self.bytes());
         // A double of its own for each value, and what an object adds to it.
         let wanted = objects * batch.num_rows() * 128 + 2 * batch.get_array_memory_size();
         if objects == 0 || held + wanted <= self.roomy {
@@ -147,22 +140,20 @@ impl Columns {
     /// The memory held so far, objects estimated.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let bytes = |slot: &Slot| match slot {
-            Slot::Free(accumulator) => accumulator.bytes(),
-            Slot::Bound(objects) => objects.bytes(),
-        };
-        self.slots.iter().map(bytes).sum()
+        self.slots.iter().map(|slot| slot.bytes()).sum()
     }
 
     /// Hands every column over.
     pub fn finish(self, py: Python<'_>) -> PyResult<Vec<Column>> {
         let columns = self.slots.into_iter().zip(self.names).zip(self.schema.fields());
         let finished = columns.map(|((slot, name), field)| {
-            let parts = match slot {
-                Slot::Free(accumulator) => accumulator.finish(py),
-                Slot::Bound(objects) => objects.finish(py),
-            };
-            Ok(column(name, field, parts?))
+            let mut column = slot.finish(py)?;
+            column.name = name;
+            column.ordered = field.dict_is_ordered().unwrap_or(false);
+            if let DataType::Timestamp(_, zone) = field.data_type() {
+                column.timezone = zone.as_deref().map(str::to_owned);
+            }
+            Ok(column)
         });
         finished.collect()
     }
@@ -177,36 +168,17 @@ fn names(schema: &Schema, backend: Backend) -> Vec<String> {
     }
 }
 
-fn slot(field: &Field, choices: Choices) -> Result<Slot> {
-    let free = |accumulator| Ok(Slot::Free(accumulator));
-    match Shape::of(field, &choices) {
+fn slot(field: &Field, choices: Choices) -> Result<Box<dyn Accumulator>> {
+    Ok(match Shape::of(field, &choices) {
         Shape::Numbers { nulls, dates } => numbers::accumulator(field.data_type(), nulls, dates)
-            .map(Slot::Free)
-            .ok_or_else(|| Error::internal("a shape without an accumulator").at(place(field, None))),
+            .ok_or_else(|| Error::internal("a shape without an accumulator").at(place(field, None)))?,
         Shape::Objects { masked, json } => {
-            Objects::new(field, masked, json).map(Slot::Bound).map_err(|error| error.at(place(field, None)))
+            let objects = Objects::new(field, masked, json);
+            Box::new(objects.map_err(|error| error.at(place(field, None)))?)
         }
-        Shape::Dictionary => free(Box::<Dictionary>::default()),
-        Shape::Chunks { wide } => free(Box::new(Chunks::new(field, wide))),
-    }
-}
-
-fn column(name: String, field: &Field, parts: Parts) -> Column {
-    let timezone = match field.data_type() {
-        DataType::Timestamp(_, Some(zone)) => Some(zone.to_string()),
-        _ => None,
-    };
-    Column {
-        name,
-        kind: parts.kind,
-        data: parts.data,
-        masked: parts.masked,
-        mask: parts.mask,
-        labels: parts.labels,
-        ordered: field.dict_is_ordered().unwrap_or(false),
-        timezone,
-        text: parts.text,
-    }
+        Shape::Dictionary => Box::<Dictionary>::default(),
+        Shape::Chunks { wide } => Box::new(Chunks::new(field, wide)),
+    })
 }
 
 fn broken_promise(row: usize) -> Fault {

@@ -7,16 +7,16 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
 use arrow_array::{AnyDictionaryArray, Array, ArrayRef, DictionaryArray, downcast_integer};
 use arrow_buffer::ArrowNativeType;
-use arrow_schema::DataType;
 use longshore_core::memory::{NoRoom, make_room};
+use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::column::Parts;
+use crate::column::Column;
 use crate::columns::Accumulator;
-use crate::fault::Fault;
 use crate::memory::number_array;
 use crate::numbers::no_array_of;
+use crate::objects::Texts;
 
 /// The code of a NULL.
 const NULL: i32 = -1;
@@ -58,15 +58,15 @@ impl Accumulator for Dictionary {
         self.codes.bytes() + self.labels.iter().map(|label| 2 * label.len() + 64).sum::<usize>()
     }
 
-    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Parts> {
+    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Column> {
         let codes = match self.codes {
             Codes::Byte(codes) => number_array(py, codes, "int8"),
             Codes::Short(codes) => number_array(py, codes, "int16"),
             Codes::Word(codes) => number_array(py, codes, "int32"),
         };
-        let mut parts = Parts::new("dictionary", codes?);
-        parts.labels = Some(PyList::new(py, self.labels)?.into_any().unbind());
-        Ok(parts)
+        let mut column = Column::new("dictionary", codes?);
+        column.labels = Some(PyList::new(py, self.labels)?.into_any().unbind());
+        Ok(column)
     }
 }
 
@@ -77,9 +77,10 @@ impl Dictionary {
         if self.last.as_ref().is_some_and(|(last, _)| Arc::ptr_eq(last, values)) {
             return Ok(());
         }
+        let texts = Texts::of(values)?;
         let mut meaning = Vec::with_capacity(values.len());
         for index in 0..values.len() {
-            meaning.push(if values.is_null(index) { NULL } else { self.number(text(values, index)?)? });
+            meaning.push(if values.is_null(index) { NULL } else { self.number(texts.get(index))? });
         }
         self.last = Some((values.clone(), meaning));
         Ok(())
@@ -94,15 +95,6 @@ impl Dictionary {
         self.labels.push(label.to_owned());
         self.numbers.insert(label.to_owned(), number);
         Ok(number)
-    }
-}
-
-fn text(values: &ArrayRef, index: usize) -> Result<&str, Fault> {
-    match values.data_type() {
-        DataType::Utf8 => Ok(values.as_string::<i32>().value(index)),
-        DataType::LargeUtf8 => Ok(values.as_string::<i64>().value(index)),
-        DataType::Utf8View => Ok(values.as_string_view().value(index)),
-        _ => Err(no_array_of("strings in its dictionary")),
     }
 }
 

@@ -2,26 +2,28 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Decimal256Type, DecimalType, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{NATIVE_TYPE, Result, Warnings};
+use longshore_values::Fault;
 use longshore_values::Losses;
 use longshore_values::decimal::ALWAYS_BACK;
 
-use crate::fault::Fault;
 use crate::retype::{retyped_batch, with_inner_fields};
 
 /// Types of sources whose integers are wider than Arrow's.
 const INTEGERS: [&str; 2] = ["hugeint", "uhugeint"];
 
-/// Powers of ten that doubles hold exactly.
-const EXACT_POWERS: i8 = 22;
+/// The powers of ten that doubles hold exactly.
+const EXACT_POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
 
 /// Integers up to here have a double each.
-const EXACT_INTEGERS: u128 = 1 << 53;
+const EXACT_INTEGERS: u64 = 1 << 53;
 
 /// `schema` with doubles or integers for decimals at every depth, save in the columns of the names `exact`.
 #[must_use]
@@ -46,73 +48,7 @@ pub fn double_batch(
     before: u64,
     warnings: &Arc<Warnings>,
 ) -> Result<RecordBatch> {
-    let retyped = retyped_batch(batch, schema, before)?;
-    for ((decimals, doubles), field) in batch.columns().iter().zip(retyped.columns()).zip(schema.fields()) {
-        look(decimals, doubles, &mut Losses::of_doubles(field.name(), warnings));
-    }
-    Ok(retyped)
-}
-
-/// Looks for decimals, at any depth, that their doubles round.
-fn look(decimals: &ArrayRef, doubles: &ArrayRef, losses: &mut Losses) {
-    if decimals.data_type() == doubles.data_type() {
-        return;
-    }
-    match decimals.data_type() {
-        DataType::Decimal128(precision, scale) if u32::from(*precision) > f64::DIGITS => {
-            look_at::<Decimal128Type>(decimals, doubles, losses, |value| {
-                let is_long = value.unsigned_abs() >= ALWAYS_BACK.into();
-                is_long.then(|| Decimal128Type::format_decimal(value, *precision, *scale))
-            });
-        }
-        DataType::Decimal256(precision, scale) => {
-            look_at::<Decimal256Type>(decimals, doubles, losses, |value| {
-                let is_long = value.wrapping_abs() >= i256::from_i128(ALWAYS_BACK.into());
-                is_long.then(|| Decimal256Type::format_decimal(value, *precision, *scale))
-            });
-        }
-        DataType::List(_) => {
-            look(decimals.as_list::<i32>().values(), doubles.as_list::<i32>().values(), losses);
-        }
-        DataType::LargeList(_) => {
-            look(decimals.as_list::<i64>().values(), doubles.as_list::<i64>().values(), losses);
-        }
-        DataType::FixedSizeList(..) => {
-            look(decimals.as_fixed_size_list().values(), doubles.as_fixed_size_list().values(), losses);
-        }
-        DataType::Struct(_) => {
-            let (decimals, doubles) = (decimals.as_struct().columns(), doubles.as_struct().columns());
-            decimals.iter().zip(doubles).for_each(|(decimals, doubles)| look(decimals, doubles, losses));
-        }
-        DataType::Map(..) => {
-            let (decimals, doubles) = (decimals.as_map().entries(), doubles.as_map().entries());
-            let columns = decimals.columns().iter().zip(doubles.columns());
-            columns.for_each(|(decimals, doubles)| look(decimals, doubles, losses));
-        }
-        _ => {}
-    }
-}
-
-/// Looks at the decimals that `long` gives the text of.
-fn look_at<T: DecimalType>(
-    decimals: &ArrayRef,
-    doubles: &ArrayRef,
-    losses: &mut Losses,
-    long: impl Fn(T::Native) -> Option<String>,
-) {
-    let (decimals, doubles) = (decimals.as_primitive::<T>(), doubles.as_primitive_opt::<Float64Type>());
-    // Integers wider than Arrow's stay integers.
-    let Some(doubles) = doubles else { return };
-    for (row, value) in decimals.values().iter().enumerate() {
-        if !losses.looks() {
-            return;
-        }
-        if decimals.is_valid(row)
-            && let Some(text) = long(*value)
-        {
-            losses.look(&text, doubles.value(row));
-        }
-    }
+    retyped_batch(batch, schema, before, |field| Losses::of_doubles(field.name(), warnings))
 }
 
 fn changed(schema: &Schema, change: impl Fn(&Field) -> Field) -> SchemaRef {
@@ -160,31 +96,57 @@ pub(crate) fn integers(decimals: &PrimitiveArray<Decimal128Type>) -> Result<Arra
 }
 
 /// The doubles nearest to `decimals`.
-pub(crate) fn doubles(decimals: &PrimitiveArray<Decimal128Type>, scale: i8) -> PrimitiveArray<Float64Type> {
-    if !(0..=EXACT_POWERS).contains(&scale) {
-        return decimals.unary(|value| nearest(value, scale));
+pub(crate) fn doubles(
+    decimals: &PrimitiveArray<Decimal128Type>,
+    losses: &mut Losses,
+) -> PrimitiveArray<Float64Type> {
+    let doubles = decimals.unary(|value| nearest(value, decimals.scale()));
+    if u32::from(decimals.precision()) > f64::DIGITS {
+        look(decimals, &doubles, losses, |value| value.unsigned_abs() >= ALWAYS_BACK.into());
     }
-    let power = 10_f64.powi(i32::from(scale));
-    decimals.unary(|value| match i64::try_from(value) {
-        // By way of 64 bits, which the processor converts itself.
-        #[allow(clippy::cast_precision_loss, reason = "it has a double of its own")]
-        Ok(small) if u128::from(small.unsigned_abs()) <= EXACT_INTEGERS => small as f64 / power,
-        _ => parsed(&value, scale),
-    })
+    doubles
+}
+
+/// The doubles nearest to `decimals`, whose values may need 256 bits.
+pub(crate) fn doubles_of_wide(
+    decimals: &PrimitiveArray<Decimal256Type>,
+    losses: &mut Losses,
+) -> PrimitiveArray<Float64Type> {
+    let doubles = decimals.unary(|value| nearest_of_wide(value, decimals.scale()));
+    look(decimals, &doubles, losses, |value| value.wrapping_abs() >= i256::from_i128(ALWAYS_BACK.into()));
+    doubles
+}
+
+/// Looks at the decimals that `is_long` says have more digits than their doubles may keep.
+fn look<T: DecimalType>(
+    decimals: &PrimitiveArray<T>,
+    doubles: &PrimitiveArray<Float64Type>,
+    losses: &mut Losses,
+    is_long: impl Fn(T::Native) -> bool,
+) {
+    for (row, value) in decimals.values().iter().enumerate() {
+        if !losses.looks() {
+            return;
+        }
+        if is_long(*value) && decimals.is_valid(row) {
+            losses.look(&decimals.value_as_string(row), doubles.value(row));
+        }
+    }
 }
 
 /// The double nearest to `value` / 10 ^ `scale`.
-pub(crate) fn nearest(value: i128, scale: i8) -> f64 {
-    if value.unsigned_abs() <= EXACT_INTEGERS && (0..=EXACT_POWERS).contains(&scale) {
+fn nearest(value: i128, scale: i8) -> f64 {
+    let power = usize::try_from(scale).ok().and_then(|scale| EXACT_POWERS.get(scale));
+    match (i64::try_from(value), power) {
         // Both operands are exact, so that the division rounds once.
         #[allow(clippy::cast_precision_loss)]
-        return value as f64 / 10_f64.powi(i32::from(scale));
+        (Ok(small), Some(power)) if small.unsigned_abs() <= EXACT_INTEGERS => small as f64 / power,
+        _ => parsed(&value, scale),
     }
-    parsed(&value, scale)
 }
 
 /// As [`nearest`], of a value that may need 256 bits.
-pub(crate) fn nearest_of_wide(value: i256, scale: i8) -> f64 {
+fn nearest_of_wide(value: i256, scale: i8) -> f64 {
     value.to_i128().map_or_else(|| parsed(&value, scale), |narrow| nearest(narrow, scale))
 }
 
@@ -196,6 +158,7 @@ fn parsed(value: &impl std::fmt::Display, scale: i8) -> f64 {
 mod tests {
     use std::collections::HashMap;
 
+    use arrow_array::cast::AsArray;
     use arrow_array::{ArrayRef, Decimal128Array};
     use longshore_core::Kind;
 
@@ -215,8 +178,6 @@ mod tests {
         ] {
             assert_eq!(nearest(value, scale).to_bits(), f64::to_bits(expected), "{value} {scale}");
             assert_eq!(nearest_of_wide(i256::from_i128(value), scale).to_bits(), f64::to_bits(expected));
-            let many = doubles(&PrimitiveArray::from_iter_values([value]), scale);
-            assert_eq!(many.value(0).to_bits(), f64::to_bits(expected), "{value} {scale}");
         }
         let wide = i256::from_string("123456789012345678901234567890123456789012345").unwrap();
         assert_eq!(nearest_of_wide(wide, 2).to_bits(), 1.234_567_890_123_456_8e42_f64.to_bits());

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 
+use arrow_buffer::ArrowNativeType;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -34,19 +35,10 @@ impl Memory {
     }
 }
 
-/// A type whose every value NumPy may read, and for which any value that NumPy writes is valid.
+/// The NumPy array of `dtype` over `values`, whose memory it takes. NumPy may write any bits there: each is a number.
 ///
-/// Its alignment is at most 16, so that the allocator grows a large vector by remapping pages, not by copying.
-pub(crate) trait Element: Copy + Default + Send + Sync + 'static {}
-
-macro_rules! elements {
-    ($($element:ty),*) => { $( impl Element for $element {} )* };
-}
-
-elements!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
-
-/// The NumPy array of `dtype` over `values`, whose memory it takes.
-pub(crate) fn number_array<'py, T: Element>(
+/// Their alignment is at most 16, so that the allocator grows a large vector by remapping pages, not by copying.
+pub(crate) fn number_array<'py, T: ArrowNativeType>(
     py: Python<'py>,
     values: Vec<T>,
     dtype: &str,

@@ -1,7 +1,6 @@
 //! Columns of fixed-width values: one NumPy array, and a mask where the type needs one.
 
 use std::any::type_name;
-use std::marker::PhantomData;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -11,15 +10,15 @@ use arrow_array::types::{
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, PrimitiveArray};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
+use longshore_values::Fault;
 use pyo3::prelude::*;
 
-use crate::column::Parts;
+use crate::column::Column;
 use crate::columns::Accumulator;
-use crate::fault::Fault;
 use crate::mask::Mask;
-use crate::memory::{Element, number_array};
+use crate::memory::number_array;
 use crate::pages::make_room;
 use crate::shape::{DateUnit, Nulls};
 
@@ -39,7 +38,7 @@ pub(crate) fn accumulator(
     let date = if dates == DateUnit::Days { "datetime64[D]" } else { "datetime64[s]" };
     let half_nan = <Float16Type as ArrowPrimitiveType>::Native::NAN.to_bits();
     Some(match data_type {
-        DataType::Boolean => Box::new(Booleans::new(nulls)),
+        DataType::Boolean => booleans(nulls),
         DataType::Int8 => plain::<Int8Type>(nulls, "int8", 0),
         DataType::Int16 => plain::<Int16Type>(nulls, "int16", 0),
         DataType::Int32 => plain::<Int32Type>(nulls, "int32", 0),
@@ -48,7 +47,7 @@ pub(crate) fn accumulator(
         DataType::UInt16 => plain::<UInt16Type>(nulls, "uint16", 0),
         DataType::UInt32 => plain::<UInt32Type>(nulls, "uint32", 0),
         DataType::UInt64 => plain::<UInt64Type>(nulls, "uint64", 0),
-        DataType::Float16 => mapped::<Float16Type, _, _>(
+        DataType::Float16 => mapped::<Float16Type, _>(
             nulls,
             "float16",
             half_nan,
@@ -56,9 +55,7 @@ pub(crate) fn accumulator(
         ),
         DataType::Float32 => plain::<Float32Type>(nulls, "float32", f32::NAN),
         DataType::Float64 => plain::<Float64Type>(nulls, "float64", f64::NAN),
-        DataType::Date32 => {
-            mapped::<Date32Type, _, _>(nulls, date, NAT, move |day| i64::from(day) * per_date)
-        }
+        DataType::Date32 => mapped::<Date32Type, _>(nulls, date, NAT, move |day| i64::from(day) * per_date),
         DataType::Date64 => temporal::<Date64Type>(nulls, "datetime64[ms]"),
         DataType::Timestamp(Second, _) => temporal::<TimestampSecondType>(nulls, "datetime64[s]"),
         DataType::Timestamp(Millisecond, _) => temporal::<TimestampMillisecondType>(nulls, "datetime64[ms]"),
@@ -73,74 +70,84 @@ pub(crate) fn accumulator(
 }
 
 /// Values that NumPy stores as Arrow does.
-fn plain<T>(nulls: Nulls, dtype: &'static str, filler: T::Native) -> Box<dyn Accumulator>
-where
-    T: ArrowPrimitiveType,
-    T::Native: Element,
-{
-    mapped::<T, _, _>(nulls, dtype, filler, |value| value)
+fn plain<T: ArrowPrimitiveType>(
+    nulls: Nulls,
+    dtype: &'static str,
+    filler: T::Native,
+) -> Box<dyn Accumulator> {
+    Box::new(Numbers::new(nulls, dtype, filler, extend::<T>))
+}
+
+fn extend<T: ArrowPrimitiveType>(array: &dyn Array, values: &mut Vec<T::Native>) -> Result<(), Fault> {
+    values.extend_from_slice(primitive::<T>(array)?.values());
+    Ok(())
+}
+
+fn mapped<T: ArrowPrimitiveType, V: ArrowNativeType>(
+    nulls: Nulls,
+    dtype: &'static str,
+    filler: V,
+    map: impl Fn(T::Native) -> V + Send + 'static,
+) -> Box<dyn Accumulator> {
+    Box::new(Numbers::new(nulls, dtype, filler, move |array, values| {
+        values.extend(primitive::<T>(array)?.values().iter().map(|value| map(*value)));
+        Ok(())
+    }))
 }
 
 /// Counts of which the smallest is NumPy's NaT, and so no value.
 fn temporal<T: ArrowPrimitiveType<Native = i64>>(nulls: Nulls, dtype: &'static str) -> Box<dyn Accumulator> {
-    Box::new(Numbers::<T, i64, _> { reserved: Some(NAT), ..Numbers::new(nulls, dtype, NAT, |value| value) })
+    Box::new(Numbers::new(nulls, dtype, NAT, move |array, values| {
+        let array = primitive::<T>(array)?;
+        let meant = |row: &usize| array.is_valid(*row) && array.value(*row) == NAT;
+        let is_there = array.values().contains(&NAT);
+        if let Some(row) = (0..array.len()).filter(|_| is_there).find(meant) {
+            return Err(Fault::data(row, format!("{dtype} reads this value as NULL"))
+                .with_hint("use dtype_backend=\"pyarrow\" or return_type=\"arrow\""));
+        }
+        extend::<T>(array, values)
+    }))
 }
 
-fn mapped<T, V, F>(nulls: Nulls, dtype: &'static str, filler: V, map: F) -> Box<dyn Accumulator>
-where
-    T: ArrowPrimitiveType,
-    V: Element,
-    F: Fn(T::Native) -> V + Send + 'static,
-{
-    Box::new(Numbers::<T, V, F>::new(nulls, dtype, filler, map))
+/// Booleans: Arrow has a bit for each, NumPy a byte.
+fn booleans(nulls: Nulls) -> Box<dyn Accumulator> {
+    Box::new(Numbers::new(nulls, "bool", 0_u8, |array, values| {
+        let Some(array) = array.as_boolean_opt() else { return Err(no_array_of("booleans")) };
+        values.extend(array.values().iter().map(u8::from));
+        Ok(())
+    }))
 }
 
-struct Numbers<T: ArrowPrimitiveType, V, F> {
+/// `array` as an array of `T`.
+pub(crate) fn primitive<T: ArrowPrimitiveType>(array: &dyn Array) -> Result<&PrimitiveArray<T>, Fault> {
+    array.as_primitive_opt::<T>().ok_or_else(|| no_array_of(type_name::<T>()))
+}
+
+struct Numbers<V, F> {
     values: Vec<V>,
     nulls: Nulls,
     mask: Mask,
     dtype: &'static str,
     /// What stands where a row is NULL.
     filler: V,
-    /// A value that the dtype reads as NULL.
-    reserved: Option<T::Native>,
-    map: F,
-    arrow: PhantomData<fn(T)>,
+    /// Appends the values of an array, for which there is room.
+    append: F,
 }
 
-impl<T: ArrowPrimitiveType, V: Element, F: Fn(T::Native) -> V> Numbers<T, V, F> {
-    fn new(nulls: Nulls, dtype: &'static str, filler: V, map: F) -> Self {
-        let (values, mask) = (Vec::new(), Mask::default());
-        Self { values, nulls, mask, dtype, filler, reserved: None, map, arrow: PhantomData }
-    }
-
-    /// Refuses values that the dtype would read as NULL.
-    fn check(&self, array: &PrimitiveArray<T>) -> Result<(), Fault> {
-        let Some(reserved) = self.reserved else { return Ok(()) };
-        if !array.values().contains(&reserved) {
-            return Ok(());
-        }
-        let meant = |row: &usize| array.is_valid(*row) && array.value(*row) == reserved;
-        match (0..array.len()).find(meant) {
-            None => Ok(()),
-            Some(row) => Err(Fault::data(row, format!("{} reads this value as NULL", self.dtype))
-                .with_hint("use dtype_backend=\"pyarrow\" or return_type=\"arrow\"")),
-        }
+impl<V, F: Fn(&dyn Array, &mut Vec<V>) -> Result<(), Fault>> Numbers<V, F> {
+    fn new(nulls: Nulls, dtype: &'static str, filler: V, append: F) -> Self {
+        Self { values: Vec::new(), nulls, mask: Mask::default(), dtype, filler, append }
     }
 }
 
-impl<T, V, F> Accumulator for Numbers<T, V, F>
+impl<V: ArrowNativeType, F> Accumulator for Numbers<V, F>
 where
-    T: ArrowPrimitiveType,
-    V: Element,
-    F: Fn(T::Native) -> V + Send,
+    F: Fn(&dyn Array, &mut Vec<V>) -> Result<(), Fault> + Send,
 {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
-        let Some(array) = array.as_primitive_opt::<T>() else { return Err(no_array_of(type_name::<T>())) };
-        self.check(array)?;
         let start = self.values.len();
         make_room(&mut self.values, array.len())?;
-        self.values.extend(array.values().iter().map(|value| (self.map)(*value)));
+        (self.append)(array, &mut self.values)?;
         note_nulls(array.nulls(), array.len(), self.nulls, &mut self.mask)?;
         fill_nulls(&mut self.values[start..], array.nulls(), self.filler);
         Ok(())
@@ -150,41 +157,11 @@ where
         size_of_val(self.values.as_slice()) + self.mask.bytes()
     }
 
-    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Parts> {
-        numbers(py, self.values, self.dtype, self.nulls, self.mask)
-    }
-}
-
-/// Booleans: Arrow has a bit for each, NumPy a byte.
-struct Booleans {
-    values: Vec<u8>,
-    nulls: Nulls,
-    mask: Mask,
-}
-
-impl Booleans {
-    fn new(nulls: Nulls) -> Self {
-        Self { values: Vec::new(), nulls, mask: Mask::default() }
-    }
-}
-
-impl Accumulator for Booleans {
-    fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
-        let Some(array) = array.as_boolean_opt() else { return Err(no_array_of("booleans")) };
-        let start = self.values.len();
-        make_room(&mut self.values, array.len())?;
-        self.values.extend(array.values().iter().map(u8::from));
-        note_nulls(array.nulls(), array.len(), self.nulls, &mut self.mask)?;
-        fill_nulls(&mut self.values[start..], array.nulls(), 0);
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        self.values.len() + self.mask.bytes()
-    }
-
-    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Parts> {
-        numbers(py, self.values, "bool", self.nulls, self.mask)
+    fn finish(self: Box<Self>, py: Python<'_>) -> PyResult<Column> {
+        let mut column = Column::new("numbers", number_array(py, self.values, self.dtype)?);
+        column.masked = self.nulls == Nulls::Masked;
+        column.mask = mask_array(py, self.mask)?;
+        Ok(column)
     }
 }
 
@@ -214,19 +191,6 @@ fn fill_nulls<V: Copy>(values: &mut [V], nulls: Option<&NullBuffer>, filler: V) 
     }
 }
 
-fn numbers<V: Element>(
-    py: Python<'_>,
-    values: Vec<V>,
-    dtype: &str,
-    nulls: Nulls,
-    mask: Mask,
-) -> PyResult<Parts> {
-    let mut parts = Parts::new("numbers", number_array(py, values, dtype)?);
-    parts.masked = nulls == Nulls::Masked;
-    parts.mask = mask_array(py, mask)?;
-    Ok(parts)
-}
-
 /// The NumPy array of a mask; `None` where nothing is masked.
 pub(crate) fn mask_array(py: Python<'_>, mask: Mask) -> PyResult<Option<Py<PyAny>>> {
     mask.finish().map(|bytes| number_array(py, bytes, "bool").map(Bound::unbind)).transpose()
@@ -248,12 +212,12 @@ mod tests {
     #[test]
     fn nulls_are_filled_masked_or_refused() {
         let array = Int32Array::from(vec![Some(7), None]);
-        let mut masked = Numbers::<Int32Type, i32, _>::new(Nulls::Masked, "int32", 0, |v| v);
+        let mut masked = Numbers::new(Nulls::Masked, "int32", 0, extend::<Int32Type>);
         masked.absorb(&array).unwrap();
         assert_eq!(masked.values, [7, 0]);
         assert_eq!(masked.mask.finish(), Some(vec![0, 1]));
 
-        let mut refused = Numbers::<Int32Type, i32, _>::new(Nulls::Refused, "int32", 0, |v| v);
+        let mut refused = Numbers::new(Nulls::Refused, "int32", 0, extend::<Int32Type>);
         assert_eq!(refused.absorb(&array).unwrap_err().row(), 1);
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{EXTENSION, Error, Kind, Place, Result};
+use longshore_values::Losses;
 
 use crate::names::distinct_names;
 use crate::retype::{retyped_batch, with_inner_fields};
@@ -22,7 +23,7 @@ pub fn polars_schema(schema: &Schema) -> SchemaRef {
 
 /// `batch` under what [`polars_schema`] made of its schema. Copies no value but UUIDs.
 pub fn polars_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    retyped_batch(batch, schema, 0)
+    retyped_batch(batch, schema, 0, |_| Losses::default())
 }
 
 /// About what polars takes for `array` when it makes a column of it, above the array's own memory.

@@ -3,27 +3,28 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Decimal256Type, Float64Type};
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, PrimitiveArray,
-    RecordBatch, RecordBatchOptions, StringArray, StructArray,
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch,
+    RecordBatchOptions, StringArray, StructArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
 use longshore_core::{Error, NATIVE_TYPE, Place};
+use longshore_values::{Fault, Losses, uuid};
 
 use crate::doubles;
-use crate::fault::Fault;
 
 /// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles or integers
-/// there, and UUIDs that are texts. `before` rows of the result went before: errors count them.
+/// there, and UUIDs that are texts. `before` rows of the result went before: errors count them. `losses` gives what is told of
+/// decimals that are not their doubles.
 pub(crate) fn retyped_batch(
     batch: &RecordBatch,
     schema: &SchemaRef,
     before: u64,
+    losses: impl Fn(&Field) -> Losses,
 ) -> longshore_core::Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(array, field)| {
-        retyped(array, field.data_type()).map_err(|fault| {
+        retyped(array, field.data_type(), &mut losses(field)).map_err(|fault| {
             let row = before + fault.row() as u64;
             let native_type = field.metadata().get(NATIVE_TYPE).cloned();
             fault.into_error(Place { column: Some(field.name().clone()), row: Some(row), native_type })
@@ -48,73 +49,64 @@ pub(crate) fn with_inner_fields(data_type: &DataType, change: &impl Fn(&Field) -
     }
 }
 
-fn retyped(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, Fault> {
+fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Result<ArrayRef, Fault> {
     if array.data_type() == data_type {
         return Ok(array.clone());
     }
     match (data_type, array.data_type()) {
-        (DataType::List(item), _) => list::<i32>(array, item),
-        (DataType::LargeList(item), _) => list::<i64>(array, item),
+        (DataType::List(item), _) => list::<i32>(array, item, losses),
+        (DataType::LargeList(item), _) => list::<i64>(array, item, losses),
         (DataType::FixedSizeList(item, size), _) => {
             let list = array.as_fixed_size_list();
-            let values = retyped(list.values(), item.data_type())?;
+            let values = retyped(list.values(), item.data_type(), losses)?;
             let list = FixedSizeListArray::try_new(item.clone(), *size, values, list.nulls().cloned());
             Ok(Arc::new(list.map_err(|error| unlike(&error))?))
         }
-        (DataType::Struct(fields), _) => Ok(Arc::new(structure(array.as_struct(), fields)?)),
-        (DataType::Map(entries, sorted), _) => map(array.as_map(), entries, *sorted),
+        (DataType::Struct(fields), _) => Ok(Arc::new(structure(array.as_struct(), fields, losses)?)),
+        (DataType::Map(entries, sorted), _) => map(array.as_map(), entries, *sorted, losses),
         (DataType::Int64, DataType::Decimal128(_, 0)) => doubles::integers(array.as_primitive()),
-        (DataType::Float64, DataType::Decimal128(_, scale)) => {
-            Ok(Arc::new(doubles::doubles(array.as_primitive::<Decimal128Type>(), *scale)))
+        (DataType::Float64, DataType::Decimal128(..)) => {
+            Ok(Arc::new(doubles::doubles(array.as_primitive(), losses)))
         }
-        (DataType::Float64, DataType::Decimal256(_, scale)) => {
-            let decimals = array.as_primitive::<Decimal256Type>();
-            let doubles: PrimitiveArray<Float64Type> =
-                decimals.unary(|value| doubles::nearest_of_wide(value, *scale));
-            Ok(Arc::new(doubles))
+        (DataType::Float64, DataType::Decimal256(..)) => {
+            Ok(Arc::new(doubles::doubles_of_wide(array.as_primitive(), losses)))
         }
         (DataType::Utf8, DataType::FixedSizeBinary(_)) => {
             let uuids = array.as_fixed_size_binary().iter();
-            Ok(Arc::new(uuids.map(|uuid| uuid.map(uuid_text)).collect::<StringArray>()))
+            let text = |bytes: &[u8]| uuid(bytes.try_into().unwrap_or(&[0; 16]));
+            Ok(Arc::new(uuids.map(|bytes| bytes.map(text)).collect::<StringArray>()))
         }
         _ => Ok(array.clone()),
     }
 }
 
-/// The sixteen bytes in lower-case hexadecimal digits, in the five groups of RFC 9562.
-fn uuid_text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        for digit in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
-        }
-    }
-    text
-}
-
-fn list<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, Fault> {
+fn list<O: OffsetSizeTrait>(
+    array: &ArrayRef,
+    item: &FieldRef,
+    losses: &mut Losses,
+) -> Result<ArrayRef, Fault> {
     let list = array.as_list::<O>();
-    let values = retyped(list.values(), item.data_type()).map_err(|fault| outward(fault, list.offsets()))?;
+    let values =
+        retyped(list.values(), item.data_type(), losses).map_err(|fault| outward(fault, list.offsets()))?;
     let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
     let list = GenericListArray::<O>::try_new(item.clone(), offsets, values, nulls);
     Ok(Arc::new(list.map_err(|error| unlike(&error))?))
 }
 
-fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef, Fault> {
+fn map(array: &MapArray, entries: &FieldRef, sorted: bool, losses: &mut Losses) -> Result<ArrayRef, Fault> {
     let DataType::Struct(fields) = entries.data_type() else { return Ok(Arc::new(array.clone())) };
     let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
-    let parts = structure(array.entries(), fields).map_err(|fault| outward(fault, array.offsets()))?;
+    let parts =
+        structure(array.entries(), fields, losses).map_err(|fault| outward(fault, array.offsets()))?;
     let map = MapArray::try_new(entries.clone(), offsets, parts, nulls, sorted);
     Ok(Arc::new(map.map_err(|error| unlike(&error))?))
 }
 
-fn structure(array: &StructArray, fields: &Fields) -> Result<StructArray, Fault> {
+fn structure(array: &StructArray, fields: &Fields, losses: &mut Losses) -> Result<StructArray, Fault> {
     let columns = array.columns().iter().zip(fields);
-    let columns =
-        columns.map(|(column, field)| retyped(column, field.data_type())).collect::<Result<_, _>>()?;
+    let columns = columns
+        .map(|(column, field)| retyped(column, field.data_type(), losses))
+        .collect::<Result<_, _>>()?;
     StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())
         .map_err(|error| unlike(&error))
 }

@@ -9,6 +9,7 @@ pub mod calendar;
 mod cell;
 pub mod decimal;
 mod decoder;
+mod fault;
 mod item;
 mod items;
 mod json;
@@ -22,6 +23,7 @@ pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, 
 pub use calendar::{push_clock, push_date, push_timestamp};
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Odd};
+pub use fault::Fault;
 pub use item::{Item, microseconds, per_second, push_number, push_period, uuid, whole_day};
 pub use items::{Items, Uniform};
 pub use json::{element, is_nested, json};

@@ -1,25 +1,27 @@
 //! Columns of Python objects.
 
 mod binary;
-mod decimals;
 mod nested;
 mod scalars;
 mod strings;
 mod table;
 mod temporal;
 
+pub(crate) use strings::Texts;
+
 use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::Array;
 use arrow_schema::Field;
-use longshore_core::Result;
 use longshore_core::memory::{NoRoom, make_room};
+use longshore_core::{Kind, Result};
+use longshore_values::Fault;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-use crate::column::Parts;
-use crate::fault::Fault;
+use crate::column::Column;
+use crate::columns::Accumulator;
 use crate::mask::Mask;
 use crate::memory::object_array;
 use crate::numbers::mask_array;
@@ -31,9 +33,7 @@ trait Maker: Send {
     fn make(&mut self, py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAny>>) -> Result<(), Fault>;
 
     /// The memory of the objects made so far, `rows` of them: an estimate.
-    fn bytes(&self, rows: usize) -> usize {
-        32 * rows
-    }
+    fn bytes(&self, rows: usize) -> usize;
 }
 
 /// The objects of one column so far.
@@ -56,31 +56,34 @@ impl Objects {
             text: is_text(field.data_type()) && !(json && is_json(field)),
         })
     }
+}
 
-    /// Makes the objects of `array`.
-    pub(crate) fn absorb(&mut self, py: Python<'_>, array: &dyn Array) -> Result<(), Fault> {
+impl Accumulator for Objects {
+    fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         make_room(&mut self.values, array.len())?;
-        // Where the interpreter has no memory, much of pyo3 panics.
-        let made = catch_unwind(AssertUnwindSafe(|| self.maker.make(py, array, &mut self.values)));
-        made.unwrap_or_else(|_| Err(without_memory(py)))?;
+        Python::try_attach(|py| {
+            // Where the interpreter has no memory, much of pyo3 panics.
+            let made = catch_unwind(AssertUnwindSafe(|| self.maker.make(py, array, &mut self.values)));
+            made.unwrap_or_else(|_| Err(without_memory(py)))
+        })
+        .ok_or_else(|| Fault::new(0, Kind::Operational, "the Python interpreter is shutting down"))??;
         if self.masked {
             self.mask.extend(array.logical_nulls().as_ref(), array.len())?;
         }
         Ok(())
     }
 
-    /// The memory held: an estimate.
-    pub(crate) fn bytes(&self) -> usize {
+    /// An estimate.
+    fn bytes(&self) -> usize {
         size_of_val(self.values.as_slice()) + self.mask.bytes() + self.maker.bytes(self.values.len())
     }
 
-    /// Hands the objects over as one array.
-    pub(crate) fn finish(mut self, py: Python<'_>) -> PyResult<Parts> {
-        let mut parts = Parts::new("objects", object_array(py, take(&mut self.values))?);
-        parts.masked = self.masked;
-        parts.mask = mask_array(py, take(&mut self.mask))?;
-        parts.text = self.text;
-        Ok(parts)
+    fn finish(mut self: Box<Self>, py: Python<'_>) -> PyResult<Column> {
+        let mut column = Column::new("objects", object_array(py, take(&mut self.values))?);
+        column.masked = self.masked;
+        column.mask = mask_array(py, take(&mut self.mask))?;
+        column.text = self.text;
+        Ok(column)
     }
 }
 

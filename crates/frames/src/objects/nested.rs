@@ -7,12 +7,13 @@ use std::vec::IntoIter;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
+use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::Maker;
 use super::scalars::each_row;
-use crate::fault::Fault;
+use crate::fault::python_fault;
 use crate::names::distinct_names;
 use crate::numbers::no_array_of;
 
@@ -21,6 +22,11 @@ fn parts(py: Python<'_>, maker: &mut dyn Maker, array: &dyn Array) -> Result<Int
     let mut objects = Vec::with_capacity(array.len());
     maker.make(py, array, &mut objects)?;
     Ok(objects.into_iter())
+}
+
+/// The object of a row; `None` where that is NULL.
+fn unless_null(array: &dyn Array, row: usize, object: Bound<'_, PyAny>) -> Py<PyAny> {
+    if array.is_null(row) { object.py().None() } else { object.unbind() }
 }
 
 /// The offsets of a list's rows in its values, from 0, and the values from the first to the last row.
@@ -101,15 +107,10 @@ impl Maker for Lists {
             fault.at_row(row)
         })?;
         for row in 0..array.len() {
-            let row_items = items.by_ref().take(spans.length(row));
-            if array.is_null(row) {
-                // A NULL may still have values in Arrow's memory.
-                row_items.for_each(drop);
-                objects.push(py.None());
-                continue;
-            }
-            let list = PyList::new(py, row_items).map_err(|error| Fault::python(row, "no list", error))?;
-            objects.push(list.into_any().unbind());
+            // A NULL may still have values in Arrow's memory.
+            let list = PyList::new(py, items.by_ref().take(spans.length(row)));
+            let list = list.map_err(|error| python_fault(row, "no list", error))?;
+            objects.push(unless_null(array, row, list.into_any()));
         }
         Ok(())
     }
@@ -142,17 +143,11 @@ impl Maker for Structs {
         let fields = makers.map(|(maker, column)| parts(py, maker.as_mut(), column));
         let mut fields = fields.collect::<Result<Vec<_>, _>>()?;
         for row in 0..array.len() {
-            let values = fields.iter_mut().map(Iterator::next);
-            if array.is_null(row) {
-                values.for_each(drop);
-                objects.push(py.None());
-                continue;
-            }
             let dict = PyDict::new(py);
-            for (key, value) in self.keys.iter().zip(values) {
-                dict.set_item(key, value).map_err(|error| Fault::python(row, "no dict", error))?;
+            for (key, value) in self.keys.iter().zip(fields.iter_mut().map(Iterator::next)) {
+                dict.set_item(key, value).map_err(|error| python_fault(row, "no dict", error))?;
             }
-            objects.push(dict.into_any().unbind());
+            objects.push(unless_null(array, row, dict.into_any()));
         }
         Ok(())
     }

@@ -3,13 +3,14 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, LargeStringArray, StringArray, StringViewArray};
 use arrow_schema::DataType;
+use longshore_values::Fault;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::Maker;
 use super::scalars::each_row;
-use crate::fault::Fault;
+use crate::fault::python_fault;
 use crate::numbers::no_array_of;
 
 /// Strings longer than this are never remembered: they seldom repeat, and a [`Key`] is four words.
@@ -128,7 +129,7 @@ impl Maker for Strings {
         self.cache.restart();
         let texts = Texts::of(array)?;
         each_row(py, array, objects, |row| {
-            self.cache.object(py, texts.get(row)).map_err(|error| Fault::python(row, "no string", error))
+            self.cache.object(py, texts.get(row)).map_err(|error| python_fault(row, "no string", error))
         })
     }
 
@@ -148,13 +149,13 @@ impl Maker for Json {
         if self.loads.is_none() {
             let loads = py.import("json").and_then(|json| json.getattr(intern!(py, "loads")));
             self.loads =
-                Some(loads.map_err(|error| Fault::python(0, "json.loads is missing", error))?.unbind());
+                Some(loads.map_err(|error| python_fault(0, "json.loads is missing", error))?.unbind());
         }
         let Some(loads) = &self.loads else { return Ok(()) };
         let texts = Texts::of(array)?;
         each_row(py, array, objects, |row| {
             loads.call1(py, (texts.get(row),)).map_err(|error| {
-                Fault::python(row, "Python cannot parse this JSON", error)
+                python_fault(row, "Python cannot parse this JSON", error)
                     .with_hint("read it as text: leave json=\"object\" out of the options")
             })
         })
@@ -166,14 +167,14 @@ impl Maker for Json {
 }
 
 /// The strings of an array, whichever of Arrow's layouts they have.
-enum Texts<'a> {
+pub(crate) enum Texts<'a> {
     Narrow(&'a StringArray),
     Wide(&'a LargeStringArray),
     View(&'a StringViewArray),
 }
 
 impl<'a> Texts<'a> {
-    fn of(array: &'a dyn Array) -> Result<Self, Fault> {
+    pub(crate) fn of(array: &'a dyn Array) -> Result<Self, Fault> {
         match array.data_type() {
             DataType::Utf8 => Ok(Self::Narrow(array.as_string())),
             DataType::LargeUtf8 => Ok(Self::Wide(array.as_string())),
@@ -182,7 +183,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn get(&self, row: usize) -> &'a str {
+    pub(crate) fn get(&self, row: usize) -> &'a str {
         match self {
             Self::Narrow(array) => array.value(row),
             Self::Wide(array) => array.value(row),

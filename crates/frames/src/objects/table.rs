@@ -9,12 +9,11 @@ use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use longshore_core::{Error, Kind, Result};
 
 use super::Maker;
-use super::binary::{Bytes, Uuids};
-use super::decimals::Decimals;
+use super::binary::{bytes, uuids};
 use super::nested::{Dictionaries, Lists, Maps, Structs, Unions};
-use super::scalars::{Booleans, Nothing, Scalars};
+use super::scalars::{Each, booleans, decimals, scalars};
 use super::strings::{Json, Strings};
-use super::temporal::{Dates, Durations, Intervals, Times, Timestamps};
+use super::temporal::{dates, durations, intervals, times, timestamps};
 use crate::shape::{is_json, is_text, is_uuid};
 
 /// The maker of the objects of `field`; JSON is parsed if `json`.
@@ -22,35 +21,38 @@ pub(super) fn maker(field: &Field, json: bool) -> Result<Box<dyn Maker>> {
     use DataType as T;
     Ok(match field.data_type() {
         text if is_text(text) && json && is_json(field) => Box::<Json>::default(),
-        T::FixedSizeBinary(16) if is_uuid(field) => Box::new(Uuids),
-        T::Null => Box::new(Nothing),
-        T::Boolean => Box::new(Booleans),
-        T::Int8 => Scalars::<Int8Type>::boxed(),
-        T::Int16 => Scalars::<Int16Type>::boxed(),
-        T::Int32 => Scalars::<Int32Type>::boxed(),
-        T::Int64 => Scalars::<Int64Type>::boxed(),
-        T::UInt8 => Scalars::<UInt8Type>::boxed(),
-        T::UInt16 => Scalars::<UInt16Type>::boxed(),
-        T::UInt32 => Scalars::<UInt32Type>::boxed(),
-        T::UInt64 => Scalars::<UInt64Type>::boxed(),
-        T::Float16 => Scalars::<Float16Type>::boxed(),
-        T::Float32 => Scalars::<Float32Type>::boxed(),
-        T::Float64 => Scalars::<Float64Type>::boxed(),
-        T::Decimal32(precision, scale) => Decimals::<Decimal32Type>::boxed(*precision, *scale),
-        T::Decimal64(precision, scale) => Decimals::<Decimal64Type>::boxed(*precision, *scale),
-        T::Decimal128(precision, scale) => Decimals::<Decimal128Type>::boxed(*precision, *scale),
-        T::Decimal256(precision, scale) => Decimals::<Decimal256Type>::boxed(*precision, *scale),
-        T::Date32 => Dates::<Date32Type>::boxed(1),
-        T::Date64 => Dates::<Date64Type>::boxed(86_400_000),
+        T::FixedSizeBinary(16) if is_uuid(field) => Each::boxed(112, uuids),
+        T::Null => Each::boxed(0, |py, array, objects| {
+            objects.extend((0..array.len()).map(|_| py.None()));
+            Ok(())
+        }),
+        T::Boolean => Each::boxed(0, booleans),
+        T::Int8 => Each::boxed(32, scalars::<Int8Type>),
+        T::Int16 => Each::boxed(32, scalars::<Int16Type>),
+        T::Int32 => Each::boxed(32, scalars::<Int32Type>),
+        T::Int64 => Each::boxed(32, scalars::<Int64Type>),
+        T::UInt8 => Each::boxed(32, scalars::<UInt8Type>),
+        T::UInt16 => Each::boxed(32, scalars::<UInt16Type>),
+        T::UInt32 => Each::boxed(32, scalars::<UInt32Type>),
+        T::UInt64 => Each::boxed(32, scalars::<UInt64Type>),
+        T::Float16 => Each::boxed(32, scalars::<Float16Type>),
+        T::Float32 => Each::boxed(32, scalars::<Float32Type>),
+        T::Float64 => Each::boxed(32, scalars::<Float64Type>),
+        T::Decimal32(..) => Each::boxed(104, decimals::<Decimal32Type>),
+        T::Decimal64(..) => Each::boxed(104, decimals::<Decimal64Type>),
+        T::Decimal128(..) => Each::boxed(104, decimals::<Decimal128Type>),
+        T::Decimal256(..) => Each::boxed(104, decimals::<Decimal256Type>),
+        T::Date32 => Each::boxed(32, dates::<Date32Type>),
+        T::Date64 => Each::boxed(32, dates::<Date64Type>),
         T::Time32(TimeUnit::Second | TimeUnit::Millisecond)
-        | T::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond) => Box::new(Times),
-        T::Timestamp(unit, zone) => Box::new(Timestamps::new(*unit, zone.clone())),
-        T::Duration(unit) => Box::new(Durations::new(*unit)),
+        | T::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond) => Each::boxed(64, times),
+        T::Timestamp(_, zone) => timestamps(zone.clone()),
+        T::Duration(_) => Each::boxed(32, durations),
         T::Interval(IntervalUnit::MonthDayNano | IntervalUnit::YearMonth | IntervalUnit::DayTime) => {
-            Box::new(Intervals)
+            Each::boxed(128, intervals)
         }
         T::Utf8 | T::LargeUtf8 | T::Utf8View => Box::<Strings>::default(),
-        T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => Box::new(Bytes),
+        T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => Each::boxed(32, bytes),
         T::List(item) | T::LargeList(item) | T::FixedSizeList(item, _) => {
             Box::new(Lists::new(maker(item, json)?))
         }
