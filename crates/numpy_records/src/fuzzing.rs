@@ -1,6 +1,6 @@
 //! What the fuzz target calls: every reader of bytes that a server sends. There is none in an ordinary build.
 
-use longshore_postgres::{Piece, Splitter, Wanted};
+use longshore_postgres::{Piece, RowSink, Splitter, Wanted};
 
 use crate::{Column, Field, Form, Rows, Shape, Unit, plan};
 

@@ -8,13 +8,11 @@ mod fault;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod plan;
-mod received;
 mod rows;
 mod scale;
 mod step;
 
 pub use fault::{Failure, Fault};
 pub use plan::{Column, Field, Form, Leaf, Mismatch, Unit, plan};
-pub use received::Received;
 pub use rows::{Rows, Shape};
 pub use step::Step;

@@ -1,7 +1,10 @@
 //! Rows -> the memory of one array of records, or of one block for the columns of each dtype.
 
-use longshore_core::memory::{NoRoom, make_room, zeros};
-use longshore_postgres::HEADER;
+use std::mem::take;
+
+use longshore_core::Error;
+use longshore_core::memory::{Budget, MemoryLimit, NoRoom, make_room, zeros};
+use longshore_postgres::{HEADER, RowSink};
 
 use crate::step::Step;
 use crate::{Failure, Fault};
@@ -77,6 +80,9 @@ pub struct Rows {
     failure: Option<Failure>,
     /// Rows of the columns that asyncpg decodes, for it.
     objects: Option<Vec<u8>>,
+    budget: Budget,
+    /// Why no more are taken, where memory is why.
+    no_room: Option<Error>,
 }
 
 impl Rows {
@@ -88,7 +94,8 @@ impl Rows {
     pub fn new(steps: Vec<Step>, shape: &Shape) -> Self {
         let (blocks, places) = layout(&steps, shape);
         let objects = steps.iter().any(Step::is_object).then(Vec::new);
-        Self { steps, blocks, places, count: 0, nulls: Vec::new(), failure: None, objects }
+        let (nulls, budget) = (Vec::new(), Budget::new(MemoryLimit::Auto));
+        Self { steps, blocks, places, count: 0, nulls, failure: None, objects, budget, no_room: None }
     }
 
     /// Makes room for so many rows, of which none may come: memory is held once it is written. Without it, what grows is
@@ -114,12 +121,12 @@ impl Rows {
         self.failure
     }
 
-    /// Appends the row of a whole message.
-    #[inline]
-    pub fn push(&mut self, message: &[u8]) {
-        if self.failure.is_some() {
-            return;
-        }
+    /// The error of what had no memory.
+    pub fn no_room(&mut self) -> Error {
+        self.no_room.take().unwrap_or_else(|| NoRoom.into())
+    }
+
+    fn append(&mut self, message: &[u8]) {
         let body = message.get(HEADER..).unwrap_or_default();
         // More rows than memory has addresses do not come.
         let row = usize::try_from(self.count).unwrap_or(usize::MAX);
@@ -139,7 +146,7 @@ impl Rows {
 
     /// Keeps why no more rows are taken.
     #[cold]
-    pub fn fail(&mut self, column: Option<usize>, fault: Fault) {
+    fn fail(&mut self, column: Option<usize>, fault: Fault) {
         self.failure = Some(Failure { column, row: self.count, fault });
         // What is there is of no use.
         self.nulls = Vec::new();
@@ -173,17 +180,32 @@ impl Rows {
         if rest.is_empty() { Ok(()) } else { Err(BROKEN) }
     }
 
-    /// The messages for asyncpg since the last call: the rows, NULL in every column that it does not decode.
-    pub fn take_objects(&mut self) -> Option<Vec<u8>> {
-        self.objects.as_mut().map(std::mem::take).filter(|messages| !messages.is_empty())
+    /// The memory of the records or of each block, and the indexes of the NULLs: row times columns plus column. There are no rows
+    /// afterwards.
+    #[must_use]
+    pub fn finish(&mut self) -> (Vec<Vec<u8>>, Vec<u64>) {
+        self.steps.clear();
+        let rows = usize::try_from(take(&mut self.count)).unwrap_or(usize::MAX);
+        let memories = take(&mut self.blocks).into_iter().map(|block| block.finish(rows)).collect();
+        (memories, take(&mut self.nulls))
+    }
+}
+
+impl RowSink for Rows {
+    #[inline]
+    fn push(&mut self, message: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        if let Err(error) = self.budget.grow(message.len()) {
+            self.no_room = Some(error);
+            return self.fail(None, Fault::NoRoom);
+        }
+        self.append(message);
     }
 
-    /// The memory of the records or of each block, and the indexes of the NULLs: row times columns plus column.
-    #[must_use]
-    pub fn finish(self) -> (Vec<Vec<u8>>, Vec<u64>) {
-        let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
-        let memories = self.blocks.into_iter().map(|block| block.finish(rows)).collect();
-        (memories, self.nulls)
+    fn take_objects(&mut self) -> Option<Vec<u8>> {
+        self.objects.as_mut().map(take).filter(|messages| !messages.is_empty())
     }
 }
 

@@ -3,6 +3,7 @@
 use longshore_numpy_records::{
     Column, Failure, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan,
 };
+use longshore_postgres::RowSink;
 
 const NULL: Option<&[u8]> = None;
 
@@ -94,6 +95,8 @@ fn records_and_blocks_hold_the_same() {
     }
     let expected = vec![second.concat(), first.concat(), third.concat()];
     assert_eq!(blocks.finish(), (expected, vec![3, 5, 7]));
+    blocks.push(&rows[0]);
+    assert_eq!((blocks.count(), blocks.finish()), (0, (vec![], vec![])));
 }
 
 #[test]

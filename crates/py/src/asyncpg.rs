@@ -1,13 +1,14 @@
 //! What stands next to asyncpg: the port that its bytes come through, and rows on their way into the memory of Arrow and NumPy.
 
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::mem::take;
+use std::sync::{Arc, Mutex};
 
 use longshore_core::memory::{Budget, SharedMemory, begin};
-use longshore_core::{Error, Protocol, ReadOptions, Warnings};
+use longshore_core::{Error, Protocol, ReadOptions, Warnings, locked};
 use longshore_interpreter::capsule::Batch;
 use longshore_interpreter::raise;
-use longshore_numpy_records::{Column, Field, Form, Leaf, Mismatch, Received, Shape, Step, Unit, plan};
+use longshore_numpy_records::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
 use longshore_postgres::{Answers, Arrival, Description, Inquiry, Knowledge, Port, RowSink, native_name};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -32,12 +33,6 @@ struct PortState {
     receive: Option<Py<PyAny>>,
     /// Told how much to wait for at once where much is still to come, and 0 when no more is.
     low_water: Option<Py<PyAny>>,
-}
-
-impl PyPort {
-    fn state(&self) -> MutexGuard<'_, PortState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl PortState {
@@ -70,7 +65,7 @@ impl PyPort {
     fn get_buffer<'py>(&self, py: Python<'py>, sizehint: isize) -> PyResult<Bound<'py, PyAny>> {
         // The whole of what is free: the rest of a row comes sooner.
         let _ = sizehint;
-        let mut state = self.state();
+        let mut state = locked(&self.0);
         let PortState { port, view, .. } = &mut *state;
         // SAFETY: the interpreter's lock is held, and Python's views are written by those alone who hold it.
         let (memory, start) = unsafe { port.free_memory() }.map_err(|no_room| raise(no_room.into()))?;
@@ -88,7 +83,7 @@ impl PyPort {
     /// Takes the bytes that have been put there.
     #[allow(unsafe_code)]
     fn buffer_updated(&self, py: Python<'_>, nbytes: usize) -> PyResult<()> {
-        let mut state = self.state();
+        let mut state = locked(&self.0);
         // SAFETY: the interpreter's lock is held until it returns, and no Python code runs that might write meanwhile.
         let others = unsafe { state.port.receive(nbytes, |others| copied(py, others)) };
         let others = others.map_err(raise)?.transpose()?;
@@ -116,28 +111,28 @@ impl PyPort {
             Sink::Arrival(arrival) => arrival.get().arrival.clone(),
             Sink::Answers(answers) => answers.get().0.clone(),
         };
-        self.state().port.keep(rows, expected)
+        locked(&self.0).port.keep(rows, expected)
     }
 
     /// Bytes that have come since rows were kept.
     #[getter]
     fn received(&self) -> usize {
-        self.state().port.received()
+        locked(&self.0).port.received()
     }
 
     /// Waiting has brought too little: it is over until as much has come again as makes a result long.
     fn hurry(&self) {
-        self.state().port.hurry();
+        locked(&self.0).port.hurry();
     }
 
     /// Has `description` change the description of the next exchange's statement on its way to asyncpg.
     fn describe(&self, description: &PyDescription) {
-        self.state().port.describe(description.0.clone());
+        locked(&self.0).port.describe(description.0.clone());
     }
 
     /// Keeps no more rows, and changes no description: asyncpg gets what still comes.
     fn keep_none(&self, py: Python<'_>) -> PyResult<()> {
-        let mut state = self.state();
+        let mut state = locked(&self.0);
         state.port.keep_none();
         let low_water = state.new_low_water(py);
         drop(state);
@@ -146,7 +141,7 @@ impl PyPort {
 
     /// Lets asyncpg's protocol go.
     fn close(&self) {
-        let mut state = self.state();
+        let mut state = locked(&self.0);
         state.port.keep_none();
         let held = (state.receive.take(), state.low_water.take());
         drop(state);
@@ -179,7 +174,7 @@ impl PyDescription {
 
     /// The server's own message; `None` where the statement returns no rows.
     fn message<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let description = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let description = locked(&self.0);
         description.message().map(|message| PyBytes::new(py, message))
     }
 }
@@ -219,12 +214,6 @@ pub(crate) struct PyInquiry {
     warnings: Arc<Warnings>,
 }
 
-impl PyInquiry {
-    fn inquiry(&self) -> MutexGuard<'_, Inquiry> {
-        self.inquiry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[pymethods]
 impl PyInquiry {
     /// About `statement`; `binary_forms` tells whether the server's are PostgreSQL's. The rest is as in `open_read`.
@@ -256,32 +245,32 @@ impl PyInquiry {
 
     /// The server has described the statement; the last description counts.
     fn describe(&self, description: Option<&[u8]>) -> PyResult<()> {
-        self.inquiry().describe(description).map_err(raise)
+        locked(&self.inquiry).describe(description).map_err(raise)
     }
 
     /// The server does not understand the questions.
     fn give_up(&self) {
-        self.inquiry().give_up();
+        locked(&self.inquiry).give_up();
     }
 
     /// The next statement to run, with its columns as text; `None` once all is known.
     fn question(&self) -> PyResult<Option<String>> {
-        self.inquiry().question().map_err(raise)
+        locked(&self.inquiry).question().map_err(raise)
     }
 
     /// Files what the last question was answered with.
     fn answer(&self, answers: &PyAnswers) -> PyResult<()> {
-        self.inquiry().answer(answers.take()).map_err(raise)
+        locked(&self.inquiry).answer(take(&mut locked(&answers.0))).map_err(raise)
     }
 
     /// Which columns are wanted in binary; the others as text.
     fn binary(&self) -> PyResult<Vec<bool>> {
-        self.inquiry().binary().map_err(raise)
+        locked(&self.inquiry).binary().map_err(raise)
     }
 
     /// What takes the rows.
     fn arrival(&self) -> PyResult<PyArrival> {
-        let arrival = self.inquiry().arrival().map_err(raise)?;
+        let arrival = locked(&self.inquiry).arrival().map_err(raise)?;
         let arrival = Arc::new(Mutex::new(Some(arrival)));
         Ok(PyArrival { arrival, budget: self.budget.clone(), warnings: self.warnings.clone() })
     }
@@ -290,12 +279,6 @@ impl PyInquiry {
 /// The rows of one lookup.
 #[pyclass(frozen, name = "Answers", module = "longshore._core")]
 pub(crate) struct PyAnswers(Arc<Mutex<Answers>>);
-
-impl PyAnswers {
-    fn take(&self) -> Answers {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 #[pymethods]
 impl PyAnswers {
@@ -313,30 +296,24 @@ pub(crate) struct PyArrival {
     warnings: Arc<Warnings>,
 }
 
-impl PyArrival {
-    fn arrival(&self) -> MutexGuard<'_, Option<Arrival>> {
-        self.arrival.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[pymethods]
 impl PyArrival {
     /// The whole result, once, after the server has told the command's `tag`.
     fn finish(&self, py: Python<'_>, tag: &str) -> PyResult<Reading> {
-        let arrival = self.arrival().take().ok_or_else(taken)?;
+        let arrival = locked(&self.arrival).take().ok_or_else(taken)?;
         let batches = py.detach(|| arrival.finish(tag)).map_err(raise)?;
         Reading::received(py, batches, self.budget.clone(), self.warnings.clone())
     }
 
     /// How many rows to ask the server for next, where they come in pages.
     fn page_rows(&self) -> usize {
-        self.arrival().as_ref().map_or(1, Arrival::page_rows)
+        locked(&self.arrival).as_ref().map_or(1, Arrival::page_rows)
     }
 
     /// The batches that are full, after a page of `asked` rows; and with the last page's `tag` what is left.
     #[pyo3(signature = (asked, tag))]
     fn page(&self, asked: usize, tag: Option<&str>) -> PyResult<Vec<Batch>> {
-        let mut arrival = self.arrival();
+        let mut arrival = locked(&self.arrival);
         let arrival = arrival.as_mut().ok_or_else(taken)?;
         let batches = arrival.page(asked, tag).map_err(raise)?;
         if tag.is_some() {
@@ -410,7 +387,9 @@ impl Plan {
 
     /// No rows yet, but room for as many as may come.
     fn rows(&self, expected: u64) -> PyRows {
-        PyRows(Arc::new(Mutex::new(Received::new(self.steps.clone(), &self.shape, expected))))
+        let mut rows = Rows::new(self.steps.clone(), &self.shape);
+        rows.expect(expected);
+        PyRows(Arc::new(Mutex::new(rows)))
     }
 }
 
@@ -442,33 +421,31 @@ type PyFailure = (Option<usize>, u64, String, &'static str);
 
 /// The rows of one result.
 #[pyclass(frozen, name = "Rows", module = "longshore._core")]
-pub(crate) struct PyRows(Arc<Mutex<Received>>);
-
-impl PyRows {
-    fn rows(&self) -> MutexGuard<'_, Received> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(crate) struct PyRows(Arc<Mutex<Rows>>);
 
 #[pymethods]
 impl PyRows {
     #[getter]
     fn count(&self) -> u64 {
-        self.rows().count()
+        locked(&self.0).count()
     }
 
     /// What was wrong: the column's index, the row, what, and what to do. No column where the whole row is at fault.
     ///
     /// Raises where there was no memory.
     fn failure(&self) -> PyResult<Option<PyFailure>> {
-        let Some(failure) = self.rows().failure().map_err(raise)? else { return Ok(None) };
+        let mut rows = locked(&self.0);
+        let Some(failure) = rows.failure() else { return Ok(None) };
+        if failure.fault == Fault::NoRoom {
+            return Err(raise(rows.no_room()));
+        }
         let (what, hint) = failure.fault.text();
         Ok(Some((failure.column, failure.row, what, hint)))
     }
 
     /// The memory of the records, or that of each block, and the indexes of the NULLs.
     fn finish(&self) -> (Vec<Block>, Vec<u64>) {
-        let (memories, nulls) = self.rows().finish();
+        let (memories, nulls) = locked(&self.0).finish();
         (memories.into_iter().map(|bytes| Block(Arc::new(bytes.into()))).collect(), nulls)
     }
 }
