@@ -1,11 +1,11 @@
 //! What a wait looks at: the caller's deadline, Ctrl-C, a flag that another thread may raise, and the time to report.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::begin;
-use longshore_core::{Deadline, Error, Interrupt, Kind, Progress, Result};
+use longshore_core::{Deadline, Error, Interrupt, Kind, Progress, Result, locked};
 use longshore_interpreter::{attached, raise, wrap};
 use pyo3::prelude::*;
 
@@ -35,7 +35,7 @@ impl Interrupt for Signals {
         if self.main_thread != Some(std::thread::current().id()) {
             return Ok(());
         }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&self.last);
         if last.elapsed() < EVERY {
             return Ok(());
         }

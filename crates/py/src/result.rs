@@ -1,12 +1,13 @@
 //! `sql`: a result of the engine on its way to the frame that was asked for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::ease;
 use longshore_core::{
     Batches, Deadline, Decimals, Error, Kind, Process, Progress, ReadAhead, Result, Session, Uuids, Warnings,
+    locked,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
@@ -73,8 +74,14 @@ pub(crate) fn open_result(
             Frame::Numpy => integer_schema(&schema),
             _ => schema,
         };
-        let batches = Box::new(Blaming { batches: under(Box::new(exported), schema, &warnings), failure });
-        Running::start(batches, engine, &deadline)
+        let (own, warnings, mut rows) = (schema.clone(), warnings.clone(), 0);
+        let change = move |batch: Result<RecordBatch>| {
+            let batch = batch.map_err(|error| failure.behind(error))?;
+            let before = rows;
+            rows += batch.num_rows() as u64;
+            double_batch(&batch, &own, before, &warnings)
+        };
+        Running::start(Box::new(Changed { batches: Box::new(exported), schema, change }), engine, &deadline)
     });
     let budget = Limit::budget(memory_limit, policy.is_stream());
     Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, progress, warnings))
@@ -149,7 +156,7 @@ impl EngineStream {
 
 impl EngineStream {
     fn take(&self) -> Option<ColumnStream> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.0).take()
     }
 }
 
@@ -161,23 +168,24 @@ impl Drop for EngineStream {
     }
 }
 
-/// The same batches, whose errors are those behind the engine's.
-struct Blaming {
+/// Batches under another schema, as `change` makes them.
+struct Changed<F> {
     batches: Box<dyn Batches>,
-    failure: Failure,
+    schema: SchemaRef,
+    change: F,
 }
 
-impl Iterator for Blaming {
+impl<F: FnMut(Result<RecordBatch>) -> Result<RecordBatch>> Iterator for Changed<F> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.batches.next()?.map_err(|error| self.failure.behind(error)))
+        self.batches.next().map(&mut self.change)
     }
 }
 
-impl Batches for Blaming {
+impl<F: FnMut(Result<RecordBatch>) -> Result<RecordBatch> + Send> Batches for Changed<F> {
     fn schema(&self) -> SchemaRef {
-        self.batches.schema()
+        self.schema.clone()
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
@@ -229,43 +237,6 @@ impl Drop for Running {
 }
 
 impl Batches for Running {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
-        None
-    }
-}
-
-/// The same batches with a frame's own types for decimals.
-fn under(batches: Box<dyn Batches>, schema: SchemaRef, warnings: &Arc<Warnings>) -> Box<dyn Batches> {
-    if batches.schema() == schema {
-        return batches;
-    }
-    Box::new(Retyped { batches, schema, rows: 0, warnings: warnings.clone() })
-}
-
-struct Retyped {
-    batches: Box<dyn Batches>,
-    schema: SchemaRef,
-    /// Rows that went before.
-    rows: u64,
-    warnings: Arc<Warnings>,
-}
-
-impl Iterator for Retyped {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.batches.next()?;
-        let retyped = batch.and_then(|batch| double_batch(&batch, &self.schema, self.rows, &self.warnings));
-        self.rows += retyped.as_ref().map_or(0, |batch| batch.num_rows() as u64);
-        Some(retyped)
-    }
-}
-
-impl Batches for Retyped {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
