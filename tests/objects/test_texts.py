@@ -75,7 +75,7 @@ def test_texts_longer_than_a_buffer() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.none() | TEXTS | TEXTS.map(Text), min_size=1), st.integers(1, 9), st.integers(1, 3))
+@given(st.lists(st.none() | TEXTS, min_size=1), st.integers(1, 9), st.integers(1, 3))
 def test_any_texts(values: list[str | None], chunk: int, threads: int) -> None:
     found = views(slots_of(values), chunk=chunk, threads=threads)
     if any(value is not None for value in values):
@@ -85,24 +85,27 @@ def test_any_texts(values: list[str | None], chunk: int, threads: int) -> None:
 
 
 def test_everything_that_is_missing() -> None:
-    missing = [
-        None,
-        np.nan,
-        pd.NA,
-        pd.NaT,
-        np.datetime64("NaT", "D"),
-        np.float32("nan"),
-        *(float("nan") for _ in range(50)),
-    ]
+    missing = [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "D"), np.float32("nan"), float("nan")]
     values = ["a", *missing, "b", *missing]
     expected = ["a", *[None] * len(missing), "b", *[None] * len(missing)]
     for chunk in (1, 10, 1000):
         assert views(slots_of(values), chunk=chunk).to_pylist() == expected
 
 
-def test_texts_of_other_classes() -> None:
-    values = ["a", Text("b"), np.str_("é"), Text("😀" * 20), np.str_("c" * 20)]
-    assert views(slots_of(values), chunk=2).to_pylist() == list(map(str, values))
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", Text("b"), np.str_("é"), Text("😀" * 20), np.str_("c" * 20)],
+        ["a", *(float("nan") for _ in range(50))],
+    ],
+    ids=["classes", "nans"],
+)
+def test_what_is_read_one_by_one(values: list[Any]) -> None:
+    slots = slots_of(values)
+    assert views(slots, chunk=2) is None
+    frame = pd.DataFrame({"s": slots}, dtype=object)
+    found = longshore.sql("SELECT s FROM frame", frame=frame, return_type="arrow").column(0)
+    assert found.to_pylist() == [str(value) if isinstance(value, str) else None for value in values]
 
 
 @pytest.mark.parametrize(

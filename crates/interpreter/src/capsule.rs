@@ -1,13 +1,13 @@
 //! Arrow data under the Arrow `PyCapsule` interface, both ways.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
-use longshore_core::{Error, Frame as CoreFrame, Kind};
+use longshore_core::{Error, Frame as CoreFrame, Kind, locked};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -140,7 +140,7 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let reader = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let reader = locked(&self.0).take();
         stream_capsule(py, reader.ok_or_else(|| raise(Error::interface("the result has been handed over")))?)
     }
 }

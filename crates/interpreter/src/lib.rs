@@ -8,4 +8,4 @@ mod params;
 
 pub use exception::{error_of, raise, wrap};
 pub use lock::{attached, released};
-pub use params::{params, python_params, value};
+pub use params::python_params;

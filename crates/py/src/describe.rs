@@ -27,7 +27,7 @@ pub(crate) fn describe(
     timeout: Option<f64>,
 ) -> PyResult<Schema> {
     let source = self::source(source)?;
-    let params = longshore_interpreter::params(params)?;
+    let params = longshore_pyobjects::params(params)?;
     let queries: Vec<Query> =
         queries.into_iter().map(|text| Query { text, params: params.clone() }).collect();
     let options = ReadOptions { schema: data_types(types)?, ..policy.options };

@@ -1,14 +1,14 @@
 //! `read_sql`: opens a result and hands it to the frame that was asked for.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::memory::{Budget, Trim};
 use longshore_core::{
     Batches, Deadline, Error, LiveResult, Progress, Query, ReadOptions, Request, Result, Session, Split,
-    Warnings,
+    Warnings, locked,
 };
 use longshore_frames::{Backend, Choices, Column, whole_columns, whole_table};
 use pyo3::prelude::*;
@@ -23,7 +23,8 @@ use crate::stream::Stream;
 use crate::types::data_types;
 use crate::warn::warn;
 use longshore_interpreter::capsule::Table;
-use longshore_interpreter::{raise, released, value};
+use longshore_interpreter::{raise, released};
+use longshore_pyobjects::value;
 
 /// A result whose statement has been sent and whose rows have not been taken.
 #[pyclass(frozen, module = "longshore._core")]
@@ -80,7 +81,7 @@ pub(crate) fn open_read(
     cancel_handle: CancelHandle,
 ) -> PyResult<Reading> {
     let source = self::source(source)?;
-    let params = longshore_interpreter::params(params)?;
+    let params = longshore_pyobjects::params(params)?;
     let budget = Limit::budget(memory_limit, policy.is_stream());
     let mut options =
         ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..policy.options.clone() };
@@ -149,7 +150,7 @@ impl Reading {
     }
 
     fn untaken(&self) -> Option<Box<dyn Batches>> {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.batches).take()
     }
 
     pub(crate) fn take(&self) -> PyResult<Box<dyn Batches>> {

@@ -116,7 +116,7 @@ impl PyConnection {
         timeout: Option<f64>,
         cancel_handle: Option<CancelHandle>,
     ) -> PyResult<Option<u64>> {
-        let query = Query { text: statement, params: longshore_interpreter::params(params)? };
+        let query = Query { text: statement, params: longshore_pyobjects::params(params)? };
         let deadline = deadline(py, timeout, cancel_handle)?;
         py.detach(|| self.0.execute(&query, &deadline)).map_err(raise)
     }

@@ -76,7 +76,8 @@ impl Classes {
     }
 }
 
-fn classify(item: &Bound<'_, PyAny>) -> PyResult<Class> {
+/// The class of `item`, by its type.
+pub(crate) fn classify(item: &Bound<'_, PyAny>) -> PyResult<Class> {
     if let Some(class) = plain(item) {
         return Ok(class);
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use longshore_core::EXTENSION;
 
-use crate::fault::Fault;
 use crate::profile::{FieldProfiles, Integers, Profile, ValueKind};
 use crate::read::Extent;
+use longshore_values::Fault;
 
 /// What all objects of a place are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ fn clash(kinds: &[(ValueKind, usize)], first: ValueKind) -> Fault {
         kinds[0].1,
         first.name()
     );
-    Fault::new(row, message)
+    Fault::data(row, message)
         .with_hint("convert the column, or take the text of each with options={\"objects\": \"text\"}")
 }
 
@@ -188,19 +188,19 @@ fn integers(integers: &Integers) -> Result<Kind, Fault> {
 
 #[cold]
 fn too_long(row: usize) -> Fault {
-    Fault::new(row, "the integer has more than 128 bits")
+    Fault::data(row, "the integer has more than 128 bits")
         .with_hint("convert the column to text, or to float where that is near enough")
 }
 
 fn floats(profile: &Profile) -> Result<Kind, Fault> {
     let Some(row) = profile.integers.inexact else { return Ok(Kind::Float64) };
-    Err(Fault::new(row, "the column also holds floats, and no float of 64 bits equals this integer")
+    Err(Fault::data(row, "the column also holds floats, and no float of 64 bits equals this integer")
         .with_hint("make Decimals of the column, or convert it to float where that is near enough"))
 }
 
 fn decimals(profile: &Profile) -> Result<Kind, Fault> {
     if let Some(row) = profile.decimals.infinite {
-        return Err(Fault::new(row, "NaN and infinity have no exact decimal")
+        return Err(Fault::data(row, "NaN and infinity have no exact decimal")
             .with_hint("replace them by None, or convert the column to float"));
     }
     if let Some(row) = profile.integers.beyond {
@@ -213,7 +213,7 @@ fn decimals(profile: &Profile) -> Result<Kind, Fault> {
         (Ok(precision), Ok(scale)) if precision <= WIDE => Ok(Kind::Decimal(precision, scale)),
         _ => {
             let row = profile.decimals.beyond.or_else(|| profile.kinds().last().map(|(_, row)| *row));
-            Err(Fault::new(
+            Err(Fault::data(
                 row.unwrap_or(0),
                 "the decimals have more than 76 digits before and after the point",
             )
@@ -258,14 +258,14 @@ fn is_struct(members: &FieldProfiles) -> bool {
 /// JSON, if it has all that was profile, at any depth.
 fn json(profile: &Profile) -> Result<Kind, Fault> {
     if let Some((kind, row)) = profile.kinds().into_iter().find(|(kind, _)| !kind.is_json()) {
-        return Err(Fault::new(
+        return Err(Fault::data(
             row,
             format!("{} has no form in JSON, which the column's other values need", kind.name()),
         )
         .with_hint("convert these values to one type, or to text"));
     }
     if let Some(row) = profile.infinite {
-        return Err(Fault::new(
+        return Err(Fault::data(
             row,
             "JSON has no NaN and no infinity, and the column's other values need JSON",
         )

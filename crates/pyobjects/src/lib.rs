@@ -1,4 +1,4 @@
-//! Columns of Python objects into Arrow.
+//! Python objects: columns of them into Arrow, and single ones as parameters of a statement.
 //!
 //! [`Objects`] looks at every object of a column once to find the one type of all, and then makes Arrow arrays of it, a
 //! slice of rows at a time. Scalars have the type that holds all of them exactly. Dicts are structs over all their keys,
@@ -10,10 +10,12 @@ mod class;
 mod fault;
 mod kind;
 mod objects;
+mod params;
 mod profile;
 mod read;
 mod slots;
 mod texts;
 
 pub use objects::{Choices, Objects};
+pub use params::{params, value};
 pub use texts::texts;

@@ -5,14 +5,14 @@ use std::ops::Range;
 use arrow_array::ArrayRef;
 use arrow_schema::{Field, FieldRef};
 use longshore_core::Result;
+use longshore_values::Fault;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
-use crate::build::{builder, texts};
+use crate::build::builder;
 use crate::class::Class;
-use crate::fault::Fault;
+use crate::fault::{changed, is_raised, located, python_fault};
 use crate::kind::Kind;
-use crate::profile::{Profile, ValueKind};
+use crate::profile::Profile;
 use crate::read::{Reader, decimal_text, float};
 use crate::slots::Slots;
 
@@ -42,7 +42,7 @@ impl Objects {
     /// Finds the type of `values`, a NumPy array of objects.
     pub fn new(values: &Bound<'_, PyAny>, name: &str, choices: Choices) -> Result<Self> {
         let slots = Slots::of(values)?;
-        let kind = kind(values.py(), &slots, choices).map_err(|fault| fault.into_error(name))?;
+        let kind = kind(values.py(), &slots, choices).map_err(|fault| located(fault, name))?;
         let field: Field = kind.field(name);
         Ok(Self { values: values.clone().unbind(), rows: slots.len(), field: field.into(), kind, choices })
     }
@@ -57,24 +57,15 @@ impl Objects {
     pub fn array(&self, py: Python<'_>, start: usize, end: usize) -> Result<ArrayRef> {
         let slots = Slots::of(self.values.bind(py))?;
         let end = end.min(self.rows);
-        self.build(py, &slots, start.min(end)..end).map_err(|fault| fault.into_error(self.field.name()))
+        self.build(py, &slots, start.min(end)..end).map_err(|fault| located(fault, self.field.name()))
     }
 
     fn build<'py>(&self, py: Python<'py>, slots: &Slots<'py>, rows: Range<usize>) -> Result<ArrayRef, Fault> {
         // A shorter array would look complete.
         if slots.len() != self.rows {
-            return Err(Fault::changed(rows.start));
+            return Err(changed(rows.start));
         }
         let mut reader = Reader::new(py);
-        if let Kind::Text { large } = self.kind {
-            reader.row = rows.start;
-            let text = |reader: &mut Reader<'py>, row| text(reader, slots, row, self.choices);
-            return if large {
-                texts::<i64, _>(&mut reader, rows.len(), text)
-            } else {
-                texts::<i32, _>(&mut reader, rows.len(), text)
-            };
-        }
         let mut builder = builder(&self.kind, rows.len());
         for row in rows {
             match item(&mut reader, slots, row, self.choices)? {
@@ -90,7 +81,7 @@ fn kind(py: Python<'_>, slots: &Slots<'_>, choices: Choices) -> Result<Kind, Fau
     let found =
         profile_of(py, slots, choices).and_then(|profile| crate::kind::infer(&profile, choices.as_text));
     match found {
-        Err(fault) if choices.as_text && !fault.is_raised() => Ok(Kind::Str),
+        Err(fault) if choices.as_text && !is_raised(&fault) => Ok(Kind::Str),
         found => found,
     }
 }
@@ -100,13 +91,9 @@ fn profile_of<'py>(py: Python<'py>, slots: &Slots<'py>, choices: Choices) -> Res
     let mut profile = Profile::default();
     for row in 0..slots.len() {
         if row % ROWS == 0 {
-            py.check_signals().map_err(|error| Fault::python(py, row, error))?;
+            py.check_signals().map_err(|error| python_fault(py, row, error))?;
         }
-        // Whether a text has a form in UTF-8 shows when it is copied. A character has four bytes at most.
-        if let Some(length) = slots.text_length(row) {
-            profile.mark(ValueKind::Text, row);
-            profile.size += 4 * length as u64;
-        } else if let Some((item, _)) = item(&mut reader, slots, row, choices)? {
+        if let Some((item, _)) = item(&mut reader, slots, row, choices)? {
             profile.add(&mut reader, &item)?;
         }
     }
@@ -147,21 +134,4 @@ pub(crate) fn class<'py>(
     };
     let is_nan = is_nan.map_err(|error| reader.fault(error))?;
     Ok((!is_nan).then_some(class))
-}
-
-/// The text of a row; `None` if it is missing.
-#[inline]
-fn text<'py>(
-    reader: &mut Reader<'py>,
-    slots: &Slots<'py>,
-    row: usize,
-    choices: Choices,
-) -> Result<Option<Bound<'py, PyString>>, Fault> {
-    if let text @ Some(_) = slots.text(row) {
-        return Ok(text);
-    }
-    match item(reader, slots, row, choices)? {
-        None => Ok(None),
-        Some((item, _)) => item.cast_into().map(Some).map_err(|_| Fault::changed(row)),
-    }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::class::Class;
-use crate::fault::Fault;
 use crate::kind::WIDE;
 use crate::read::{
     Extent, ReadError, Reader, Temporal, decimal_text, extent, float, integer, interval, is_exact, temporal,
@@ -146,7 +146,7 @@ impl FieldProfiles {
         let Ok(key) = key.cast::<PyString>() else {
             let class = key.get_type().name().map(|name| name.to_string()).unwrap_or_default();
             let message = format!("a key of the dict is not a str, but of type {class}");
-            return Err(Fault::new(reader.row, message)
+            return Err(Fault::data(reader.row, message)
                 .with_hint("make texts of the keys, or a list of pairs of the dict"));
         };
         let name = text(key).map_err(|error| reader.fault(error))?;
@@ -155,7 +155,7 @@ impl FieldProfiles {
         }
         // Arrow's names end at a zero byte.
         if name.contains('\0') {
-            return Err(Fault::new(reader.row, format!("the key {name:?} has a zero byte"))
+            return Err(Fault::data(reader.row, format!("the key {name:?} has a zero byte"))
                 .with_hint("rename it, or make JSON text of the dict"));
         }
         if self.profiles.len() == MOST {

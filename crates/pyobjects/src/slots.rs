@@ -7,7 +7,6 @@ use longshore_core::{Error, Result};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 /// Where the slots of an array are.
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +24,11 @@ pub(crate) struct Slots<'py> {
     memory: Memory,
     /// Keeps the memory.
     _buffer: PyUntypedBuffer,
-    /// The address of the type `str`.
-    text: usize,
 }
 
 impl<'py> Slots<'py> {
     pub(crate) fn of(values: &Bound<'py, PyAny>) -> Result<Self> {
         let py = values.py();
-        let text = py.get_type::<PyString>().as_type_ptr().addr();
         match PyUntypedBuffer::get(values) {
             Ok(buffer) if is_objects(&buffer) => Ok(Self {
                 py,
@@ -42,7 +38,6 @@ impl<'py> Slots<'py> {
                     stride: buffer.strides()[0],
                 },
                 _buffer: buffer,
-                text,
             }),
             _ => Err(Error::interface("the values are not a one-dimensional NumPy array of objects")),
         }
@@ -64,34 +59,6 @@ impl<'py> Slots<'py> {
         // SAFETY: a slot holds a reference to an object, or nothing. Only who has the interpreter's lock changes it, which
         // `py` says is this thread; the reference that is taken here keeps the object alive from now on.
         unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.memory.slot(row)) }
-    }
-
-    /// The object of `row`, if it is a `str` and of no class that inherits from it.
-    #[inline]
-    #[allow(unsafe_code)]
-    pub(crate) fn text(&self, row: usize) -> Option<Bound<'py, PyString>> {
-        let item = self.get(row)?;
-        let is_text = item.get_type_ptr().addr() == self.text;
-        // SAFETY: an object whose type is `str` is a `PyString`.
-        is_text.then(|| unsafe { item.cast_into_unchecked() })
-    }
-
-    /// The characters of `row`'s object, if it is a `str` and of no class that inherits from it.
-    ///
-    /// Takes no reference: to write to each object's count makes this half as fast.
-    #[inline]
-    #[allow(unsafe_code)]
-    pub(crate) fn text_length(&self, row: usize) -> Option<usize> {
-        let object = self.memory.slot(row);
-        if object.is_null() {
-            return None;
-        }
-        // SAFETY: a slot's object is alive as long as the slot is not changed, and neither of the two calls runs Python code
-        // or gives the interpreter's lock away. The second is for a `str`, which the first has found.
-        unsafe {
-            let is_text = ffi::Py_TYPE(object).addr() == self.text;
-            if is_text { usize::try_from(ffi::PyUnicode_GetLength(object)).ok() } else { None }
-        }
     }
 
     /// The slots, for threads that work while this one waits for them.

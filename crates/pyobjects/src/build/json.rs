@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::LargeStringBuilder;
+use longshore_values::Fault;
 use pyo3::prelude::*;
 
 use super::Builder;
 use crate::class::Class;
-use crate::fault::Fault;
 use crate::read::{ReadError, Reader, float, integer_text, text, truth};
 
 /// JSON documents.

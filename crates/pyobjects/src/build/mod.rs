@@ -2,7 +2,6 @@
 
 mod json;
 mod nested;
-mod text;
 
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, FixedSizeBinaryBuilder, GenericBinaryBuilder, GenericStringBuilder,
@@ -11,20 +10,18 @@ use arrow_array::builder::{
 use arrow_array::types::{ArrowPrimitiveType, DecimalType as ArrowDecimal};
 use arrow_array::{ArrayRef, OffsetSizeTrait, types};
 use longshore_core::Unrepresentable;
+use longshore_values::Fault;
 use longshore_values::decimal::{DecimalType, Mantissa};
 use pyo3::prelude::*;
 
 use self::json::Documents;
 use self::nested::{Lists, Structs};
 use crate::class::Class;
-use crate::fault::Fault;
 use crate::kind::{Kind, NARROW};
 use crate::read::{
     ReadError, Reader, Temporal, date, decimal_text, float, integer, interval, is_exact, temporal, time,
     timedelta, truth, uuid, with_bytes,
 };
-
-pub(crate) use self::text::texts;
 
 /// Makes the array of one place. Chosen once per column; no two kinds of values meet in one.
 pub(crate) trait Builder {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{FieldRef, Fields};
+use longshore_values::Fault;
 use pyo3::prelude::*;
 
 use super::{Builder, append, builder};
 use crate::class::Class;
-use crate::fault::Fault;
+use crate::fault::changed;
 use crate::kind::{Kind, struct_fields};
 use crate::profile::Names;
 use crate::read::{Reader, text};
@@ -64,7 +65,7 @@ impl Builder for Lists {
 
 #[cold]
 fn too_many(row: usize) -> Fault {
-    Fault::new(row, "the lists have more than 2,147,483,647 values in all")
+    Fault::data(row, "the lists have more than 2,147,483,647 values in all")
         .with_hint("write fewer rows at a time")
 }
 
@@ -104,7 +105,7 @@ impl Structs {
             (Ok(key), Ok(text)) => self.names.index(likely, key, text),
             _ => None,
         };
-        found.ok_or_else(|| Fault::changed(row))
+        found.ok_or_else(|| changed(row))
     }
 
     /// Makes the member's next row the one at hand.
@@ -126,7 +127,7 @@ impl Builder for Structs {
         class: Class,
     ) -> Result<(), Fault> {
         if class != Class::Dict {
-            return Err(Fault::changed(reader.row));
+            return Err(changed(reader.row));
         }
         let mut next = 0;
         reader.entries(item, |reader, _, key, value| {
@@ -163,5 +164,5 @@ impl Builder for Structs {
 /// Objects that are equal in text alone may both be keys.
 #[cold]
 fn twice(row: usize, key: &str) -> Fault {
-    Fault::new(row, format!("the dict has the key {key:?} twice")).with_hint("make plain texts of its keys")
+    Fault::data(row, format!("the dict has the key {key:?} twice")).with_hint("make plain texts of its keys")
 }

@@ -29,8 +29,8 @@ pub(crate) enum Temporal {
     Null,
 }
 
-pub(super) const NANOSECONDS: ReadError = ReadError::Unrepresentable(
-    "it has nanoseconds, which objects do not keep",
+pub(crate) const NANOSECONDS: ReadError = ReadError::Unrepresentable(
+    "it has nanoseconds, of which only whole microseconds are kept",
     "make a column of nanoseconds with pandas.to_datetime or pandas.to_timedelta, or round it to microseconds",
 );
 
@@ -75,7 +75,8 @@ fn zoned(item: &Bound<'_, PyAny>, local: i64) -> Result<Temporal, ReadError> {
     if offset.is_none() {
         return Ok(Temporal::Timestamp(local));
     }
-    within(i128::from(local) - i128::from(span(&offset)?)).map(Temporal::TimestampTz)
+    let (days, microseconds) = delta(&offset, Class::Timedelta { exact: true })?;
+    within(i128::from(local) - i128::from(i64::from(days) * DAY + microseconds)).map(Temporal::TimestampTz)
 }
 
 /// A day, in days since 1970-01-01; `None` for NumPy's NaT.
@@ -92,10 +93,7 @@ pub(crate) fn time(item: &Bound<'_, PyAny>, class: Class) -> Result<i64, ReadErr
     if class != Class::Time {
         return Err(ReadError::Changed);
     }
-    let (clock, has_zone) = match packed_time(item) {
-        Some(both) => both,
-        None => (asked_clock(item)?, has_zone(item)?),
-    };
+    let (clock, has_zone) = clock(item)?;
     if has_zone {
         return Err(ReadError::Unrepresentable(
             "the time has a time zone, which Arrow's times have not",
@@ -105,18 +103,30 @@ pub(crate) fn time(item: &Bound<'_, PyAny>, class: Class) -> Result<i64, ReadErr
     Ok(clock)
 }
 
+/// The microseconds of a time since midnight, and whether it has a zone.
+pub(crate) fn clock(item: &Bound<'_, PyAny>) -> Result<(i64, bool), ReadError> {
+    packed_time(item).map_or_else(|| Ok((asked_clock(item)?, has_zone(item)?)), Ok)
+}
+
 /// A span of time in microseconds; `None` for NumPy's NaT.
 pub(crate) fn timedelta(item: &Bound<'_, PyAny>, class: Class) -> Result<Option<i64>, ReadError> {
-    match class {
-        Class::NumpyTimedelta => numpy::timedelta(item),
-        Class::Timedelta { exact } => {
-            if !exact {
-                refuse_nanoseconds(item, "nanoseconds")?;
-            }
-            span(item).map(Some)
-        }
-        _ => Err(ReadError::Changed),
+    if class == Class::NumpyTimedelta {
+        return numpy::timedelta(item);
     }
+    let (days, microseconds) = delta(item, class)?;
+    within(i128::from(days) * i128::from(DAY) + i128::from(microseconds)).map(Some)
+}
+
+/// The days of Python's own span of time, and the microseconds next to them.
+pub(crate) fn delta(item: &Bound<'_, PyAny>, class: Class) -> Result<(i32, i64), ReadError> {
+    let Class::Timedelta { exact } = class else { return Err(ReadError::Changed) };
+    if !exact {
+        refuse_nanoseconds(item, "nanoseconds")?;
+    }
+    let py = item.py();
+    let seconds: i64 = item.getattr(intern!(py, "seconds"))?.extract()?;
+    let microseconds: i64 = item.getattr(intern!(py, "microseconds"))?.extract()?;
+    Ok((item.getattr(intern!(py, "days"))?.extract()?, seconds * SECOND + microseconds))
 }
 
 /// Months, days and nanoseconds.
@@ -188,14 +198,6 @@ fn asked_clock(item: &Bound<'_, PyAny>) -> Result<i64, ReadError> {
     let microsecond: i32 = item.getattr(intern!(py, "microsecond"))?.extract()?;
     let minutes = i64::from(hour) * 60 + i64::from(minute);
     Ok((minutes * 60 + i64::from(second)) * SECOND + i64::from(microsecond))
-}
-
-fn span(item: &Bound<'_, PyAny>) -> Result<i64, ReadError> {
-    let py = item.py();
-    let days: i64 = item.getattr(intern!(py, "days"))?.extract()?;
-    let seconds: i64 = item.getattr(intern!(py, "seconds"))?.extract()?;
-    let microseconds: i64 = item.getattr(intern!(py, "microseconds"))?.extract()?;
-    within(i128::from(days) * i128::from(DAY) + i128::from(seconds) * 1_000_000 + i128::from(microseconds))
 }
 
 /// The byte that tells whether there is a zone: behind what every object begins with, and the hash.

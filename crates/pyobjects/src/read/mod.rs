@@ -4,13 +4,16 @@ mod datetime;
 mod numbers;
 mod numpy;
 
+use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::class::{Class, Classes};
-use crate::fault::Fault;
+use crate::fault::{changed, python_fault};
 
-pub(crate) use datetime::{Temporal, date, interval, temporal, time, timedelta, uuid};
+pub(crate) use datetime::{
+    NANOSECONDS, Temporal, clock, date, delta, interval, temporal, time, timedelta, uuid,
+};
 pub(crate) use numbers::{Extent, decimal_text, extent, float, integer, integer_text, is_exact, truth};
 
 /// Lists in lists and dicts in dicts, counted together: Arrow's readers take no more than 64 levels.
@@ -49,14 +52,10 @@ impl<'py> Reader<'py> {
         Self { py, classes: Classes::default(), row: 0, depth: 0, spare: Vec::new() }
     }
 
-    pub(crate) fn py(&self) -> Python<'py> {
-        self.py
-    }
-
     /// The class of an object; NumPy's NaT is nothing, which only its value tells.
     #[inline]
     pub(crate) fn class(&mut self, item: &Bound<'py, PyAny>) -> Result<Class, Fault> {
-        let class = self.classes.of(item).map_err(|error| Fault::python(self.py, self.row, error))?;
+        let class = self.classes.of(item).map_err(|error| python_fault(self.py, self.row, error))?;
         match class {
             Class::NumpyDatetime | Class::NumpyTimedelta
                 if numpy::is_nat(item).map_err(|error| self.fault(error))? =>
@@ -71,7 +70,7 @@ impl<'py> Reader<'py> {
     pub(crate) fn value(&mut self, member: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Fault> {
         let value = member.getattr("value").map_err(|error| self.fault(error.into()))?;
         if self.class(&value)? == Class::Enum {
-            return Err(Fault::new(self.row, "the value of the enum's member is a member again")
+            return Err(Fault::data(self.row, "the value of the enum's member is a member again")
                 .with_hint("write the values that the members mean"));
         }
         Ok(value)
@@ -81,9 +80,9 @@ impl<'py> Reader<'py> {
     #[cold]
     pub(crate) fn fault(&self, error: ReadError) -> Fault {
         match error {
-            ReadError::Python(error) => Fault::python(self.py, self.row, error),
-            ReadError::Unrepresentable(what, remedy) => Fault::new(self.row, what).with_hint(remedy),
-            ReadError::Changed => Fault::changed(self.row),
+            ReadError::Python(error) => python_fault(self.py, self.row, error),
+            ReadError::Unrepresentable(what, remedy) => Fault::data(self.row, what).with_hint(remedy),
+            ReadError::Changed => changed(self.row),
         }
     }
 
@@ -95,7 +94,7 @@ impl<'py> Reader<'py> {
         dict: &Bound<'py, PyAny>,
         mut each: impl FnMut(&mut Self, usize, &Bound<'py, PyAny>, &Bound<'py, PyAny>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let dict = dict.cast::<PyDict>().map_err(|_| Fault::changed(self.row))?;
+        let dict = dict.cast::<PyDict>().map_err(|_| changed(self.row))?;
         self.descend()?;
         let mut entries = self.spare.pop().unwrap_or_default();
         entries.extend(dict.iter());
@@ -128,7 +127,7 @@ impl<'py> Reader<'py> {
         } else if let Ok(items) = list.cast::<PyTuple>() {
             items.iter().try_for_each(|item| counted(self, &item))?;
         } else {
-            return Err(Fault::changed(self.row));
+            return Err(changed(self.row));
         }
         self.depth -= 1;
         Ok(count)
@@ -136,7 +135,7 @@ impl<'py> Reader<'py> {
 
     fn descend(&mut self) -> Result<(), Fault> {
         if self.depth == DEEPEST {
-            return Err(Fault::new(self.row, "it is nested more than 60 levels deep, or contains itself")
+            return Err(Fault::data(self.row, "it is nested more than 60 levels deep, or contains itself")
                 .with_hint("flatten it, or make JSON text of it"));
         }
         self.depth += 1;

@@ -8,27 +8,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::ArrayRef;
 use longshore_core::{Result, run_jobs};
+use longshore_values::Fault;
 use pyo3::prelude::*;
 
 use self::layout::{Head, Layout, fetch};
 use self::views::{INLINE, Views};
-use crate::class::Class;
-use crate::fault::Fault;
+use crate::fault::{is_raised, located, python_fault};
 use crate::objects::{Choices, class};
-use crate::read::{Reader, text};
+use crate::read::Reader;
 use crate::slots::{Slots, SlotsView};
 
 /// Chunks between two looks at Python's signals.
 const ROUND: usize = 32;
 
 /// Objects that are known to say that there is nothing: `None`, and NaN or the like.
-const KNOWN: usize = 4;
+const KNOWN: usize = 8;
 
 /// The arrays of views of a column that has texts and what is missing, and nothing else; `chunk` rows in each,
 /// made by so many threads or by as many as there are processors.
 ///
-/// `None` for every other column, and where the interpreter keeps texts in a way that is not known: [`crate::Objects`] has
-/// their type, or their error.
+/// `None` for every other column, such as one with texts of other classes than `str`, and where the interpreter keeps texts in a
+/// way that is not known: [`crate::Objects`] has their type, or their error.
 pub fn texts(
     values: &Bound<'_, PyAny>,
     name: &str,
@@ -39,7 +39,7 @@ pub fn texts(
     let slots = Slots::of(values)?;
     let Some(layout) = Layout::of(values.py()) else { return Ok(None) };
     let column = Column { slots, layout, choices, missing: vec![values.py().None().into_bound(values.py())] };
-    column.arrays(chunk.max(1), threads).map_err(|fault| fault.into_error(name))
+    column.arrays(chunk.max(1), threads).map_err(|fault| located(fault, name))
 }
 
 struct Column<'py> {
@@ -48,16 +48,6 @@ struct Column<'py> {
     choices: Choices,
     /// They are kept, so that no other object takes their addresses.
     missing: Vec<Bound<'py, PyAny>>,
-}
-
-/// What follows from an object that is not a plain text.
-enum Next {
-    /// It is missing, and will be known by its address.
-    Again,
-    /// Such objects are to be read one by one.
-    OneByOne,
-    /// The column is not of texts alone.
-    NotTexts,
 }
 
 impl<'py> Column<'py> {
@@ -70,21 +60,22 @@ impl<'py> Column<'py> {
         let mut arrays = Vec::with_capacity(chunks.len());
         let mut has_text = false;
         while let Some(chunk) = chunks.get(arrays.len()) {
-            py.check_signals().map_err(|error| Fault::python(py, chunk.start, error))?;
+            py.check_signals().map_err(|error| python_fault(py, chunk.start, error))?;
             // Others may have the interpreter's lock between two rounds.
             py.detach(|| ());
             // The first by itself: it tells soon whether there is more to be done.
             let most = if arrays.is_empty() { 1 } else { ROUND };
             let round = &chunks[arrays.len()..chunks.len().min(arrays.len() + most)];
             let converted = convert(self.rows(&self.missing()), round, threads);
-            for (chunk, views) in round.iter().zip(converted) {
-                let views = match views {
-                    Ok(views) => Some(views),
-                    Err(found) => self.resolved(&mut reader, chunk, found)?,
-                };
-                let Some(views) = views else { return Ok(None) };
-                has_text |= views.has_text();
-                arrays.push(views.finish());
+            for views in converted {
+                match views {
+                    Ok(views) => {
+                        has_text |= views.has_text();
+                        arrays.push(views.finish());
+                    }
+                    Err(NotText(row)) if self.learn(&mut reader, row)? => break,
+                    Err(NotText(_)) => return Ok(None),
+                }
             }
         }
         Ok(has_text.then_some(arrays))
@@ -98,63 +89,18 @@ impl<'py> Column<'py> {
         Rows { slots: self.slots.view(), layout: self.layout, missing }
     }
 
-    /// The texts of a chunk in which an object is not a plain text; `None` if it has more than texts.
-    fn resolved(
-        &mut self,
-        reader: &mut Reader<'py>,
-        chunk: &Range<usize>,
-        mut found: NotText,
-    ) -> Result<Option<Views>, Fault> {
-        loop {
-            match self.next(reader, found)? {
-                Next::NotTexts => return Ok(None),
-                Next::OneByOne => return self.one_by_one(reader, chunk),
-                Next::Again => match self.rows(&self.missing()).views(chunk.clone()) {
-                    Ok(views) => return Ok(Some(views)),
-                    Err(other) => found = other,
-                },
-            }
-        }
-    }
-
-    fn next(&mut self, reader: &mut Reader<'py>, NotText(row): NotText) -> Result<Next, Fault> {
+    /// Whether the object of `row`, which is not a plain text, is missing, and its like is known by its address from now on.
+    fn learn(&mut self, reader: &mut Reader<'py>, row: usize) -> Result<bool, Fault> {
         reader.row = row;
-        let Some(object) = self.slots.get(row) else { return Ok(Next::OneByOne) };
+        let Some(object) = self.slots.get(row) else { return Ok(false) };
         match class(reader, &object, self.choices) {
             Ok(None) if self.missing.len() < KNOWN => {
                 self.missing.push(object);
-                Ok(Next::Again)
+                Ok(true)
             }
-            Ok(None | Some(Class::Text)) => Ok(Next::OneByOne),
-            Err(fault) if fault.is_raised() => Err(fault),
-            _ => Ok(Next::NotTexts),
+            Err(fault) if is_raised(&fault) => Err(fault),
+            _ => Ok(false),
         }
-    }
-
-    fn one_by_one(&self, reader: &mut Reader<'py>, chunk: &Range<usize>) -> Result<Option<Views>, Fault> {
-        let missing = self.missing();
-        let rows = self.rows(&missing);
-        let mut views = Views::new(chunk.len());
-        for row in chunk.clone() {
-            if rows.push_row(row, &mut views).is_some() {
-                continue;
-            }
-            reader.row = row;
-            let Some(object) = self.slots.get(row) else { return Ok(None) };
-            let pushed = match class(reader, &object, self.choices) {
-                Ok(None) => {
-                    views.push_null();
-                    continue;
-                }
-                Ok(Some(Class::Text)) => text(&object).ok().and_then(|text| views.push_str(text).ok()),
-                Err(fault) if fault.is_raised() => return Err(fault),
-                _ => None,
-            };
-            if pushed.is_none() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(views))
     }
 }
 
@@ -214,11 +160,6 @@ impl Rows<'_> {
             }
         }
         Ok(views)
-    }
-
-    /// Appends the text of one row, or NULL; `None` if it is neither.
-    fn push_row(&self, row: usize, views: &mut Views) -> Option<()> {
-        self.push(&self.head(row), views)
     }
 
     #[inline]

@@ -58,11 +58,6 @@ impl Views {
     }
 
     #[inline]
-    pub(super) fn push_str(&mut self, text: &str) -> Result<(), Unfit> {
-        self.push_utf8(text.as_bytes())
-    }
-
-    #[inline]
     pub(super) fn push(&mut self, characters: Characters<'_>) -> Result<(), Unfit> {
         match characters {
             Characters::Ascii(text) => self.push_utf8(text),
@@ -191,9 +186,9 @@ mod tests {
         let long = "é".repeat(BUFFER);
         let mut views = Views::new(texts.len());
         for text in &texts {
-            views.push_str(text).expect("it fits");
+            views.push_utf8(text.as_bytes()).expect("it fits");
         }
-        views.push_str(&long).expect("it fits");
+        views.push_utf8(long.as_bytes()).expect("it fits");
         views.push_null();
         let array = views.finish();
         array.to_data().validate_full().expect("Arrow's form");
