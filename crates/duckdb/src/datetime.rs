@@ -14,6 +14,11 @@ const INFINITE: Reason = (
     "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
 );
 
+const WRAPPED_DATE: Reason = (
+    "an infinite date or timestamp, or one beyond Arrow's years, has no Arrow value",
+    "read it as NULL with options={\"infinity\": \"null\"}, or as text with CAST(\"<column>\" AS text)",
+);
+
 const TIME_24: Reason = (
     "24:00 has no Arrow value; consumers would read it as 00:00",
     "read it as NULL with options={\"time_24\": \"null\"}, or as text with CAST(\"<column>\" AS VARCHAR)",
@@ -27,10 +32,33 @@ const WRAPPED: Reason = (
 /// The engine multiplies its microseconds by this, and lets the product wrap.
 const NANOS_PER_MICRO: i64 = 1_000;
 
+/// What a driver makes of infinity.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Infinity {
+    /// The last and the first count: the engine.
+    Last,
+    /// A count that has wrapped to below PostgreSQL's first day, as have those of years beyond Arrow's: its ADBC driver.
+    Wrapped,
+}
+
+/// PostgreSQL's first day, in 4713 BC.
+const FIRST_DAY: i32 = -2_440_588;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
 /// Dates, the infinite ones as `policy` says.
-pub(crate) fn dates(array: &ArrayRef, policy: Unrepresentable) -> Result<ArrayRef, CellFault> {
-    let is_infinite = |day: i32| day == i32::MAX || day == -i32::MAX;
-    without(array, array.data_type(), is_infinite, policy, INFINITE)
+pub(crate) fn dates(
+    array: &ArrayRef,
+    infinity: Infinity,
+    policy: Unrepresentable,
+) -> Result<ArrayRef, CellFault> {
+    let kind = array.data_type();
+    match infinity {
+        Infinity::Last => {
+            let is_infinite = |day: i32| day == i32::MAX || day == -i32::MAX;
+            without(array, kind, is_infinite, policy, INFINITE)
+        }
+        Infinity::Wrapped => without(array, kind, |day| day < FIRST_DAY, policy, WRAPPED_DATE),
+    }
 }
 
 /// Times, 24:00 as `policy` says; `day` is its count.
@@ -42,8 +70,13 @@ pub(crate) fn times(array: &ArrayRef, day: i64, policy: Unrepresentable) -> Resu
 pub(crate) fn timestamps(
     array: &ArrayRef,
     data_type: &DataType,
+    infinity: Infinity,
     policy: Unrepresentable,
 ) -> Result<ArrayRef, CellFault> {
+    if infinity == Infinity::Wrapped {
+        let has_wrapped = |count: i64| count < i64::from(FIRST_DAY) * MICROS_PER_DAY;
+        return without(array, data_type, has_wrapped, policy, WRAPPED_DATE);
+    }
     let is_infinite = |count: i64| count == i64::MAX || count == -i64::MAX;
     without(array, data_type, is_infinite, policy, INFINITE)
 }
@@ -109,13 +142,23 @@ mod tests {
     fn infinity_is_an_error_or_null_and_nothing_under_a_null() {
         let array: ArrayRef =
             Arc::new(Date32Array::from(vec![Some(1), None, Some(i32::MAX), Some(-i32::MAX)]));
-        assert_eq!(dates(&array, Unrepresentable::Error).unwrap_err().row, 2);
-        let nulls = dates(&array, Unrepresentable::Null).unwrap();
+        assert_eq!(dates(&array, Infinity::Last, Unrepresentable::Error).unwrap_err().row, 2);
+        let nulls = dates(&array, Infinity::Last, Unrepresentable::Null).unwrap();
         assert_eq!((nulls.null_count(), nulls.is_valid(0)), (3, true));
 
         let nulls = NullBuffer::from(vec![false]);
         let hidden: ArrayRef = Arc::new(TimestampMicrosecondArray::new(vec![i64::MAX].into(), Some(nulls)));
-        timestamps(&hidden, hidden.data_type(), Unrepresentable::Error).unwrap();
+        timestamps(&hidden, hidden.data_type(), Infinity::Last, Unrepresentable::Error).unwrap();
+    }
+
+    #[test]
+    fn infinity_that_has_wrapped() {
+        let first: ArrayRef = Arc::new(Date32Array::from(vec![FIRST_DAY, FIRST_DAY - 1]));
+        assert_eq!(dates(&first, Infinity::Wrapped, Unrepresentable::Error).unwrap_err().row, 1);
+        let wrapped = [0, i64::MAX.wrapping_add(946_684_800_000_000)];
+        let array: ArrayRef = Arc::new(TimestampMicrosecondArray::from(wrapped.to_vec()));
+        let nulls = timestamps(&array, array.data_type(), Infinity::Wrapped, Unrepresentable::Null).unwrap();
+        assert_eq!((nulls.null_count(), nulls.is_valid(0)), (1, true));
     }
 
     #[test]
@@ -124,7 +167,7 @@ mod tests {
         let from = array.values().as_ptr();
         let array: ArrayRef = Arc::new(array);
         let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-        let relabelled = timestamps(&array, &utc, Unrepresentable::Error).unwrap();
+        let relabelled = timestamps(&array, &utc, Infinity::Last, Unrepresentable::Error).unwrap();
         assert_eq!(relabelled.data_type(), &utc);
         assert_eq!(relabelled.as_primitive::<TimestampMicrosecondType>().values().as_ptr(), from);
     }

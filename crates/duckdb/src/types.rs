@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Int8Type};
+use arrow_array::types::{Decimal128Type, Int8Type, Int32Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait,
     PrimitiveArray, StructArray,
@@ -13,12 +13,16 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 use longshore_core::{EXTENSION, NATIVE_TYPE};
 use longshore_values::{CellFault, per_second};
 
+use crate::datetime::Infinity;
 use crate::error::{Reason, internal, unrepresentable};
 use crate::result::ValueOptions;
 use crate::text::{Text, texts};
 use crate::{datetime, text};
 
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
+
+/// What PostgreSQL's ADBC driver says of a field: its type there.
+const POSTGRESQL_TYPE: &str = "POSTGRESQL:type";
 
 /// The zone of every timestamp that has one: consumers tell apart zones that are the same.
 const UTC: &str = "UTC";
@@ -38,13 +42,15 @@ enum Step {
     Integers {
         signed: bool,
     },
+    /// Unsigned integers under a signed type.
+    Unsigned,
     Texts(Text),
-    Dates,
+    Dates(Infinity),
     Times {
         /// The count of a whole day.
         day: i64,
     },
-    Timestamps,
+    Timestamps(Infinity),
     Intervals,
     /// What is inside a list, a struct or a map.
     Inner(Vec<Plan>),
@@ -59,9 +65,10 @@ impl Plan {
             Step::Booleans => booleans(array),
             Step::Integers { signed } => decimals(array, *signed, data_type),
             Step::Texts(text) => texts(array, *text),
-            Step::Dates => datetime::dates(array, options.infinity),
+            Step::Unsigned => unsigned(array),
+            Step::Dates(infinity) => datetime::dates(array, *infinity, options.infinity),
             Step::Times { day } => datetime::times(array, *day, options.time_24),
-            Step::Timestamps => datetime::timestamps(array, data_type, options.infinity),
+            Step::Timestamps(infinity) => datetime::timestamps(array, data_type, *infinity, options.infinity),
             Step::Intervals => datetime::intervals(array, options.infinity),
             Step::Inner(plans) => match (data_type, plans.as_slice()) {
                 (DataType::List(_), [item]) => list::<i32>(array, item, options),
@@ -90,11 +97,12 @@ pub(crate) fn plan(field: &Field, options: ValueOptions) -> Plan {
         T::FixedSizeBinary(_) | T::Binary | T::LargeBinary | T::BinaryView => {
             opaque(field).unwrap_or_else(keep)
         }
-        T::Date32 => step(T::Date32, Step::Dates),
+        T::Int32 if postgresql_type(field) == Some("oid") => step(T::UInt32, Step::Unsigned),
+        T::Date32 => step(T::Date32, Step::Dates(infinity(field))),
         T::Time64(unit) => step(T::Time64(*unit), Step::Times { day: SECONDS_PER_DAY * per_second(*unit) }),
         T::Timestamp(unit, zone) => {
             let zone = zone.as_ref().map(|_| UTC.into());
-            step(T::Timestamp(*unit, zone), Step::Timestamps)
+            step(T::Timestamp(*unit, zone), Step::Timestamps(infinity(field)))
         }
         T::Interval(unit) => step(T::Interval(*unit), Step::Intervals),
         T::List(item) => inner(field, &[item], options, |items| T::List(items[0].clone())),
@@ -128,6 +136,14 @@ fn inner(
     Plan { field: Arc::new(field.clone().with_data_type(data_type)), step: Step::Inner(plans) }
 }
 
+fn postgresql_type(field: &Field) -> Option<&str> {
+    field.metadata().get(POSTGRESQL_TYPE).map(String::as_str)
+}
+
+fn infinity(field: &Field) -> Infinity {
+    if postgresql_type(field).is_some() { Infinity::Wrapped } else { Infinity::Last }
+}
+
 /// What the engine exports as bytes that only it can read; `None` where every consumer can.
 fn opaque(field: &Field) -> Option<Plan> {
     use DataType as T;
@@ -144,13 +160,13 @@ fn opaque(field: &Field) -> Option<Plan> {
     }
 }
 
-/// The name inside the metadata of `arrow.opaque`, which is an object of texts in JSON.
+/// The engine's name inside the metadata of `arrow.opaque`, which is an object of texts in JSON; other vendors have other
+/// bytes under the same names.
 fn opaque_name(field: &Field) -> Option<&str> {
-    if !has_extension(field, "arrow.opaque") {
-        return None;
-    }
-    let (_, rest) = field.metadata().get(EXTENSION_METADATA)?.split_once("\"type_name\"")?;
-    rest.split('"').nth(1)
+    let metadata =
+        field.metadata().get(EXTENSION_METADATA).filter(|_| has_extension(field, "arrow.opaque"))?;
+    let text = |key| metadata.split_once(key)?.1.split('"').nth(1);
+    text("\"type_name\"").filter(|_| text("\"vendor_name\"") == Some("DuckDB"))
 }
 
 fn native(field: &Field, data_type: DataType, name: Option<&str>, step: Step) -> Plan {
@@ -174,6 +190,14 @@ fn booleans(array: &dyn Array) -> Result<ArrayRef, CellFault> {
     let values = bytes.values();
     let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);
     Ok(Arc::new(BooleanArray::new(bits, bytes.nulls().cloned())))
+}
+
+/// The same bits, which the driver has put under a sign.
+fn unsigned(array: &dyn Array) -> Result<ArrayRef, CellFault> {
+    let Some(signed) = array.as_primitive_opt::<Int32Type>() else {
+        return Err(internal("integers that are not four bytes"));
+    };
+    Ok(Arc::new(signed.unary::<_, UInt32Type>(i32::cast_unsigned)))
 }
 
 /// The first integer of 39 digits.
