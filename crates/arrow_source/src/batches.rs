@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Decimals, Error, Failed, NATIVE_TYPE, Place, ReadAhead, ReadOptions, Result, Session, Uuids,
-    type_name,
+    Batches, Decimals, Error, Failed, Finaliser, NATIVE_TYPE, Place, ReadAhead, ReadOptions, Result, Session,
+    Uuids, has_deferred, type_name,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, polars_refusal};
@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::call::apart;
 use crate::cast;
+use crate::numeric::{self, Scales};
 use crate::session::ArrowSession;
 
 /// A result whose first rows are there, and what only its driver knows of it.
@@ -61,8 +62,10 @@ impl Named {
     fn new(stream: ColumnStream, native_types: &[String]) -> Self {
         let named = |(at, field): (usize, &Arc<Field>)| {
             let mut metadata = field.metadata().clone();
-            if let Some(name) = native_types.get(at).filter(|name| !name.is_empty()) {
-                metadata.insert(NATIVE_TYPE.to_owned(), name.clone());
+            let told =
+                || metadata.iter().find(|(key, _)| key.ends_with(":typname") || key.ends_with(":type"));
+            if let Some(name) = native_types.get(at).or_else(|| told().map(|(_, name)| name)).cloned() {
+                metadata.insert(NATIVE_TYPE.to_owned(), name);
             }
             field.as_ref().clone().with_metadata(metadata)
         };
@@ -102,9 +105,16 @@ fn policy(schema: &SchemaRef, options: &ReadOptions) -> Result<SchemaRef> {
 }
 
 fn field_under(field: &Field, options: &ReadOptions) -> Result<Field> {
-    let Some(wanted) = options.wanted(field.name()).filter(|wanted| *wanted != field.data_type()) else {
+    let is_numeric = numeric::is_numeric(field);
+    let native = if is_numeric { numeric::data_type(field, options) } else { field.data_type().clone() };
+    let wanted = options.wanted(field.name());
+    if wanted.is_none() && is_numeric && native == DataType::Utf8 {
+        return Ok(numeric::deferred(field.clone()));
+    }
+    let wanted = wanted.unwrap_or(&native);
+    if wanted == field.data_type() && !is_numeric {
         return Ok(field.clone());
-    };
+    }
     if !cast::can(field.data_type(), wanted) {
         let native_type = field.metadata().get(NATIVE_TYPE).cloned();
         let message = format!("{} cannot be read as {}", type_name(field.data_type()), type_name(wanted));
@@ -172,7 +182,7 @@ impl ArrowBatches {
             if array.data_type() == field.data_type() {
                 return Ok(array.clone());
             }
-            cast::exact(array, field.data_type(), &self.options).map_err(|fault| {
+            cast::exact(array, own, field.data_type(), &self.options).map_err(|fault| {
                 let native_type = own.metadata().get(NATIVE_TYPE).cloned();
                 let row = Some(self.rows + fault.row as u64);
                 fault.into_error(Place { column: Some(field.name().clone()), row, native_type })
@@ -225,9 +235,11 @@ impl Iterator for ArrowBatches {
         if let Some(rest) = self.rest.take() {
             return Some(Ok(self.first_rows(rest)));
         }
-        let next = self.read_ahead.as_mut()?.next();
-        if let (Some(Err(_)), Some(session)) = (&next, &self.session) {
-            session.handle.fail();
+        let mut next = self.read_ahead.as_mut()?.next();
+        if let (Some(Err(error)), Some(session)) = (&mut next, &self.session)
+            && let Some(told) = session.handle.fail()
+        {
+            *error = told;
         }
         let next = next.map(|batch| batch.and_then(|batch| self.translate(&batch)));
         if !matches!(next, Some(Ok(_))) {
@@ -246,6 +258,11 @@ impl Drop for ArrowBatches {
 impl Batches for ArrowBatches {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        let is_final = !self.schema.fields().iter().any(|field| has_deferred(field));
+        (!is_final).then(|| Arc::new(Scales(self.options.clone())) as _)
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

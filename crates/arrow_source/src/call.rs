@@ -110,9 +110,12 @@ impl Handle {
         let _ = attached(|py| self.object.bind(py).call_method0("cancel").map(drop));
     }
 
-    /// Notes that a statement has failed while its rows came, which the driver's session does not see.
-    pub(crate) fn fail(&self) {
-        let _ = attached(|py| self.object.bind(py).call_method0("fail").map(drop));
+    /// Notes that a statement has failed while its rows came; the driver's error, where it is more than the stream's text.
+    pub(crate) fn fail(&self) -> Option<Error> {
+        attached(|py| {
+            let told = self.object.bind(py).call_method0("fail").ok().filter(|told| !told.is_none())?;
+            Some(error_of(py, PyErr::from_value(told)))
+        })?
     }
 
     /// What the session says of itself, which costs it nothing.

@@ -9,7 +9,7 @@ use arrow_array::types::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::ReadOptions;
 use longshore_core::memory::room_for;
 use longshore_values::decimal::{DecimalType, text_double};
@@ -18,6 +18,8 @@ use longshore_values::{
     Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, large_text,
     per_second, text,
 };
+
+use crate::numeric::is_numeric;
 
 /// Writes the value of a row in the form that a decoder reads.
 type Render<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Odd> + 'a>;
@@ -87,13 +89,14 @@ fn is_labels(from: &DataType) -> bool {
     matches!(from, DataType::Dictionary(_, values) if matches!(**values, DataType::Utf8 | DataType::LargeUtf8))
 }
 
-/// `array` as `wanted`.
+/// `array`, whose field is `own`, as `wanted`.
 pub(crate) fn exact(
     array: &ArrayRef,
+    own: &Field,
     wanted: &DataType,
     options: &ReadOptions,
 ) -> Result<ArrayRef, CellFault> {
-    let (Some(form), Some(mut decoder)) = (form(wanted), decoder(wanted, array.data_type(), options)) else {
+    let (Some(form), Some(mut decoder)) = (form(wanted), decoder(wanted, own, options)) else {
         return Ok(array.clone());
     };
     let plain = plain(array);
@@ -149,7 +152,7 @@ fn plain(array: &ArrayRef) -> ArrayRef {
     std::sync::Arc::new((0..array.len()).map(text).collect::<arrow_array::StringArray>())
 }
 
-fn decoder(wanted: &DataType, from: &DataType, options: &ReadOptions) -> Option<Box<dyn Decoder>> {
+fn decoder(wanted: &DataType, own: &Field, options: &ReadOptions) -> Option<Box<dyn Decoder>> {
     let as_is = wanted.clone();
     let policy = options.numeric_nan;
     Some(match *wanted {
@@ -164,7 +167,7 @@ fn decoder(wanted: &DataType, from: &DataType, options: &ReadOptions) -> Option<
         DataType::UInt64 => integer::<UInt64Type>(),
         DataType::Float32 => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
         // Who wants doubles of decimals wants the nearest.
-        DataType::Float64 if from.is_decimal() => {
+        DataType::Float64 if own.data_type().is_decimal() || is_numeric(own) => {
             let mut losses = Losses::default();
             Primitive::<Float64Type, _>::boxed(as_is, move |cell: &[u8]| {
                 text_double(cell, policy, &mut losses)
@@ -298,6 +301,10 @@ fn real(value: f64, form: Form) -> String {
 fn of_text(text: &str, form: Form, to: &mut Vec<u8>) -> Result<(), Odd> {
     match form {
         Form::Uuid => copied(&uuid(text.as_bytes())?, to),
+        // As PostgreSQL's ADBC driver writes them.
+        Form::Number if text == "nan" => copied(b"NaN", to),
+        Form::Number if text == "inf" => copied(b"Infinity", to),
+        Form::Number if text == "-inf" => copied(b"-Infinity", to),
         _ => copied(text.as_bytes(), to),
     }
 }

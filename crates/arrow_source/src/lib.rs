@@ -9,6 +9,7 @@
 mod batches;
 mod call;
 mod cast;
+mod numeric;
 mod session;
 mod sink;
 mod sqlite3;

@@ -49,8 +49,14 @@ impl ArrowSession {
         self.handle.attribute(name, |reason| reason.extract()).unwrap_or_else(|| otherwise.into())
     }
 
+    /// The query of the tables, where the driver's database has one.
+    fn listing(&self) -> Option<String> {
+        self.handle.attribute("tables", |query| query.extract::<Option<String>>()).flatten()
+    }
+
+    /// The columns of what a method tells of a statement without running it.
     fn columns(&self, method: &'static str, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
-        let begun = self.begun(method, query, options.batch_rows)?;
+        let begun = self.begun(method, query, None)?;
         let fields = begun.schema(options)?.fields().clone();
         let column = |field: &std::sync::Arc<arrow_schema::Field>| {
             let native_type = field.metadata().get(NATIVE_TYPE).cloned().unwrap_or_default();
@@ -59,11 +65,16 @@ impl ArrowSession {
         Ok(fields.iter().map(column).collect())
     }
 
-    fn begun(&self, method: &'static str, query: &Query, rows: usize) -> Result<DriverResult> {
+    /// The result of a method that takes a query, its parameters, and for a read the most rows of a batch.
+    fn begun(&self, method: &'static str, query: &Query, rows: Option<usize>) -> Result<DriverResult> {
         let query = query.clone();
         self.call(move |session| {
             let params = python_params(session.py(), &query.params)?;
-            DriverResult::new(&session.call_method1(method, (query.text, params, rows))?)
+            let result = match rows {
+                Some(rows) => session.call_method1(method, (query.text, params, rows)),
+                None => session.call_method1(method, (query.text, params)),
+            };
+            DriverResult::new(&result?)
         })?
     }
 }
@@ -88,7 +99,7 @@ impl Session for ArrowSession {
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
-        match self.begun("read", query, options.batch_rows) {
+        match self.begun("read", query, Some(options.batch_rows)) {
             Ok(begun) => ArrowBatches::start(self, begun, options).map(|batches| Box::new(batches) as _),
             Err(error) => Err(Failed { error, session: self.left() }),
         }
@@ -128,7 +139,7 @@ impl Session for ArrowSession {
     }
 
     fn metadata(&self) -> Option<&dyn Metadata> {
-        if self.has("tables") { Some(self) } else { None }
+        if self.listing().is_some() { Some(self) } else { None }
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
@@ -156,7 +167,7 @@ impl Preparing for ArrowSession {
 
 impl Metadata for ArrowSession {
     fn tables(&self) -> String {
-        self.handle.attribute("tables", |query| query.extract()).unwrap_or_default()
+        self.listing().unwrap_or_default()
     }
 
     fn qualified(&self, table: &TableName) -> String {

@@ -1,40 +1,19 @@
 """Rows into a table by SQL: in one transaction, and each value as it was or a word about it."""
 
 import secrets
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
+from longshore.sources.dialects import Dialect, literal
+
+if TYPE_CHECKING:
+    from longshore.sources.session import DriverSession
 
 _EXISTS = 'if_exists="append" adds to it, "replace" makes another'
 _MISSING = 'if_exists="fail" makes it'
 _UNIQUE = "make a unique index on these columns, or name the primary key"
-#: Types without a value that a cast could change.
-_WIDE = {"VARCHAR", "JSON"}
-
-
-class Engine(Protocol):
-    """A session that loads by SQL."""
-
-    transaction: Literal["none", "open", "failed"]
-
-    def execute(self, query: str, params: Any = None) -> int | None:
-        """Run one statement."""
-
-    def rows(self, query: str, params: Any = None) -> list[tuple[Any, ...]]:
-        """Give the rows of a query."""
-
-    def register(self, name: str, frame: object) -> None:
-        """Make a frame a table."""
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-
-    def commit(self) -> None:
-        """End it."""
-
-    def rollback(self) -> None:
-        """Undo it."""
 
 
 class TableLoader:
@@ -42,7 +21,8 @@ class TableLoader:
 
     def __init__(
         self,
-        engine: Engine,
+        session: "DriverSession",
+        dialect: Dialect,
         *,
         schema: str | None,
         table: str,
@@ -53,57 +33,63 @@ class TableLoader:
         types: Mapping[str, str],
     ) -> None:
         """Make the table, or look at the one that is there."""
-        self._engine, self._key, self._required = engine, list(key), {*required}
-        self._schema, self._table, self._name = schema, table, table if schema is None else f"{schema}.{table}"
-        self._target = ".".join(map(quoted, (schema, table) if schema is not None else (table,)))
+        self._session, self._dialect, self._key, self._required = session, dialect, list(key), {*required}
+        path = (table,) if schema is None else (schema, table)
+        self._name, self._target = ".".join(path), dialect.quoted(*path)
+        self._schema, self._table = dialect.schema if schema is None else literal(schema), literal(table)
         self._rows = f"longshore_{secrets.token_hex(8)}"
         self._is_upsert = if_exists == "upsert"
-        self._owns = engine.transaction == "none"
+        if self._is_upsert and dialect.upsert is None:
+            message = "this database has no statement for an upsert"
+            raise NotSupportedError(message)
+        self._owns = session.transaction == "none"
         if self._owns:
-            engine.begin()
+            session.begin()
         try:
-            engine.register(self._rows, columns)
-            self._from = [(str(name), str(kind)) for name, kind, *_ in engine.rows(f"DESCRIBE {self._rows}")]
-            if if_exists in {"fail", "replace"}:
-                self._make(types, replaces=if_exists == "replace")
-            self._to = self._columns()
-            if if_exists == "truncate":
-                engine.execute(f"DELETE FROM {self._target}")  # noqa: S608  the name is quoted
-            if self._is_upsert:
-                self._check_key()
+            self._begin(columns, if_exists, types)
         except BaseException:
             self.abort()
             raise
 
-    def _catalogue(self, query: str) -> list[tuple[Any, ...]]:
-        """Give what a function of the catalogue says of the table."""
-        schema = "current_schema()" if self._schema is None else "?"
-        where = f"database_name = current_database() AND schema_name = {schema} AND lower(table_name) = lower(?)"
-        params = [self._table] if self._schema is None else [self._schema, self._table]
-        return self._engine.rows(f"{query} WHERE {where}", params)
+    def _begin(self, columns: object, if_exists: str, types: Mapping[str, str]) -> None:
+        self._session.stage(self._rows, columns)
+        name = self._dialect.quoted(self._rows)
+        staged = self._dialect.staged.format(name=name, table=literal(self._rows), target=literal(name))
+        self._from = [(str(name), str(kind)) for name, kind, *_ in self._session.rows(staged)]
+        if if_exists in {"fail", "replace"}:
+            self._make(types, replaces=if_exists == "replace")
+        self._to = self._columns()
+        if if_exists == "truncate":
+            self._session.execute(f"DELETE FROM {self._target}")
+        if self._is_upsert:
+            self._check_key()
 
-    def _described(self) -> list[tuple[Any, ...]]:
-        return self._catalogue(
-            "SELECT column_name, data_type, generation_expression, is_nullable FROM duckdb_columns()"
-        )
+    def _catalogue(self, query: str) -> list[tuple[Any, ...]]:
+        """Give what the catalogue says of the table."""
+        query = query.format(schema=self._schema, table=self._table, target=literal(self._target))
+        return self._session.rows(query)
 
     def _make(self, types: Mapping[str, str], *, replaces: bool) -> None:
-        if self._described():
+        if self._catalogue(self._dialect.columns):
             if not replaces:
                 message = f"the table {self._name} is there already\nHint: {_EXISTS}"
                 raise ProgrammingError(message, hint=_EXISTS)
-            self._engine.execute(f"DROP TABLE {self._target}")
+            self._session.execute(f"DROP TABLE {self._target}")
         lines = []
         for name, kind in self._from:
-            native = types.get(name) or ("VARCHAR" if kind == '"NULL"' else kind)
-            lines.append(f"{quoted(name)} {native}{' NOT NULL' if name in self._required else ''}")
+            native = types.get(name) or (self._dialect.text if kind == self._dialect.null else kind)
+            lines.append(f"{self._dialect.quoted(name)} {native}{' NOT NULL' if name in self._required else ''}")
         if self._key:
-            lines.append(f"PRIMARY KEY ({', '.join(map(quoted, self._key))})")
-        self._engine.execute(f"CREATE TABLE {self._target} ({', '.join(lines)})")
+            lines.append(f"PRIMARY KEY ({self._quoted(self._key)})")
+        self._session.execute(f"CREATE TABLE {self._target} ({', '.join(lines)})")
+
+    def _quoted(self, names: Sequence[str]) -> str:
+        return ", ".join(map(self._dialect.quoted, names))
 
     def _columns(self) -> list[tuple[str, str]]:
         """Give the table's name and type of each column of the data."""
-        described = {str(name).lower(): (str(name), str(kind), *more) for name, kind, *more in self._described()}
+        found = self._catalogue(self._dialect.columns)
+        described = {str(name).lower(): (str(name), str(kind), *more) for name, kind, *more in found}
         if not described:
             message = f"there is no table {self._name}\nHint: {_MISSING}"
             raise ProgrammingError(message, hint=_MISSING)
@@ -112,97 +98,93 @@ class TableLoader:
             hint = f"it has {', '.join(name for name, *_ in described.values())}"
             message = f"the table {self._name} has no column {', '.join(map(repr, unknown))}\nHint: {hint}"
             raise ProgrammingError(message, hint=hint)
-        found = [described[name.lower()] for name, _ in self._from]
-        if generated := [name for name, _, expression, _ in found if expression]:
+        columns = [described[name.lower()] for name, _ in self._from]
+        if generated := [name for name, _, is_generated, _ in columns if is_generated]:
             message = f"the table {self._name} generates {', '.join(generated)}: leave it out of the data"
             raise ProgrammingError(message)
-        if len({name for name, *_ in found}) < len(found):
+        if len({name for name, *_ in columns}) < len(columns):
             message = "the data has two columns that the table does not tell apart"
             raise ProgrammingError(message)
-        self._needed = {name for name, _, _, nullable in found if not nullable}
-        return [(name, kind) for name, kind, *_ in found]
+        self._needed = {name for name, _, _, nullable in columns if not nullable}
+        return [(name, kind) for name, kind, *_ in columns]
 
     def _check_key(self) -> None:
-        query = "SELECT constraint_column_names::VARCHAR[], constraint_type FROM duckdb_constraints()"
-        wanted = {name.lower() for name in self._key}
-        rows = [row for row in self._catalogue(query) if row[1] in {"PRIMARY KEY", "UNIQUE"}]
-        uniques = [{str(name).lower() for name in names} for names, _ in rows]
-        if wanted not in uniques:
+        keys = defaultdict(set)
+        for number, name in self._catalogue(self._dialect.keys):
+            keys[number].add(str(name).lower())
+        if {name.lower() for name in self._key} not in keys.values():
             message = f"the table {self._name} has no unique index on {', '.join(self._key)}\nHint: {_UNIQUE}"
             raise ProgrammingError(message, hint=_UNIQUE)
 
     def push(self, frame: object, before: int) -> None:
         """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
-        self._engine.register(self._rows, frame)
-        for (name, kind), (to, native) in zip(self._from, self._to, strict=True):
+        self._session.stage(self._rows, frame)
+        columns = list(zip(self._from, self._to, strict=True))
+        for (name, kind), (to, native) in columns:
             self._check(name, kind, to, native, before)
-        names = ", ".join(quoted(name) for name, _ in self._to)
-        own = ", ".join(quoted(name) for name, _ in self._from)
-        if not self._is_upsert:
-            self._engine.execute(f"INSERT INTO {self._target} ({names}) SELECT {own} FROM {self._rows}")  # noqa: S608
-            return
-        # The last of equal keys wins.
-        keys = ", ".join(map(quoted, self._key))
-        wanted = {name.lower() for name in self._key}
-        changes = ", ".join(
-            f"{quoted(name)} = excluded.{quoted(name)}" for name, _ in self._to if name.lower() not in wanted
+        values = ", ".join(
+            self._dialect.quoted(name)
+            if kind == native
+            else self._dialect.cast.format(self._dialect.quoted(name), native)
+            for (name, kind), (_, native) in columns
         )
-        self._engine.execute(
-            f"INSERT INTO {self._target} ({names}) SELECT {own} FROM "  # noqa: S608  the names are quoted
-            f"(SELECT *, row_number() OVER () AS {self._rows} FROM {self._rows}) "
-            f"QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {self._rows} DESC) = 1 "
-            f"ON CONFLICT ({keys}) DO {f'UPDATE SET {changes}' if changes else 'NOTHING'}"
+        self._session.execute(
+            f"INSERT INTO {self._target} ({self._quoted([to for to, _ in self._to])}) "
+            f"SELECT {values} FROM {self._source()}"
+        )
+
+    def _source(self) -> str:
+        """Give the staged rows, of which an upsert takes the last of equal keys."""
+        if not self._is_upsert or self._dialect.upsert is None:
+            return self._rows
+        keys = self._quoted(self._key)
+        wanted = {name.lower() for name in self._key}
+        changes = [self._dialect.quoted(name) for name, _ in self._to if name.lower() not in wanted]
+        end = self._dialect.upsert if changes else self._dialect.upsert_of_keys
+        return (
+            f"(SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY {self._rows}_n DESC) AS {self._rows}_r "
+            f"FROM (SELECT *, row_number() OVER () AS {self._rows}_n FROM {self._rows}) AS numbered) AS ranked "
+            f"WHERE {self._rows}_r = 1 "
+            + end.format(keys=keys, changes=", ".join(map(self._dialect.change.format, changes)))
         )
 
     def _check(self, name: str, kind: str, to: str, native: str, before: int) -> None:
         """Raise for the first value that would change, and for a NULL where none can be."""
-        column, tests = quoted(name), []
+        column, tests = self._dialect.quoted(name), []
         if to in self._needed or name in self._key:
             tests.append(f"{column} IS NULL")
-        if kind not in {native, '"NULL"'} and native not in _WIDE:
-            tests.append(_is_lossy(name, kind, native))
+        if "TIMESTAMP" in kind.upper() and "TIMESTAMP" in native.upper() and _is_zoned(kind) != _is_zoned(native):
+            message = f"{kind.lower()} would become {native.lower()} by the session's time zone"
+            raise NotSupportedError(message, column=name)
+        if (lossy := self._dialect.lossy(self._dialect, column, kind, native)) is not None:
+            tests.append(lossy)
         if not tests:
             return
         query = (
-            f"SELECT n, v::VARCHAR FROM (SELECT row_number() OVER () - 1 AS n, {column} AS v, "  # noqa: S608  quoted
-            f"{' OR '.join(tests)} AS is_lossy FROM {self._rows}) WHERE is_lossy LIMIT 1"
+            f"SELECT n, CAST(v AS {self._dialect.text}) FROM (SELECT row_number() OVER () - 1 AS n, {column} AS v, "
+            f"{' OR '.join(tests)} AS is_lossy FROM {self._rows}) AS tested WHERE is_lossy LIMIT 1"
         )
-        for row, value in self._engine.rows(query):
+        for row, value in self._session.rows(query):
             message = "NULL in a column that must have a value" if value is None else _misfit(value, kind, native)
-            raise DataError(message, column=name, row=before + row, native_type=native.lower())
+            raise DataError(message, column=name, row=before + int(row), native_type=native.lower())
 
     def commit(self) -> None:
         """Make the rows the table's, unless a transaction of the caller's is open."""
-        self._engine.execute(f"DROP VIEW IF EXISTS {self._rows}")
+        self._session.unstage(self._rows)
         if self._owns:
-            self._engine.commit()
+            self._session.commit()
 
     def abort(self) -> None:
         """Leave the table as it was; a transaction of the caller's has to be rolled back."""
-        if self._owns and self._engine.transaction != "none":
-            self._engine.rollback()
+        if self._owns and self._session.transaction != "none":
+            self._session.rollback()
 
 
-def _is_lossy(name: str, kind: str, native: str) -> str:
-    """Give the condition of a value that does not come back as it was."""
-    zone = "WITH TIME ZONE"
-    if "TIMESTAMP" in kind and "TIMESTAMP" in native and (zone in kind) != (zone in native):
-        message = f"{kind.lower()} would become {native.lower()} by the session's time zone"
-        raise NotSupportedError(message, column=name)
-    before, after = quoted(name), f"TRY_CAST(TRY_CAST({quoted(name)} AS {native}) AS {kind})"
-    if kind == "VARCHAR" and native.startswith(("DECIMAL", "DOUBLE", "FLOAT")):
-        # 1.50 is 1.5.
-        short = "CASE WHEN contains({0}, '.') THEN rtrim(rtrim({0}, '0'), '.') ELSE {0} END"
-        before, after = short.format(before), short.format(after)
-    return f"{after} IS DISTINCT FROM {before}"
+def _is_zoned(kind: str) -> bool:
+    return kind.upper().endswith("WITH TIME ZONE")
 
 
 def _misfit(value: str, kind: str, native: str) -> str:
-    if native == "DATE" and kind.startswith("TIMESTAMP"):
+    if native.upper() == "DATE" and kind.upper().startswith("TIMESTAMP"):
         return f"{value} has a time of day, which a date has not"
     return f"{value} does not fit {native.lower()} exactly"
-
-
-def quoted(name: str) -> str:
-    """Give a name in quotes."""
-    return '"' + name.replace('"', '""') + '"'

@@ -1,41 +1,262 @@
-"""What the sessions of drivers share: the state of the transaction, and failures."""
+"""What the sessions of drivers share; a source says what is its driver's own."""
 
 import contextlib
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from typing import Literal
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
-from longshore.errors import Error, OperationalError
+from longshore import errors
+from longshore.sources import files
+from longshore.sources.dialects import Dialect
+from longshore.sources.loading import TableLoader
+
+#: The rows of a result as an object that hands an Arrow stream over; the native type of each column, where the driver
+#: tells more than the stream's own metadata; and the labels of each ENUM, which an Arrow schema does not hold.
+Result = tuple[object, list[str], list[list[str]]]
+
+_CONTROL = re.compile(
+    r"(?:\s|--.*\n|/\*(?s:.*?)\*/)*(BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK(?!(?:\s+\w+)?\s+TO\b))\b"
+    r"(?:\s+(?:TRANSACTION|WORK))?(?P<rest>[\s\S]*)",
+    re.IGNORECASE,
+)
+_ROWS = "read_sql takes statements with a result: SELECT, VALUES, or INSERT ... RETURNING"
+_ONE = "several statements are Connection.execute_script's; before a query they go into pre_execution_query"
+_PLACES = "give params as a list, for the driver's own placeholders"
+_PLAIN = "run BEGIN, COMMIT or ROLLBACK alone"
+
+
+_SETTING = re.compile(r"([\w.]+)=(?:\{([^}]*)\}|([^;]*))(?:;|$)")
+_SECRET = re.compile("pass|pwd|secret|token|key|uri", re.IGNORECASE)
+_IN_URI = re.compile(r"://[^/]*?:([^/]*)@|password=([^&;\s]*)", re.IGNORECASE)
+
+
+def hidden(text: str, settings: Mapping[str, str]) -> str:
+    """Give a driver's text without the secrets among its settings."""
+    uri = settings.get("uri", "")
+    secrets = {value for name, value in settings.items() if _SECRET.search(name)}
+    secrets |= {*uri.split()} | {part for found in _IN_URI.findall(uri) for part in found}
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def settings(rest: str, *, form: str) -> dict[str, str]:
+    """Give key=value with semicolons between, as ADBC and ODBC have it; a value with a semicolon stands in braces."""
+    if _SETTING.sub("", rest):
+        message = f"the settings are not key=value with semicolons between\nHint: {form}"
+        raise errors.InterfaceError(message, hint=form)
+    return {name: braces or plain for name, braces, plain in _SETTING.findall(rest)}
+
+
+def only(statements: Sequence[Any]) -> Any:
+    """Give the one statement of a query."""
+    if len(statements) != 1:
+        message = "the query holds no statement" if not statements else f"more than one statement\nHint: {_ONE}"
+        raise errors.ProgrammingError(message, hint=_ONE if statements else None)
+    return statements[0]
 
 
 class DriverSession:
-    """One connection of a driver, which says how its errors are translated and how a transaction begins and ends."""
+    """One connection of a driver. The core makes each call on a thread of its own, one at a time, but for ``cancel``.
 
+    A source defines the methods that raise ``NotImplementedError`` here, and others where its driver differs.
+    """
+
+    #: The error that has ended a result.
+    error: errors.Error | None = None
+    #: PEP 249's cursor of the last statement, where the driver has them.
+    cursor: Any = None
+    #: Whether the connection ends with the session, or is the caller's.
+    is_own = True
+    #: Why a read is not split.
+    not_split = "the driver reads a query whole"
+    #: Why there are no types of parameters, where the driver tells none.
+    not_prepared = "the driver does not tell their types"
+    #: Whether a transaction is open, and whether a statement has failed in it.
     transaction: Literal["none", "open", "failed"] = "none"
+    #: How tables are written; where there is none, they are not, for this reason.
+    dialect: Dialect | None = None
+    not_written = "the driver's database is only read"
+    #: The base of the driver's exceptions, whose classes have PEP 249's names.
+    failure: ClassVar[type[Exception]]
+    #: What the driver was given to connect with: its errors may quote it.
+    settings: Mapping[str, str] = {}
 
-    def translated(self) -> AbstractContextManager[None]:
-        """Raise Longshore's exceptions for the driver's."""
+    def __init__(self, connection: Any) -> None:
+        """Keep the driver's connection."""
+        self.connection = connection
+
+    # A source's own.
+
+    def _result(self, statement: Any, params: Any, rows: int) -> Result | None:
+        """Run a query, which gives at most so many ``rows`` in a batch; None for a statement without a result."""
         raise NotImplementedError
 
     def _begin(self) -> None:
+        """Begin a transaction."""
         raise NotImplementedError
 
-    def _end(self, how: Literal["commit", "rollback"]) -> None:
+    def cancel(self) -> None:
+        """Stop what runs, from any thread."""
         raise NotImplementedError
+
+    # What a source may do otherwise.
+
+    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+        """Give a statement and its parameters as the driver takes them; what fails here has not run."""
+        if isinstance(params, dict):
+            message = f"the driver binds parameters by place alone\nHint: {_PLACES}"
+            raise errors.NotSupportedError(message, hint=_PLACES)
+        return query, params
+
+    def _run(self, statement: Any, params: Any) -> Any:
+        """Run one statement, and give PEP 249's cursor with its result."""
+        cursor = self.opened()
+        cursor.execute(statement) if params is None else cursor.execute(statement, params)
+        return cursor
+
+    def _schema(self, statement: Any, params: Any) -> Result | None:  # noqa: ARG002
+        """Give the columns of a query without running it: a result without rows; None where they are not known."""
+        return None
+
+    def _parameters(self, statement: str) -> Any:  # noqa: ARG002
+        """Give the schema of a statement's parameters; None where it is not known."""
+        return None
+
+    def _statements(self, script: str) -> list[str]:
+        """Give the statements of a script."""
+        del script
+        message = "this source runs one statement at a time"
+        raise errors.NotSupportedError(message)
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        getattr(self.connection, how)()
+
+    def _has_rows(self, cursor: Any) -> bool:
+        return bool(cursor.description)
+
+    def _stage(self, name: str, frame: object) -> None:
+        """Make an object that hands an Arrow stream over a table of this name, which only the session sees."""
+        raise NotImplementedError
+
+    def _unstage(self, name: str) -> None:
+        """Drop it again."""
+        self.execute(f"DROP TABLE {name}")
+
+    def _another(self) -> Any:
+        """Give another connection to the same database, which is like new."""
+        raise NotImplementedError
+
+    def _give_back(self) -> None:
+        """Leave a connection of the caller's as it was."""
+
+    def translated(self, error: Exception) -> errors.Error:
+        """Give Longshore's exception for the driver's."""
+        kind = getattr(errors, type(error).__name__, errors.DatabaseError)
+        return kind(hidden(str(error), self.settings), sqlstate=getattr(error, "sqlstate", None))
+
+    @contextlib.contextmanager
+    def translating(self) -> Iterator[None]:
+        """Raise Longshore's exceptions for the driver's."""
+        try:
+            yield
+        except self.failure as error:
+            raise self.translated(error) from None
+
+    # What the core calls, and a loader.
+
+    @property
+    def tables(self) -> str | None:
+        """The query of the tables and views."""
+        return self.dialect and self.dialect.tables
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Call the driver."""
         try:
-            with self.translated():
+            with self.translating():
                 yield
-        except Error:
+        except errors.Error:
             self.fail()
             raise
 
-    def fail(self) -> None:
-        """Note that a statement has failed: its transaction can only be undone."""
+    def read(self, query: str, params: Any, rows: int) -> Result:
+        """Run a query."""
+        prepared = self._checked(query, params)
+        with self.running():
+            result = self._result(*prepared, rows)
+        if result is None:
+            message = f"the statement returns no rows, and was run\nHint: {_ROWS}"
+            raise errors.ProgrammingError(message, hint=_ROWS)
+        return result
+
+    def describe(self, query: str, params: Any) -> Result:
+        """Describe a query."""
+        prepared = self._checked(query, params)
+        with self.running():
+            result = self._schema(*prepared)
+        if result is None:
+            message = "the statement's columns are known only once it has run"
+            raise errors.NotSupportedError(message)
+        return result
+
+    def parameters(self, statement: str, params: Any) -> Result:
+        """Describe the parameters of a statement."""
+        del params
+        with self.running():
+            schema = self._parameters(statement)
+        if schema is None:
+            message = f"parameters cannot be described: {self.not_prepared}"
+            raise errors.NotSupportedError(message)
+        return schema.empty_table(), [], []
+
+    def execute(self, query: str, params: Any = None) -> int | None:
+        """Run one statement, and tell how many rows it changed or gave."""
+        if control := _CONTROL.fullmatch(query):
+            self._control(control[1][0].upper(), control["rest"])
+            return None
+        prepared = self._checked(query, params)
+        with self.running():
+            cursor = self._run(*prepared)
+            count = cursor.rowcount
+            if count < 0 and self._has_rows(cursor):
+                count = sum(map(len, iter(lambda: cursor.fetchmany(10_000), [])))
+        return None if count < 0 else count
+
+    def _control(self, word: str, rest: str) -> None:
+        """Begin or end the transaction by the driver's own way, which knows of it then."""
+        if rest.strip("; \t\r\n"):
+            message = f"a transaction with options cannot be begun or ended by this driver\nHint: {_PLAIN}"
+            raise errors.NotSupportedError(message, hint=_PLAIN)
+        {"B": self.begin, "S": self.begin, "C": self.commit, "E": self.commit}.get(word, self.rollback)()
+
+    def _checked(self, query: str, params: Any) -> tuple[Any, Any]:
+        with self.translating():
+            return self._prepared(query, params)
+
+    def execute_script(self, script: str) -> None:
+        """Run several statements."""
+        with self.translating():
+            statements = self._statements(script)
+        for at, statement in enumerate(statements, 1):
+            try:
+                self.execute(statement)
+            except errors.Error as error:
+                error.args = (f"statement {at} of the script: {error}",)
+                raise
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Give the rows of a query as objects."""
+        prepared = self._checked(query, None)
+        with self.running():
+            rows: list[tuple[Any, ...]] = self._run(*prepared).fetchall()
+        return rows
+
+    def fail(self) -> errors.Error | None:
+        """Note that a statement has failed: its transaction can only be undone. Gives the error of its rows."""
         self.transaction = "failed" if self.transaction == "open" else self.transaction
+        error, self.error = self.error, None
+        return error
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -51,10 +272,51 @@ class DriverSession:
         self.transaction = "none"
         if failed:
             message = "a statement of the transaction has failed: it was rolled back"
-            raise OperationalError(message)
+            raise errors.OperationalError(message)
 
     def rollback(self) -> None:
         """Undo it."""
         with self.running():
             self._end("rollback")
         self.transaction = "none"
+
+    def opened(self) -> Any:
+        """Open a cursor of PEP 249, which ends the one before."""
+        self._close_cursor()
+        self.cursor = self.connection.cursor()
+        return self.cursor
+
+    def _close_cursor(self) -> None:
+        before, self.cursor = self.cursor, None
+        if before is not None:
+            before.close()
+
+    def reset(self) -> None:
+        """Make it like new for another read."""
+        self._close_cursor()
+        before, self.connection = self.connection, self._another()
+        before.close()
+        self.transaction = "none"
+
+    def close(self) -> None:
+        """End it; a connection of the caller's stays open."""
+        with self.translating():
+            self._close_cursor()
+            self.connection.close() if self.is_own else self._give_back()
+        files.closed(self)
+
+    def stage(self, name: str, frame: object) -> None:
+        """Make a frame a table that only the session sees."""
+        with self.running():
+            self._stage(name, frame)
+
+    def unstage(self, name: str) -> None:
+        """Drop it again."""
+        with self.running():
+            self._unstage(name)
+
+    def load(self, **load: Any) -> TableLoader:
+        """Begin to write."""
+        if self.dialect is None:
+            raise errors.NotSupportedError(self.not_written)
+        return TableLoader(self, self.dialect, **load)

@@ -1,0 +1,87 @@
+"""pyarrow between drivers and the core: a driver's batches as a result, and frames in types that a driver keeps."""
+
+import bisect
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from longshore.errors import DataError, NotSupportedError
+from longshore.sources.session import DriverSession
+
+
+def streamed(session: DriverSession, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Give the same rows; Arrow's interface hands on a text of an error alone, so the session keeps the driver's."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from reader
+        except session.failure as error:
+            session.error = session.translated(error)
+            raise
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+#: What drivers do to values of types that they take, by their database's name.
+_CUT = {"postgresql": {"timestamp", "time64", "duration", "uint64"}, "duckdb": {"duration"}}
+
+
+def ingested(frame: object, vendor: str) -> pa.Table:
+    """Give the rows of an object that hands an Arrow stream over."""
+    table = pa.table(frame)
+    for at, field in enumerate(table.schema):
+        column = table.column(at)
+        wanted = _kept(field.type, vendor)
+        if wanted != field.type:
+            column = _exact(column, wanted, field.name)
+            table = table.set_column(at, field.with_type(wanted), column)
+        _check(column, field.name, vendor)
+    return table
+
+
+def _kept(kind: pa.DataType, vendor: str) -> pa.DataType:
+    """Give the type for one whose values the driver would cut or wrap."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_kept(kind.value_type, vendor))
+    name = str(kind).partition("[")[0]
+    if name not in _CUT.get(vendor, ()):
+        return kind
+    if kind == pa.uint64():
+        return pa.decimal128(20, 0)
+    if kind.unit != "ns":
+        return kind
+    return pa.timestamp("us", kind.tz) if name == "timestamp" else getattr(pa, name)("us")
+
+
+def _exact(column: pa.ChunkedArray, wanted: pa.DataType, name: str) -> pa.ChunkedArray:
+    def fails(rows: int) -> bool:
+        try:
+            column.slice(0, rows).cast(wanted)
+        except pa.ArrowInvalid:
+            return True
+        return False
+
+    if not fails(len(column)):
+        return column.cast(wanted)
+    row = bisect.bisect_left(range(len(column) + 1), x=True, key=fails) - 1
+    message = f"{column[row]} is cut by the driver, which has microseconds"
+    raise DataError(message, column=name, row=row)
+
+
+def _check(column: pa.ChunkedArray, name: str, vendor: str) -> None:
+    """Raise for what the driver would change without a type that it keeps."""
+    kind = column.type
+    if vendor == "sqlite" and pa.types.is_timestamp(kind) and kind.tz is not None:
+        message = "the driver would drop the time zone"
+        raise NotSupportedError(message, column=name)
+    if vendor == "sqlite" and pa.types.is_floating(kind):
+        row = pc.index(pc.is_nan(column), value=True).as_py()
+        if row >= 0:
+            message = "NaN would become NULL"
+            raise DataError(message, column=name, row=row)
+    if kind == pa.month_day_nano_interval():
+        for row, value in enumerate(column.to_pylist()):
+            if value is not None and value.nanoseconds % 1000:
+                message = f"{value} is cut by the driver, which has microseconds"
+                raise DataError(message, column=name, row=row)

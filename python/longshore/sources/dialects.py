@@ -1,0 +1,117 @@
+"""What databases do not all say alike, as far as a write needs it: one value for each."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_FRACTIONS = ("DECIMAL", "NUMERIC", "DOUBLE", "FLOAT", "REAL")
+#: A number's text without the zeros at its end.
+_SHORT = "CASE WHEN {0} LIKE '%.%' THEN rtrim(rtrim({0}, '0'), '.') ELSE {0} END"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """A database's SQL. In its queries, {schema} and {table} are literals, and {target} is one of the quoted name."""
+
+    #: The query of the names and types of the staged rows' columns.
+    staged: str
+    #: The query of a table's columns: name, type, whether it is generated, whether it may be NULL.
+    columns: str
+    #: The query of a table's unique keys: the number of the key, and the name of one of its columns.
+    keys: str
+    #: The query of the tables and views, with the columns of the core's `Metadata`; None where they are not listed.
+    tables: str | None = None
+    #: The schema of a table that is named without one.
+    schema: str = "NULL"
+    #: The type that every value has a text of, and the name of the type of staged rows that are all NULL.
+    text: str = "VARCHAR"
+    null: str = ""
+    #: Types without a value that a cast to them could change.
+    wide: frozenset[str] = frozenset()
+    #: A value as another type, and the same in a test, where a failure may be NULL.
+    cast: str = "CAST({} AS {})"
+    tested_cast: str = "CAST({} AS {})"
+    #: The end of an INSERT that changes the rows that have its {keys}, or lets them be; None where there is none.
+    upsert: str | None = "ON CONFLICT ({keys}) DO UPDATE SET {changes}"
+    upsert_of_keys: str = "ON CONFLICT ({keys}) DO NOTHING"
+    change: str = "{0} = excluded.{0}"
+    #: The name's quote, which is doubled within names.
+    quote: str = '"'
+    #: The condition of a column's value that does not come back as it was from another type; None where each does.
+    lossy: Callable[["Dialect", str, str, str], str | None]
+
+    def quoted(self, *names: str) -> str:
+        """Give a name, which may have several parts, in quotes."""
+        return ".".join(self.quote + name.replace(self.quote, 2 * self.quote) + self.quote for name in names)
+
+
+def literal(text: str) -> str:
+    """Give a text in quotes."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def cast_and_back(dialect: Dialect, column: str, kind: str, native: str) -> str | None:
+    """Compare a value with itself after two casts; a text's 1.50 is 1.5."""
+    if kind in {native, dialect.null} or native in dialect.wide:
+        return None
+    cast = dialect.tested_cast.format
+    before, after = column, cast(cast(column, native), kind)
+    if kind == dialect.text and native.upper().startswith(_FRACTIONS):
+        before, after = _SHORT.format(before), _SHORT.format(after)
+    return f"{after} IS DISTINCT FROM {before}"
+
+
+def _by_affinity(dialect: Dialect, column: str, kind: str, native: str) -> str | None:
+    """Find what SQLite changes: in a column of numbers it keeps 15 digits of a text that is one, and other texts."""
+    if kind != "TEXT":
+        return cast_and_back(dialect, column, kind, native)
+    is_text = re.search("CHAR|CLOB|TEXT", native.upper())
+    return None if is_text else f"length({column}) > 15 AND {column} NOT GLOB '*[^-+.eE0-9 ]*'"
+
+
+_IN_CATALOGUE = (
+    "WHERE database_name = current_database() AND schema_name = {schema} AND lower(table_name) = lower({table})"
+)
+
+DUCKDB = Dialect(
+    staged="DESCRIBE {name}",
+    columns="SELECT column_name, data_type, generation_expression IS NOT NULL, is_nullable FROM duckdb_columns() "
+    + _IN_CATALOGUE,
+    keys="SELECT constraint_index, unnest(constraint_column_names)::VARCHAR FROM duckdb_constraints() "
+    f"{_IN_CATALOGUE} AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
+    tables="SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, table_name, "
+    "CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS table_type "
+    "FROM information_schema.tables ORDER BY 1, 2, 3",
+    schema="current_schema()",
+    null='"NULL"',
+    wide=frozenset({"VARCHAR", "JSON"}),
+    tested_cast="TRY_CAST({} AS {})",
+    lossy=cast_and_back,
+)
+
+_ATTRIBUTES = "FROM pg_attribute a WHERE a.attrelid = to_regclass({target}) AND a.attnum > 0 AND NOT a.attisdropped"
+_TYPE = "a.attname::text, format_type(a.atttypid, a.atttypmod)"
+
+POSTGRESQL = Dialect(
+    staged=f"SELECT {_TYPE} {_ATTRIBUTES} ORDER BY a.attnum",
+    columns=f"SELECT {_TYPE}, a.attgenerated <> '', NOT a.attnotnull {_ATTRIBUTES} ORDER BY a.attnum",
+    keys="SELECT i.indexrelid::bigint, a.attname::text FROM pg_index i "
+    "CROSS JOIN unnest(i.indkey) WITH ORDINALITY k (number, place) "
+    "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number WHERE i.indrelid = to_regclass({target}) "
+    "AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts",
+    text="text",
+    wide=frozenset({"text", "character varying", "json", "jsonb"}),
+    lossy=cast_and_back,
+)
+
+SQLITE = Dialect(
+    staged="SELECT name, type FROM pragma_table_info({table})",
+    columns='SELECT name, type, hidden > 1, NOT "notnull" FROM pragma_table_xinfo({table}, {schema})',
+    keys="SELECT -1, name FROM pragma_table_info({table}, {schema}) WHERE pk "
+    "UNION ALL SELECT l.seq, i.name FROM pragma_index_list({table}, {schema}) l, pragma_index_info(l.name, {schema}) i "
+    'WHERE l."unique" AND NOT l.partial',
+    schema="'main'",
+    text="TEXT",
+    cast="{0}",
+    lossy=_by_affinity,
+)

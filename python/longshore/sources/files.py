@@ -1,0 +1,83 @@
+"""A database that an engine within this process keeps in a file, or in memory."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import parse_qsl, unquote
+from weakref import WeakKeyDictionary
+
+from longshore.errors import InterfaceError, OperationalError
+
+S = TypeVar("S")
+
+IN_MEMORY = ":memory:"
+_KEEP = "give a connection that stays open: longshore.connect, or the engine's own"
+_FORKED = 'close it before the fork, or start new processes: multiprocessing\'s "spawn"'
+_OTHER = "all connections of a process to one file share an instance: close those with other settings, or use theirs"
+_MAKE = "write_sql makes one; so does the engine itself"
+
+
+@dataclass(frozen=True)
+class DatabaseFile:
+    """A file to open, which may be in memory, and the engine's own settings."""
+
+    path: str
+    is_read_only: bool
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, rest: str, keywords: Mapping[str, str], *, creates: bool) -> "DatabaseFile":
+        """Give what follows the scheme's ``://``; a file that is not there is for a write that ``creates``."""
+        path, _, query = rest.partition("?")
+        settings = {**dict(parse_qsl(query, keep_blank_values=True)), **keywords}
+        path = settings.pop("database", unquote(path.removeprefix("/"))) or IN_MEMORY
+        access = settings.pop("read_only", "false").lower()
+        if access not in {"0", "1", "false", "true"}:
+            message = f"read_only is true or false, not {access!r}"
+            raise InterfaceError(message)
+        if path == IN_MEMORY and creates:
+            message = f"the database is in memory: what is written would be gone when the call ends\nHint: {_KEEP}"
+            raise InterfaceError(message, hint=_KEEP)
+        if path != IN_MEMORY and not creates and not Path(path).exists():
+            message = f"there is no file {path!r}\nHint: {_MAKE}"
+            raise OperationalError(message, hint=_MAKE)
+        if os.path.realpath(path) in _inherited:
+            message = f"the file {path!r} was open when this process was forked from another\nHint: {_FORKED}"
+            raise InterfaceError(message, hint=_FORKED)
+        return cls(path, access in {"1", "true"}, settings)
+
+    def opened(self, connect: Callable[[], S], *, ending: str, other: str) -> S:
+        """Give the session that ``connect`` opens, once an instance that is just ending has ended.
+
+        Its errors hold ``ending`` until then, and ``other`` where the file is open with other settings.
+        """
+        deadline = time.monotonic() + 2
+        while True:
+            try:
+                session = connect()
+            except Exception as error:
+                if other in str(error):
+                    message = f"{self.path!r} is open in this process with other settings\nHint: {_OTHER}"
+                    raise InterfaceError(message, hint=_OTHER) from error
+                if ending not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                if self.path != IN_MEMORY:
+                    _open[session] = os.path.realpath(self.path)
+                return session
+
+
+def closed(session: object) -> None:
+    """Note that a session has ended."""
+    _open.pop(session, None)
+
+
+#: The file of each session, and those that were open at a fork: their engines' threads are in the parent.
+_open: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+_inherited: set[str] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _inherited.update(_open.values()))
