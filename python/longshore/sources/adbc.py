@@ -24,8 +24,7 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
     options.pop("database", None)
     driver = options.pop("driver", "")
     if not driver:
-        message = f"an ADBC source needs driver=\nHint: {_FORM}"
-        raise errors.InterfaceError(message, hint=_FORM)
+        raise errors.InterfaceError("an ADBC source needs driver=", hint=_FORM)
     return Session(driver, options)
 
 

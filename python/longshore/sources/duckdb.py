@@ -83,9 +83,6 @@ class Session(DriverSession):
     def _unstage(self, name: str) -> None:
         self.connection.unregister(name)
 
-    def _another(self) -> Any:
-        return self.connection.cursor().execute(_LOSSLESS.format("true"))
-
     def cancel(self) -> None:
         """Stop what runs."""
         self.connection.interrupt()

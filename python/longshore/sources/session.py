@@ -144,8 +144,9 @@ class DriverSession:
         self.execute(f"DROP TABLE {name}")
 
     def _another(self) -> Any:
-        """Give another connection to the same database, which is like new."""
-        raise NotImplementedError
+        """Give another connection to the same database, which is like new; without one a pool connects."""
+        message = "the driver's connection cannot be made like new"
+        raise errors.NotSupportedError(message)
 
     def _give_back(self) -> None:
         """Leave a connection of the caller's as it was."""
