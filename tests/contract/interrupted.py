@@ -68,6 +68,13 @@ def statement(query: str, url: str, _: str) -> None:
         connection.execute(query)
 
 
+def connect(_query: str, url: str, _: str) -> None:
+    """Connect over and over."""
+    say("connecting")
+    while True:
+        longshore.connect(url).close()
+
+
 def write(query: str, url: str, table: str) -> None:
     """Write rows without an end; a query is for others."""
 
@@ -81,7 +88,7 @@ def write(query: str, url: str, table: str) -> None:
 
 WAYS: dict[str, Callable[[str, str, str], Any]] = {
     **{name: read(name) for name in ("pandas", "arrow", "polars", "numpy")},
-    **{each.__name__: each for each in (batches, frames, capsule, task, batches_in_a_task, statement, write)},
+    **{each.__name__: each for each in (batches, frames, capsule, task, batches_in_a_task, statement, connect, write)},
 }
 
 

@@ -59,7 +59,7 @@ def interrupt(child: subprocess.Popen[str]) -> None:
 
 
 @KINDS
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "write"])
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in {"connect", "write"}])
 def test_ctrl_c(database: Database, child: subprocess.Popen[str], way: str, kind: str) -> None:
     marker = f"ctrl_c_{way}_{kind}"
     call(child, way, database.marked(kind, marker), database.url, "")
@@ -67,6 +67,17 @@ def test_ctrl_c(database: Database, child: subprocess.Popen[str], way: str, kind
     time.sleep(0.1)
     interrupt(child)
     wait(lambda: not database.running(marker))
+
+
+def test_ctrl_c_while_connecting(database: Database, child: subprocess.Popen[str]) -> None:
+    for n in range(20):
+        call(child, "connect", "", database.url, "")
+        assert child.stdout
+        assert child.stdout.readline() == "connecting\n"
+        # Before the session is there, after, and while it is closed.
+        time.sleep(n * 0.005)
+        interrupt(child)
+    wait(lambda: not database.is_in_use())
 
 
 def test_ctrl_c_in_a_write(database: Database, child: subprocess.Popen[str], table: str) -> None:

@@ -1,7 +1,7 @@
 //! A driver's calls: each on a thread of its own, while the caller's looks at the deadline and at signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,8 +42,11 @@ pub(crate) fn on_thread<T: Send + 'static>(
     let (sender, receiver) = sync_channel(1);
     let run = move || {
         ease();
+        let done = attached(|py| work(py).map_err(|error| error_of(py, error)));
         // The one who waits may have given up.
-        let _ = sender.send(attached(|py| work(py).map_err(|error| error_of(py, error))));
+        if let Err(SendError(late)) = sender.send(done) {
+            attached(|_| drop(late));
+        }
     };
     spawn(thread::Builder::new().name("longshore-driver".into()), run)?;
     let error = loop {
@@ -62,7 +65,11 @@ pub(crate) fn on_thread<T: Send + 'static>(
     let since = Instant::now();
     while since.elapsed() < OBEYING {
         cancel();
-        if receiver.recv_timeout(AGAIN).is_ok() {
+        if let Ok(late) = receiver.recv_timeout(AGAIN) {
+            // Without the interpreter's lock it would be left to whoever has it next, and this thread has an exception.
+            apart(move || {
+                attached(|_| drop(late));
+            });
             return Err(error.into());
         }
     }

@@ -5,7 +5,7 @@ use longshore_core::{
     OneSession, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting,
     TableName, Transaction,
 };
-use longshore_interpreter::python_params;
+use longshore_interpreter::{python_params, unlocked};
 use pyo3::prelude::*;
 
 use crate::batches::{ArrowBatches, DriverResult};
@@ -81,7 +81,8 @@ impl ArrowSession {
 
 impl Drop for ArrowSession {
     fn drop(&mut self) {
-        self.handle.close();
+        // The driver's thread needs the lock that Python has while it drops a connection.
+        unlocked(|| self.handle.close());
     }
 }
 

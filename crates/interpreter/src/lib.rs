@@ -7,5 +7,5 @@ mod lock;
 mod params;
 
 pub use exception::{error_of, raise, wrap};
-pub use lock::{attached, released};
+pub use lock::{attached, released, unlocked};
 pub use params::python_params;

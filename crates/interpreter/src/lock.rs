@@ -32,14 +32,22 @@ impl Drop for Lock {
 /// Drops `value` without the interpreter's lock: to stop a query takes a round trip, and threads that have to end first may
 /// wait for the interpreter.
 pub fn released<T: Send>(value: T) {
-    let mut held = Some(value);
+    unlocked(|| drop(value));
+}
+
+/// Does what ends a result or a session, without the interpreter's lock, whether this thread has it or not.
+pub fn unlocked(work: impl FnOnce() + Send) {
+    let mut work = Some(work);
     // Without an interpreter there is no lock.
     let _ = attached(|py| {
         // Python drops results while an exception is on its way, and calls made meanwhile would lose that.
         let raised = PyErr::take(py);
-        py.detach(|| drop(held.take()));
+        py.detach(|| work.take().map(|work| work()));
         if let Some(raised) = raised {
             raised.restore(py);
         }
     });
+    if let Some(work) = work {
+        work();
+    }
 }
