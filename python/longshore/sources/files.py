@@ -16,6 +16,7 @@ S = TypeVar("S")
 IN_MEMORY = ":memory:"
 _KEEP = "give a connection that stays open: longshore.connect, or the engine's own"
 _FORKED = 'close it before the fork, or start new processes: multiprocessing\'s "spawn"'
+_NO_USER = "write the file behind three slashes, or behind four where its path is absolute"
 _OTHER = "all connections of a process to one file share an instance: close those with other settings, or use theirs"
 _MAKE = "write_sql makes one; so does the engine itself"
 
@@ -32,6 +33,9 @@ class DatabaseFile:
     def of(cls, rest: str, keywords: Mapping[str, str], *, creates: bool) -> "DatabaseFile":
         """Give what follows the scheme's ``://``; a file that is not there is for a write that ``creates``."""
         path, _, query = rest.partition("?")
+        if "@" in path and not path.startswith("/"):
+            message = "the URL of a file has no user and no password"
+            raise InterfaceError(message, hint=_NO_USER)
         settings = {**dict(parse_qsl(query, keep_blank_values=True)), **keywords}
         path = settings.pop("database", unquote(path.removeprefix("/"))) or IN_MEMORY
         access = settings.pop("read_only", "false").lower()
