@@ -71,12 +71,6 @@ def test_an_unknown_key(key: Any, says: str, url: str) -> None:
         longshore.read_sql("SELECT 1", url, options={key: "null"})
 
 
-@pytest.mark.parametrize("options", ["numeric_nan", 7, ["numeric_nan"]])
-def test_options_that_are_none(options: Any, url: str) -> None:
-    with pytest.raises(longshore.InterfaceError, match=r"options is a mapping or longshore\.Options"):
-        longshore.read_sql("SELECT 1", url, options=options)
-
-
 def test_options_are_frozen_and_compare() -> None:
     assert Options(uuid="text") == Options(uuid="text") != Options()
     with pytest.raises(dataclasses.FrozenInstanceError):

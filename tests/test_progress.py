@@ -95,11 +95,6 @@ def test_nothing_is_reported_after_the_read(url: str) -> None:
     assert len(seen) == 1
 
 
-def test_what_is_no_progress(url: str) -> None:
-    with pytest.raises(longshore.InterfaceError, match="progress is True, False or a callable, not 3"):
-        read_sql("SELECT 1", url, progress=3)  # type: ignore[call-overload]
-
-
 SCRIPT = """
 import sys
 import longshore

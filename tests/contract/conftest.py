@@ -15,28 +15,47 @@ import longshore
 from tests.quirks import SOURCES, Quirks
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Database:
     """A place for tables, and the quirks of the source that has it."""
 
     quirks: Quirks
     url: str
+    #: The session that looks after the database; while it is open, a file is in use.
+    _kept: longshore.Connection | None = None
+
+    def __repr__(self) -> str:
+        """Name the source in a failed test's report."""
+        return f"<Database {self.quirks}>"
 
     @property
     def source(self) -> str:
         """The source's name."""
         return self.quirks.source
 
+    @property
+    def control(self) -> longshore.Connection:
+        """A session that makes, sees and drops what a test needs: to open one takes longer than most of that."""
+        if self._kept is None or self._kept.closed or not self.quirks.reads_what_is_replaced:
+            self.close()
+            self._kept = longshore.connect(self.url, autocommit=True)
+        return self._kept
+
+    def close(self) -> None:
+        """End that session, until it is needed again."""
+        if self._kept is not None:
+            self._kept.close()
+
     def execute(self, *statements: str) -> None:
         """Run statements, each a transaction of its own."""
-        with longshore.connect(self.url, autocommit=True) as connection:
-            for statement in statements:
-                connection.execute(statement)
+        for statement in statements:
+            self.control.execute(statement)
 
     def rows(self, query: str | list[str], conn: Any = None, **arguments: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, or of a table by the order of its first column."""
+        """Return the rows of a query over a session of its own, or of a table by the order of its first column."""
         if isinstance(query, str) and " " not in query:
             query = f"SELECT * FROM {query} ORDER BY 1"
+            conn = conn or self.control
         table: Any = longshore.read_sql(query, conn or self.url, return_type="arrow", **arguments)
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
@@ -46,18 +65,26 @@ class Database:
 
     def tables(self) -> set[str]:
         """Return the names of all tables."""
-        return {name for (name,) in self.rows(self.quirks.tables)}
+        return {name for (name,) in self.rows(self.quirks.tables, self.control)}
+
+    def sweep(self, table: str) -> set[str]:
+        """Drop the table if it is there, and return the names of all others."""
+        found = self.tables()
+        if table in found:
+            self.execute(f"DROP TABLE {table}")
+        return found - {table}
 
     def running(self, marker: str) -> bool:
         """Tell whether a statement with this text runs: on the server, or in this process on the database's file."""
         if self.quirks.running is not None:
-            return self.rows(self.quirks.running.format(marker=marker)) != [(0,)]
+            return self.rows(self.quirks.running.format(marker=marker), self.control) != [(0,)]
         return self.is_in_use()
 
     def is_in_use(self) -> bool:
         """Tell whether a session is open: on the server, or in this process on the database's file."""
         if self.quirks.sessions is not None:
-            return self.rows(self.quirks.sessions) != [(0,)]
+            return self.rows(self.quirks.sessions, self.control) != [(0,)]
+        self.close()
         # Of this process or one of its own; a journal or a log next to the file is in use, too.
         file = Path(self.url.partition(":///")[2])
         found = []
@@ -94,12 +121,20 @@ def wait(condition: Callable[[], bool], seconds: float = 10) -> None:
         time.sleep(0.01)
 
 
+def opened(database: Database) -> Iterator[Database]:
+    """Give a database, and end the session that looks after it."""
+    try:
+        yield database
+    finally:
+        database.close()
+
+
 @pytest.fixture(scope="session", params=SOURCES, ids=str)
 def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """Give an empty database of each source in turn."""
     quirks: Quirks = request.param
     with quirks.place(request, tmp_path_factory.mktemp("contract")) as url:
-        yield Database(quirks, url)
+        yield from opened(Database(quirks, url))
 
 
 @pytest.fixture(scope="session", params=SOURCES, ids=lambda quirks: f"to_{quirks}")
@@ -107,21 +142,24 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Give an empty database of each source in turn, for what comes from another."""
     quirks: Quirks = request.param
     with quirks.place(request, tmp_path_factory.mktemp("target")) as url:
-        yield Database(quirks, url)
+        yield from opened(Database(quirks, url))
 
 
 @pytest.fixture
-def table(database: Database) -> Iterator[str]:
+def table(database: Database, request: pytest.FixtureRequest) -> Iterator[str]:
     """Give a name that no table has; the one that gets it goes with the test."""
     name = f"t_{uuid.uuid4().hex[:8]}"
+    if "leaves_nothing" not in request.fixturenames:
+        yield name
+        database.execute(f"DROP TABLE IF EXISTS {name}")
+        return
+    before = database.tables()
     yield name
-    database.execute(f"DROP TABLE IF EXISTS {name}")
+    wait(lambda: not database.is_in_use())
+    assert database.sweep(name) == before
 
 
 @pytest.fixture
-def leaves_nothing(database: Database, table: str) -> Iterator[None]:
-    """See that after the test there are no sessions, and no tables but its own."""
-    before = database.tables()
-    yield
-    wait(lambda: not database.is_in_use())
-    assert database.tables() - {table} == before
+def leaves_nothing(table: str) -> str:
+    """See that after the test there are no sessions, and no tables but its own: `table` does."""
+    return table

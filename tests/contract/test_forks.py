@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -27,8 +27,9 @@ PARTS: dict[str, dict[str, Any]] = {
 }
 
 
-def answers(*uses: Callable[[], Any]) -> list[Any]:
+def answers(database: Database, *uses: Callable[[], Any]) -> list[Any]:
     """Fork, and return what each use returned in the child, or the text of its error."""
+    database.close()
     ours, theirs = multiprocessing.get_context("fork").Pipe()
     child = os.fork()
     if child == 0:
@@ -51,7 +52,7 @@ def answers(*uses: Callable[[], Any]) -> list[Any]:
 
 def connect_again(database: Database) -> Callable[[], Any]:
     """Return what a child does for itself."""
-    return lambda: database.rows("SELECT 7 AS n")
+    return lambda: database.rows("SELECT 7 AS n", database.url)
 
 
 def check_connected(database: Database, answer: Any) -> None:
@@ -60,12 +61,13 @@ def check_connected(database: Database, answer: Any) -> None:
     assert answer == [(7,)] if refusal is None else refusal.reason in answer
 
 
-@pytest.fixture
-def counted(database: Database, table: str) -> str:
+@pytest.fixture(scope="module")
+def counted(database: Database) -> Iterator[str]:
     """Give a table that counts."""
     data = pa.table({"i": range(ROWS), "t": ["x" * 100] * ROWS})
-    longshore.write_sql(data, table, database.url)
-    return table
+    longshore.write_sql(data, "counted", database.url)
+    yield "counted"
+    database.execute("DROP TABLE counted")
 
 
 @pytest.mark.parametrize("parts", PARTS)
@@ -94,7 +96,7 @@ def test_a_forked_child_takes_nothing_of_its_parents_stream(
         "closed": stream.close,
         "dropped": drop,
     }
-    answer, own = answers(uses[use], connect_again(database))
+    answer, own = answers(database, uses[use], connect_again(database))
     assert "forked from" in answer if use == "read" else answer is None
     check_connected(database, own)
     for batch in stream:
@@ -107,6 +109,7 @@ def test_a_forked_child_does_not_speak_on_its_parents_connection(database: Datab
     with longshore.connect(database.url) as connection:
         connection.execute(f"INSERT INTO {table} VALUES (7)")
         *refused, closed, own = answers(
+            database,
             lambda: connection.execute("SELECT 1"),
             lambda: database.rows("SELECT 1 AS n", connection),
             connection.commit,
@@ -138,7 +141,7 @@ def test_a_forked_child_has_sessions_of_its_own_in_a_pool(database: Database, co
             return [*second, *(tuple(row.values()) for row in pa.table(first).to_pylist())]
 
         # One was idle, one taken: in the child, neither counts.
-        own, counts, closed = answers(two, lambda: (pool.in_use, pool.idle), pool.close)
+        own, counts, closed = answers(database, two, lambda: (pool.in_use, pool.idle), pool.close)
         refusal = database.quirks.cannot.get("a connection in a forked child")
         if refusal is None:
             assert len({*number, *own}) == 3

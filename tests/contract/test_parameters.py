@@ -45,6 +45,74 @@ def test_in_a_query(database: Database, table: str, protocol: str) -> None:
     assert database.rows(query, params={"high": 3, "low": 0}) == [(1,), (2,)]
 
 
+#: Texts that are SQL; {table} is the table that they would change.
+HOSTILE = [
+    "'; DROP TABLE {table}; --",
+    '"; DROP TABLE {table}; --',
+    "\\'; DROP TABLE {table}; --",
+    "1 OR 1 = 1",
+    "x' OR 'a' = 'a",
+    "') ; DELETE FROM {table} ; /*",
+    "*/ DELETE FROM {table}",
+    "-- {table}",
+    "# {table}",
+    "$$; DROP TABLE {table}; $$",
+    "`; DROP TABLE {table}; `",
+    "? ?? $1 :v :n %s %(v)s {{}} @v",
+    "E'\\x41' \\n \\\\ \\",
+    "'",
+    "''",
+    "NULL",
+    "größe '€' \u2019 \U0001d11e \uff07",
+    "a\nb\rc\td\x1a",
+]
+
+
+def test_sql_in_a_value_runs_nothing(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int, v varchar(100))")
+    texts = [text.format(table=table) for text in HOSTILE]
+    positional, named = (
+        f"INSERT INTO {table} VALUES ({database.quirks.places(2)})",
+        f"INSERT INTO {table} VALUES (:n, :v)",
+    )
+    with longshore.connect(database.url, autocommit=True) as connection:
+        for number, text in enumerate(texts):
+            assert connection.execute(positional, [number, text]) == 1
+            assert connection.execute(named, {"n": number + 100, "v": text}) == 1
+    longshore.write_sql({"n": range(200, 200 + len(texts)), "v": texts}, table, database.url, if_exists="append")
+    assert database.rows(table) == [(start + n, text) for start in (0, 100, 200) for n, text in enumerate(texts)]
+    # In a condition it is a value, and matches itself alone.
+    query = f"SELECT n FROM {table} WHERE n < 100 AND v = "
+    for protocol in ("binary", "text"):
+        for place, params in ((database.quirks.places(1), list), (":v", lambda one: {"v": one[0]})):
+            found = {
+                text: database.rows(query + place, params=params([text]), options={"protocol": protocol})
+                for text in texts
+            }
+            assert found == {text: [(n,)] for n, text in enumerate(texts)}, (protocol, place)
+
+
+@pytest.mark.parametrize("protocol", ["binary", "text"])
+def test_null(database: Database, table: str, protocol: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int, v varchar(10))")
+    place = database.quirks.places(1)
+    options: Any = {"protocol": protocol}
+    with longshore.connect(database.url, autocommit=True) as connection:
+        insert = f"INSERT INTO {table} VALUES ({database.quirks.places(2)})"
+        for row in ([1, None], [None, "a"], [None, None]):
+            assert connection.execute(insert, row) == 1
+        assert connection.execute(f"UPDATE {table} SET v = :v WHERE n = :n", {"v": None, "n": None}) == 0
+    found = database.rows(f"SELECT n, v FROM {table}")
+    assert sorted(found, key=str) == [(1, None), (None, "a"), (None, None)]
+    # It equals nothing, not itself either.
+    for query, params in (
+        (f"v = {place}", [None]),
+        ("v = :v", {"v": None}),
+        ("v <> :v OR n = :v2", {"v": None, "v2": None}),
+    ):
+        assert database.rows(f"SELECT n FROM {table} WHERE {query}", params=params, options=options) == []
+
+
 @pytest.mark.parametrize("params", [[], [1, 2], {"b": 1}, {"a": 1, "b": 2}])
 def test_parameters_that_do_not_match(database: Database, params: Any) -> None:
     place = ":a" if isinstance(params, dict) else database.quirks.places(1)

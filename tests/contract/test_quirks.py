@@ -8,6 +8,6 @@ def test_the_quirks_are_counted() -> None:
         "postgresql": 0,
         "mariadb": 4,
         "mysql": 5,
-        "sqlite": 6,
-        "duckdb": 5,
+        "sqlite": 7,
+        "duckdb": 6,
     }

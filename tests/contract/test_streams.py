@@ -147,6 +147,7 @@ print(most() - after, most())
 
 def test_a_long_stream_needs_no_more_memory_than_a_short_one(database: Database) -> None:
     script = MEMORY.format(query=database.quirks.streaming, url=database.url)
+    database.close()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     grown, most = map(int, done.stdout.split())
     assert grown < 64

@@ -94,7 +94,7 @@ def test_a_task_that_is_cancelled_twice_waits_for_its_end(database: Database) ->
         task.cancel()
         await asyncio.sleep(0)
         await cancel(task, lambda: True)
-        assert not database.is_in_use()
+        assert not database.running("twice")
 
     asyncio.run(main())
 

@@ -169,12 +169,6 @@ def test_a_url_that_is_none(conn: Any) -> None:
     assert_no_secret(caught.value, SECRET)
 
 
-@pytest.mark.parametrize("conn", [None, 7, b"postgresql://", ["postgresql://"], object()])
-def test_a_connection_of_another_type(conn: Any) -> None:
-    with pytest.raises(longshore.InterfaceError, match="conn is a URL, a file, env:NAME, a dict of keywords, a Conn"):
-        longshore.read_sql("SELECT 1", conn)
-
-
 def assert_no_secret(error: BaseException, secret: str) -> None:
     """Look where a log would: the texts of the error and of all that led to it, and what objects show of themselves."""
     from longshore.target import target

@@ -172,9 +172,7 @@ def test_values(value: Any, type_: str, expected: str | None, named: bool, url: 
 @pytest.mark.parametrize(
     "case", [pytest.param(case, id=case.type) for case in CASES if not case.query and not case.needs]
 )
-def test_every_type_takes_its_own_text_and_null(case: Any, url: str, postgres: Any) -> None:
-    if int(postgres.psql("SHOW server_version_num")) < 10_000 * case.since:
-        pytest.skip("the type is newer than the server")
+def test_every_type_takes_its_own_text_and_null(case: Any, url: str) -> None:
     for cell in [*case.cells, "NULL"]:
         before = postgresql.setup(case, [cell])
         (given,) = longshore.read_sql(
@@ -391,12 +389,6 @@ def test_names_that_do_not_match(url: str) -> None:
         longshore.read_sql("SELECT :a, :b", url, params={"a": 1})
     with pytest.raises(longshore.ProgrammingError, match="the statement has no parameter :b"):
         longshore.read_sql("SELECT :a", url, params={"a": 1, "b": 2})
-
-
-@pytest.mark.parametrize("params", ["x", b"x", 1, {1, 2}, frozenset()])
-def test_params_that_are_none(params: Any, url: str) -> None:
-    with pytest.raises(longshore.InterfaceError, match="params is a list, a tuple or a dict"):
-        longshore.read_sql("SELECT $1", url, params=params)
 
 
 def test_parameters_are_in_no_error_text(url: str) -> None:

@@ -348,12 +348,6 @@ def test_through_pgbouncer(pgbouncer: PgBouncer) -> None:
         assert read("SELECT 1 AS a", pool) == [{"a": 1}]
 
 
-@pytest.mark.parametrize("size", [0, -1, True, 2.5, "3", None, 1 << 70])
-def test_a_size_that_is_none(size: Any, here: str) -> None:
-    with pytest.raises(longshore.InterfaceError, match="size is a number of connections"):
-        longshore.Pool(here, size=size)
-
-
 def test_a_pool_of_nothing(here: str) -> None:
     with longshore.Pool(here) as pool:
         for conn in (None, 7, pool):

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 import longshore
+from tests.cutter import mysql_messages
 from tests.quirks.columns import JSON
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal, on_server
 
@@ -60,6 +61,14 @@ SHARED: dict[str, Any] = {
     "instant": "%Y-%m-%d %H:%M:%S.%f",
     "quote": "`",
     "plain": "?ssl-mode=DISABLED",
+    "users": ("CREATE USER {name} IDENTIFIED BY '{password}'", "GRANT ALL ON *.* TO {name}"),
+    "no_users": "DROP USER {name}",
+    "small": "SELECT n.i, concat('t', n.i) AS t, CAST(1.5 AS DECIMAL(9,2)) AS d, nullif(n.i, 2) AS m, "
+    "DATE '2024-02-29' AS day FROM (SELECT 1 AS i UNION ALL SELECT 2 UNION ALL SELECT 3) AS n",
+    "messages": mysql_messages,
+    # What closes a statement has no answer; the greeting has a digit more or less.
+    "last_words": {"down": 11, "up": 16},
+    "masks": (0xFF, 0xFE, 0x01, 0x80),
     "cannot": {
         "types of parameters": Refusal("how many there are, and not their types"),
         "float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol"),
@@ -77,5 +86,8 @@ QUIRKS = Quirks(
     series=SERIES + " WHERE h.d <= {rows} DIV 1000 AND h.d * 1000 + l.d < {rows})",
     streaming=f"{THOUSAND} SELECT a.d AS i, repeat('x', 100) AS t FROM digits AS a, digits AS b, digits AS c",
     together={"lock": True},
-    **SHARED | {"cannot": SHARED["cannot"] | {"uuid as a parameter": Refusal("Data too long", longshore.DataError)}},
+    **SHARED
+    # Its own plugin sends no password without encryption.
+    | {"users": ("CREATE USER {name} IDENTIFIED WITH mysql_native_password BY '{password}'", SHARED["users"][1])}
+    | {"cannot": SHARED["cannot"] | {"uuid as a parameter": Refusal("Data too long", longshore.DataError)}},
 )

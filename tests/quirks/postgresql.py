@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from tests.cutter import postgresql_messages
 from tests.quirks.columns import JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, on_server
 
@@ -63,5 +64,13 @@ QUIRKS = Quirks(
     tables="SELECT relname::text AS n FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
     number="'{}'",
     plain="?sslmode=disable",
+    users=("CREATE USER {name} SUPERUSER PASSWORD '{password}'",),
+    no_users="DROP USER {name}",
+    small="SELECT i, i::text AS t, 1.5::numeric(9,2) AS n, ARRAY[i, NULL] AS l, NULL::date AS d, "
+    "(ARRAY['A','B']::\"char\"[])[1] AS c FROM generate_series(1, 5) AS i",
+    messages=postgresql_messages,
+    last_words={"down": 0, "up": 5},
+    # A row becomes a notice, the end, a setting.
+    masks=(0xFF, 0x0A, 0x1E, 0x17),
     binary="'\\x{}'",
 )

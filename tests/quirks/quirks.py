@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from tests.cutter import Messages, Way
 from tests.servers import Endpoint, MySQLEndpoint
 
 
@@ -83,12 +84,25 @@ class Quirks:
     #: Whether a column of a query is known to be NOT NULL, and whether errors have an SQLSTATE.
     tells_not_null: bool = True
     has_sqlstates: bool = True
+    #: Whether an open session reads a table that another has replaced, or has to be told to read it again.
+    reads_what_is_replaced: bool = True
     #: Options under which several sessions see one snapshot.
     together: Mapping[str, Any] = field(default_factory=dict)
     #: Settings of a URL under which a session that another's locks keep out is told so soon; empty where none is.
     contended: str = ""
     #: Settings of a URL without encryption; empty where there is no server.
     plain: str = ""
+    #: What makes and drops a user {name} with a password, who may do all.
+    users: tuple[str, ...] = ()
+    no_users: str = ""
+    #: A query of few rows and several types, for a network that fails.
+    small: str = "SELECT 1 AS n"
+    #: Finds where the messages of one side begin.
+    messages: Messages | None = None
+    #: How many bytes of each side's last words may be lost after a whole result.
+    last_words: Mapping[Way, int] = field(default_factory=dict)
+    #: What turns a message's type into that of another.
+    masks: tuple[int, ...] = ()
     #: What the source cannot do.
     cannot: Mapping[str, Refusal] = field(default_factory=dict)
 

@@ -45,6 +45,7 @@ QUIRKS = Quirks(
     computing=f"{ENDLESS} count(*) AS n FROM r",
     streaming=f"{ENDLESS} i, printf('%.100c', 'x') AS t FROM r",
     tables="SELECT name AS n FROM sqlite_schema WHERE type = 'table'",
+    reads_what_is_replaced=False,
     contended="?busy_timeout=0.1",
     cannot={
         "types of parameters": Refusal("takes a value of any type"),
@@ -53,6 +54,7 @@ QUIRKS = Quirks(
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "writes over several connections": Refusal("one connection write at a time", longshore.SerialWriteWarning),
         "a network": Refusal("a SQLite URL has no host", longshore.InterfaceError),
+        "a password": Refusal("a SQLite URL has no host", longshore.InterfaceError),
         "a connection in a forked child": Refusal("open when this process was forked", longshore.InterfaceError),
     },
 )
