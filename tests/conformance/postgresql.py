@@ -43,8 +43,7 @@ class Places:
 
     def __init__(self, shared: Endpoint, start: Callable[[tuple[str, ...]], Endpoint]) -> None:
         """Start nothing yet."""
-        self.shared, self.start = shared, start
-        self.version = int(shared.psql("SHOW server_version_num")) // 10_000
+        self.start = start
         self._servers: dict[tuple[str, ...], Endpoint] = {(): shared}
 
     def find(self, case: Case) -> str:
