@@ -22,7 +22,7 @@ SYSTEM = Path("/usr/lib/postgresql")
 DEFAULT_VERSION = "18"
 COPY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 #: How `pg_config --configure` tells that a feature was built in. Anything else that is needed is an extension.
-FEATURES = {"tls": ("--with-openssl", "--with-ssl=openssl"), "xml": ("--with-libxml",)}
+FEATURES = {"tls": ("--with-openssl", "--with-ssl=openssl"), "xml": ("--with-libxml",), "icu": ("--with-icu",)}
 
 
 class Missing(Exception):  # noqa: N818  an absence, not an error: it is skipped where it may be
@@ -89,7 +89,7 @@ class Binaries:
         return self._pg_config("--configure")
 
     def has(self, feature: str) -> bool:
-        """Tell whether TLS, XML or an extension is there."""
+        """Tell whether TLS, XML, ICU or an extension is there."""
         if feature in FEATURES:
             return any(option in self.configured for option in FEATURES[feature])
         return (Path(self._pg_config("--sharedir")) / "extension" / f"{feature}.control").exists()

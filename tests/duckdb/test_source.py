@@ -124,7 +124,7 @@ def test_in_memory_and_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(longshore.OperationalError, match="there is no file"):
         cell("1", f"duckdb:///{tmp_path / 'none.duckdb'}")
     for name in ("me:secret@none.duckdb", "me:a/b@none.duckdb"):
-        with pytest.raises(longshore.InterfaceError, match="a DuckDB URL has no user and no password"):
+        with pytest.raises(longshore.InterfaceError, match="the URL of a file has no user and no password"):
             cell("1", f"duckdb://{name}")
     assert [*tmp_path.iterdir()] == []
     (tmp_path / "other.duckdb").write_text("text" * 5000)

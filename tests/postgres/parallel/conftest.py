@@ -40,12 +40,9 @@ def statements(server: PostgreSQL) -> Statements:
     return Statements(server)
 
 
-@pytest.fixture
-def blind(server: PostgreSQL) -> Iterator[None]:
-    """Give a collation that takes letters in upper and lower case for equal, while the test runs."""
-    try:
+@pytest.fixture(scope="session")
+def with_collations() -> Iterator[PostgreSQL]:
+    """Give a PostgreSQL that has ICU and citext, and a collation that takes upper and lower case for equal."""
+    with require(lambda: PostgreSQL(needs=("icu", "citext"))) as server:
         server.psql("CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
-    except RuntimeError:
-        pytest.skip("the server was built without ICU")
-    yield
-    server.psql("SET client_min_messages = error; DROP COLLATION blind CASCADE")
+        yield server

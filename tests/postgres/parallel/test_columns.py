@@ -137,16 +137,21 @@ def test_a_key_that_is_an_aggregate(on: str, url: str) -> None:
     assert read(query, url, partition_on="k", partition_num=3).num_rows == serial.num_rows
 
 
-@pytest.mark.parametrize("collation", ["C", "default", "POSIX", "en-x-icu", "blind"])
+@pytest.mark.parametrize(
+    ("collation", "where"),
+    [
+        *((collation, "server") for collation in ("C", "default", "POSIX")),
+        *((collation, "with_collations") for collation in ("en-x-icu", "blind")),
+    ],
+)
 @pytest.mark.parametrize("analyzed", [True, False])
 def test_texts_in_any_collation(
     collation: str,
+    where: str,
     analyzed: bool,  # noqa: FBT001
-    server: PostgreSQL,
     request: pytest.FixtureRequest,
 ) -> None:
-    if collation in {"blind", "en-x-icu"}:
-        request.getfixturevalue("blind")
+    server: PostgreSQL = request.getfixturevalue(where)
     server.psql(f"""
         DROP TABLE IF EXISTS texts;
         CREATE TABLE texts (i int, w text COLLATE "{collation}");

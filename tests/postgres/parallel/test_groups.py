@@ -58,9 +58,8 @@ def test_a_key_that_tells_equal_values_apart(query: str, server: PostgreSQL) -> 
     assert rows(serially(REASON, query, server.url(), partition_on="x", partition_num=3)) == rows(serial)
 
 
-@pytest.mark.usefixtures("blind")
-def test_collations_that_are_not_deterministic(server: PostgreSQL) -> None:
-    server.psql("""
+def test_collations_that_are_not_deterministic(with_collations: PostgreSQL) -> None:
+    with_collations.psql("""
         CREATE TABLE blindly AS
         SELECT i, (CASE WHEN i % 2 = 0 THEN 'a' ELSE 'A' END) COLLATE blind AS w FROM generate_series(1, 1000) AS i;
     """)
@@ -69,26 +68,23 @@ def test_collations_that_are_not_deterministic(server: PostgreSQL) -> None:
         """SELECT upper(w COLLATE "C") || w AS x, count(*) AS c FROM blindly GROUP BY w""",
         """SELECT x COLLATE "C" AS x FROM (SELECT i, w AS x FROM blindly) AS s GROUP BY x""",
     ]:
-        serial = read(query, server.url())
+        serial = read(query, with_collations.url())
         assert serial.num_rows == 1
-        assert serially(REASON, query, server.url(), partition_on="x", partition_num=3).equals(serial)
-    in_parts("SELECT w AS x, count(*) AS c FROM blindly GROUP BY w", server.url(), partition_on="x", partition_num=3)
+        assert serially(REASON, query, with_collations.url(), partition_on="x", partition_num=3).equals(serial)
+    in_parts(
+        "SELECT w AS x, count(*) AS c FROM blindly GROUP BY w", with_collations.url(), partition_on="x", partition_num=3
+    )
 
 
-def test_citext(server: PostgreSQL) -> None:
-    try:
-        server.psql("""
-            CREATE SCHEMA IF NOT EXISTS "the citext"; CREATE EXTENSION IF NOT EXISTS citext SCHEMA "the citext"
-        """)
-    except RuntimeError:
-        pytest.skip("the server has no citext")
-    server.psql("""
+def test_citext(with_collations: PostgreSQL) -> None:
+    with_collations.psql("""
+        CREATE SCHEMA "the citext"; CREATE EXTENSION citext SCHEMA "the citext";
         SET search_path = "the citext", public;
         CREATE TABLE public.caseless AS SELECT i, (CASE WHEN i % 2 = 0 THEN 'a' ELSE 'A' END)::citext AS w
         FROM generate_series(1, 1000) AS i;
     """)
     query = "SELECT w::text AS x, count(*) AS c FROM caseless GROUP BY w"
-    url = server.url(options="-c search_path=public")
+    url = with_collations.url(options="-c search_path=public")
     serial = read(query, url)
     assert serial.num_rows == 1
     assert serially(REASON, query, url, partition_on="x", partition_num=3).equals(serial)
