@@ -63,7 +63,7 @@ QUIRKS = Quirks(
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
         # What stands in the place of a host is the start of a path.
         "a network": Refusal("there is no file '127.0.0.1", longshore.OperationalError),
-        "a password": Refusal("a DuckDB URL has no user", longshore.InterfaceError),
+        "a password": Refusal("the URL of a file has no user", longshore.InterfaceError),
         "a connection in a forked child": Refusal("open when this process was forked", longshore.InterfaceError),
     },
 )

@@ -57,7 +57,7 @@ pub(crate) fn dates(
             let is_infinite = |day: i32| day == i32::MAX || day == -i32::MAX;
             without(array, kind, is_infinite, policy, INFINITE)
         }
-        Infinity::Wrapped => without(array, kind, |day| day < FIRST_DAY, policy, WRAPPED_DATE),
+        Infinity::Wrapped => without(array, kind, |day: i32| day < FIRST_DAY, policy, WRAPPED_DATE),
     }
 }
 

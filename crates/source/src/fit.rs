@@ -3,9 +3,9 @@
 
 use std::fmt::Display;
 
+use crate::Nested;
 use arrow_schema::{Field, TimeUnit};
 use longshore_core::{Error, Kind, Place};
-use crate::Nested;
 use longshore_values::decimal::{Text, is_same_number};
 use longshore_values::{Item, Odd, json, whole_day};
 

@@ -2,10 +2,10 @@
 
 use arrow_schema::{DataType, Field};
 use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Result, TableName};
-use longshore_source::{Nested, hash};
 use longshore_source::sql::Token;
 use longshore_source::staging::{Step, UndoLog};
 use longshore_source::table::{column_place, no_type, value_type};
+use longshore_source::{Nested, hash};
 use longshore_values::is_nested;
 
 use super::table::{self, Existing, NAMING, Server, is, sibling};

@@ -2,8 +2,8 @@
 
 use arrow_schema::{DataType, FieldRef, TimeUnit};
 use longshore_core::{Error, Kind, Load, Place, Result, TableName};
-use longshore_source::{Nested, fit};
 use longshore_source::table::value_type;
+use longshore_source::{Nested, fit};
 use longshore_values::{Item, Odd, push_period, uuid};
 
 use super::load::{Form, LoadBuffer};
