@@ -169,7 +169,7 @@ class DriverSession:
     @property
     def tables(self) -> str | None:
         """The query of the tables and views."""
-        return self.dialect and self.dialect.tables
+        return self.dialect.tables if self.dialect else None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
