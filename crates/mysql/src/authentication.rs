@@ -472,6 +472,8 @@ mod tests {
         let block = key.encrypt(b"secret\0").unwrap();
         assert_eq!(block.len(), key.length);
         let plain = BigUint::from_bytes_be(&block).modpow(&private, &key.modulus).to_bytes_be();
+        // A number has no zeros in front, of which the block has one at least.
+        let plain = [vec![0; key.length - 1 - plain.len()], plain].concat();
         let (seed, masked) = plain.split_at(DIGEST);
         let seed = xor(seed, &mask(masked, DIGEST));
         let data = xor(masked, &mask(&seed, masked.len()));
