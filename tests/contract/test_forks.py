@@ -27,9 +27,8 @@ PARTS: dict[str, dict[str, Any]] = {
 }
 
 
-def answers(database: Database, *uses: Callable[[], Any]) -> list[Any]:
+def answers(*uses: Callable[[], Any]) -> list[Any]:
     """Fork, and return what each use returned in the child, or the text of its error."""
-    database.close()
     ours, theirs = multiprocessing.get_context("fork").Pipe()
     child = os.fork()
     if child == 0:
@@ -48,6 +47,12 @@ def answers(database: Database, *uses: Callable[[], Any]) -> list[Any]:
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def answers_in_child(database: Database, *uses: Callable[[], Any]) -> list[Any]:
+    """Fork likewise, with no session of the tests' own."""
+    database.close()
+    return answers(*uses)
 
 
 def connect_again(database: Database) -> Callable[[], Any]:
@@ -96,7 +101,7 @@ def test_a_forked_child_takes_nothing_of_its_parents_stream(
         "closed": stream.close,
         "dropped": drop,
     }
-    answer, own = answers(database, uses[use], connect_again(database))
+    answer, own = answers_in_child(database, uses[use], connect_again(database))
     assert "forked from" in answer if use == "read" else answer is None
     check_connected(database, own)
     for batch in stream:
@@ -108,7 +113,7 @@ def test_a_forked_child_does_not_speak_on_its_parents_connection(database: Datab
     database.execute(f"CREATE TABLE {table} (i int)")
     with longshore.connect(database.url) as connection:
         connection.execute(f"INSERT INTO {table} VALUES (7)")
-        *refused, closed, own = answers(
+        *refused, closed, own = answers_in_child(
             database,
             lambda: connection.execute("SELECT 1"),
             lambda: database.rows("SELECT 1 AS n", connection),
@@ -141,7 +146,7 @@ def test_a_forked_child_has_sessions_of_its_own_in_a_pool(database: Database, co
             return [*second, *(tuple(row.values()) for row in pa.table(first).to_pylist())]
 
         # One was idle, one taken: in the child, neither counts.
-        own, counts, closed = answers(database, two, lambda: (pool.in_use, pool.idle), pool.close)
+        own, counts, closed = answers_in_child(database, two, lambda: (pool.in_use, pool.idle), pool.close)
         refusal = database.quirks.cannot.get("a connection in a forked child")
         if refusal is None:
             assert len({*number, *own}) == 3

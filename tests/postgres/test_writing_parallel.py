@@ -299,7 +299,7 @@ def test_sources_that_cannot(table: str, url: str, tmp_path: Any) -> None:
     data = DATA.drop(["l"])
     with pytest.warns(longshore.SerialWriteWarning, match="one connection write at a time") as caught:
         assert write("t", lite, "replace", data) == ROWS
-    assert caught[0].filename.endswith("test_parallel.py")
+    assert caught[0].filename.endswith("test_writing_parallel.py")
     assert longshore.read_sql("SELECT sum(n) AS n FROM t", lite, return_type="arrow")["n"][0].as_py() == sum(
         range(ROWS)
     )

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use longshore_core::memory::{ease, spawn};
 use longshore_core::{Deadline, Error, Process, Result};
 use longshore_interpreter::{attached, error_of};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::gone;
@@ -32,11 +33,13 @@ impl From<Error> for Stopped {
     }
 }
 
-/// Does `work` on a thread of its own. Where the deadline ends it, `cancel` is called until the driver obeys.
+/// Does `work` on a thread of its own. Where the deadline ends it, `cancel` is called until the driver obeys; what comes all the
+/// same has its `end`, under the interpreter's lock.
 pub(crate) fn on_thread<T: Send + 'static>(
     deadline: &Deadline,
     work: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static,
     cancel: &mut dyn FnMut(),
+    end: fn(Python<'_>, T),
 ) -> Result<T, Stopped> {
     deadline.check()?;
     let (sender, receiver) = sync_channel(1);
@@ -44,8 +47,8 @@ pub(crate) fn on_thread<T: Send + 'static>(
         ease();
         let done = attached(|py| work(py).map_err(|error| error_of(py, error)));
         // The one who waits may have given up.
-        if let Err(SendError(late)) = sender.send(done) {
-            attached(|_| drop(late));
+        if let Err(SendError(Some(Ok(late)))) = sender.send(done) {
+            attached(|py| end(py, late));
         }
     };
     spawn(thread::Builder::new().name("longshore-driver".into()), run)?;
@@ -66,10 +69,12 @@ pub(crate) fn on_thread<T: Send + 'static>(
     while since.elapsed() < OBEYING {
         cancel();
         if let Ok(late) = receiver.recv_timeout(AGAIN) {
-            // Without the interpreter's lock it would be left to whoever has it next, and this thread has an exception.
-            apart(move || {
-                attached(|_| drop(late));
-            });
+            // This thread has an exception, which what `end` calls could lose.
+            if let Some(Ok(late)) = late {
+                apart(move || {
+                    attached(|py| end(py, late));
+                });
+            }
             return Err(error.into());
         }
     }
@@ -101,8 +106,19 @@ impl Handle {
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
         self.process.check("connection")?;
-        let object = self.object.clone();
-        let done = on_thread(deadline, move |py| work(object.bind(py)), &mut || self.cancel());
+        let (object, is_lost) = (self.object.clone(), self.is_lost.clone());
+        let run = move |py: Python<'_>| {
+            let session = object.bind(py);
+            let done = work(session);
+            if is_lost.load(Ordering::Relaxed) {
+                // It was given up meanwhile, and has no other to close it.
+                drop(done);
+                session.call_method0("close")?;
+                return Err(PyRuntimeError::new_err("the session was given up"));
+            }
+            done
+        };
+        let done = on_thread(deadline, run, &mut || self.cancel(), |_, late| drop(late));
         done.map_err(|Stopped { error, is_running }| {
             if is_running {
                 self.lose();

@@ -62,7 +62,9 @@ impl Driver for Door {
                 .call_method1("connect", (target.scheme(), target.rest(), keywords, target.creates))?;
             Ok(session.unbind())
         };
-        let object = call::on_thread(deadline, connect, &mut || {}).map_err(|failed| failed.error)?;
+        let close = |py: Python<'_>, session: Py<PyAny>| drop(session.call_method0(py, "close"));
+        let opened = call::on_thread(deadline, connect, &mut || {}, close);
+        let object = opened.map_err(|failed| failed.error)?;
         Ok(Box::new(ArrowSession::new(Handle::new(object), deadline)))
     }
 }

@@ -246,19 +246,17 @@ struct LeasedBatches {
     finaliser: Option<Arc<dyn Finaliser>>,
     /// `None` after the end.
     batches: Option<Box<dyn Batches>>,
-    lease: Option<Arc<dyn Lease>>,
+    lease: Arc<dyn Lease>,
 }
 
 impl LeasedBatches {
     fn new(batches: Box<dyn Batches>, lease: Arc<dyn Lease>) -> Self {
-        let lease = Some(lease);
         Self { schema: batches.schema(), finaliser: batches.finaliser(), batches: Some(batches), lease }
     }
 
     fn end(&mut self) {
-        let (Some(batches), Some(lease)) = (self.batches.take(), self.lease.take()) else { return };
-        if let Some(session) = batches.into_session() {
-            lease.release(session);
+        if let Some(batches) = self.batches.take() {
+            self.lease.end(batches);
         }
     }
 }

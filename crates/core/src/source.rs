@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use crate::pool::Hold;
-use crate::{Deadline, Driver, Error, Result, Session, Target};
+use crate::{Batches, Deadline, Driver, Error, Result, Session, Target};
 
 /// The lease of sessions, which takes them back.
 pub trait Lease: Send + Sync {
     /// Keeps `session` for others, or closes it.
     fn release(&self, session: Box<dyn Session>) {
         drop(session);
+    }
+
+    /// Takes the session of a result that has ended, or is given up.
+    fn end(&self, batches: Box<dyn Batches>) {
+        if let Some(session) = batches.into_session() {
+            self.release(session);
+        }
     }
 }
 
@@ -67,7 +74,11 @@ impl<F: Fn(&Deadline) -> Box<dyn Session> + Send + Sync> Source for OneSession<F
 
 struct NoSessions;
 
-impl Lease for NoSessions {}
+impl Lease for NoSessions {
+    fn end(&self, batches: Box<dyn Batches>) {
+        drop(batches);
+    }
+}
 
 impl SessionFactory for NoSessions {
     fn open(&self, _deadline: &Deadline) -> Result<Box<dyn Session>> {
@@ -89,7 +100,12 @@ impl Direct {
     }
 }
 
-impl Lease for Direct {}
+impl Lease for Direct {
+    // A connection that is closed needs no answer to the end of its transaction.
+    fn end(&self, batches: Box<dyn Batches>) {
+        drop(batches);
+    }
+}
 
 impl SessionFactory for Direct {
     fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>> {
