@@ -172,14 +172,15 @@ def pgbouncer(postgres: Endpoint) -> Iterator[PgBouncer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+# A Java server works even where nothing is asked of it: it goes with its module.
+@pytest.fixture(scope="module")
 def questdb() -> Iterator[QuestDB]:
     """Give a QuestDB."""
     with require(QuestDB) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def h2() -> Iterator[H2]:
     """Give an H2."""
     with require(H2) as server:
