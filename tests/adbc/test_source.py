@@ -367,3 +367,55 @@ def test_a_database_without_a_dialect_is_only_read(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("longshore.sources.adbc._DIALECTS", {})
     with pytest.raises(longshore.NotSupportedError, match="no dialect"):
         longshore.write_sql(BOATS, "boats", url)
+
+
+def test_comments_hide_no_statement(url: str) -> None:
+    longshore.write_sql(BOATS, "adbc_boats", url)
+    with longshore.connect(url) as connection:
+        query = "/* q */ UPDATE adbc_boats SET name = CASE WHEN id = 1 THEN 'Eve' /* else NULL */ END"
+        connection.execute(query)
+        assert rows(connection) == [(1, "Eve"), (2, None)]
+        connection.execute("/* a */ -- b\n ROLLBACK")
+        assert rows(connection) == rows(url) == [(1, "Ada"), (2, None)]
+        started = time.monotonic()
+        assert connection.execute("/* a */ " * 40 + "SELECT id FROM adbc_boats") == 2
+        assert time.monotonic() - started < 5
+
+
+def test_names_in_other_letters(url: str) -> None:
+    if "postgresql" not in url:
+        assert longshore.write_sql(pa.table({"ID": [1]}), "adbc_boats", url) == 1
+        assert longshore.write_sql(BOATS.select(["id"]), "adbc_boats", url, if_exists="append") == 2
+        return
+    with longshore.connect(url, autocommit=True) as connection:
+        connection.execute('CREATE TABLE adbc_boats (id bigint, "ID" bigint, name text)')
+    assert longshore.write_sql(BOATS, "adbc_boats", url, if_exists="append") == 2
+    assert rows(url, 'SELECT id, "ID", name FROM adbc_boats ORDER BY id') == [(1, None, "Ada"), (2, None, None)]
+
+
+@pytest.mark.parametrize("text", ["007", "1.50", "1e400", " 7", "12345678901234567890"])
+def test_sqlite_makes_no_number_of_a_text(url: str, text: str) -> None:
+    if "driver_sqlite" not in url:
+        return
+    with longshore.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE adbc_boats (id INTEGER, day DATE, size REAL, free, raw BLOB)")
+    for name in ("id", "day", "size"):
+        with pytest.raises(longshore.DataError) as caught:
+            longshore.write_sql(pa.table({name: ["x", text]}), "adbc_boats", url, if_exists="append")
+        assert (caught.value.column, caught.value.row) == (name, 1)
+    data = pa.table({"day": ["2026-01-31"], "free": [text], "raw": [text]})
+    assert longshore.write_sql(data, "adbc_boats", url, if_exists="append") == 1
+    assert rows(url, "SELECT day, free, raw FROM adbc_boats") == [("2026-01-31", text, text)]
+    with pytest.raises(longshore.DataError):
+        longshore.write_sql(pa.table({"size": [2**63 - 1]}), "adbc_boats", url, if_exists="append")
+
+
+def test_timestamps_within_lists_keep_their_zone(url: str) -> None:
+    kind = {"duckdb": "TIMESTAMP WITH TIME ZONE[]", "postgres": "timestamp with time zone[]"}.get(url.split("_")[2][:8])
+    if kind is None:
+        return
+    with longshore.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE adbc_boats (id {kind})")
+    data = pa.table({"id": pa.array([[0]], pa.list_(pa.timestamp("us")))})
+    with pytest.raises(longshore.NotSupportedError, match="time zone"):
+        longshore.write_sql(data, "adbc_boats", url, if_exists="append")

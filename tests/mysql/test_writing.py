@@ -183,6 +183,7 @@ FITS: list[tuple[str, pa.DataType, Any, Any]] = [
     ("set('a','b','c')", pa.string(), "", ""),
     ("json", pa.string(), '{"a": [1, 2]}', '{"a": [1, 2]}'),
     ("date", pa.string(), "2024-02-29", dt.date(2024, 2, 29)),
+    ("date", pa.string(), "2024-02-29 00:00:00", dt.date(2024, 2, 29)),
     ("date", pa.timestamp("ns"), dt.datetime(2024, 2, 29), dt.date(2024, 2, 29)),  # noqa: DTZ001
     ("datetime", pa.date32(), dt.date(2024, 2, 29), dt.datetime(2024, 2, 29)),  # noqa: DTZ001
     ("datetime(3)", pa.string(), "2024-02-29 01:02:03.5", dt.datetime(2024, 2, 29, 1, 2, 3, 500000)),  # noqa: DTZ001
@@ -223,10 +224,17 @@ MISFITS: list[tuple[str, pa.DataType, Any]] = [
     ("double", pa.float64(), float("nan")),
     ("double", pa.float64(), float("-inf")),
     ("double", pa.int64(), 2**53 + 1),
+    # The digits that a float's text ends with are zeros, and not its own.
+    ("double", pa.int64(), 1234567890123456800),
+    ("float", pa.int64(), 123456790000),
     ("float", pa.float64(), 0.1),
     ("double(5,2)", pa.float64(), 0.125),
     ("bit(3)", pa.int64(), 8),
     ("year", pa.int64(), 70),
+    ("year", pa.bool_(), False),
+    # Days whose microseconds are beyond 64 bits.
+    ("datetime(6)", pa.date32(), 213503982),
+    ("time(6)", pa.month_day_nano_interval(), pa.MonthDayNano([0, 213503982, 0])),
     ("varchar(3)", pa.string(), "abcd"),
     ("varchar(3)", pa.string(), "abc "),
     ("char(3)", pa.string(), "a "),

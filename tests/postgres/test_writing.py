@@ -191,20 +191,20 @@ def test_texts_go_into_any_type(url: str, harbour: str) -> None:
     types = {
         "a": "uuid", "b": "inet", "c": "jsonb", "d": "timestamptz", "e": "int4range", "f": "interval",
         "g": "numeric(4,1)", "h": "point", "i": "bit(3)", "j": "boolean", "k": "date", "l": "int[]",
-        "m": "money",
+        "m": "money", "n": "date", "o": "time",
     }  # fmt: skip
     values = {
         "a": str(number), "b": "10.0.0.1/8", "c": '{"a": 1.50}', "d": "2026-01-31 12:00:00.5+02", "e": "[1,5)",
         "f": "1 mon 2 days", "g": "-12.5", "h": "(1,2)", "i": "101", "j": "yes", "k": "2026-01-31", "l": "{1,NULL}",
-        "m": "1.50",
+        "m": "1.50", "n": "12026-01-31", "o": "24:00:00",
     }  # fmt: skip
     data = pa.table({name: [value, None] for name, value in values.items()})
     assert longshore.write_sql(data, f"{harbour}.t", url, types=types) == 2
-    found = rows(url, f"SELECT a::text, b::text, c::text, d, e::text, g, k, l FROM {harbour}.t")
+    found = rows(url, f"SELECT a::text, b::text, c::text, d, e::text, g, k, l, n::text, o::text FROM {harbour}.t")
     assert found == [
         (str(number), "10.0.0.1/8", '{"a": 1.50}', dt.datetime(2026, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC), "[1,5)",
-         D("-12.5"), dt.date(2026, 1, 31), [1, None]),
-        (None,) * 8,
+         D("-12.5"), dt.date(2026, 1, 31), [1, None], "12026-01-31", "24:00:00"),
+        (None,) * 10,
     ]  # fmt: skip
 
 

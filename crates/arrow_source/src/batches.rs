@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Decimals, Error, Failed, Finaliser, NATIVE_TYPE, Place, ReadAhead, ReadOptions, Result, Session,
-    Uuids, has_deferred, type_name,
+    Batches, Decimals, Error, Failed, Finaliser, Kind, NATIVE_TYPE, Place, ReadAhead, ReadOptions, Result,
+    Session, Uuids, has_deferred, type_name,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, polars_refusal};
@@ -228,6 +228,12 @@ impl ArrowBatches {
     }
 }
 
+/// Whether an error may be the driver's text: the caller's end of the read, and a value with its place, are not.
+fn is_drivers(error: &Error) -> bool {
+    !matches!(error.kind(), Kind::Interrupted | Kind::Cancelled | Kind::Timeout)
+        && error.place().column.is_none()
+}
+
 impl Iterator for ArrowBatches {
     type Item = Result<RecordBatch>;
 
@@ -238,6 +244,7 @@ impl Iterator for ArrowBatches {
         let mut next = self.read_ahead.as_mut()?.next();
         if let (Some(Err(error)), Some(session)) = (&mut next, &self.session)
             && let Some(told) = session.handle.fail()
+            && is_drivers(error)
         {
             *error = told;
         }

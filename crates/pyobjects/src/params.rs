@@ -3,7 +3,7 @@
 use longshore_core::{Error, Param, Params, Value};
 use longshore_interpreter::raise;
 use longshore_values::calendar::{DAY, SECOND};
-use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyString, PyType};
 
@@ -34,6 +34,9 @@ pub fn params(given: Option<&Bound<'_, PyAny>>) -> PyResult<Params> {
 }
 
 fn within(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
+    if !error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyMemoryError>(py) {
+        return error.clone_ref(py);
+    }
     if error.is_instance_of::<PyUnicodeEncodeError>(py) {
         let message = format!("parameter {name}: the text holds a lone surrogate, which UTF-8 cannot encode");
         return raise(

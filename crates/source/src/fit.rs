@@ -196,11 +196,18 @@ pub fn double(text: &str, is_single: bool) -> Result<f64, Odd> {
     };
     match read {
         Some((value, shortest)) if is_same_number(&shortest, text) => Ok(value),
-        _ => Err(Odd::with_hint(
-            "a float would round it",
-            "make the column one of decimals, or cast the data to floats first",
-        )),
+        _ => Err(rounded()),
     }
+}
+
+/// An exact number that is none of the column's floats.
+#[cold]
+#[must_use]
+pub fn rounded() -> Odd {
+    Odd::with_hint(
+        "a float would round it",
+        "make the column one of decimals, or cast the data to floats first",
+    )
 }
 
 /// Refuses a text of more than `most` characters.

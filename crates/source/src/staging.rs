@@ -116,8 +116,9 @@ impl UndoLog {
             Step::Run(statement) => session.perform(&statement),
             Step::Undoable(statement, undo) => {
                 let performed = session.perform(&statement);
-                // Whose answer has not come may have been done all the same.
-                if performed.as_ref().map_or_else(|error| is_unanswered(session, error), |()| true) {
+                // A session that was lost may have done it all the same; one that was interrupted has been told to stop.
+                let is_lost = |error| !is_interruption(error) && !session.is_usable();
+                if performed.as_ref().map_or_else(is_lost, |()| true) {
                     self.on_failure(undo);
                 }
                 performed
@@ -221,11 +222,6 @@ impl<S: Writer> Drop for Attempt<S> {
     fn drop(&mut self) {
         drop(self.end());
     }
-}
-
-/// Whether `error` is not the database's answer, which may have been another.
-fn is_unanswered(session: &impl Session, error: &Error) -> bool {
-    is_interruption(error) || !session.is_usable()
 }
 
 /// Whether `error` says that the caller does not wait any longer.

@@ -161,9 +161,12 @@ pub fn parse_date(text: &str, before_christ: bool) -> Option<i64> {
     (civil_from_days(days) == (year, month, day)).then_some(days)
 }
 
-/// `HH:MM[:SS[.ffffff]]` in microseconds, 24:00:00 included.
+/// `[H]H:MM[:SS[.ffffff]]` in microseconds, 24:00:00 included.
 #[must_use]
 pub fn parse_time(text: &str) -> Option<i64> {
+    if text.as_bytes().get(1) == Some(&b':') {
+        return parse_time(&format!("0{text}"));
+    }
     if text.strip_prefix("24:00").is_some_and(|rest| matches!(rest, "" | ":00")) {
         return Some(DAY);
     }

@@ -22,8 +22,7 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
     """Load the driver and connect; every option but ``driver`` and ``entrypoint`` is the database's."""
     options = {**settings(rest, form=_FORM), **keywords}
     options.pop("database", None)
-    driver = options.pop("driver", "")
-    if not driver:
+    if not (driver := options.pop("driver", "")):
         raise errors.InterfaceError("an ADBC source needs driver=", hint=_FORM)
     return Session(driver, options)
 
@@ -33,8 +32,7 @@ def _library(driver: str) -> str:
     if not driver.isidentifier() or importlib.util.find_spec(driver) is None:
         return driver
     module = importlib.import_module(driver)
-    path = getattr(module, "driver_path", None) or module._driver_path  # noqa: SLF001  most packages have no other
-    return str(path())
+    return str((getattr(module, "driver_path", None) or module._driver_path)())  # noqa: SLF001  most have no other
 
 
 class Session(DriverSession):
@@ -63,9 +61,8 @@ class Session(DriverSession):
             return super().translated(error)
         from longshore.duckdb.failures import error_from_text
 
-        if text.startswith("{"):
-            text = "{exception_type} Error: {exception_message}".format_map(json.loads(text))
-        return error_from_text(text)
+        form = "{exception_type} Error: {exception_message}"
+        return error_from_text(form.format_map(json.loads(text)) if text.startswith("{") else text)
 
     def _begin(self) -> None:
         self.connection.adbc_connection.set_autocommit(False)
@@ -80,6 +77,9 @@ class Session(DriverSession):
         cursor = self._run(statement, params)
         # The errors of fetch_record_batch's have no status.
         return (streamed(self, cursor._results.reader), [], []) if cursor.description else None  # noqa: SLF001
+
+    def _count(self, cursor: Any) -> int:
+        return sum(batch.num_rows for batch in cursor.fetch_record_batch())
 
     def _schema(self, statement: str, _params: Any) -> Result:
         return self.opened().adbc_execute_schema(statement).empty_table(), [], []

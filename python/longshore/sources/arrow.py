@@ -46,6 +46,11 @@ def _kept(kind: pa.DataType, vendor: str) -> pa.DataType:
         return pa.list_(_kept(kind.value_type, vendor))
     name = str(kind).partition("[")[0]
     if name not in _CUT.get(vendor, ()):
+        for at in range(kind.num_fields):
+            inner = kind.field(at).type
+            if _kept(inner, vendor) != inner or inner == pa.month_day_nano_interval():
+                message = f"{inner} within {name.partition('<')[0]} may be cut by the driver"
+                raise NotSupportedError(message)
         return kind
     if kind == pa.uint64():
         return pa.decimal128(20, 0)
@@ -80,6 +85,8 @@ def _check(column: pa.ChunkedArray, name: str, vendor: str) -> None:
         if row >= 0:
             message = "NaN would become NULL"
             raise DataError(message, column=name, row=row)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        _check(pc.list_flatten(column), name, vendor)
     if kind == pa.month_day_nano_interval():
         for row, value in enumerate(column.to_pylist()):
             if value is not None and value.nanoseconds % 1000:

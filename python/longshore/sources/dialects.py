@@ -62,11 +62,18 @@ def cast_and_back(dialect: Dialect, column: str, kind: str, native: str) -> str 
 
 
 def _by_affinity(dialect: Dialect, column: str, kind: str, native: str) -> str | None:
-    """Find what SQLite changes: in a column of numbers it keeps 15 digits of a text that is one, and other texts."""
+    """Find what SQLite changes by the column's affinity ("Datatypes In SQLite", 3.1)."""
+    declared = native.upper()
+    if "INT" not in declared and (not declared or "BLOB" in declared):
+        return None
     if kind != "TEXT":
-        return cast_and_back(dialect, column, kind, native)
-    is_text = re.search("CHAR|CLOB|TEXT", native.upper())
-    return None if is_text else f"length({column}) > 15 AND {column} NOT GLOB '*[^-+.eE0-9 ]*'"
+        lossy = cast_and_back(dialect, column, kind, native)
+        # Of which the double, 2 ** 63, is cast back to it.
+        return lossy and f"({lossy} OR {column} = 9223372036854775807 AND typeof(CAST({column} AS {native})) = 'real')"
+    if "INT" not in declared and re.search("CHAR|CLOB|TEXT", declared):
+        return None
+    # True where the text would become a number.
+    return f"{column} = CAST({column} AS NUMERIC)"
 
 
 _IN_CATALOGUE = (

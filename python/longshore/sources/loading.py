@@ -90,15 +90,19 @@ class TableLoader:
         """Give the table's name and type of each column of the data."""
         found = self._catalogue(self._dialect.columns)
         described = {str(name).lower(): (str(name), str(kind), *more) for name, kind, *more in found}
+        if len(described) < len(found):
+            # Where letters count, a name is exact.
+            described |= {str(name): (str(name), str(kind), *more) for name, kind, *more in found}
         if not described:
             message = f"there is no table {self._name}\nHint: {_MISSING}"
             raise ProgrammingError(message, hint=_MISSING)
-        unknown = [name for name, _ in self._from if name.lower() not in described]
+        known = {name: described.get(name, described.get(name.lower())) for name, _ in self._from}
+        unknown = [name for name, column in known.items() if column is None]
         if unknown:
-            hint = f"it has {', '.join(name for name, *_ in described.values())}"
+            hint = f"it has {', '.join(str(name) for name, *_ in found)}"
             message = f"the table {self._name} has no column {', '.join(map(repr, unknown))}\nHint: {hint}"
             raise ProgrammingError(message, hint=hint)
-        columns = [described[name.lower()] for name, _ in self._from]
+        columns = [column for name, _ in self._from if (column := known[name])]
         if generated := [name for name, _, is_generated, _ in columns if is_generated]:
             message = f"the table {self._name} generates {', '.join(generated)}: leave it out of the data"
             raise ProgrammingError(message)
@@ -181,7 +185,8 @@ class TableLoader:
 
 
 def _is_zoned(kind: str) -> bool:
-    return kind.upper().endswith("WITH TIME ZONE")
+    # Within an array or a struct, too.
+    return "WITH TIME ZONE" in kind.upper()
 
 
 def _misfit(value: str, kind: str, native: str) -> str:

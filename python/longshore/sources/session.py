@@ -15,7 +15,8 @@ from longshore.sources.loading import TableLoader
 Result = tuple[object, list[str], list[list[str]]]
 
 _CONTROL = re.compile(
-    r"(?:\s|--.*\n|/\*(?s:.*?)\*/)*(BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK(?!(?:\s+\w+)?\s+TO\b))\b"
+    # Possessive: what stands between two comments is none.
+    r"(?:\s|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK(?!(?:\s+\w+)?\s+TO\b))\b"
     r"(?:\s+(?:TRANSACTION|WORK))?(?P<rest>[\s\S]*)",
     re.IGNORECASE,
 )
@@ -183,7 +184,7 @@ class DriverSession:
 
     def read(self, query: str, params: Any, rows: int) -> Result:
         """Run a query."""
-        prepared = self._checked(query, params)
+        prepared, self.error = self._checked(query, params), None
         with self.running():
             result = self._result(*prepared, rows)
         if result is None:
@@ -221,8 +222,12 @@ class DriverSession:
             cursor = self._run(*prepared)
             count = cursor.rowcount
             if count < 0 and self._has_rows(cursor):
-                count = sum(map(len, iter(lambda: cursor.fetchmany(10_000), [])))
+                count = self._count(cursor)
         return None if count < 0 else count
+
+    def _count(self, cursor: Any) -> int:
+        """Count the rows of a result, to its end."""
+        return sum(map(len, iter(lambda: cursor.fetchmany(10_000), [])))
 
     def _control(self, word: str, rest: str) -> None:
         """Begin or end the transaction by the driver's own way, which knows of it then."""

@@ -1,15 +1,16 @@
 //! The end of a running statement: `KILL QUERY` over another connection, and the state of the session afterwards.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use longshore_core::{Deadline, Result};
+use longshore_core::{Deadline, PasswordSource, Result};
 use longshore_source::rows::VIOLATION;
 
 use super::{Connection, Exchange, cleanup, command};
 use crate::dialect::literal;
 use crate::message;
+use crate::settings::Settings;
 
 /// The error of a statement that was killed.
 const INTERRUPTED: u16 = 1317;
@@ -73,8 +74,13 @@ impl Connection {
         if statements.is_empty() || self.check_owner().is_err() {
             return;
         }
-        let (settings, lost, lock) =
-            (self.settings.clone(), self.link.greeting.thread, self.table_lock.clone());
+        // Asked for here: a thread of its own may outlive what gives the password.
+        let Ok(password) = self.settings.password.as_ref().map(|source| source.password()).transpose() else {
+            return;
+        };
+        let password = password.map(|secret| Arc::new(secret) as Arc<dyn PasswordSource>);
+        let settings = Arc::new(Settings { password, ..Settings::clone(&self.settings) });
+        let (lost, lock) = (self.link.greeting.thread, self.table_lock.clone());
         let (done, ended) = mpsc::channel::<()>();
         let undo = move || -> Result<()> {
             let _done = done;
@@ -83,8 +89,14 @@ impl Connection {
             // It may be gone already.
             let _ = other.run(&format!("KILL CONNECTION {lost}"));
             if let Some(lock) = lock {
-                other.run(&format!("DO GET_LOCK({}, {})", literal(&lock), ROLLBACK.as_secs()))?;
+                let locked =
+                    other.value(&format!("SELECT GET_LOCK({}, {})", literal(&lock), ROLLBACK.as_secs()))?;
+                if locked.as_deref() != Some("1") {
+                    return Ok(());
+                }
             }
+            // Who waits for a table has those wait that come later.
+            other.run("SET SESSION lock_wait_timeout = 5")?;
             for statement in statements {
                 // One that fails had nothing to undo.
                 let _ = other.run(&statement);

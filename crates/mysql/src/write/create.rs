@@ -198,7 +198,8 @@ pub(super) fn new_table(
         check_dependents(connection, load, name)?;
     }
     let statement = create_statement(load, new, server)? + comment;
-    let old = NAMING.table(&sibling(name, working_name(&name.table, "old")));
+    let [old, back] =
+        ["old", "back"].map(|what| NAMING.table(&sibling(name, working_name(&name.table, what))));
     let (name, new) = (NAMING.table(name), NAMING.table(new));
     connection.run(&format!("DROP TABLE IF EXISTS {new}, {old}"))?;
     log.on_failure(format!("DROP TABLE IF EXISTS {new}"));
@@ -206,12 +207,13 @@ pub(super) fn new_table(
     if !replaces {
         return Ok(vec![Step::Run(format!("RENAME TABLE {new} TO {name}"))]);
     }
-    let (swap, back) = (
+    let (swap, undo) = (
         format!("RENAME TABLE {name} TO {old}, {new} TO {name}"),
-        format!("RENAME TABLE {name} TO {new}, {old} TO {name}"),
+        // First what fails where there has been no swap: not every server takes a half of a statement back.
+        format!("RENAME TABLE {old} TO {back}, {name} TO {new}, {back} TO {name}"),
     );
     // Something that this user cannot see may depend on the old one.
-    Ok(vec![Step::Undoable(swap, back), Step::Run(format!("DROP TABLE {old}"))])
+    Ok(vec![Step::Undoable(swap, undo), Step::Run(format!("DROP TABLE {old}"))])
 }
 
 /// Waits until no other session is writing a new table of that name, which `lock` says.

@@ -16,6 +16,7 @@ pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, buffer: &mut Loa
 
 pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Odd> {
     let year = match item {
+        Item::Bool(_) => return Err(fit::unsuited(item)),
         // Fewer digits would mean another year.
         Item::Text(text) if text.len() != 4 => None,
         _ => fit::whole(item)?,
@@ -98,7 +99,13 @@ pub(super) fn float(
         Item::Double(value) => *value,
         Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
             digits(item, scratch);
-            fit::double(scratch, is_single)?
+            let value = fit::double(scratch, is_single)?;
+            // Whose zeros at the end are its own, not those of a shorter number.
+            let is_integer = matches!(item, Item::Bool(_) | Item::Int(_) | Item::UInt(_));
+            if is_integer && fit::whole_double(value) != fit::whole(item)? {
+                return Err(fit::rounded());
+            }
+            value
         }
         Item::Text(text) => nearest(text, is_single).ok_or_else(|| fit::unsuited(item))?,
         _ => return Err(fit::unsuited(item)),

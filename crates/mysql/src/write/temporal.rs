@@ -19,6 +19,7 @@ pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut Strin
         Item::Timestamp(value, unit) => fit::midnight(*value, *unit)?,
         Item::Text(text) => match parse(text.as_bytes()) {
             Some(Temporal::Date(days)) => i64::from(days),
+            Some(Temporal::Timestamp(at)) => fit::midnight(at, TimeUnit::Microsecond)?,
             _ => return Err(fit::not_iso(false)),
         },
         _ => return Err(fit::unsuited(item)),
@@ -42,7 +43,7 @@ pub(super) fn datetime(
     let at = match item {
         Item::Timestamp(value, unit) => fit::microseconds(*value, *unit)?,
         Item::Instant(value, unit) if as_utc => fit::microseconds(*value, *unit)?,
-        Item::Date(days) => i64::from(*days) * DAY,
+        Item::Date(days) => i64::from(*days).checked_mul(DAY).ok_or_else(beyond)?,
         Item::Text(text) => match parse(text.as_bytes()) {
             Some(Temporal::Timestamp(at)) => at,
             Some(Temporal::Date(days)) => i64::from(days) * DAY,
@@ -91,7 +92,8 @@ pub(super) fn time(
     let time = match item {
         Item::Time(value, unit) | Item::Duration(value, unit) => fit::microseconds(*value, *unit)?,
         Item::Interval(0, days, nanoseconds) => {
-            i64::from(*days) * DAY + fit::microseconds(*nanoseconds, TimeUnit::Nanosecond)?
+            let time = fit::microseconds(*nanoseconds, TimeUnit::Nanosecond)?;
+            i64::from(*days).checked_mul(DAY).and_then(|days| days.checked_add(time)).ok_or_else(beyond)?
         }
         Item::Text(text) => text_time(text.as_bytes()).map_err(|_| fit::unsuited(item))?,
         _ => return Err(fit::unsuited(item)),

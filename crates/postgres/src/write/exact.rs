@@ -2,7 +2,7 @@
 
 use arrow_schema::TimeUnit;
 use longshore_source::fit::{self, Decimals};
-use longshore_values::calendar::{self, Temporal};
+use longshore_values::calendar;
 use longshore_values::{Item, Odd, microseconds, push_number};
 
 use crate::types::{Class, Kind, Type, precision_and_scale};
@@ -103,18 +103,31 @@ fn temporal_text(native: &Type, class: Class, value: &str) -> Result<(), Odd> {
     if matches!(value, "infinity" | "-infinity") && class != Class::Time {
         return Ok(());
     }
-    let date_length = if class == Class::Time { 0 } else { 10 };
-    let zone = value.bytes().skip(date_length).position(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'));
-    // The server reads the zone's own form.
-    let local = zone.map_or(value, |at| &value[..date_length + at]);
-    let at = match (class, calendar::parse(local.as_bytes()), zone) {
-        (Class::Date, Some(Temporal::Date(_)), None) => return Ok(()),
-        (Class::Time, Some(Temporal::Time(at)), None)
-        | (Class::Timestamp, Some(Temporal::Timestamp(at)), None)
-        | (Class::Timestamptz, Some(Temporal::Timestamp(at)), Some(_)) => at,
-        _ => return Err(fit::not_iso(class == Class::Timestamptz)),
+    if class == Class::Date && is_date(value) {
+        return Ok(());
+    }
+    let (date, clock) = if class == Class::Time {
+        (None, value)
+    } else {
+        value.split_once(['T', ' ']).map_or((Some(value), ""), |(date, clock)| (Some(date), clock))
     };
-    whole_microseconds(native, at, TimeUnit::Microsecond).map(drop)
+    let zone = clock.find(['Z', 'z', '+', '-']);
+    // The server reads the zone's own form.
+    let time = calendar::parse_time(&clock[..zone.unwrap_or(clock.len())]);
+    match time {
+        Some(at) if date.is_none_or(is_date) && zone.is_some() == (class == Class::Timestamptz) => {
+            whole_microseconds(native, at, TimeUnit::Microsecond).map(drop)
+        }
+        _ => Err(fit::not_iso(class == Class::Timestamptz)),
+    }
+}
+
+/// Whether a text is `YYYY-MM-DD`, the year with four digits or more: of fewer, or in another order, the session's settings decide.
+fn is_date(text: &str) -> bool {
+    let is_hyphen = |from_end: usize| {
+        text.len().checked_sub(from_end).and_then(|at| text.as_bytes().get(at)) == Some(&b'-')
+    };
+    text.len() >= 10 && is_hyphen(3) && is_hyphen(6) && calendar::parse_date(text, false).is_some()
 }
 
 /// The bits of an interval's fields in its modifier, the finest first (PostgreSQL's `utils/timestamp.h`).

@@ -73,6 +73,9 @@ class _Columns:
         for node in nodes:
             if isinstance(node, exp.Subquery | exp.CTE):
                 query, names = node.this, node.alias_column_names
+                if not isinstance(query, exp.Query):
+                    # PIVOT and SUMMARIZE have columns of their own.
+                    continue
             elif isinstance(node, exp.SetOperation):
                 query, names = node.right, node.named_selects
             else:
