@@ -104,7 +104,7 @@ impl Rows {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let width: usize = self.blocks.iter().map(Block::width).sum();
         for block in &mut self.blocks {
-            // Where there is no room, growing will tell.
+            // Without room, growing will tell.
             let _ = block.grow(rows.min(MOST_EXPECTED / width.max(1)));
         }
     }
