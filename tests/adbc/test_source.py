@@ -205,9 +205,9 @@ def test_errors(url: str) -> None:
         connection.execute("INSERT INTO adbc_boats VALUES (1, 'Bob')")
 
 
+# SQLite has no such errors.
+@pytest.mark.parametrize("url", ["postgresql", "duckdb"], indirect=True)
 def test_errors_of_the_data_before_the_first_row_and_after_it(url: str) -> None:
-    if "sqlite" in url:
-        pytest.skip("SQLite has no such errors")
     zero = "CAST('x' AS integer)" if "duckdb" in url else "1 / 0"
     with pytest.raises(longshore.DataError):
         rows(url, f"SELECT {zero}")
@@ -228,7 +228,7 @@ def test_ctrl_c(url: str) -> None:
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         longshore.read_sql(query, url)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 0.8
 
 
 @pytest.mark.parametrize(
@@ -393,10 +393,9 @@ def test_names_in_other_letters(url: str) -> None:
     assert rows(url, 'SELECT id, "ID", name FROM adbc_boats ORDER BY id') == [(1, None, "Ada"), (2, None, None)]
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("text", ["007", "1.50", "1e400", " 7", "12345678901234567890"])
 def test_sqlite_makes_no_number_of_a_text(url: str, text: str) -> None:
-    if "driver_sqlite" not in url:
-        return
     with longshore.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE adbc_boats (id INTEGER, day DATE, size REAL, free, raw BLOB)")
     for name in ("id", "day", "size"):
@@ -410,10 +409,9 @@ def test_sqlite_makes_no_number_of_a_text(url: str, text: str) -> None:
         longshore.write_sql(pa.table({"size": [2**63 - 1]}), "adbc_boats", url, if_exists="append")
 
 
+@pytest.mark.parametrize("url", ["postgresql", "duckdb"], indirect=True)
 def test_timestamps_within_lists_keep_their_zone(url: str) -> None:
-    kind = {"duckdb": "TIMESTAMP WITH TIME ZONE[]", "postgres": "timestamp with time zone[]"}.get(url.split("_")[2][:8])
-    if kind is None:
-        return
+    kind = "TIMESTAMP WITH TIME ZONE[]"
     with longshore.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE TABLE adbc_boats (id {kind})")
     data = pa.table({"id": pa.array([[0]], pa.list_(pa.timestamp("us")))})

@@ -147,12 +147,12 @@ def test_parts_are_one_query_and_said(url: str) -> None:
         assert cell("1", url, partition_num=3) == 1
 
 
-def test_ctrl_c(url: str) -> None:
+def test_ctrl_c_within_half_a_second(url: str) -> None:
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         longshore.read_sql(COMPUTING, url)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 0.8
 
 
 @pytest.mark.parametrize(
