@@ -51,7 +51,8 @@ class _Session:
     def cancel(self) -> None:
         """Stop what the session is doing, from any thread: it raises ``OperationalError``, and the session goes on.
 
-        Nothing where it does nothing. A transaction in which a statement was stopped has to be rolled back.
+        A stream between two batches has stopped when this returns, and raises at its next one. Nothing where the
+        session does nothing. A transaction in which a statement was stopped has to be rolled back.
         """
         self._core.cancel()
 

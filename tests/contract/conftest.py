@@ -86,7 +86,7 @@ class Database:
             return self.rows(self.quirks.sessions, self.control) != [(0,)]
         self.close()
         # Of this process or one of its own; a journal or a log next to the file is in use, too.
-        file = Path(self.url.partition(":///")[2])
+        file = Path(self.url.partition(":///")[2].rstrip("}"))
         found = []
         for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
             for descriptor in Path(f"/proc/{process.pid}/fd").glob("*"):
@@ -129,7 +129,17 @@ def opened(database: Database) -> Iterator[Database]:
         database.close()
 
 
-@pytest.fixture(scope="session", params=SOURCES, ids=str)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test the sources that run its module."""
+    module = metafunc.module.__name__.rpartition(".")[2]
+    sources = [quirks for quirks in SOURCES if module not in quirks.left_out]
+    for name, prefix in (("database", ""), ("target", "to_")):
+        if name in metafunc.fixturenames:
+            ids = [f"{prefix}{quirks}" for quirks in sources]
+            metafunc.parametrize(name, sources, indirect=True, scope="session", ids=ids)
+
+
+@pytest.fixture(scope="session")
 def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """Give an empty database of each source in turn."""
     quirks: Quirks = request.param
@@ -137,7 +147,7 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield from opened(Database(quirks, url))
 
 
-@pytest.fixture(scope="session", params=SOURCES, ids=lambda quirks: f"to_{quirks}")
+@pytest.fixture(scope="session")
 def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """Give an empty database of each source in turn, for what comes from another."""
     quirks: Quirks = request.param

@@ -62,17 +62,65 @@ def test_cancel_of_what_does_nothing(database: Database) -> None:
     connection.cancel()
 
 
-def test_cancel_of_a_stream_between_batches(database: Database) -> None:
+def goes_on(database: Database, connection: longshore.Connection, marker: str) -> None:
+    """See that the connection can be used at once, and that nothing runs any more."""
+    connection.rollback()
+    if database.quirks.running is not None:
+        assert not database.running(marker)
+    assert database.rows("SELECT 1 AS n", connection) == [(1,)]
+
+
+@pytest.mark.parametrize("how", ["batches", "pandas", "polars", "parts"])
+@pytest.mark.filterwarnings("ignore::longshore.SerialReadWarning")
+def test_cancel_of_a_stream_between_batches(database: Database, how: str) -> None:
+    marker = f"between_{how}"
+    query: Any = database.marked("streaming", marker)
+    arguments: Any = {"partition_num": 2, "options": {"snapshot": False}} if how == "parts" else {}
     with longshore.connect(database.url) as connection:
-        query = database.marked("streaming", "between")
-        batches: Any = longshore.read_sql(query, connection, return_type="arrow_stream")
-        next(batches)
+        query = [query] * 2 if how == "parts" else query
+        stream: Any = longshore.read_sql(query, connection, return_type="arrow_stream", **arguments)
+        pieces = getattr(stream, how)() if how in {"pandas", "polars"} else stream
+        assert len(next(pieces)) > 0
+        assert connection.in_transaction is None
         connection.cancel()
-        with pytest.raises(longshore.OperationalError, match="the statement was cancelled"):
-            for _ in batches:
-                pass
-        connection.rollback()
-        assert database.rows("SELECT 1 AS n", connection) == [(1,)]
+        # It has ended, although no one takes a batch.
+        goes_on(database, connection, marker)
+        with pytest.raises(longshore.OperationalError, match="the statement was cancelled") as caught:
+            next(pieces)
+        assert caught.value.sqlstate == "57014"
+        with pytest.raises(longshore.InterfaceError, match="the stream has failed"):
+            next(pieces)
+        connection.cancel()
+        goes_on(database, connection, marker)
+
+
+def test_cancel_of_a_stream_that_was_handed_over(database: Database) -> None:
+    with longshore.connect(database.url) as connection:
+        query: Any = database.marked("streaming", "between_batches_of_another")
+        reader = pa.RecordBatchReader.from_stream(longshore.read_sql(query, connection, return_type="arrow_stream"))
+        assert reader.read_next_batch().num_rows > 0
+        connection.cancel()
+        goes_on(database, connection, "between_batches_of_another")
+        with pytest.raises((pa.ArrowException, OSError), match="the statement was cancelled"):
+            reader.read_next_batch()
+
+
+def test_cancel_of_a_stream_between_batches_in_asyncio(database: Database) -> None:
+    async def main() -> None:
+        query: Any = database.marked("streaming", "between_tasks")
+        async with await longshore.connect_async(database.url) as connection:
+            stream: Any = await longshore.read_sql_async(query, connection, return_type="arrow_stream")
+            assert (await anext(stream)).num_rows > 0
+            connection.cancel()
+            await connection.rollback()
+            if database.quirks.running is not None:
+                assert not await asyncio.to_thread(database.running, "between_tasks")
+            table = await longshore.read_sql_async("SELECT 1 AS n", connection, return_type="arrow")
+            assert table.column("n").to_pylist() == [1]
+            with pytest.raises(longshore.OperationalError, match="the statement was cancelled"):
+                await anext(stream)
+
+    asyncio.run(main())
 
 
 def test_cancel_of_a_write(database: Database, table: str) -> None:

@@ -139,7 +139,7 @@ def test_a_write_that_fails_ends_the_read(database: Database, table: str) -> Non
     database.execute(f"CREATE TABLE {table} ({database.column('i', 'int64')}, {database.column('t', 'int64')})")
     with pytest.raises(longshore.DataError) as caught:
         longshore.copy(database.marked("streaming", "copied"), database.url, table, database.url, if_exists="append")
-    assert caught.value.column == "t"
+    assert caught.value.column == ("t" if database.quirks.tells_failed_casts else None)
     wait(lambda: not database.running("copied"))
     assert database.rows(table) == []
 

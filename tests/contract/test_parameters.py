@@ -19,12 +19,13 @@ def test_each_type(database: Database, table: str, name: str, named: bool) -> No
     # A UUID goes as its text, which does not fit into 16 bytes.
     refused = name if name in database.quirks.cannot else f"{name} as a parameter"
     insert = f"INSERT INTO {table} VALUES ({':n, :v' if named else database.quirks.places(2)})"
-    with longshore.connect(database.url) as connection, database.can(refused):
-        for number, value in enumerate([*COLUMNS[name].held, None]):
-            params: Any = {"n": number, "v": value} if named else [number, value]
-            assert connection.execute(insert, params) == 1
-        found = database.rows(f"SELECT v FROM {table} ORDER BY n", connection)
-        assert found == [*((kind.cell(value),) for value in COLUMNS[name].held), (None,)]
+    with longshore.connect(database.url) as connection:
+        with database.can(refused):
+            for number, value in enumerate([*COLUMNS[name].held, None]):
+                params: Any = {"n": number, "v": value} if named else [number, value]
+                assert connection.execute(insert, params) == 1
+            found = database.rows(f"SELECT v FROM {table} ORDER BY n", connection)
+            assert found == [*((kind.cell(value),) for value in COLUMNS[name].held), (None,)]
         connection.rollback()
 
 

@@ -291,7 +291,7 @@ def test_a_failure_on_the_way_undoes_all(database: Database, table: str, mode: s
             with pytest.raises(error) as caught:
                 write(data(), table, connection, mode, types=types)
             assert database.rows("SELECT 7 AS n", connection) == [(7,)]
-    if late in {"a key that is NULL", "a value that does not fit"}:
+    if late == "a key that is NULL" or (late == "a value that does not fit" and database.quirks.tells_failed_casts):
         # Counted over all batches.
         told: Any = caught.value
         assert (told.column, told.row) == ("id", 5_001)

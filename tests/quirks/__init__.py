@@ -1,10 +1,17 @@
 """What each source says differently, and what it cannot do: one file for each, and one line here."""
 
-from tests.quirks import duckdb, mariadb, mysql, postgresql, sqlite
+from tests.quirks import adbc, duckdb, mariadb, mysql, postgresql, sqlite
 from tests.quirks.columns import COLUMNS, JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal
 
 #: Every source that keeps the contract.
-SOURCES: tuple[Quirks, ...] = (postgresql.QUIRKS, mariadb.QUIRKS, mysql.QUIRKS, sqlite.QUIRKS, duckdb.QUIRKS)
+SOURCES: tuple[Quirks, ...] = (
+    postgresql.QUIRKS,
+    mariadb.QUIRKS,
+    mysql.QUIRKS,
+    sqlite.QUIRKS,
+    duckdb.QUIRKS,
+    adbc.POSTGRESQL,
+)
 
 __all__ = ["COLUMNS", "JSON", "SOURCES", "UUID", "Column", "Kind", "Quirks", "Refusal"]

@@ -51,6 +51,8 @@ class Quirks:
     """A source, as the contract's tests see it."""
 
     source: str
+    #: The modules of the contract that have no meaning for it.
+    left_out: frozenset[str] = frozenset()
     #: Gives the URL of an empty database that lasts as long as the block.
     place: Callable[[pytest.FixtureRequest, Path], AbstractContextManager[str]]
     #: The type that holds each of the columns that all sources share.
@@ -83,6 +85,8 @@ class Quirks:
     generated: str = "STORED"
     #: Whether a column of a query is known to be NOT NULL, and whether errors have an SQLSTATE.
     tells_not_null: bool = True
+    #: Whether the error of a value that its column's type cannot hold has the column and the row.
+    tells_failed_casts: bool = True
     has_sqlstates: bool = True
     #: Whether an open session reads a table that another has replaced, or has to be told to read it again.
     reads_what_is_replaced: bool = True

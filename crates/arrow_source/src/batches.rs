@@ -137,7 +137,7 @@ pub(crate) struct ArrowBatches {
     schema: SchemaRef,
     options: ReadOptions,
     rows: u64,
-    /// What is left of a batch that has more rows than the caller wants.
+    /// What is left of a driver's batch that has more rows than the caller wants.
     rest: Option<RecordBatch>,
 }
 
@@ -161,7 +161,7 @@ impl ArrowBatches {
             }
         };
         let handle = session.handle.clone();
-        match ReadAhead::start(Box::new(batches), &session.deadline, move || handle.cancel()) {
+        match ReadAhead::start(Box::new(batches), &session.deadline, move || _ = handle.cancel()) {
             Ok(read_ahead) => Ok(Self {
                 read_ahead: Some(read_ahead),
                 session: Some(session),
@@ -207,24 +207,45 @@ impl ArrowBatches {
 }
 
 impl ArrowBatches {
-    /// Ends the reading; a driver that does not obey loses its session.
+    /// Ends the reading; the session's next call waits for a driver that does not obey at once.
     fn end(&mut self) {
         let Some(read_ahead) = self.read_ahead.take() else { return };
         if let Some(session) = &self.session
-            && (!session.handle.is_usable() || !apart(move || drop(read_ahead)))
+            && session.handle.is_usable()
+            && let Some(work) = apart(move || drop(read_ahead))
         {
-            session.handle.lose();
+            session.handle.leave(work);
         }
     }
 
-    /// As many rows as a batch may have; the others wait.
-    fn first_rows(&mut self, batch: RecordBatch) -> RecordBatch {
+    /// As many rows as a batch may have; the others wait, so that those before a fault arrive.
+    fn first_rows(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let (all, most) = (batch.num_rows(), self.options.batch_rows.max(1));
         if all <= most {
-            return batch;
+            return self.translate(batch);
         }
         self.rest = Some(batch.slice(most, all - most));
-        batch.slice(0, most)
+        self.translate(&batch.slice(0, most))
+    }
+
+    /// The driver's next batch, or what is left of the one before.
+    fn next_rows(&mut self) -> Option<Result<RecordBatch>> {
+        if let Some(session) = &self.session
+            && let Err(error) = session.handle.check("result")
+        {
+            return Some(Err(error));
+        }
+        if let Some(rest) = self.rest.take() {
+            return Some(Ok(rest));
+        }
+        let mut next = self.read_ahead.as_mut()?.next();
+        if let (Some(Err(error)), Some(session)) = (&mut next, &self.session)
+            && let Some(told) = session.handle.fail()
+            && is_drivers(error)
+        {
+            *error = told;
+        }
+        next
     }
 }
 
@@ -238,21 +259,12 @@ impl Iterator for ArrowBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(rest) = self.rest.take() {
-            return Some(Ok(self.first_rows(rest)));
-        }
-        let mut next = self.read_ahead.as_mut()?.next();
-        if let (Some(Err(error)), Some(session)) = (&mut next, &self.session)
-            && let Some(told) = session.handle.fail()
-            && is_drivers(error)
-        {
-            *error = told;
-        }
-        let next = next.map(|batch| batch.and_then(|batch| self.translate(&batch)));
+        let next = self.next_rows().map(|batch| batch.and_then(|batch| self.first_rows(&batch)));
         if !matches!(next, Some(Ok(_))) {
+            self.rest = None;
             self.end();
         }
-        next.map(|batch| batch.map(|batch| self.first_rows(batch)))
+        next
     }
 }
 

@@ -1,35 +1,40 @@
 //! A driver's calls: each on a thread of its own, while the caller's looks at the deadline and at signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::{ease, spawn};
-use longshore_core::{Deadline, Error, Process, Result};
+use longshore_core::{Deadline, Error, Process, Result, locked};
 use longshore_interpreter::{attached, error_of};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::gone;
 
-/// How long a driver may take to obey, before its session is given up.
+/// How long a caller waits until the driver obeys: Ctrl-C is to be heard soon. What takes longer goes on without it.
 const OBEYING: Duration = Duration::from_millis(250);
+
+/// How long the next call of the session waits for that, before the session is given up.
+const STOPPING: Duration = Duration::from_secs(10);
 
 /// The time between two attempts to cancel: the first may come before what is to be cancelled.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// Work that its caller has left to a driver's thread, whose end of the channel goes when it is done.
+pub type Work = Receiver<()>;
+
 /// A call that failed.
 pub(crate) struct Stopped {
     pub(crate) error: Error,
-    /// Whether the driver still works.
-    pub(crate) is_running: bool,
+    /// What the driver still does.
+    pub(crate) left: Option<Work>,
 }
 
 impl From<Error> for Stopped {
     fn from(error: Error) -> Self {
-        Self { error, is_running: false }
+        Self { error, left: None }
     }
 }
 
@@ -43,6 +48,7 @@ pub(crate) fn on_thread<T: Send + 'static>(
 ) -> Result<T, Stopped> {
     deadline.check()?;
     let (sender, receiver) = sync_channel(1);
+    let (alive, work_left) = sync_channel(0);
     let run = move || {
         ease();
         let done = attached(|py| work(py).map_err(|error| error_of(py, error)));
@@ -50,6 +56,7 @@ pub(crate) fn on_thread<T: Send + 'static>(
         if let Err(SendError(Some(Ok(late)))) = sender.send(done) {
             attached(|py| end(py, late));
         }
+        drop(alive);
     };
     spawn(thread::Builder::new().name("longshore-driver".into()), run)?;
     let error = loop {
@@ -78,7 +85,7 @@ pub(crate) fn on_thread<T: Send + 'static>(
             return Err(error.into());
         }
     }
-    Err(Stopped { error, is_running: true })
+    Err(Stopped { error, left: Some(work_left) })
 }
 
 /// A driver's session, and whether it can still be used.
@@ -86,51 +93,80 @@ pub(crate) fn on_thread<T: Send + 'static>(
 pub(crate) struct Handle {
     object: Arc<Py<PyAny>>,
     is_lost: Arc<AtomicBool>,
+    /// What a caller has left to the driver, which was told to stop.
+    left: Arc<Mutex<Option<Work>>>,
     /// A forked child has none of the driver's threads.
     process: Process,
 }
 
 impl Handle {
     pub(crate) fn new(object: Py<PyAny>) -> Self {
-        Self { object: Arc::new(object), is_lost: Arc::default(), process: Process::current() }
+        Self {
+            object: Arc::new(object),
+            is_lost: Arc::default(),
+            left: Arc::default(),
+            process: Process::current(),
+        }
     }
 
     pub(crate) fn is_usable(&self) -> bool {
         self.process.is_current() && !self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Does `work` with the session.
+    /// Fails in a forked child, whose memory may have rows of the parent's.
+    pub(crate) fn check(&self, what: &str) -> Result<()> {
+        self.process.check(what)
+    }
+
+    /// Does `work` with the session, once the driver has done what was left to it.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         deadline: &Deadline,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.process.check("connection")?;
-        let (object, is_lost) = (self.object.clone(), self.is_lost.clone());
-        let run = move |py: Python<'_>| {
-            let session = object.bind(py);
-            let done = work(session);
-            if is_lost.load(Ordering::Relaxed) {
-                // It was given up meanwhile, and has no other to close it.
-                drop(done);
-                session.call_method0("close")?;
-                return Err(PyRuntimeError::new_err("the session was given up"));
-            }
-            done
-        };
-        let done = on_thread(deadline, run, &mut || self.cancel(), |_, late| drop(late));
-        done.map_err(|Stopped { error, is_running }| {
-            if is_running {
-                self.lose();
+        self.check("connection")?;
+        self.await_left(deadline)?;
+        let object = self.object.clone();
+        let run = move |py: Python<'_>| work(object.bind(py));
+        let done = on_thread(deadline, run, &mut || _ = self.cancel(), |_, late| drop(late));
+        done.map_err(|Stopped { error, left }| {
+            if let Some(left) = left {
+                self.leave(left);
             }
             error
         })
     }
 
-    /// Has the driver stop, from any thread.
-    pub(crate) fn cancel(&self) {
-        // A driver that cannot be stopped any more has ended.
-        let _ = attached(|py| self.object.bind(py).call_method0("cancel").map(drop));
+    /// Leaves work to the driver that has not stopped yet. One that cannot be told to keeps the session.
+    pub(crate) fn leave(&self, work: Work) {
+        *locked(&self.left) = Some(work);
+        if !self.cancel() {
+            self.lose();
+        }
+    }
+
+    fn await_left(&self, deadline: &Deadline) -> Result<()> {
+        let Some(work) = locked(&self.left).take() else { return Ok(()) };
+        let since = Instant::now();
+        while work.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
+            self.cancel();
+            if let Err(error) = deadline.check() {
+                *locked(&self.left) = Some(work);
+                return Err(error);
+            }
+            if since.elapsed() >= STOPPING {
+                self.leave(work);
+                self.lose();
+                return Err(Error::operational("the driver has not stopped the statement before")
+                    .with_hint("connect again"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the driver stop, from any thread. Returns whether it has taken the request.
+    pub(crate) fn cancel(&self) -> bool {
+        matches!(attached(|py| self.object.bind(py).call_method0("cancel").map(drop)), Some(Ok(())))
     }
 
     /// Notes that a statement has failed while its rows came; the driver's error, where it is more than the stream's text.
@@ -151,46 +187,59 @@ impl Handle {
     }
 
     /// Gives the session up: its driver still works.
-    pub(crate) fn lose(&self) {
+    fn lose(&self) {
         self.is_lost.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the session; what takes long is left to itself.
+    /// Ends the session, once the driver has done what was left to it; what takes long goes on without the caller.
     pub(crate) fn close(&self) {
-        if self.is_usable() {
-            let deadline = Deadline::never().at_most(OBEYING);
-            let _ = self.call(&deadline, |session| session.call_method0("close").map(drop));
-        } else if !self.process.is_current() {
+        if !self.process.is_current() {
             // A forked child has none of the driver's threads.
-            std::mem::forget(self.object.clone());
+            std::mem::forget(self.clone());
+            return;
+        }
+        let (object, left) = (self.object.clone(), locked(&self.left).take());
+        let is_busy = left.is_some();
+        let ending = begin(move || {
+            // It was told to stop, and sends nothing: it ends.
+            let _ = left.map(|work| work.recv());
+            let _ = attached(|py| object.bind(py).call_method0("close").map(drop));
+        });
+        if !is_busy {
+            let _ = ending.recv_timeout(OBEYING);
         }
     }
 }
 
 /// What ends a result, on a thread of its own: a signal's handler would run in what it calls on Python's main thread, and
-/// its exception be lost. What takes longer than `OBEYING` is left to itself. Returns whether it has ended.
+/// its exception be lost. Returns what takes longer than `OBEYING`.
 #[allow(clippy::must_use_candidate)] // most have nothing to do about it
-pub fn apart(work: impl FnOnce() + Send + 'static) -> bool {
+pub fn apart(work: impl FnOnce() + Send + 'static) -> Option<Work> {
+    let ending = begin(work);
+    // It sends nothing: it ends.
+    let is_over = ending.recv_timeout(OBEYING) == Err(RecvTimeoutError::Disconnected);
+    (!is_over).then_some(ending)
+}
+
+/// Begins work on a thread of its own; where there is none, it is done here.
+fn begin(work: impl FnOnce() + Send + 'static) -> Work {
     let work = Arc::new(Mutex::new(Some(work)));
-    let (ended, end) = sync_channel::<()>(0);
+    let (alive, ending) = sync_channel(0);
     let run = {
         let work = work.clone();
         move || {
             done(&work);
-            drop(ended);
+            drop(alive);
         }
     };
-    if spawn(thread::Builder::new().name("longshore-end".into()), run).is_ok() {
-        // It sends nothing: it ends.
-        matches!(end.recv_timeout(OBEYING), Err(RecvTimeoutError::Disconnected))
-    } else {
+    if spawn(thread::Builder::new().name("longshore-end".into()), run).is_err() {
         done(&work);
-        true
     }
+    ending
 }
 
 fn done(work: &Mutex<Option<impl FnOnce()>>) {
-    let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let work = locked(work).take();
     if let Some(work) = work {
         work();
     }

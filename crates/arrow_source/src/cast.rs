@@ -168,7 +168,7 @@ fn decoder(wanted: &DataType, own: &Field, options: &ReadOptions) -> Option<Box<
         DataType::Float32 => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
         // Who wants doubles of decimals wants the nearest.
         DataType::Float64 if own.data_type().is_decimal() || is_numeric(own) => {
-            let mut losses = Losses::default();
+            let mut losses = Losses::of(own.name(), options);
             Primitive::<Float64Type, _>::boxed(as_is, move |cell: &[u8]| {
                 text_double(cell, policy, &mut losses)
             })

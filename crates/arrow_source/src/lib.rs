@@ -24,7 +24,7 @@ use pyo3::types::PyDict;
 use crate::call::Handle;
 use crate::session::ArrowSession;
 
-pub use call::apart;
+pub use call::{Work, apart};
 pub use session::ArrowConnection;
 pub use sqlite3::SqliteConnection;
 

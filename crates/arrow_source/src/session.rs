@@ -2,10 +2,11 @@
 
 use longshore_core::{
     Batches, Column, Deadline, Failed, Load, Loading, Metadata, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT,
-    OneSession, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting,
+    OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting,
     TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
+use longshore_source::sql::{POSTGRESQL, SQLITE, positional};
 use pyo3::prelude::*;
 
 use crate::batches::{ArrowBatches, DriverResult};
@@ -49,6 +50,22 @@ impl ArrowSession {
         self.handle.attribute(name, |reason| reason.extract()).unwrap_or_else(|| otherwise.into())
     }
 
+    /// The query with its parameters by place, where the driver has no others and the session says which its database's are.
+    fn by_place(&self, query: &Query) -> Result<Query> {
+        let places = match &query.params {
+            Params::Named(_) => self.handle.attribute("places", |places| places.extract::<Option<String>>()),
+            Params::None | Params::Positional(_) => None,
+        };
+        let dialect = match places.flatten().as_deref() {
+            Some("$1") => POSTGRESQL,
+            Some(_) => SQLITE,
+            None => return Ok(query.clone()),
+        };
+        let numbered = positional(&dialect, &query.text, &query.params)?;
+        let values = numbered.values.into_iter().cloned().collect();
+        Ok(Query { text: numbered.text, params: Params::Positional(values) })
+    }
+
     /// The query of the tables, where the driver's database has one.
     fn listing(&self) -> Option<String> {
         self.handle.attribute("tables", |query| query.extract::<Option<String>>()).flatten()
@@ -67,7 +84,7 @@ impl ArrowSession {
 
     /// The result of a method that takes a query, its parameters, and for a read the most rows of a batch.
     fn begun(&self, method: &'static str, query: &Query, rows: Option<usize>) -> Result<DriverResult> {
-        let query = query.clone();
+        let query = self.by_place(query)?;
         self.call(move |session| {
             let params = python_params(session.py(), &query.params)?;
             let result = match rows {
@@ -88,7 +105,7 @@ impl Drop for ArrowSession {
 
 impl Session for ArrowSession {
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
-        let query = query.clone();
+        let query = self.by_place(query)?;
         self.call(move |session| {
             let params = python_params(session.py(), &query.params)?;
             session.call_method1("execute", (query.text, params))?.extract()
@@ -108,6 +125,10 @@ impl Session for ArrowSession {
 
     fn begin(&mut self) -> Result<()> {
         self.tell("begin")
+    }
+
+    fn begin_unsplit(&mut self) -> Result<()> {
+        self.tell("begin_snapshot")
     }
 
     fn commit(&mut self) -> Result<()> {

@@ -49,7 +49,7 @@ pub(crate) fn read_all(
 fn begin_snapshot(session: &mut dyn Session, queries: &[Query]) -> Result<()> {
     match session.splitting() {
         Ok(splitting) => splitting.begin_snapshot(queries),
-        Err(_) => session.begin(),
+        Err(_) => session.begin_unsplit(),
     }
 }
 

@@ -105,9 +105,12 @@ impl Connection {
 
     /// Stops the statement or the read that has the session, from any thread; nothing where none has it.
     pub fn cancel(&self) {
-        if let Slot::Leased(cancel_handle) = &*locked(&self.slot) {
-            cancel_handle.cancel();
-        }
+        let cancel_handle = match &*locked(&self.slot) {
+            Slot::Leased(cancel_handle) => cancel_handle.clone(),
+            Slot::Free(_) | Slot::Closed => return,
+        };
+        // A stream that no thread reads gives the session back meanwhile.
+        cancel_handle.cancel();
     }
 
     /// Whether the session is closed or lost.

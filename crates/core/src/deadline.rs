@@ -1,7 +1,7 @@
 //! Deadlines and interruption: every wait in the library looks here between its slices.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use crate::{Error, Kind, Result, locked};
@@ -25,18 +25,39 @@ impl Interrupt for Never {
     }
 }
 
+/// Work that runs on the server while no thread of its owner's waits for it.
+pub(crate) trait Idle: Send + Sync {
+    /// Ends it, unless a thread has begun to wait: that one looks at its deadline.
+    fn end(&self);
+}
+
 /// Stops a statement from any thread: within a twentieth of a second it fails, and the server is told.
-#[derive(Clone, Debug, Default)]
-pub struct CancelHandle(Arc<AtomicBool>);
+#[derive(Clone, Default)]
+pub struct CancelHandle(Arc<Cancellation>);
+
+#[derive(Default)]
+struct Cancellation {
+    is_cancelled: AtomicBool,
+    idle: Mutex<Option<Weak<dyn Idle>>>,
+}
 
 impl CancelHandle {
-    /// Stops what waits under a deadline with this handle.
+    /// Stops what waits under a deadline with this handle; what no thread waits for has stopped when this returns.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_cancelled.store(true, Ordering::Relaxed);
+        let idle = locked(&self.0.idle).as_ref().and_then(Weak::upgrade);
+        if let Some(idle) = idle {
+            idle.end();
+        }
     }
 
-    fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) {
+    /// Has [`CancelHandle::cancel`] end `idle`, too.
+    pub(crate) fn ends(&self, idle: Weak<dyn Idle>) {
+        *locked(&self.0.idle) = Some(idle);
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.0.is_cancelled.load(Ordering::Relaxed) {
             return Err(Error::new(Kind::Cancelled, "the statement was cancelled").with_sqlstate("57014"));
         }
         Ok(())

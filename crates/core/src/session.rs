@@ -122,6 +122,11 @@ pub trait Session: Send {
         self.run(&self.statements().begin)
     }
 
+    /// Begins a transaction whose statements see one snapshot, in a source that splits nothing.
+    fn begin_unsplit(&mut self) -> Result<()> {
+        self.begin()
+    }
+
     /// Ends the transaction; an error where it could only be rolled back, which it then is. Nothing where none is
     /// open.
     fn commit(&mut self) -> Result<()> {

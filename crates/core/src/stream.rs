@@ -7,12 +7,13 @@ use std::thread::{self, ThreadId};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use crate::deadline::Idle;
 use crate::{Batches, Deadline, Error, Progress, Result, Warnings, locked};
 
 /// A result on its way, batch by batch. A batch without rows is left out, but for the one of an empty result.
 pub struct LiveResult {
     schema: SchemaRef,
-    state: State,
+    source: Arc<Mutex<State>>,
     /// Rows handed on.
     rows: u64,
     /// Whether a batch has been handed on.
@@ -26,8 +27,25 @@ pub struct LiveResult {
 
 enum State {
     Running(Box<dyn Batches>),
+    /// A thread waits for a batch.
+    Awaited,
+    /// It was cancelled while no thread waited, which the next one hears.
+    Cancelled,
     Ended,
     Failed,
+}
+
+impl Idle for Mutex<State> {
+    fn end(&self) {
+        let mut state = locked(self);
+        if !matches!(*state, State::Running(_)) {
+            return;
+        }
+        let ended = std::mem::replace(&mut *state, State::Cancelled);
+        // To stop a query takes a round trip.
+        drop(state);
+        drop(ended);
+    }
 }
 
 impl LiveResult {
@@ -39,8 +57,10 @@ impl LiveResult {
         warnings: Arc<Warnings>,
         warn: fn(&Warnings) -> Result<()>,
     ) -> Self {
-        let (schema, state) = (batches.schema(), State::Running(batches));
-        Self { schema, state, rows: 0, yielded: false, deadline, progress, warnings, warn }
+        let (schema, source) = (batches.schema(), Arc::new(Mutex::new(State::Running(batches))));
+        let idle = Arc::downgrade(&source);
+        deadline.cancel_handle().ends(idle);
+        Self { schema, source, rows: 0, yielded: false, deadline, progress, warnings, warn }
     }
 
     /// The schema of every batch.
@@ -52,26 +72,60 @@ impl LiveResult {
     /// The next batch; `None` after the last. What has failed never looks like a proper end.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.deadline.restart();
-        let State::Running(batches) = &mut self.state else {
-            return if matches!(self.state, State::Ended) { Ok(None) } else { Err(gone("has failed")) };
+        let state = std::mem::replace(&mut *locked(&self.source), State::Awaited);
+        let next = match state {
+            State::Running(batches) => self.awaited(batches),
+            State::Cancelled => {
+                self.put(State::Failed);
+                self.deadline.cancel_handle().check().map(|()| None)
+            }
+            State::Ended => {
+                self.put(State::Ended);
+                Ok(None)
+            }
+            State::Failed | State::Awaited => {
+                self.put(State::Failed);
+                Err(gone("has failed"))
+            }
         };
-        // A panic must not cross the C interface, where it would end the process.
-        let next = catch_unwind(AssertUnwindSafe(|| next_of(batches.as_mut(), self.yielded)))
-            .unwrap_or_else(|_| Err(Error::internal("a defect of Longshore: please report the query")));
-        let next = next.and_then(|batch| self.told(batch));
         match &next {
             Ok(Some(batch)) => {
                 self.rows += batch.num_rows() as u64;
                 self.yielded = true;
             }
-            // The connection goes back at once.
-            Ok(None) => self.state = State::Ended,
-            Err(_) => {
-                self.state = State::Failed;
-                self.progress.end();
-            }
+            Ok(None) => {}
+            Err(_) => self.progress.end(),
         }
         next
+    }
+
+    fn awaited(&self, mut batches: Box<dyn Batches>) -> Result<Option<RecordBatch>> {
+        // A panic must not cross the C interface, where it would end the process.
+        let next = catch_unwind(AssertUnwindSafe(|| next_of(batches.as_mut(), self.yielded)));
+        let next =
+            next.unwrap_or_else(|_| Err(Error::internal("a defect of Longshore: please report the query")));
+        let next = next.and_then(|batch| self.told(batch));
+        match &next {
+            Ok(Some(_)) => self.put(State::Running(batches)),
+            // The connection goes back at once.
+            Ok(None) => {
+                drop(batches);
+                self.put(State::Ended);
+            }
+            Err(_) => {
+                drop(batches);
+                self.put(State::Failed);
+            }
+        }
+        // Whoever cancelled meanwhile has left it to this thread.
+        if self.deadline.cancel_handle().check().is_err() {
+            self.source.end();
+        }
+        next
+    }
+
+    fn put(&self, state: State) {
+        *locked(&self.source) = state;
     }
 
     fn told(&self, batch: Option<RecordBatch>) -> Result<Option<RecordBatch>> {
@@ -204,9 +258,13 @@ impl Stream {
     #[must_use]
     pub fn state(&self) -> &'static str {
         match &*locked(&self.slot) {
-            Slot::Live(LiveResult { state: State::Running(_), .. }) => "is open",
-            Slot::Live(LiveResult { state: State::Ended, .. }) => "has ended",
-            Slot::Live(LiveResult { state: State::Failed, .. }) => "has failed",
+            Slot::Live(live) => match *locked(&live.source) {
+                State::Running(_) => "is open",
+                State::Awaited => "is being read",
+                State::Cancelled => "was cancelled",
+                State::Ended => "has ended",
+                State::Failed => "has failed",
+            },
             Slot::Busy(_) => "is being read",
             Slot::Gone(why) => why,
         }
@@ -252,7 +310,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
-    use crate::{Kind, Listener, Meter, Session};
+    use crate::{CancelHandle, Kind, Listener, Meter, Session};
 
     fn schema() -> SchemaRef {
         Arc::new(Schema::new(vec![Field::new("v", DataType::Int64, false)]))
@@ -269,6 +327,8 @@ mod tests {
         Rows(usize),
         Failure,
         Panic,
+        /// A row, while another thread cancels.
+        Cancelled(CancelHandle),
         /// Nothing, until the deadline ends it.
         Silence(Deadline),
     }
@@ -287,6 +347,10 @@ mod tests {
                 Sent::Rows(rows) => Ok(batch(rows)),
                 Sent::Failure => Err(Error::operational("the network is gone")),
                 Sent::Panic => panic!("as a test wants it"),
+                Sent::Cancelled(cancel_handle) => {
+                    cancel_handle.cancel();
+                    Ok(batch(1))
+                }
                 Sent::Silence(deadline) => loop {
                     if let Err(error) = deadline.check() {
                         break Err(error);
@@ -395,6 +459,33 @@ mod tests {
         stream.next_batch().unwrap();
         assert_eq!(stream.next_batch().unwrap_err().kind(), Kind::Data);
         assert_eq!(stream.state(), "has failed");
+    }
+
+    #[test]
+    fn a_cancel_handle_ends_what_no_thread_waits_for() {
+        let (alive, deadline) = (Arc::new(()), Deadline::never());
+        let sent = vec![Sent::Rows(1), Sent::Rows(2)].into_iter();
+        let script = Box::new(Script { sent, _alive: Some(alive.clone()) });
+        let progress = Progress::new(None, Arc::default());
+        let stream = Stream::new(LiveResult::new(script, deadline.clone(), progress, Arc::default(), refuse));
+        stream.next_batch().unwrap();
+        deadline.cancel_handle().cancel();
+        assert_eq!((Arc::strong_count(&alive), stream.state()), (1, "was cancelled"));
+        assert_eq!(stream.next_batch().unwrap_err().kind(), Kind::Cancelled);
+        assert_eq!(stream.next_batch().unwrap_err().kind(), Kind::Interface);
+        assert_eq!(stream.state(), "has failed");
+    }
+
+    #[test]
+    fn a_batch_that_comes_while_another_thread_cancels_is_the_last() {
+        let (alive, deadline) = (Arc::new(()), Deadline::never());
+        let sent = vec![Sent::Cancelled(deadline.cancel_handle()), Sent::Rows(2)].into_iter();
+        let script = Box::new(Script { sent, _alive: Some(alive.clone()) });
+        let progress = Progress::new(None, Arc::default());
+        let mut live = LiveResult::new(script, deadline, progress, Arc::default(), refuse);
+        assert_eq!(live.next_batch().unwrap().unwrap().num_rows(), 1);
+        assert_eq!(Arc::strong_count(&alive), 1);
+        assert_eq!(live.next_batch().unwrap_err().kind(), Kind::Cancelled);
     }
 
     /// A stream whose server is silent.

@@ -1,21 +1,10 @@
 //! PostgreSQL's SQL (documentation, chapter "Lexical Structure").
 
-use longshore_source::sql::{Comments, Dialect, Markers, Names, OneTable};
+use longshore_source::sql::OneTable;
+pub(crate) use longshore_source::sql::POSTGRESQL as DIALECT;
 use sqlparser::ast::{ObjectNamePart, Set, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
-
-pub(crate) const DIALECT: Dialect = Dialect {
-    name_quotes: &[(b'"', b'"')],
-    text_quotes: b"'",
-    prefixes: &[("e", true), ("b", false), ("x", false), ("n", false), ("u&", false)],
-    backslash_escapes: false,
-    dollar_quotes: true,
-    comments: Comments::Nested,
-    markers: Markers::Numbers,
-    operators: b"+-*/<>=~!@#%^&|`?",
-    names: Names::Folded,
-};
 
 /// A text as a literal, whatever the server takes backslashes for.
 pub(crate) fn literal(text: &str) -> String {

@@ -60,8 +60,8 @@ impl CancelHandle {
     }
 
     /// Stops what looks at this handle: within a twentieth of a second it raises, and the server is told.
-    fn cancel(&self) {
-        self.0.cancel();
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| self.0.cancel());
     }
 }
 

@@ -150,8 +150,8 @@ impl PyConnection {
     }
 
     /// Stops the statement or the read that has the session.
-    fn cancel(&self) {
-        self.0.cancel();
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| self.0.cancel());
     }
 
     #[getter]

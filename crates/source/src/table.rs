@@ -194,20 +194,10 @@ mod tests {
     use longshore_core::{IfExists, OwnOptions};
 
     use super::*;
-    use crate::sql::{Comments, Markers, Names};
+    use crate::sql::SQLITE;
 
     const NAMING: Naming = Naming {
-        dialect: Dialect {
-            name_quotes: &[(b'"', b'"')],
-            text_quotes: b"'",
-            prefixes: &[],
-            backslash_escapes: false,
-            dollar_quotes: false,
-            comments: Comments::Flat,
-            markers: Markers::Questions,
-            operators: b"",
-            names: Names::Kept,
-        },
+        dialect: SQLITE,
         is_same: |a, b| a.eq_ignore_ascii_case(b),
         type_quotes: &[('\'', '\'')],
         missing_table: "42P01",

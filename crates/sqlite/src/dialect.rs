@@ -1,20 +1,8 @@
 //! SQLite's SQL (sqlite.org/lang.html).
 
-use longshore_source::sql::{Comments, Dialect, Markers, Names, OneTable, Token};
+pub(crate) use longshore_source::sql::SQLITE as DIALECT;
+use longshore_source::sql::{OneTable, Token};
 use sqlparser::dialect::SQLiteDialect;
-
-/// How SQLite reads a statement.
-pub(crate) const DIALECT: Dialect = Dialect {
-    name_quotes: &[(b'"', b'"'), (b'`', b'`'), (b'[', b']')],
-    text_quotes: b"'",
-    prefixes: &[("x", false)],
-    backslash_escapes: false,
-    dollar_quotes: false,
-    comments: Comments::Flat,
-    markers: Markers::Questions,
-    operators: b"",
-    names: Names::Kept,
-};
 
 /// All tokens but blanks and comments.
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {

@@ -193,6 +193,10 @@ fn busy_timeout(values: &Values) -> Result<Duration> {
 
 /// The settings behind a URL's question mark, each once.
 fn pairs(query: &str) -> Result<Vec<(String, String)>> {
+    if query.split('&').any(|pair| matches!(pair, "immutable" | "immutable=")) {
+        return Err(Error::interface("immutable has no value, which SQLite would take for false")
+            .with_hint("write immutable=1, or leave it out"));
+    }
     let pairs = Url::pairs(query)?;
     let mut names = HashSet::new();
     match pairs.iter().find(|(name, _)| !names.insert(name)) {
@@ -277,6 +281,8 @@ mod tests {
             ("sqlite://host/a", "host"),
             ("sqlite:///a?mode=x", "mode"),
             ("sqlite:///a?cache=x", "cache"),
+            ("sqlite:///a?mode=ro&immutable", "immutable has no value"),
+            ("sqlite:///a?immutable=", "immutable has no value"),
             ("sqlite:///a?busy_timeout=x", "busy_timeout"),
             ("sqlite:///a?busy_timeout=-1", "busy_timeout"),
             ("sqlite:///a?vfs=x", "vfs"),

@@ -9,13 +9,14 @@ from typing import Any, Literal
 from adbc_driver_manager import dbapi
 
 from longshore import errors
-from longshore.sources.arrow import ingested, streamed
+from longshore.sources.arrow import ingested, numerics, one_row, streamed
 from longshore.sources.dialects import DUCKDB, POSTGRESQL, SQLITE
-from longshore.sources.session import DriverSession, Result, hidden, settings
+from longshore.sources.loading import TableLoader
+from longshore.sources.session import CHANGE, DriverSession, Result, hidden, settings
 
 _FORM = "write adbc:driver=adbc_driver_sqlite;uri=file.db; a value with a semicolon stands in braces"
-#: Databases in which a new table is part of a transaction, by the name that their driver gives them.
-_DIALECTS = {"postgresql": POSTGRESQL, "sqlite": SQLITE, "duckdb": DUCKDB}
+#: Databases in which a new table is part of a transaction, and their parameters' places, by the drivers' names of them.
+_DIALECTS = {"postgresql": (POSTGRESQL, "$1"), "sqlite": (SQLITE, "?"), "duckdb": (DUCKDB, "$1")}
 
 
 def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
@@ -50,7 +51,7 @@ class Session(DriverSession):
         with self.translating():
             super().__init__(dbapi.connect(_library(driver), entrypoint=entrypoint, db_kwargs=options, autocommit=True))
             self._vendor = str(self.connection.adbc_get_info().get("vendor_name", "")).lower()
-        self.dialect = _DIALECTS.get(self._vendor)
+        self.dialect, self.places = _DIALECTS.get(self._vendor, (None, None))
         if self._vendor == "duckdb":
             self._run("SET GLOBAL arrow_lossless_conversion = true", None)
 
@@ -73,6 +74,19 @@ class Session(DriverSession):
         getattr(self.connection.adbc_connection, how)()
         self.connection.adbc_connection.set_autocommit(True)
 
+    def _run(self, statement: str, params: Any) -> Any:
+        cursor = self.opened()
+        # Drivers let values be that have no place.
+        places = None if params is None else cursor.adbc_prepare(statement)
+        if places is not None and len(places) != len(params):
+            raise errors.ProgrammingError(f"the statement has {len(places)} parameters, and params {len(params)}")
+        if CHANGE.match(statement):
+            # PostgreSQL's driver counts rows here alone.
+            cursor.executemany(statement, one_row(params) if params else None)
+        else:
+            cursor.execute(statement, one_row(params) if params else None)
+        return cursor
+
     def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
         cursor = self._run(statement, params)
         # The errors of fetch_record_batch's have no status.
@@ -87,11 +101,20 @@ class Session(DriverSession):
     def _parameters(self, statement: str) -> Any:
         return self.opened().adbc_prepare(statement)
 
+    def load(self, **load: Any) -> TableLoader:
+        """Begin to write; a new table of PostgreSQL's has decimals as the data has them."""
+        if self._vendor == "postgresql" and load["if_exists"] in {"fail", "replace"}:
+            load["types"] = numerics(load["columns"]) | load["types"]
+        return super().load(**load)
+
     def _stage(self, name: str, frame: object) -> None:
         table = ingested(frame, self._vendor)
         self.opened().adbc_ingest(name, table, mode="replace", temporary=True)
 
     def _another(self) -> Any:
+        if self._vendor == "postgresql":
+            self.execute("DISCARD ALL")
+            return self.connection
         return self.connection.adbc_clone()
 
     def cancel(self) -> None:

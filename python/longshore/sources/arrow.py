@@ -1,7 +1,9 @@
 """pyarrow between drivers and the core: a driver's batches as a result, and frames in types that a driver keeps."""
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +25,21 @@ def streamed(session: DriverSession, reader: pa.RecordBatchReader) -> pa.RecordB
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
+def one_row(params: Sequence[Any]) -> pa.RecordBatch:
+    """Give parameters as the row that is bound; pyarrow itself takes no integer of 64 bits without a sign."""
+    wide = [Decimal(each) if type(each) is int and each.bit_length() > _BITS else each for each in params]
+    return pa.record_batch([[each] for each in wide], [*map(str, range(len(wide)))])
+
+
+def numerics(frame: object) -> dict[str, str]:
+    """Give PostgreSQL's type of each column of decimals, of whose digits its driver tells nothing."""
+    kinds = {field.name: _kept(field.type, "postgresql") for field in pa.table(frame).schema}
+    decimals = {name: kind for name, kind in kinds.items() if pa.types.is_decimal(kind)}
+    return {name: f"numeric({kind.precision},{kind.scale})" for name, kind in decimals.items()}
+
+
+#: The bits of an integer with a sign, without that.
+_BITS = 63
 #: What drivers do to values of types that they take, by their database's name.
 _CUT = {"postgresql": {"timestamp", "time64", "duration", "uint64"}, "duckdb": {"duration"}}
 
@@ -32,8 +49,11 @@ def ingested(frame: object, vendor: str) -> pa.Table:
     table = pa.table(frame)
     for at, field in enumerate(table.schema):
         column = table.column(at)
-        wanted = _kept(field.type, vendor)
-        if wanted != field.type:
+        if pa.types.is_run_end_encoded(field.type):
+            column = pc.run_end_decode(column)
+            table = table.set_column(at, field.with_type(column.type), column)
+        wanted = _kept(column.type, vendor)
+        if wanted != column.type:
             column = _exact(column, wanted, field.name)
             table = table.set_column(at, field.with_type(wanted), column)
         _check(column, field.name, vendor)

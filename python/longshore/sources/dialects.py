@@ -21,6 +21,8 @@ class Dialect:
     keys: str
     #: The query of the tables and views, with the columns of the core's `Metadata`; None where they are not listed.
     tables: str | None = None
+    #: What gives a transaction that has just begun one snapshot, where it has not.
+    snapshot: str | None = None
     #: The schema of a table that is named without one.
     schema: str = "NULL"
     #: The type that every value has a text of, and the name of the type of staged rows that are all NULL.
@@ -106,6 +108,12 @@ POSTGRESQL = Dialect(
     "CROSS JOIN unnest(i.indkey) WITH ORDINALITY k (number, place) "
     "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number WHERE i.indrelid = to_regclass({target}) "
     "AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts",
+    tables="SELECT current_database()::text AS catalog_name, n.nspname::text AS db_schema_name, "
+    "c.relname::text AS table_name, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' "
+    "WHEN 'f' THEN 'foreign table' ELSE 'table' END AS table_type FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
+    "n.nspname <> 'information_schema' AND (left(n.nspname, 3) <> 'pg_' OR n.oid = pg_my_temp_schema()) ORDER BY 2, 3",
+    snapshot="SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     text="text",
     wide=frozenset({"text", "character varying", "json", "jsonb"}),
     lossy=cast_and_back,
@@ -113,7 +121,9 @@ POSTGRESQL = Dialect(
 
 SQLITE = Dialect(
     staged="SELECT name, type FROM pragma_table_info({table})",
-    columns='SELECT name, type, hidden > 1, NOT "notnull" FROM pragma_table_xinfo({table}, {schema})',
+    # NULL in a key of integers would become a number.
+    columns="SELECT name, type, hidden > 1, NOT (\"notnull\" OR pk AND upper(type) = 'INTEGER') "
+    "FROM pragma_table_xinfo({table}, {schema})",
     keys="SELECT -1, name FROM pragma_table_info({table}, {schema}) WHERE pk "
     "UNION ALL SELECT l.seq, i.name FROM pragma_index_list({table}, {schema}) l, pragma_index_info(l.name, {schema}) i "
     'WHERE l."unique" AND NOT l.partial',

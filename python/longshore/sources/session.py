@@ -20,6 +20,9 @@ _CONTROL = re.compile(
     r"(?:\s+(?:TRANSACTION|WORK))?(?P<rest>[\s\S]*)",
     re.IGNORECASE,
 )
+#: A statement that changes rows and returns none.
+CHANGE = re.compile(r"\s*+(?:INSERT|UPDATE|DELETE|MERGE)\b(?![\s\S]*\bRETURNING\b)", re.IGNORECASE)
+_NOTHING = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _ROWS = "read_sql takes statements with a result: SELECT, VALUES, or INSERT ... RETURNING"
 _ONE = "several statements are Connection.execute_script's; before a query they go into pre_execution_query"
 _PLACES = "give params as a list, for the driver's own placeholders"
@@ -28,6 +31,7 @@ _PLAIN = "run BEGIN, COMMIT or ROLLBACK alone"
 
 _SETTING = re.compile(r"([\w.]+)=(?:\{([^}]*)\}|([^;]*))(?:;|$)")
 _SECRET = re.compile("pass|pwd|secret|token|key|uri", re.IGNORECASE)
+_USER = re.compile(r"://[^:/@]*:(.*)@", re.DOTALL)
 _IN_URI = re.compile(r"://[^/]*?:([^/]*)@|password=([^&;\s]*)", re.IGNORECASE)
 
 
@@ -36,6 +40,8 @@ def hidden(text: str, settings: Mapping[str, str]) -> str:
     uri = settings.get("uri", "")
     secrets = {value for name, value in settings.items() if _SECRET.search(name)}
     secrets |= {*uri.split()} | {part for found in _IN_URI.findall(uri) for part in found}
+    # Of what is not encoded, the driver may quote a piece.
+    secrets |= {part for found in _USER.findall(uri) for part in re.split("[/:@]", found)}
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
@@ -73,6 +79,8 @@ class DriverSession:
     not_split = "the driver reads a query whole"
     #: Why there are no types of parameters, where the driver tells none.
     not_prepared = "the driver does not tell their types"
+    #: "$1" or "?" where the driver binds by place alone: the core makes such places of names.
+    places: str | None = None
     #: Whether a transaction is open, and whether a statement has failed in it.
     transaction: Literal["none", "open", "failed"] = "none"
     #: How tables are written; where there is none, they are not, for this reason.
@@ -108,7 +116,7 @@ class DriverSession:
         if isinstance(params, dict):
             message = f"the driver binds parameters by place alone\nHint: {_PLACES}"
             raise errors.NotSupportedError(message, hint=_PLACES)
-        return query, params
+        return only([] if _NOTHING.fullmatch(query) else [query]), params
 
     def _run(self, statement: Any, params: Any) -> Any:
         """Run one statement, and give PEP 249's cursor with its result."""
@@ -270,6 +278,12 @@ class DriverSession:
             self._begin()
         self.transaction = "open"
 
+    def begin_snapshot(self) -> None:
+        """Begin a transaction whose statements see one snapshot."""
+        self.begin()
+        if self.dialect and self.dialect.snapshot:
+            self.execute(self.dialect.snapshot)
+
     def commit(self) -> None:
         """End it; one in which a statement has failed is undone."""
         failed = self.transaction == "failed"
@@ -301,7 +315,8 @@ class DriverSession:
         """Make it like new for another read."""
         self._close_cursor()
         before, self.connection = self.connection, self._another()
-        before.close()
+        if before is not self.connection:
+            before.close()
         self.transaction = "none"
 
     def close(self) -> None:

@@ -108,6 +108,32 @@ impl Token<'_> {
     }
 }
 
+/// PostgreSQL's scanner (documentation, chapter "Lexical Structure"), and `DuckDB`'s, which is made of it.
+pub const POSTGRESQL: Dialect = Dialect {
+    name_quotes: &[(b'"', b'"')],
+    text_quotes: b"'",
+    prefixes: &[("e", true), ("b", false), ("x", false), ("n", false), ("u&", false)],
+    backslash_escapes: false,
+    dollar_quotes: true,
+    comments: Comments::Nested,
+    markers: Markers::Numbers,
+    operators: b"+-*/<>=~!@#%^&|`?",
+    names: Names::Folded,
+};
+
+/// SQLite's scanner (sqlite.org/lang.html).
+pub const SQLITE: Dialect = Dialect {
+    name_quotes: &[(b'"', b'"'), (b'`', b'`'), (b'[', b']')],
+    text_quotes: b"'",
+    prefixes: &[("x", false)],
+    backslash_escapes: false,
+    dollar_quotes: false,
+    comments: Comments::Flat,
+    markers: Markers::Questions,
+    operators: b"",
+    names: Names::Kept,
+};
+
 impl Dialect {
     /// All tokens but blanks and comments.
     #[must_use]
@@ -363,17 +389,6 @@ fn dollar_quoted(text: &str) -> Option<usize> {
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::sql) const POSTGRESQL: Dialect = Dialect {
-        name_quotes: &[(b'"', b'"')],
-        text_quotes: b"'",
-        prefixes: &[("e", true), ("b", false), ("x", false), ("n", false), ("u&", false)],
-        backslash_escapes: false,
-        dollar_quotes: true,
-        comments: Comments::Nested,
-        markers: Markers::Numbers,
-        operators: b"+-*/<>=~!@#%^&|`?",
-        names: Names::Folded,
-    };
     pub(in crate::sql) const MYSQL: Dialect = Dialect {
         name_quotes: &[(b'`', b'`')],
         text_quotes: b"'\"",
@@ -384,15 +399,6 @@ pub(super) mod tests {
         markers: Markers::Questions,
         operators: b"",
         names: Names::KeptWithDigits,
-    };
-    pub(in crate::sql) const SQLITE: Dialect = Dialect {
-        name_quotes: &[(b'"', b'"'), (b'`', b'`'), (b'[', b']')],
-        text_quotes: b"'",
-        prefixes: &[("x", false)],
-        comments: Comments::Flat,
-        backslash_escapes: false,
-        names: Names::Kept,
-        ..MYSQL
     };
 
     fn texts<'a>(dialect: &Dialect, text: &'a str) -> Vec<&'a str> {

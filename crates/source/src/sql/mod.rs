@@ -4,6 +4,6 @@ mod lexer;
 mod parameters;
 mod select;
 
-pub use lexer::{Comments, Dialect, Kind, Markers, Names, Token};
+pub use lexer::{Comments, Dialect, Kind, Markers, Names, POSTGRESQL, SQLITE, Token};
 pub use parameters::{Numbered, positional};
 pub use select::{OneTable, is_plain};

@@ -105,7 +105,8 @@ fn missing(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::lexer::tests::{MYSQL, POSTGRESQL};
+    use crate::sql::POSTGRESQL;
+    use crate::sql::lexer::tests::MYSQL;
 
     fn rewrite(dialect: &Dialect, text: &str, names: &[&str]) -> Result<(String, usize)> {
         let params =

@@ -228,7 +228,7 @@ mod tests {
     use sqlparser::dialect::{MySqlDialect, PostgreSqlDialect, SQLiteDialect};
 
     use super::*;
-    use crate::sql::lexer::tests::{POSTGRESQL, SQLITE};
+    use crate::sql::{POSTGRESQL, SQLITE};
 
     fn parse(text: &str) -> Option<OneTable<'_>> {
         OneTable::parse(&POSTGRESQL, &PostgreSqlDialect {}, text)
