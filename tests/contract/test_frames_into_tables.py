@@ -46,10 +46,9 @@ def test_a_float_that_a_decimal_would_change_is_refused(database: Database, tabl
         return
     with pytest.raises(longshore.DataError) as caught:
         written(database, table, [1.0, value], "numeric(15,2)")
-    if value == 1e13 and not database.quirks.tells_failed_casts:
-        assert "numeric field overflow" in str(caught.value)
-        return
-    assert (caught.value.column, caught.value.row) == ("a", 1)
+    told = database.quirks.tells_failed_casts or value != 1e13
+    assert (caught.value.column, caught.value.row) == (("a", 1) if told else (None, None))
+    assert told or "numeric field overflow" in str(caught.value)
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import json
 import re
 from collections.abc import Collection, Iterator
 
@@ -100,6 +101,13 @@ def error_from_text(text: str) -> errors.Error:
     name = f"{text.partition(' Error:')[0].replace(' ', '')}Exception".lower()
     kinds = (getattr(duckdb, each) for each in dir(duckdb) if each.lower() == name)
     return _translation(next(kinds, duckdb.OperationalError)(text))
+
+
+def error_from_driver(text: str) -> errors.Error | None:
+    """Give the like for the text of the engine's ADBC driver, which may be JSON; None where it does not tell."""
+    if text.startswith("{"):
+        return error_from_text("{exception_type} Error: {exception_message}".format_map(json.loads(text)))
+    return error_from_text(text) if "Error: " in text else None
 
 
 def missing_table(error: BaseException) -> str | None:

@@ -2,21 +2,19 @@
 
 import importlib
 import importlib.util
-import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from adbc_driver_manager import dbapi
 
 from longshore import errors
-from longshore.sources.arrow import ingested, numerics, one_row, streamed
+from longshore.sources.arrow import ingested, one_row, streamed
 from longshore.sources.dialects import DUCKDB, POSTGRESQL, SQLITE
-from longshore.sources.loading import TableLoader
 from longshore.sources.session import CHANGE, DriverSession, Result, hidden, settings
 
 _FORM = "write adbc:driver=adbc_driver_sqlite;uri=file.db; a value with a semicolon stands in braces"
-#: Databases in which a new table is part of a transaction, and their parameters' places, by the drivers' names of them.
-_DIALECTS = {"postgresql": (POSTGRESQL, "$1"), "sqlite": (SQLITE, "?"), "duckdb": (DUCKDB, "$1")}
+#: Databases in which a new table is part of a transaction.
+_DIALECTS = {dialect.name: dialect for dialect in (POSTGRESQL, SQLITE, DUCKDB)}
 
 
 def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
@@ -42,7 +40,6 @@ class Session(DriverSession):
     not_split = "an ADBC driver reads a query whole"
     not_written = "this database has no dialect here, and may keep a part of a write that fails"
     failure = dbapi.Error
-    _vendor = ""
 
     def __init__(self, driver: str, options: dict[str, str]) -> None:
         """Open the connection, and ask it whose it is."""
@@ -50,20 +47,16 @@ class Session(DriverSession):
         entrypoint = options.pop("entrypoint", "duckdb_adbc_init" if driver == "adbc_driver_duckdb" else None)
         with self.translating():
             super().__init__(dbapi.connect(_library(driver), entrypoint=entrypoint, db_kwargs=options, autocommit=True))
-            self._vendor = str(self.connection.adbc_get_info().get("vendor_name", "")).lower()
-        self.dialect, self.places = _DIALECTS.get(self._vendor, (None, None))
-        if self._vendor == "duckdb":
+            vendor = str(self.connection.adbc_get_info().get("vendor_name", "")).lower()
+        self.dialect = _DIALECTS.get(vendor)
+        self.places = self.dialect.places if self.dialect else None
+        if self.dialect is DUCKDB:
             self._run("SET GLOBAL arrow_lossless_conversion = true", None)
 
     def translated(self, error: Any) -> errors.Error:
-        """Give Longshore's exception for the driver's; DuckDB's status says less than its text."""
+        """Give Longshore's exception for the driver's, whose status may say less than its text."""
         text = hidden(str(error), self.settings).partition(": ")[2]
-        if self._vendor != "duckdb" or ("Error: " not in text and not text.startswith("{")):
-            return super().translated(error)
-        from longshore.duckdb.failures import error_from_text
-
-        form = "{exception_type} Error: {exception_message}"
-        return error_from_text(form.format_map(json.loads(text)) if text.startswith("{") else text)
+        return (self.dialect and self.dialect.error(text)) or super().translated(error)
 
     def _begin(self) -> None:
         self.connection.adbc_connection.set_autocommit(False)
@@ -76,24 +69,14 @@ class Session(DriverSession):
 
     def _run(self, statement: str, params: Any) -> Any:
         cursor = self.opened()
-        # Drivers let values be that have no place.
-        places = None if params is None else cursor.adbc_prepare(statement)
-        if places is not None and len(places) != len(params):
-            raise errors.ProgrammingError(f"the statement has {len(places)} parameters, and params {len(params)}")
-        if CHANGE.match(statement):
-            # PostgreSQL's driver counts rows here alone.
-            cursor.executemany(statement, one_row(params) if params else None)
-        else:
-            cursor.execute(statement, one_row(params) if params else None)
+        # PostgreSQL's driver counts rows here alone.
+        run = cursor.executemany if CHANGE.match(statement) else cursor.execute
+        run(statement, one_row(cursor, statement, params))
         return cursor
 
     def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
         cursor = self._run(statement, params)
-        # The errors of fetch_record_batch's have no status.
-        return (streamed(self, cursor._results.reader), [], []) if cursor.description else None  # noqa: SLF001
-
-    def _count(self, cursor: Any) -> int:
-        return sum(batch.num_rows for batch in cursor.fetch_record_batch())
+        return (streamed(self, cursor), [], []) if cursor.description else None
 
     def _schema(self, statement: str, _params: Any) -> Result:
         return self.opened().adbc_execute_schema(statement).empty_table(), [], []
@@ -101,21 +84,15 @@ class Session(DriverSession):
     def _parameters(self, statement: str) -> Any:
         return self.opened().adbc_prepare(statement)
 
-    def load(self, **load: Any) -> TableLoader:
-        """Begin to write; a new table of PostgreSQL's has decimals as the data has them."""
-        if self._vendor == "postgresql" and load["if_exists"] in {"fail", "replace"}:
-            load["types"] = numerics(load["columns"]) | load["types"]
-        return super().load(**load)
-
     def _stage(self, name: str, frame: object) -> None:
-        table = ingested(frame, self._vendor)
-        self.opened().adbc_ingest(name, table, mode="replace", temporary=True)
+        rows = ingested(frame, self.dialect)
+        self.opened().adbc_ingest(name, rows, mode="replace", temporary=True)
 
     def _another(self) -> Any:
-        if self._vendor == "postgresql":
-            self.execute("DISCARD ALL")
-            return self.connection
-        return self.connection.adbc_clone()
+        if self.dialect is None or self.dialect.reset is None:
+            return self.connection.adbc_clone()
+        self.execute(self.dialect.reset)
+        return self.connection
 
     def cancel(self) -> None:
         """Stop what runs."""

@@ -8,12 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from longshore.errors import DataError, NotSupportedError
+from longshore.errors import DataError, NotSupportedError, ProgrammingError
+from longshore.sources.dialects import Dialect
 from longshore.sources.session import DriverSession
 
 
-def streamed(session: DriverSession, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Give the same rows; Arrow's interface hands on a text of an error alone, so the session keeps the driver's."""
+def streamed(session: DriverSession, cursor: Any) -> pa.RecordBatchReader:
+    """Give a cursor's rows; Arrow's interface hands on a text of an error alone, so the session keeps the driver's."""
+    # The errors of fetch_record_batch's have no status.
+    reader = cursor._results.reader  # noqa: SLF001
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
@@ -25,8 +28,15 @@ def streamed(session: DriverSession, reader: pa.RecordBatchReader) -> pa.RecordB
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
-def one_row(params: Sequence[Any]) -> pa.RecordBatch:
+def one_row(cursor: Any, statement: str, params: Sequence[Any] | None) -> pa.RecordBatch | None:
     """Give parameters as the row that is bound; pyarrow itself takes no integer of 64 bits without a sign."""
+    # Drivers let values be that have no place.
+    places = None if params is None else cursor.adbc_prepare(statement)
+    if params is not None and places is not None and len(places) != len(params):
+        message = f"the statement has {len(places)} parameters, and params {len(params)}"
+        raise ProgrammingError(message)
+    if not params:
+        return None
     wide = [Decimal(each) if type(each) is int and each.bit_length() > _BITS else each for each in params]
     return pa.record_batch([[each] for each in wide], [*map(str, range(len(wide)))])
 
@@ -44,9 +54,9 @@ _BITS = 63
 _CUT = {"postgresql": {"timestamp", "time64", "duration", "uint64"}, "duckdb": {"duration"}}
 
 
-def ingested(frame: object, vendor: str) -> pa.Table:
-    """Give the rows of an object that hands an Arrow stream over."""
-    table = pa.table(frame)
+def ingested(frame: object, dialect: Dialect | None) -> pa.Table:
+    """Give the rows of an object that hands an Arrow stream over, for this database's driver."""
+    table, vendor = pa.table(frame), dialect.name if dialect else ""
     for at, field in enumerate(table.schema):
         column = table.column(at)
         if pa.types.is_run_end_encoded(field.type):

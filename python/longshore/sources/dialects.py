@@ -1,8 +1,11 @@
-"""What databases do not all say alike, as far as a write needs it: one value for each."""
+"""What databases do not all say alike: one value for each."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
+
+from longshore import errors
 
 _FRACTIONS = ("DECIMAL", "NUMERIC", "DOUBLE", "FLOAT", "REAL")
 #: A number's text without the zeros at its end.
@@ -13,6 +16,8 @@ _SHORT = "CASE WHEN {0} LIKE '%.%' THEN rtrim(rtrim({0}, '0'), '.') ELSE {0} END
 class Dialect:
     """A database's SQL. In its queries, {schema} and {table} are literals, and {target} is one of the quoted name."""
 
+    #: The database's name, as its drivers tell it.
+    name: str
     #: The query of the names and types of the staged rows' columns.
     staged: str
     #: The query of a table's columns: name, type, whether it is generated, whether it may be NULL.
@@ -23,6 +28,14 @@ class Dialect:
     tables: str | None = None
     #: What gives a transaction that has just begun one snapshot, where it has not.
     snapshot: str | None = None
+    #: The exception for a text of its driver's; None where the driver's status tells as much.
+    error: Callable[[str], errors.Error | None] = lambda _text: None
+    #: What makes a connection like new; without it another is opened.
+    reset: str | None = None
+    #: The types of a new table's columns that the staged rows' columns do not tell, by the data.
+    new_types: Callable[[object], dict[str, str]] = lambda _frame: {}
+    #: How parameters are written by their places.
+    places: Literal["$1", "?"] = "$1"
     #: The schema of a table that is named without one.
     schema: str = "NULL"
     #: The type that every value has a text of, and the name of the type of staged rows that are all NULL.
@@ -82,7 +95,16 @@ _IN_CATALOGUE = (
     "WHERE database_name = current_database() AND schema_name = {schema} AND lower(table_name) = lower({table})"
 )
 
+
+def _duckdb_error(text: str) -> errors.Error | None:
+    from longshore.duckdb.failures import error_from_driver
+
+    return error_from_driver(text)
+
+
 DUCKDB = Dialect(
+    name="duckdb",
+    error=_duckdb_error,
     staged="DESCRIBE {name}",
     columns="SELECT column_name, data_type, generation_expression IS NOT NULL, is_nullable FROM duckdb_columns() "
     + _IN_CATALOGUE,
@@ -98,10 +120,18 @@ DUCKDB = Dialect(
     lossy=cast_and_back,
 )
 
+
+def _numerics(frame: object) -> dict[str, str]:
+    from longshore.sources.arrow import numerics
+
+    return numerics(frame)
+
+
 _ATTRIBUTES = "FROM pg_attribute a WHERE a.attrelid = to_regclass({target}) AND a.attnum > 0 AND NOT a.attisdropped"
 _TYPE = "a.attname::text, format_type(a.atttypid, a.atttypmod)"
 
 POSTGRESQL = Dialect(
+    name="postgresql",
     staged=f"SELECT {_TYPE} {_ATTRIBUTES} ORDER BY a.attnum",
     columns=f"SELECT {_TYPE}, a.attgenerated <> '', NOT a.attnotnull {_ATTRIBUTES} ORDER BY a.attnum",
     keys="SELECT i.indexrelid::bigint, a.attname::text FROM pg_index i "
@@ -114,12 +144,15 @@ POSTGRESQL = Dialect(
     "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
     "n.nspname <> 'information_schema' AND (left(n.nspname, 3) <> 'pg_' OR n.oid = pg_my_temp_schema()) ORDER BY 2, 3",
     snapshot="SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    reset="DISCARD ALL",
+    new_types=_numerics,
     text="text",
     wide=frozenset({"text", "character varying", "json", "jsonb"}),
     lossy=cast_and_back,
 )
 
 SQLITE = Dialect(
+    name="sqlite",
     staged="SELECT name, type FROM pragma_table_info({table})",
     # NULL in a key of integers would become a number.
     columns="SELECT name, type, hidden > 1, NOT (\"notnull\" OR pk AND upper(type) = 'INTEGER') "
@@ -127,6 +160,7 @@ SQLITE = Dialect(
     keys="SELECT -1, name FROM pragma_table_info({table}, {schema}) WHERE pk "
     "UNION ALL SELECT l.seq, i.name FROM pragma_index_list({table}, {schema}) l, pragma_index_info(l.name, {schema}) i "
     'WHERE l."unique" AND NOT l.partial',
+    places="?",
     schema="'main'",
     text="TEXT",
     cast="{0}",

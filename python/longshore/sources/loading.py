@@ -57,7 +57,7 @@ class TableLoader:
         staged = self._dialect.staged.format(name=name, table=literal(self._rows), target=literal(name))
         self._from = [(str(name), str(kind)) for name, kind, *_ in self._session.rows(staged)]
         if if_exists in {"fail", "replace"}:
-            self._make(types, replaces=if_exists == "replace")
+            self._make({**self._dialect.new_types(columns), **types}, replaces=if_exists == "replace")
         self._to = self._columns()
         if if_exists == "truncate":
             self._session.execute(f"DELETE FROM {self._target}")
