@@ -1,4 +1,4 @@
-"""Columns of texts alone, which the engine reads as views: they are made in one pass, by several threads."""
+"""Columns of texts alone: characters of every size, what is missing, and what the engine does with them."""
 
 from typing import Any
 
@@ -45,43 +45,25 @@ class Text(str):
     __slots__ = ()
 
 
-def views(slots: Any, *, chunk: int = 1000, threads: int | None = None, nan_is_null: bool = True) -> Any:
-    """Give the column as one array, or None if it is not of texts alone."""
-    made = _core.texts(slots, "v", nan_is_null=nan_is_null, chunk=chunk, threads=threads)
-    if made is None:
-        return None
-    arrays = [pa.array(each) for each in made]
-    assert [len(each) for each in arrays[:-1]] == [chunk] * (len(arrays) - 1)
-    whole = pa.chunked_array(arrays, type=pa.string_view())
+def texts(slots: Any, *, chunk: int = 1000) -> Any:
+    """Give the column as one array of texts."""
+    objects = _core.Objects(slots, "v", nan_is_null=True, as_text=False)
+    arrays = [pa.array(objects.array(start, start + chunk)) for start in range(0, len(slots), chunk)]
+    whole = pa.chunked_array(arrays, type=pa.string())
     whole.validate(full=True)
     return whole
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("chunk", [1, 7, 256, 100_000])
-def test_characters_of_every_size(chunk: int, threads: int) -> None:
+def test_characters_of_every_size(chunk: int) -> None:
     values = [*SAMPLES, None, *SAMPLES]
-    assert views(slots_of(values), chunk=chunk, threads=threads).to_pylist() == values
-
-
-def test_many_long_texts() -> None:
-    values = [f"{row}" * (row % 3000) for row in range(5000)]
-    assert views(slots_of(values), chunk=700).to_pylist() == values
-
-
-def test_texts_longer_than_a_buffer() -> None:
-    values = ["a" * 3_000_000, "b", "é" * 3_000_000, "c" * 13]
-    assert views(slots_of(values)).to_pylist() == values
+    assert texts(slots_of(values), chunk=chunk).to_pylist() == values
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.none() | TEXTS, min_size=1), st.integers(1, 9), st.integers(1, 3))
-def test_any_texts(values: list[str | None], chunk: int, threads: int) -> None:
-    found = views(slots_of(values), chunk=chunk, threads=threads)
-    if any(value is not None for value in values):
-        assert found.to_pylist() == values
-    else:
-        assert found is None
+@given(st.lists(st.none() | TEXTS).map(lambda values: ["", *values]), st.integers(1, 9))
+def test_any_texts(values: list[str | None], chunk: int) -> None:
+    assert texts(slots_of(values), chunk=chunk).to_pylist() == values
 
 
 def test_everything_that_is_missing() -> None:
@@ -89,66 +71,28 @@ def test_everything_that_is_missing() -> None:
     values = ["a", *missing, "b", *missing]
     expected = ["a", *[None] * len(missing), "b", *[None] * len(missing)]
     for chunk in (1, 10, 1000):
-        assert views(slots_of(values), chunk=chunk).to_pylist() == expected
+        assert texts(slots_of(values), chunk=chunk).to_pylist() == expected
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        ["a", Text("b"), np.str_("é"), Text("😀" * 20), np.str_("c" * 20)],
-        ["a", *(float("nan") for _ in range(50))],
-    ],
-    ids=["classes", "nans"],
-)
-def test_what_is_read_one_by_one(values: list[Any]) -> None:
-    slots = slots_of(values)
-    assert views(slots, chunk=2) is None
-    frame = pd.DataFrame({"s": slots}, dtype=object)
+def test_texts_of_other_classes() -> None:
+    values = ["a", Text("b"), np.str_("é"), Text("😀" * 20), np.str_("c" * 20)]
+    frame = pd.DataFrame({"s": slots_of(values)}, dtype=object)
     found = longshore.sql("SELECT s FROM frame", frame=frame, return_type="arrow").column(0)
-    assert found.to_pylist() == [str(value) if isinstance(value, str) else None for value in values]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        [],
-        [None, np.nan],
-        [1, "a"],
-        ["a"] * 5000 + [1],
-        ["a", b"a"],
-        ["a", {"a": 1}],
-        ["a", 0.5],
-        ["a", object()],
-        ["a", "\ud800"],
-        ["a", "😀\udfff"],
-        ["a", Text("\ud800")],
-    ],
-)
-def test_columns_that_are_not_of_texts_alone(values: list[Any]) -> None:
-    assert views(slots_of(values)) is None
-
-
-def test_a_nan_that_is_a_value() -> None:
-    assert views(slots_of(["a", np.nan]), nan_is_null=False) is None
+    assert found.to_pylist() == [str(value) for value in values]
 
 
 def test_slots_anywhere() -> None:
     slots = slots_of([f"{row}é" for row in range(1000)])
-    assert views(slots[::-3]).to_pylist() == slots[::-3].tolist()
+    assert texts(slots[::-3]).to_pylist() == slots[::-3].tolist()
     records = np.zeros(3, dtype=[("flag", "u1"), ("v", "O")])
     records["v"] = ["a", None, "c" * 30]
-    assert views(records["v"]).to_pylist() == ["a", None, "c" * 30]
-
-
-def test_what_is_no_array_of_objects() -> None:
-    with pytest.raises(longshore.InterfaceError, match="not a one-dimensional NumPy array of objects"):
-        views(np.array([1]))
+    assert texts(records["v"]).to_pylist() == ["a", None, "c" * 30]
 
 
 def test_texts_live_on_without_their_objects() -> None:
     slots = slots_of([f"text number {row}, and more" for row in range(1000)])
     expected = slots.tolist()
-    made = views(slots)
+    made = texts(slots)
     slots[:] = None
     expected_texts = [f"{text}" for text in expected]
     del slots, expected
@@ -160,7 +104,7 @@ def test_texts_that_others_replace_meanwhile() -> None:
     slots = slots_of(expected)
     with replaced(slots):
         for _ in range(20):
-            assert views(slots, chunk=500, threads=2).to_pylist() == expected
+            assert texts(slots, chunk=500).to_pylist() == expected
 
 
 CONDITIONS = [

@@ -38,23 +38,6 @@ impl PyObjects {
     }
 }
 
-/// A column of texts and what is missing as views, in arrays of `chunk` rows by so many threads; `None` for every other column.
-#[pyfunction]
-#[pyo3(signature = (values, name, *, nan_is_null, chunk, threads=None))]
-pub(crate) fn texts(
-    values: &Bound<'_, PyAny>,
-    name: &str,
-    nan_is_null: bool,
-    chunk: usize,
-    threads: Option<usize>,
-) -> PyResult<Option<Vec<Array>>> {
-    let choices = Choices { nan_is_null, as_text: false };
-    let arrays = longshore_pyobjects::texts(values, name, choices, chunk, threads).map_err(raise)?;
-    let field = FieldRef::new(Field::new(name, DataType::Utf8View, true));
-    let part = |array| Array::new(field.clone(), array);
-    Ok(arrays.map(|arrays| arrays.into_iter().map(part).collect()))
-}
-
 /// Tells for each row of a table's one column whether its text has `piece` in its place: `"whole"`, `"start"`, `"end"` or
 /// `"anywhere"`. `None` where the column is not of texts.
 #[pyfunction]

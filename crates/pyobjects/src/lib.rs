@@ -14,8 +14,6 @@ mod params;
 mod profile;
 mod read;
 mod slots;
-mod texts;
 
 pub use objects::{Choices, Objects};
 pub use params::{params, value};
-pub use texts::texts;

@@ -120,7 +120,7 @@ fn item<'py>(
 
 /// The class of an object among the rows; `None` if it says that there is nothing.
 #[inline]
-pub(crate) fn class<'py>(
+fn class<'py>(
     reader: &mut Reader<'py>,
     item: &Bound<'py, PyAny>,
     choices: Choices,

@@ -1,8 +1,5 @@
 //! The objects of a NumPy array, where they lie.
 
-use std::ffi::c_void;
-use std::marker::PhantomData;
-
 use longshore_core::{Error, Result};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
@@ -60,11 +57,6 @@ impl<'py> Slots<'py> {
         // `py` says is this thread; the reference that is taken here keeps the object alive from now on.
         unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.memory.slot(row)) }
     }
-
-    /// The slots, for threads that work while this one waits for them.
-    pub(crate) fn view(&self) -> SlotsView<'_> {
-        SlotsView { memory: self.memory, _slots: PhantomData }
-    }
 }
 
 impl Memory {
@@ -79,29 +71,6 @@ impl Memory {
             let slot = self.first.byte_offset(row.cast_signed() * self.stride);
             slot.cast::<*mut ffi::PyObject>().read_unaligned()
         }
-    }
-}
-
-/// The slots of an array, for threads that read them while the one that has the interpreter's lock waits and runs no Python code.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotsView<'a> {
-    memory: Memory,
-    _slots: PhantomData<&'a Slots<'a>>,
-}
-
-// SAFETY: it reads the slots, and no more. They are not written to as long as no other thread gets the interpreter's lock.
-#[allow(unsafe_code)]
-unsafe impl Send for SlotsView<'_> {}
-
-// SAFETY: as above.
-#[allow(unsafe_code)]
-unsafe impl Sync for SlotsView<'_> {}
-
-impl SlotsView<'_> {
-    /// The object of `row`, which is below the length, or a null pointer where there never was one.
-    #[inline]
-    pub(crate) fn object(&self, row: usize) -> *const c_void {
-        self.memory.slot(row).cast_const().cast()
     }
 }
 
