@@ -40,10 +40,6 @@ impl<'py> Slots<'py> {
         }
     }
 
-    pub(crate) fn py(&self) -> Python<'py> {
-        self.py
-    }
-
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.memory.length

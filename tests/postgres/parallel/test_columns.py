@@ -104,7 +104,7 @@ def test_a_column_that_is_not_there(url: str) -> None:
         ("SELECT k, count(*) AS n, avg(id) AS mean, min(word) AS w FROM t GROUP BY k", "k"),
         ("SELECT DISTINCT word FROM t", "word"),
         ("SELECT * FROM t ORDER BY word DESC, id -- the order", "word"),
-        ("SELECT id, word FROM t UNION SELECT id, 'x' FROM small", "word"),
+        ("SELECT id, word FROM t UNION ALL SELECT id, 'x' FROM small", "word"),
         ("WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 500) SELECT * FROM r", "n"),
         ("SELECT * FROM generate_series(1, 1000) AS i", "i"),
         ("VALUES (1, 'a'), (2, NULL), (NULL, 'c')", "column1"),
@@ -131,7 +131,7 @@ def test_a_key_that_is_an_aggregate(on: str, url: str) -> None:
         SELECT k, avg(id / 7.0::float8) AS mean, string_agg(word, ',') AS list, sum(id::float4)::int AS some,
             count(*) AS n FROM t GROUP BY k"""
     serial = read(query, url)
-    table = serially("neither a table's column nor", query, url, partition_on=on, partition_num=3)
+    table = serially("partition_on is not a table's column", query, url, partition_on=on, partition_num=3)
     assert table.num_rows == serial.num_rows
     # The groups are the same ones in every part, whatever their sums.
     assert read(query, url, partition_on="k", partition_num=3).num_rows == serial.num_rows

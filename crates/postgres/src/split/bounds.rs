@@ -24,6 +24,15 @@ pub(super) struct Distribution {
     pub(super) nulls: f64,
 }
 
+impl Distribution {
+    /// The share of the rows that the largest of `number` parts has: that of a value may be more than another part's.
+    pub(super) fn largest(&self, number: usize) -> f64 {
+        let rows = self.nulls + self.points.iter().map(|point| point.before + point.at).sum::<f64>();
+        let value = self.points.iter().map(|point| point.at).fold(0.0, f64::max);
+        (value / rows).max(1.0 / count(number))
+    }
+}
+
 /// Asks for the statistics of the table column that the key is: its most common values and the histogram of the
 /// others. The query itself brings no row here, only the collation in which its column is compared.
 pub(super) fn statistics_step(statement: &Statement, key: &Key) -> Step {
@@ -116,147 +125,66 @@ pub(super) struct HistogramPoint {
     pub(super) at: f64,
 }
 
-/// Where a range starts.
+/// One part: the key's values from `start` to before `end`, of which an open end takes all, and the NULLs or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RangeStart {
-    /// With this value.
-    From(String),
-    /// After this value.
-    After(String),
+pub(super) struct KeyPart {
+    /// `None` where it has NULLs alone.
+    pub(super) range: Option<(Option<String>, Option<String>)>,
+    pub(super) has_nulls: bool,
 }
 
-/// Some of the key's values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum KeyRange {
-    /// Those from the start to before the end; an open end takes all.
-    Between(Option<RangeStart>, Option<String>),
-    Nulls,
-}
-
-/// One part.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum KeyPart {
-    Ranges(Vec<KeyRange>),
-    /// A value that alone has more rows than a part should have.
-    Value(String),
-}
-
-/// Ranges that are too small for a part of their own, and how many rows they have.
-type SmallRanges = Vec<(KeyRange, f64)>;
-
-/// Divides a key into about `number` parts. The `points` are in the key's order, each once; `nulls` counts the NULLs.
+/// Divides a key into about `number` parts. The `points` are in the key's order, each once; `nulls` counts the NULLs. A value of
+/// many rows is between two bounds, alone.
 pub(super) fn equal_parts(points: &[HistogramPoint], nulls: f64, number: usize) -> Vec<KeyPart> {
-    let total = points.iter().map(|point| point.before + point.at).sum::<f64>() + nulls;
-    let share = total / count(number);
+    let rows = points.iter().map(|point| point.before + point.at).sum::<f64>();
+    let share = (rows + nulls) / count(number);
     if share.is_nan() || share <= 0.0 {
         return parts_between(&[]);
     }
-    let mut parts = Vec::new();
-    let mut small = SmallRanges::new();
-    let mut start = None;
-    let mut runs: Vec<&[HistogramPoint]> =
-        points.split_inclusive(|point| has_own_part(point, share)).collect();
-    if points.last().is_none_or(|last| has_own_part(last, share)) {
-        runs.push(&[]);
+    let mut parts = parts_between(&equal_bounds(points, rows, share));
+    if let Some(last) = parts.last_mut()
+        && nulls >= share / 2.0
+    {
+        last.has_nulls = false;
+        parts.push(KeyPart { range: None, has_nulls: true });
     }
-    for run in runs {
-        let heavy = run.last().filter(|last| has_own_part(last, share));
-        let others = &run[..run.len() - usize::from(heavy.is_some())];
-        let rows = others.iter().map(|point| point.before + point.at).sum::<f64>()
-            + heavy.map_or(0.0, |it| it.before);
-        let bounds = equal_bounds(others, rows, share);
-        let ranges = key_ranges(start.take(), &bounds, heavy.map(|heavy| &heavy.value));
-        match ranges.as_slice() {
-            [only] if rows < share / 2.0 => small.push((only.clone(), rows)),
-            _ => parts.extend(ranges.into_iter().map(|range| KeyPart::Ranges(vec![range]))),
-        }
-        if let Some(heavy) = heavy {
-            parts.push(KeyPart::Value(heavy.value.clone()));
-            start = Some(RangeStart::After(heavy.value.clone()));
-        }
-    }
-    small.push((KeyRange::Nulls, nulls));
-    add_small_ranges(&mut parts, small, share);
     parts
 }
 
 /// Parts between the values of `bounds`, which are in the key's order; the NULLs are in the last.
 pub(super) fn parts_between(bounds: &[String]) -> Vec<KeyPart> {
-    let ranges = key_ranges(None, bounds, None);
-    let mut parts: Vec<KeyPart> = ranges.into_iter().map(|range| KeyPart::Ranges(vec![range])).collect();
-    add_small_ranges(&mut parts, vec![(KeyRange::Nulls, 0.0)], 1.0);
-    parts
+    let starts = [None].into_iter().chain(bounds.iter().cloned().map(Some));
+    let ends = bounds.iter().cloned().map(Some).chain([None]);
+    let part =
+        |(start, end): (_, Option<String>)| KeyPart { has_nulls: end.is_none(), range: Some((start, end)) };
+    starts.zip(ends).map(part).collect()
 }
 
-/// Whether a value alone has more than a part's share.
-fn has_own_part(point: &HistogramPoint, share: f64) -> bool {
-    point.at > share * (1.0 + 1e-9)
-}
-
-/// The values at which `others` points, of `rows` rows, are to be divided into parts of about a `share`.
-fn equal_bounds(others: &[HistogramPoint], rows: f64, share: f64) -> Vec<String> {
-    let parts = (rows / share).round();
-    let mut below = Vec::with_capacity(others.len());
+/// The values at which the points, of `rows` rows, are to be divided into parts of about a `share`.
+fn equal_bounds(points: &[HistogramPoint], rows: f64, share: f64) -> Vec<String> {
+    let mut below = Vec::with_capacity(points.len());
     let mut sum = 0.0;
-    for point in others {
+    for point in points {
         below.push(sum + point.before);
         sum += point.before + point.at;
     }
-    let mut at_points: Vec<usize> = Vec::new();
-    let mut remaining = parts;
+    let mut bounds = Vec::new();
+    let (mut used, mut remaining) = (0.0, (rows / share).round());
     while remaining > 1.0 {
-        // What is left, by the parts that are left: a large value before has taken more than its share.
-        let used = at_points.last().map_or(0.0, |last| below[*last]);
+        // What is left, by the parts that are left.
         let target = used + (rows - used) / remaining;
         let after = below.partition_point(|below| *below < target);
-        let at = match after.checked_sub(1) {
-            Some(before) if below.get(after).is_none_or(|above| target - below[before] < above - target) => {
-                before
-            }
-            _ => after,
-        };
-        let is_new = at_points.last().is_none_or(|last| *last < at);
-        if is_new && below.get(at).is_some_and(|below| *below > 0.0) {
-            at_points.push(at);
-        }
-        remaining -= 1.0;
+        let before = after.checked_sub(1).filter(|before| below[*before] > used);
+        let is_nearer =
+            |before: &usize| below.get(after).is_none_or(|above| target - below[*before] < above - target);
+        let at = before.filter(is_nearer).unwrap_or(after);
+        let Some(point) = points.get(at) else { break };
+        bounds.push(point.value.clone());
+        used = below[at];
+        // A value of many rows has taken more than one share.
+        remaining = ((rows - used) / share).round().min(remaining - 1.0);
     }
-    at_points.into_iter().map(|at| others[at].value.clone()).collect()
-}
-
-/// The ranges from `start` over `bounds` to `end`.
-fn key_ranges(start: Option<RangeStart>, bounds: &[String], end: Option<&String>) -> Vec<KeyRange> {
-    let starts = [start].into_iter().chain(bounds.iter().cloned().map(|bound| Some(RangeStart::From(bound))));
-    let ends = bounds.iter().cloned().map(Some).chain([end.cloned()]);
-    starts.zip(ends).map(|(start, end)| KeyRange::Between(start, end)).collect()
-}
-
-/// Adds what is too small for a part of its own: with the last range if all is little, else with one another.
-fn add_small_ranges(parts: &mut Vec<KeyPart>, small: SmallRanges, share: f64) {
-    let rows: f64 = small.iter().map(|(_, rows)| rows).sum();
-    let last = parts.iter_mut().rev().find_map(|part| match part {
-        KeyPart::Ranges(ranges) => Some(ranges),
-        KeyPart::Value(..) => None,
-    });
-    if let Some(last) = last
-        && rows < share / 2.0
-    {
-        last.extend(small.into_iter().map(|(range, _)| range));
-        return;
-    }
-    let mut filled = f64::INFINITY;
-    for (range, rows) in small {
-        match parts.last_mut() {
-            Some(KeyPart::Ranges(ranges)) if filled + rows <= share => {
-                ranges.push(range);
-                filled += rows;
-            }
-            _ => {
-                parts.push(KeyPart::Ranges(vec![range]));
-                filled = rows;
-            }
-        }
-    }
+    bounds
 }
 
 #[allow(clippy::cast_precision_loss)] // numbers of parts are small
@@ -334,23 +262,11 @@ mod tests {
     /// Whether the part takes this number, or NULL.
     fn takes(part: &KeyPart, key: Option<i64>) -> bool {
         let number = |text: &String| text.parse::<i64>().unwrap();
-        match part {
-            KeyPart::Value(value) => key == Some(number(value)),
-            KeyPart::Ranges(ranges) => {
-                let holds = |range: &&KeyRange| match (range, key) {
-                    (KeyRange::Nulls, key) => key.is_none(),
-                    (KeyRange::Between(..), None) => false,
-                    (KeyRange::Between(start, end), Some(key)) => {
-                        let is_after = start.as_ref().is_none_or(|start| match start {
-                            RangeStart::From(value) => key >= number(value),
-                            RangeStart::After(value) => key > number(value),
-                        });
-                        is_after && end.as_ref().is_none_or(|end| key < number(end))
-                    }
-                };
-                ranges.iter().filter(holds).count() == 1
-            }
-        }
+        let Some(key) = key else { return part.has_nulls };
+        part.range.as_ref().is_some_and(|(start, end)| {
+            start.as_ref().is_none_or(|start| key >= number(start))
+                && end.as_ref().is_none_or(|end| key < number(end))
+        })
     }
 
     fn is_exact(parts: &[KeyPart]) {
@@ -407,18 +323,7 @@ mod tests {
     #[test]
     fn an_even_key_is_divided_evenly() {
         let parts = equal_parts(&even(100), 0.0, 4);
-        let range = |start: Option<&str>, end: Option<&str>| {
-            KeyRange::Between(start.map(|it| RangeStart::From(it.into())), end.map(str::to_owned))
-        };
-        assert_eq!(
-            parts,
-            [
-                KeyPart::Ranges(vec![range(None, Some("25"))]),
-                KeyPart::Ranges(vec![range(Some("25"), Some("50"))]),
-                KeyPart::Ranges(vec![range(Some("50"), Some("75"))]),
-                KeyPart::Ranges(vec![range(Some("75"), None), KeyRange::Nulls]),
-            ]
-        );
+        assert_eq!(parts, parts_between(&["25", "50", "75"].map(str::to_owned)));
     }
 
     #[test]
@@ -426,23 +331,14 @@ mod tests {
         let mut points = even(20);
         points[10].at = 60.0;
         let parts = equal_parts(&points, 1.0, 4);
-        let heavy = parts.iter().find(|part| matches!(part, KeyPart::Value(..))).unwrap();
-        assert_eq!(*heavy, KeyPart::Value("10".into()));
-        assert_eq!(parts.len(), 3, "{parts:?}");
+        assert_eq!(parts, parts_between(&["10", "11"].map(str::to_owned)));
         is_exact(&parts);
     }
 
     #[test]
     fn many_nulls_are_a_part() {
         let parts = equal_parts(&even(10), 90.0, 4);
-        assert!(parts.contains(&KeyPart::Ranges(vec![KeyRange::Nulls])), "{parts:?}");
-        is_exact(&parts);
-    }
-
-    #[test]
-    fn a_single_value_is_one_part_or_more() {
-        let parts = equal_parts(&[HistogramPoint { value: "7".into(), before: 0.0, at: 10.0 }], 0.0, 2);
-        assert!(parts.contains(&KeyPart::Value("7".into())));
+        assert!(parts.contains(&KeyPart { range: None, has_nulls: true }), "{parts:?}");
         is_exact(&parts);
     }
 

@@ -6,8 +6,8 @@
 use longshore_source::NotSplit;
 use longshore_source::split::{key_column, without_order};
 
-use super::bounds::{KeyPart, KeyRange, RangeStart};
-use super::plan::{Node, Plan, without_table};
+use super::bounds::KeyPart;
+use super::plan::Plan;
 use crate::connection::Described;
 use crate::connection::pipeline::{Answer, Step};
 use crate::dialect::{DIALECT, literal};
@@ -39,20 +39,15 @@ FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespa
 #[derive(Debug)]
 struct Operators {
     less: String,
-    equal: String,
     at_least: String,
-    greater: String,
 }
 
 /// A column that parts a result.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// Its place among the columns.
-    pub(super) index: usize,
     /// The table and attribute that it comes from unchanged; 0 for an expression.
     pub(super) table: u32,
     pub(super) attribute: i16,
-    pub(super) oid: u32,
     /// What it is called in a wrapped query.
     pub(super) column: String,
     /// Its type, by a name without modifiers whatever the search path.
@@ -80,10 +75,8 @@ impl Key {
             None => looked_up(session, column)?,
         };
         Ok(Self {
-            index,
             table: column.table,
             attribute: column.attribute,
-            oid: column.oid,
             column: format!("{PART}.{}", DIALECT.quoted_name(name)),
             type_name,
             native,
@@ -97,34 +90,24 @@ impl Key {
 
     /// The condition of a part on `column`, which is the key under any name.
     pub(super) fn condition(&self, column: &str, part: &KeyPart) -> String {
-        match part {
-            KeyPart::Value(value) => format!("{column} {} {}", self.operators.equal, self.value(value)),
-            KeyPart::Ranges(pieces) => {
-                let pieces: Vec<String> = pieces.iter().map(|piece| self.piece(column, piece)).collect();
-                pieces.join(" OR ")
+        let Operators { less, at_least } = &self.operators;
+        let range = part.range.as_ref().map(|(start, end)| {
+            let start = start.as_ref().map(|start| format!("{column} {at_least} {}", self.value(start)));
+            let end = end.as_ref().map(|end| format!("{column} {less} {}", self.value(end)));
+            match (start, end) {
+                (None, None) => format!("{column} IS NOT NULL"),
+                (Some(start), Some(end)) => format!("({start} AND {end})"),
+                (Some(one), None) | (None, Some(one)) => one,
             }
-        }
-    }
-
-    fn piece(&self, column: &str, piece: &KeyRange) -> String {
-        let Operators { less, at_least, greater, .. } = &self.operators;
-        let KeyRange::Between(start, end) = piece else { return format!("{column} IS NULL") };
-        let start = start.as_ref().map(|start| match start {
-            RangeStart::From(value) => format!("{column} {at_least} {}", self.value(value)),
-            RangeStart::After(value) => format!("{column} {greater} {}", self.value(value)),
         });
-        let end = end.as_ref().map(|end| format!("{column} {less} {}", self.value(end)));
-        match (start, end) {
-            (None, None) => format!("{column} IS NOT NULL"),
-            (Some(start), Some(end)) => format!("({start} AND {end})"),
-            (Some(one), None) | (None, Some(one)) => one,
-        }
+        let nulls = part.has_nulls.then(|| format!("{column} IS NULL"));
+        range.into_iter().chain(nulls).collect::<Vec<_>>().join(" OR ")
     }
 }
 
 fn builtin_operators() -> Operators {
     let operator = |name: &str| format!("OPERATOR(pg_catalog.{name})");
-    Operators { less: operator("<"), equal: operator("="), at_least: operator(">="), greater: operator(">") }
+    Operators { less: operator("<"), at_least: operator(">=") }
 }
 
 fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(String, Operators), NotSplit> {
@@ -138,89 +121,24 @@ fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(Strin
 /// The five operators of a btree's strategies: `<`, `<=`, `=`, `>=`, `>`.
 fn operators(answer: &Answer) -> Option<Operators> {
     let names: [String; 5] = serde_json::from_str(answer.cell(0, 2)).ok()?;
-    let [less, _, equal, at_least, greater] = names;
-    Some(Operators { less, equal, at_least, greater })
+    let [less, _, _, at_least, _] = names;
+    Some(Operators { less, at_least })
 }
 
-/// Nodes that hand rows on as they are.
-const TRANSPARENT: &[&str] = &["Sort", "Incremental Sort", "Gather", "Gather Merge", "Materialize"];
-
-/// Whether the key comes from a view, whose columns may be computed; whether it is compared as the plan shows it. A plan shows no
-/// COLLATE: where the users have made a collation of which two equal texts are not the same (version 12 and newer), any text
-/// may be compared by it.
-const FACTS_LOOKUP: &str = "\
-SELECT (SELECT relkind = 'v' FROM pg_catalog.pg_class WHERE oid = $1::oid), \
-       (SELECT typcollation = 0 AND typtype IN ('b', 'd', 'e') OR NOT EXISTS ( \
-            SELECT FROM pg_catalog.pg_collation AS l \
-            WHERE l.oid >= 16384 AND pg_catalog.to_jsonb(l) ->> 'collisdeterministic' = 'false') \
-        FROM pg_catalog.pg_type WHERE oid = $2::oid)";
+/// Whether the key comes from a view, whose columns may be computed.
+const VIEW_LOOKUP: &str = "SELECT relkind = 'v' FROM pg_catalog.pg_class WHERE oid = $1::oid";
 
 /// A step that asks what [`check_groups`] needs.
-pub(super) fn facts_lookup(key: &Key) -> Step {
-    Step::run(FACTS_LOOKUP).bind(&key.table.to_string()).bind(&key.oid.to_string())
+pub(super) fn view_lookup(key: &Key) -> Step {
+    Step::run(VIEW_LOOKUP).bind(&key.table.to_string())
 }
 
-/// Refuses a key that may divide the groups of `plan`, or differ from part to part because it is computed from the rows of one. A
-/// table's column is compared by the equality that it is grouped by; any other key has to be what the only grouping is by.
-pub(super) fn check_groups(plan: &Plan, key: &Key, facts: &Answer) -> Result<(), NotSplit> {
-    let is_tables_column = facts.cell(0, 0) == "f";
-    let is_compared_as_shown = facts.cell(0, 1) == "t";
-    let takes_together = |node: &&Node| node.groups.is_some() || node.kind == "Aggregate";
-    let groupings: Vec<&Node> = plan.nodes().into_iter().filter(takes_together).collect();
-    if is_tables_column || groupings.is_empty() {
+/// Refuses a key that may divide the groups of `plan`, or differ from part to part because it is computed from the rows of one: any
+/// but a table's column, which is compared by the equality that it is grouped by.
+pub(super) fn check_groups(plan: &Plan, view: &Answer) -> Result<(), NotSplit> {
+    let has_groups = plan.nodes().into_iter().any(|node| node.is_grouping);
+    if view.cell(0, 0) == "f" || !has_groups {
         return Ok(());
     }
-    let bare = |text: &String| bare(plan, text);
-    let of_groups = groupings.iter().copied().filter(|node| groupings.len() == 1 && is_at_top(plan, node));
-    let mut keys = of_groups.flat_map(|node| node.groups.iter().flatten()).map(bare);
-    let own = plan.root.output.get(key.index).map(bare);
-    if is_compared_as_shown && keys.any(|key| Some(&key) == own.as_ref()) {
-        return Ok(());
-    }
-    Err(NotSplit::because(
-        "the query has groups or aggregates, and partition_on is neither a table's column nor what it is grouped by",
-    ))
-}
-
-/// Whether nothing is computed after `node`.
-fn is_at_top(plan: &Plan, node: &Node) -> bool {
-    let mut top = &plan.root;
-    while TRANSPARENT.contains(&top.kind.as_str()) {
-        let Some(child) = top.children.first() else { return false };
-        top = child;
-    }
-    std::ptr::eq(top, node)
-}
-
-/// An expression in one form: the server writes more parentheses here and leaves a table's name out there.
-fn bare(plan: &Plan, text: &str) -> String {
-    let nodes = plan.nodes();
-    let mut aliases = nodes.iter().map(|node| node.alias.as_str()).filter(|alias| !alias.is_empty());
-    let only = aliases.next().filter(|first| aliases.all(|alias| alias == *first));
-    let found = DIALECT.tokens(text);
-    let kept = without_table(&found, only.unwrap_or_default());
-    let text = kept.iter().map(|token| token.text).collect::<Vec<_>>().join(" ");
-    without_parentheses(&text).to_owned()
-}
-
-/// An expression without the parentheses around all of it.
-fn without_parentheses(expression: &str) -> &str {
-    match DIALECT.outermost(expression).as_deref() {
-        Some([open, close]) if open.is_mark("(") => {
-            without_parentheses(expression[open.end()..close.start].trim())
-        }
-        _ => expression,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parentheses_around_all_go() {
-        for (text, bare) in [("((a))", "a"), ("(a) + (b)", "(a) + (b)"), ("(max(a))", "max(a)"), ("", "")] {
-            assert_eq!(without_parentheses(text), bare);
-        }
-    }
+    Err(NotSplit::because("the query has groups or aggregates, and partition_on is not a table's column"))
 }

@@ -4,10 +4,10 @@ use longshore_core::{Query, Split, Value};
 use longshore_source::NotSplit;
 
 use super::bounds::{
-    Distribution, KeyPart, KeyRange, equal_parts, parts_between, range_bounds, read_sample, read_statistics,
+    Distribution, KeyPart, equal_parts, parts_between, range_bounds, read_sample, read_statistics,
     sample_step, statistics_step,
 };
-use super::key::{Key, PART, check_groups, facts_lookup};
+use super::key::{Key, PART, check_groups, view_lookup};
 use super::plan::Plan;
 use super::snapshot::{Explained, Snapshot};
 use super::volatile::{self, Calls};
@@ -42,13 +42,6 @@ pub(super) fn parts(
     Ok(parts.iter().map(|part| query.statement.query(split_by_key.wrapped(part))).collect())
 }
 
-/// The ranges of a part, if it has some: the planner multiplies what it knows of the two sides of an OR.
-fn without_nulls(part: &KeyPart) -> Option<KeyPart> {
-    let KeyPart::Ranges(ranges) = part else { return None };
-    let ranges: Vec<KeyRange> = ranges.iter().filter(|range| **range != KeyRange::Nulls).cloned().collect();
-    (!ranges.is_empty()).then_some(KeyPart::Ranges(ranges))
-}
-
 struct KeySplit<'a> {
     query: &'a Explained,
     key: Key,
@@ -77,7 +70,7 @@ impl KeySplit<'_> {
         let statistics = (self.key.table != 0).then(|| statistics_step(statement, &self.key));
         if let Some(found) = self.ask(session, calls, statistics)? {
             let parts = equal_parts(&found.points, found.nulls, number);
-            if self.is_whole_table() || self.is_even(session, &parts, number)? {
+            if self.is_whole_table() || self.is_even(session, &parts, found.largest(number))? {
                 return Ok(parts);
             }
         }
@@ -94,10 +87,10 @@ impl KeySplit<'_> {
         statistics: Option<Step>,
     ) -> Result<Option<Distribution>, NotSplit> {
         let has_statistics = statistics.is_some();
-        let steps = [calls.lookup(), facts_lookup(&self.key)];
+        let steps = [calls.lookup(), view_lookup(&self.key)];
         let answers = session.connection.flight(&steps.into_iter().chain(statistics).collect::<Vec<_>>())?;
         volatile::check(&answers[0])?;
-        check_groups(&self.query.bare, &self.key, &answers[1])?;
+        check_groups(&self.query.bare, &answers[1])?;
         Ok(answers.last().filter(|_| has_statistics).and_then(read_statistics))
     }
 
@@ -107,25 +100,25 @@ impl KeySplit<'_> {
         root.kind == "Seq Scan" && root.filter.is_none() && root.children.is_empty()
     }
 
-    /// Whether the planner, which knows the query's conditions, expects parts of about one size.
+    /// Whether the planner, which knows the query's conditions, expects no part of much more than this share of the rows.
     fn is_even(
         &self,
         session: &mut PostgresSession,
         parts: &[KeyPart],
-        number: usize,
+        share: f64,
     ) -> Result<bool, NotSplit> {
         let statement = &self.query.statement;
-        let ranges = parts.iter().filter_map(without_nulls).collect::<Vec<_>>();
-        if ranges.len() > PLANNED {
+        if parts.len() > PLANNED {
             return Ok(true);
         }
-        let explain = |part| statement.explanation(&self.wrapped(part));
-        let answers = session.connection.flight(&ranges.iter().map(explain).collect::<Vec<_>>())?;
+        // The planner multiplies what it knows of the two sides of an OR.
+        let ranges = parts.iter().filter(|part| part.range.is_some());
+        let ranges = ranges.map(|part| KeyPart { has_nulls: false, ..part.clone() });
+        let steps = ranges.map(|part| statement.explanation(&self.wrapped(&part))).collect::<Vec<_>>();
+        let answers = session.connection.flight(&steps)?;
         let plans = answers.iter().map(Plan::read).collect::<Result<Vec<_>, _>>()?;
         let largest = plans.iter().map(|plan| plan.rows).fold(0.0, f64::max);
-        #[allow(clippy::cast_precision_loss)] // numbers of parts are small
-        let share = self.query.plan.rows / number as f64;
-        Ok(largest <= share * UNEVEN)
+        Ok(largest <= self.query.plan.rows * share * UNEVEN)
     }
 
     fn wrapped(&self, part: &KeyPart) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use longshore_core::{Params, Query, Result, Value};
 use longshore_source::NotSplit;
 use longshore_source::sql::{Kind, Token, positional};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::volatile::{has_relative_date, is_relative_date};
 use crate::connection::pipeline::{Answer, Step};
@@ -51,8 +51,8 @@ pub(super) struct Node {
     /// Its columns, as expressions.
     pub(super) output: Vec<String>,
     pub(super) filter: Option<String>,
-    /// What it takes rows together by, if it does.
-    pub(super) groups: Option<Vec<String>>,
+    /// Whether it takes rows together.
+    pub(super) is_grouping: bool,
     texts: Vec<String>,
     pub(super) children: Vec<Node>,
 }
@@ -118,25 +118,17 @@ fn node(plan: &Json) -> Option<Node> {
     let relation =
         text("Relation Name").map(|name| Relation { schema: text("Schema").unwrap_or_default(), name });
     let expressions = properties.iter().filter(|(key, _)| !NAMES.contains(&key.as_str()) && *key != "Plans");
+    let kind = text("Node Type")?;
     Some(Node {
-        kind: text("Node Type")?,
         relation,
         alias: text("Alias").unwrap_or_default(),
         output: properties.get("Output").map(strings).unwrap_or_default(),
         filter: text("Filter"),
-        groups: groups(properties),
+        is_grouping: matches!(kind.as_str(), "Aggregate" | "SetOp") || properties.contains_key("Group Key"),
+        kind,
         texts: expressions.flat_map(|(_, value)| strings(value)).collect(),
         children: children.iter().map(node).collect::<Option<_>>()?,
     })
-}
-
-/// The keys of one grouping or of several; a set operation compares all columns.
-fn groups(properties: &Map<String, Json>) -> Option<Vec<String>> {
-    let names: &[&str] = match properties.get("Node Type")?.as_str()? {
-        "SetOp" => &["Output"],
-        _ => &["Group Key", "Grouping Sets"],
-    };
-    names.iter().find_map(|name| properties.get(*name)).map(strings)
 }
 
 /// Every text in `value`, however deep.
