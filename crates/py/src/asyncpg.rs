@@ -31,16 +31,6 @@ struct PortState {
     view: Option<(Arc<SharedMemory>, Py<PyAny>)>,
     /// asyncpg's `data_received`; `None` once the connection is lost.
     receive: Option<Py<PyAny>>,
-    /// Told how much to wait for at once where much is still to come, and 0 when no more is.
-    low_water: Option<Py<PyAny>>,
-}
-
-impl PortState {
-    /// Who is to be told how much the transport should wait for, where that has changed.
-    fn new_low_water(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, usize)> {
-        let mark = self.port.new_low_water()?;
-        self.low_water.as_ref().map(|low_water| (low_water.clone_ref(py), mark))
-    }
 }
 
 /// What takes rows.
@@ -54,10 +44,9 @@ enum Sink<'py> {
 #[pymethods]
 impl PyPort {
     #[new]
-    fn new(receive: Py<PyAny>, low_water: Py<PyAny>) -> PyResult<Self> {
+    fn new(receive: Py<PyAny>) -> PyResult<Self> {
         let port = Port::new().map_err(|no_room| raise(no_room.into()))?;
-        let (receive, low_water) = (Some(receive), Some(low_water));
-        Ok(Self(Mutex::new(PortState { port, view: None, receive, low_water })))
+        Ok(Self(Mutex::new(PortState { port, view: None, receive: Some(receive) })))
     }
 
     /// Where the transport puts what it receives next (`asyncio.BufferedProtocol`).
@@ -88,12 +77,8 @@ impl PyPort {
         let others = unsafe { state.port.receive(nbytes, |others| copied(py, others)) };
         let others = others.map_err(raise)?.transpose()?;
         let receive = state.receive.as_ref().map(|receive| receive.clone_ref(py));
-        let low_water = state.new_low_water(py);
-        // Both may call back.
+        // It may call back.
         drop(state);
-        if let Some((low_water, mark)) = low_water {
-            low_water.call1(py, (mark,))?;
-        }
         match (others, receive) {
             (Some(others), Some(receive)) => receive.call1(py, (others,)).map(drop),
             _ => Ok(()),
@@ -101,28 +86,15 @@ impl PyPort {
     }
 
     /// Keeps the rows of the next exchange; false where those of one under way are kept.
-    ///
-    /// `expected` is how many bytes may come; 0 where no one knows.
     // The interpreter gives a value.
     #[allow(clippy::needless_pass_by_value)]
-    fn keep(&self, rows: Sink<'_>, expected: usize) -> bool {
+    fn keep(&self, rows: Sink<'_>) -> bool {
         let rows: Arc<Mutex<dyn RowSink>> = match rows {
             Sink::Rows(rows) => rows.get().0.clone(),
             Sink::Arrival(arrival) => arrival.get().arrival.clone(),
             Sink::Answers(answers) => answers.get().0.clone(),
         };
-        locked(&self.0).port.keep(rows, expected)
-    }
-
-    /// Bytes that have come since rows were kept.
-    #[getter]
-    fn received(&self) -> usize {
-        locked(&self.0).port.received()
-    }
-
-    /// Waiting has brought too little: it is over until as much has come again as makes a result long.
-    fn hurry(&self) {
-        locked(&self.0).port.hurry();
+        locked(&self.0).port.keep(rows)
     }
 
     /// Has `description` change the description of the next exchange's statement on its way to asyncpg.
@@ -131,26 +103,22 @@ impl PyPort {
     }
 
     /// Keeps no more rows, and changes no description: asyncpg gets what still comes.
-    fn keep_none(&self, py: Python<'_>) -> PyResult<()> {
-        let mut state = locked(&self.0);
-        state.port.keep_none();
-        let low_water = state.new_low_water(py);
-        drop(state);
-        low_water.map_or(Ok(()), |(low_water, mark)| low_water.call1(py, (mark,)).map(drop))
+    fn keep_none(&self) {
+        locked(&self.0).port.keep_none();
     }
 
     /// Lets asyncpg's protocol go.
     fn close(&self) {
         let mut state = locked(&self.0);
         state.port.keep_none();
-        let held = (state.receive.take(), state.low_water.take());
+        let held = state.receive.take();
         drop(state);
         drop(held);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.0.try_lock() {
-            Ok(state) => visit.call(&state.receive).and_then(|()| visit.call(&state.low_water)),
+            Ok(state) => visit.call(&state.receive),
             Err(_) => Ok(()),
         }
     }

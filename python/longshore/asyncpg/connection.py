@@ -36,7 +36,7 @@ class Connection(GivesFrames, asyncpg.Connection):
         super().__init__(protocol, transport, *arguments, **options)
         self._plans: dict[tuple[Any, Any], Plan] = {}
         self._knowledge = _core.Knowledge()
-        self._port = Port(protocol, transport)
+        self._port = Port(protocol)
         transport.set_protocol(self._port)
 
     def _plan(self, statement: Any, query: Query) -> Plan:

@@ -42,12 +42,10 @@ _BYTES = {17, 1560, 1562, 2950}
 class Plan:
     """How the columns of a statement go into the fields of a dtype."""
 
-    __slots__ = ("bytes", "core", "layout", "rows", "text", "types")
+    __slots__ = ("core", "layout", "rows", "text", "types")
 
     rows: int
     """How many the last result had: the next is expected to be like it."""
-    bytes: int
-    """Likewise."""
 
     text: int | None
     """The first field of text, if one is."""
@@ -58,7 +56,7 @@ class Plan:
         self.text = text
         self.layout = layout
         self.types = types
-        self.rows = self.bytes = 0
+        self.rows = 0
 
     def refusal(self, column: int, row: int, what: str, hint: str) -> DTypeError:
         """Give the error of a value."""
@@ -114,7 +112,7 @@ async def fetch(
         timeout = await after_cancellation(protocol, timeout)
     rows = plan.core.rows(plan.rows)
     port = connection._port.core
-    if not port.keep(rows, plan.bytes):
+    if not port.keep(rows):
         message = "cannot perform operation: another operation is in progress"
         raise asyncpg.InterfaceError(message)
     try:
@@ -123,7 +121,7 @@ async def fetch(
         port.keep_none()
     count = rows.count
     _check(connection, plan, rows, status, len(records))
-    plan.rows, plan.bytes = count, port.received
+    plan.rows = count
     return result(plan.layout, rows, records), status, count
 
 
@@ -410,7 +408,7 @@ class Exchange:
     async def run(self, rows: _core.Arrival | _core.Answers, run: Execute) -> tuple[str, bool]:
         """Execute a statement; give what the server tells at its end, and whether it is the end."""
         await after_cancellation(self._protocol, self._left())
-        if not self._port.keep(rows, 0):
+        if not self._port.keep(rows):
             message = "cannot perform operation: another operation is in progress"
             raise asyncpg.InterfaceError(message)
         try:

@@ -16,21 +16,6 @@ const CAPACITY: usize = 256 << 10;
 /// With less room than this at the end, what is left is moved to the beginning.
 const ROOM: usize = 64 << 10;
 
-/// A result that has brought this much is long.
-const LONG: usize = 1 << 20;
-
-/// The same where it is expected to be, as the one before it was: the first piece has come.
-const EXPECTED_LONG: usize = 8 << 10;
-
-/// From here on, an expected result is worth it.
-const WORTH: usize = 96 << 10;
-
-/// The low-water mark at most.
-const MOST: usize = 128 << 10;
-
-/// The same at least: a server sends half of it at a time.
-const LEAST: usize = 16 << 10;
-
 /// What takes the rows of one exchange.
 pub trait RowSink: Send {
     /// Takes the row of a whole message.
@@ -51,14 +36,6 @@ pub struct Port {
     rows: Option<Arc<Mutex<dyn RowSink>>>,
     /// Takes the next statement's description.
     description: Option<Arc<Mutex<Description>>>,
-    /// How much the transport has been told to wait for.
-    mark: usize,
-    /// Bytes of this exchange.
-    received: usize,
-    /// Bytes that it may have in all; 0 where no one knows.
-    expected: usize,
-    /// What is to be received before waiting is worth it.
-    threshold: usize,
 }
 
 impl Port {
@@ -70,10 +47,6 @@ impl Port {
             splitter: Splitter::default(),
             rows: None,
             description: None,
-            mark: 0,
-            received: 0,
-            expected: 0,
-            threshold: 0,
         })
     }
 
@@ -122,7 +95,6 @@ impl Port {
             return Err(Error::internal("the event loop has received more than there was room for"));
         }
         self.held.end += count;
-        self.received += count;
         let memory = self.memory.clone();
         let take = |bytes: &[u8]| {
             let mut others = Others::default();
@@ -135,16 +107,11 @@ impl Port {
     }
 
     /// Keeps the rows of the next exchange; false where those of one under way are kept.
-    ///
-    /// `expected` is how many bytes may come; 0 where no one knows.
-    pub fn keep(&mut self, rows: Arc<Mutex<dyn RowSink>>, expected: usize) -> bool {
+    pub fn keep(&mut self, rows: Arc<Mutex<dyn RowSink>>) -> bool {
         if self.rows.is_some() {
             return false;
         }
         self.rows = Some(rows);
-        self.received = 0;
-        self.expected = expected;
-        self.threshold = if expected > WORTH { EXPECTED_LONG } else { LONG };
         true
     }
 
@@ -156,46 +123,6 @@ impl Port {
     /// Keeps no more rows, and changes no description: the client gets what still comes.
     pub fn keep_none(&mut self) {
         (self.rows, self.description) = (None, None);
-    }
-
-    /// Bytes that have come since rows were kept.
-    #[must_use]
-    pub fn received(&self) -> usize {
-        self.received
-    }
-
-    /// Waiting has brought too little: it is over until as much has come again as makes a result long.
-    pub fn hurry(&mut self) {
-        self.mark = 0;
-        self.expected = 0;
-        self.threshold = self.received + LONG;
-    }
-
-    /// How much the transport should wait for at once, where that has changed.
-    pub fn new_low_water(&mut self) -> Option<usize> {
-        let mark = self.worth_waiting_for();
-        if mark == self.mark {
-            return None;
-        }
-        self.mark = mark;
-        if mark == 0 {
-            // If more comes than was expected, it is long again.
-            self.expected = 0;
-            self.threshold = self.received + LONG;
-        }
-        Some(mark)
-    }
-
-    /// Half of what is expected, so that an end which was foreseen waits for nothing; 0 where that is little.
-    fn worth_waiting_for(&self) -> usize {
-        if self.rows.is_none() || self.received < self.threshold {
-            return 0;
-        }
-        if self.expected == 0 {
-            return MOST;
-        }
-        let half = self.expected.saturating_sub(self.received) / 2;
-        if half < LEAST { 0 } else { half.min(MOST) }
     }
 
     fn split(&mut self, bytes: &[u8], others: &mut Others) -> Result<()> {
@@ -301,9 +228,9 @@ mod tests {
         others
     }
 
-    fn kept(port: &mut Port, expected: usize) -> Arc<Mutex<Log>> {
+    fn kept(port: &mut Port) -> Arc<Mutex<Log>> {
         let log = Arc::new(Mutex::new(Log::default()));
-        assert!(port.keep(log.clone(), expected));
+        assert!(port.keep(log.clone()));
         log
     }
 
@@ -313,19 +240,19 @@ mod tests {
         let stream = [&bind[..], &row, &row, &end, &row].concat();
         for cut in 0..=stream.len() {
             let mut port = Port::new().unwrap();
-            let log = kept(&mut port, 0);
-            assert!(!port.keep(Arc::new(Mutex::new(Log::default())), 0));
+            let log = kept(&mut port);
+            assert!(!port.keep(Arc::new(Mutex::new(Log::default()))));
             let others = [receive(&mut port, &stream[..cut]), receive(&mut port, &stream[cut..])].concat();
             assert_eq!(others, [&bind[..], &end, &row].concat());
             assert_eq!(log.lock().unwrap().0, [&row[..], &row]);
-            assert!(port.keep(Arc::new(Mutex::new(Log::default())), 0));
+            assert!(port.keep(Arc::new(Mutex::new(Log::default()))));
         }
     }
 
     #[test]
     fn a_row_longer_than_the_memory_is_kept_whole_and_the_memory_shrinks_again() {
         let mut port = Port::new().unwrap();
-        let log = kept(&mut port, 0);
+        let log = kept(&mut port);
         let (small, large) = (message(b'D', b"small"), message(b'D', &vec![7; 5 * CAPACITY]));
         assert_eq!(receive(&mut port, &[&small[..], &large, &small].concat()), b"");
         assert_eq!(log.lock().unwrap().0, [&small[..], &large, &small]);
@@ -339,7 +266,7 @@ mod tests {
         let mut port = Port::new().unwrap();
         let stream = [message(b'D', b"a row"), message(b'T', b"no columns"), message(b'Z', b"I")].concat();
         assert_eq!(receive(&mut port, &stream), stream);
-        drop(kept(&mut port, 0));
+        drop(kept(&mut port));
         port.keep_none();
         assert_eq!(receive(&mut port, &stream), stream);
     }
@@ -359,7 +286,7 @@ mod tests {
     #[test]
     fn what_breaks_the_protocol_is_an_error() {
         let mut port = Port::new().unwrap();
-        let _log = kept(&mut port, 0);
+        let _log = kept(&mut port);
         // SAFETY: there is one thread, and the bytes fit the free part.
         let received = unsafe {
             let (memory, start) = port.free_memory().unwrap();
@@ -369,31 +296,5 @@ mod tests {
         assert!(received.unwrap_err().to_string().contains("breaks the PostgreSQL protocol"));
         // SAFETY: as above.
         assert!(unsafe { port.receive(CAPACITY + 1, <[u8]>::to_vec) }.is_err());
-    }
-
-    #[test]
-    fn waiting_is_for_long_results_and_ends_with_them() {
-        let mut port = Port::new().unwrap();
-        let _log = kept(&mut port, 0);
-        let row = message(b'D', &vec![0; LONG]);
-        assert_eq!(port.new_low_water(), None);
-        receive(&mut port, &row);
-        assert_eq!((port.new_low_water(), port.new_low_water()), (Some(MOST), None));
-        port.hurry();
-        assert_eq!((port.received(), port.new_low_water()), (row.len(), None));
-        receive(&mut port, &row);
-        assert_eq!(port.new_low_water(), Some(MOST));
-        receive(&mut port, &message(b'Z', b"I"));
-        assert_eq!(port.new_low_water(), Some(0));
-    }
-
-    #[test]
-    fn a_foreseen_end_is_not_waited_for() {
-        let mut port = Port::new().unwrap();
-        let _log = kept(&mut port, 2 * WORTH);
-        receive(&mut port, &message(b'D', &vec![0; EXPECTED_LONG]));
-        assert_eq!(port.new_low_water(), Some((2 * WORTH - EXPECTED_LONG - 5) / 2));
-        receive(&mut port, &message(b'D', &vec![0; 2 * WORTH - 2 * LEAST]));
-        assert_eq!(port.new_low_water(), Some(0));
     }
 }
