@@ -44,6 +44,7 @@ __all__ = [
     "table_schema",
     "tables",
     "take",
+    "texts",
     "with_reserve",
     "write",
 ]
@@ -161,6 +162,9 @@ class Objects:
     def __new__(cls, values: Any, name: str, *, nan_is_null: bool, as_text: bool) -> Self: ...
     def __arrow_c_schema__(self) -> object: ...
     def array(self, start: int, end: int) -> Array: ...
+
+def texts(values: Any, name: str, *, nan_is_null: bool, chunk: int) -> list[Array] | None:
+    """Give a column of texts and what is missing as views, in arrays of ``chunk`` rows; None for every other column."""
 
 def search(
     table: object, piece: str, place: Literal["whole", "start", "end", "anywhere"], *, threads: int | None = None

@@ -38,6 +38,21 @@ impl PyObjects {
     }
 }
 
+/// A column of texts and what is missing as views, in arrays of `chunk` rows; `None` for every other column.
+#[pyfunction]
+#[pyo3(signature = (values, name, *, nan_is_null, chunk))]
+pub(crate) fn texts(
+    values: &Bound<'_, PyAny>,
+    name: &str,
+    nan_is_null: bool,
+    chunk: usize,
+) -> PyResult<Option<Vec<Array>>> {
+    let choices = Choices { nan_is_null, as_text: false };
+    let arrays = longshore_pyobjects::texts(values, name, choices, chunk).map_err(raise)?;
+    let field = FieldRef::new(Field::new(name, DataType::Utf8View, true));
+    Ok(arrays.map(|arrays| parts(&field, arrays)))
+}
+
 /// Tells for each row of a table's one column whether its text has `piece` in its place: `"whole"`, `"start"`, `"end"` or
 /// `"anywhere"`. `None` where the column is not of texts.
 #[pyfunction]

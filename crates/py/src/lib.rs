@@ -39,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(limit::with_reserve, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::texts, module)?)?;
     module.add_function(wrap_pyfunction!(columns::search, module)?)?;
     module.add_function(wrap_pyfunction!(columns::take, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;

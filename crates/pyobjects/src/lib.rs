@@ -15,5 +15,5 @@ mod profile;
 mod read;
 mod slots;
 
-pub use objects::{Choices, Objects};
+pub use objects::{Choices, Objects, texts};
 pub use params::{params, value};

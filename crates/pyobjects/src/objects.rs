@@ -1,12 +1,15 @@
 //! A column of objects, from its first look to its last array.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use arrow_array::builder::StringViewBuilder;
 use arrow_schema::{Field, FieldRef};
 use longshore_core::Result;
 use longshore_values::Fault;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::build::builder;
 use crate::class::Class;
@@ -18,6 +21,9 @@ use crate::slots::Slots;
 
 /// Rows between two looks at Python's signals.
 const ROWS: usize = 1 << 16;
+
+/// Bytes of the longest text that a view tells.
+const LONGEST: usize = i32::MAX as usize;
 
 /// What becomes of objects that could become one or the other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +81,39 @@ impl Objects {
         }
         Ok(builder.finish())
     }
+}
+
+/// The arrays of a column of texts and what is missing, `chunk` rows in each, in one pass; `None` for every other column.
+pub fn texts(
+    values: &Bound<'_, PyAny>,
+    name: &str,
+    choices: Choices,
+    chunk: usize,
+) -> Result<Option<Vec<ArrayRef>>> {
+    let (py, slots) = (values.py(), Slots::of(values)?);
+    let mut reader = Reader::new(py);
+    let mut arrays: Vec<ArrayRef> = Vec::new();
+    let mut has_text = false;
+    for start in (0..slots.len()).step_by(chunk.max(1)) {
+        py.check_signals().map_err(|error| located(python_fault(py, start, error), name))?;
+        let end = slots.len().min(start.saturating_add(chunk));
+        let mut array = StringViewBuilder::with_capacity(end - start);
+        for row in start..end {
+            match item(&mut reader, &slots, row, choices) {
+                Ok(None) => array.append_null(),
+                Ok(Some((item, Class::Text))) => {
+                    let text = item.cast::<PyString>().ok().and_then(|text| text.to_str().ok());
+                    let Some(text) = text.filter(|text| text.len() <= LONGEST) else { return Ok(None) };
+                    array.append_value(text);
+                    has_text = true;
+                }
+                Err(fault) if is_raised(&fault) => return Err(located(fault, name)),
+                _ => return Ok(None),
+            }
+        }
+        arrays.push(Arc::new(array.finish()));
+    }
+    Ok(has_text.then_some(arrays))
 }
 
 fn kind(py: Python<'_>, slots: &Slots<'_>, choices: Choices) -> Result<Kind, Fault> {

@@ -244,6 +244,10 @@ def _is_arrow_text(kind: Any) -> bool:
 
 
 def _whole_array(name: str, values: "pd.Series[Any]", options: Options) -> tuple[Any, Any]:
+    from longshore.frames.columns import text_views
+
+    if (views := text_views(name, values, nan_is_null=True)) is not None:
+        return pa.field(name, views.type), views
     column = _arrow_column(name, values, options)
     return column.field, column.whole()
 
