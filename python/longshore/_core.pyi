@@ -43,7 +43,6 @@ __all__ = [
     "search",
     "table_schema",
     "tables",
-    "take",
     "texts",
     "with_reserve",
     "write",
@@ -170,12 +169,6 @@ def search(
     table: object, piece: str, place: Literal["whole", "start", "end", "anywhere"], *, threads: int | None = None
 ) -> Array | None:
     """Tell for each row of a table's one column whether its text has ``piece`` in its place; None for no texts."""
-
-def take(table: object, rows: object, *, piece: int, threads: int | None = None) -> list[Array] | None:
-    """Give rows of a table's one column as large_string, in arrays of ``piece``; None for no texts.
-
-    ``rows`` is a table of one column, of one chunk: ascending numbers from 0 on, uint64.
-    """
 
 def codes(table: object, *, most: int, threads: int | None = None) -> list[Array] | None:
     """Give a table's one column as dictionaries of ``most`` texts at most, one a chunk; None where there are more."""

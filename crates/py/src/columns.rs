@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::Error;
-use longshore_duckdb::texts::{Position, dictionaries, search as search_texts, take as take_texts};
+use longshore_duckdb::texts::{Position, dictionaries, search as search_texts};
 use longshore_interpreter::capsule::{Array, invalid, reader, schema_capsule};
 use longshore_interpreter::raise;
 use longshore_pyobjects::{Choices, Objects};
@@ -88,27 +86,6 @@ pub(crate) fn codes(
 ) -> PyResult<Option<Vec<Array>>> {
     let (field, arrays) = column(table)?;
     let arrays = py.detach(|| dictionaries(&arrays, most, threads));
-    Ok(arrays.map(|arrays| parts(&field, arrays)))
-}
-
-/// Some rows of a table's one column of texts as large UTF-8, in arrays of `piece` rows; `rows` is a table's one column of their
-/// numbers.
-///
-/// `None` where the column is not of texts, or one of these is not UTF-8.
-#[pyfunction]
-#[pyo3(signature = (table, rows, *, piece, threads=None))]
-pub(crate) fn take(
-    py: Python<'_>,
-    table: &Bound<'_, PyAny>,
-    rows: &Bound<'_, PyAny>,
-    piece: usize,
-    threads: Option<usize>,
-) -> PyResult<Option<Vec<Array>>> {
-    let (field, arrays) = column(table)?;
-    let (_, rows) = column(rows)?;
-    let [rows] = rows.as_slice() else { return Ok(None) };
-    let Some(rows) = rows.as_primitive_opt::<UInt64Type>() else { return Ok(None) };
-    let arrays = py.detach(|| take_texts(&arrays, rows.values(), piece, threads));
     Ok(arrays.map(|arrays| parts(&field, arrays)))
 }
 

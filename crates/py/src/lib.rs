@@ -41,7 +41,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
     module.add_function(wrap_pyfunction!(columns::texts, module)?)?;
     module.add_function(wrap_pyfunction!(columns::search, module)?)?;
-    module.add_function(wrap_pyfunction!(columns::take, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;
     module.add_class::<read::Reading>()?;
     module.add_class::<result::EngineStream>()?;

@@ -41,9 +41,8 @@ _OF_TEXTS = 4
 #: Texts that a batch may have to be a dictionary: with more, the engine takes it apart.
 _MOST_TEXTS = 1_000
 
-#: Rows of a chunk of texts: the engine's threads take one each, and a batch has no more.
+#: Rows that are worth more than one thread.
 _FEWEST_ROWS = 2_048
-_MOST_ROWS = 122_880
 
 #: Rows that a thread tests at a time: a multiple of eight, so that their bits begin with a byte.
 _PART = 1 << 17
@@ -201,20 +200,12 @@ class Rows:
         """Return these rows of a ChunkedArray; raises pyarrow's exceptions for types that it cannot take rows of."""
         if isinstance(self.index, slice):
             return column.slice(self.index.start, self._count)
-        return self._texts(column) if _is_text(column.type) else pc.take(column, self._arrow)
-
-    def _texts(self, column: Any) -> Any:
-        piece = -(-self._count // (self.threads or os.cpu_count() or 1))
-        chunks = _core.take(
-            pa.table({"texts": column}),
-            pa.table({"rows": self._arrow}),
-            piece=min(max(piece, _FEWEST_ROWS), _MOST_ROWS),
-            threads=self.threads,
-        )
-        if chunks is None:
-            message = "a text is not UTF-8"
-            raise pa.ArrowInvalid(message)
-        return pa.chunked_array([pa.array(each) for each in chunks], type=pa.large_string())
+        # Chunk by chunk: pyarrow would make one of all of them first.
+        starts = np.cumsum([0, *map(len, column.chunks)])
+        bounds = np.searchsorted(self.index, starts)
+        pairs = zip(column.chunks, starts[:-1], bounds[:-1], bounds[1:], strict=True)
+        taken = [chunk.take(pa.array(self.index[low:high] - start)) for chunk, start, low, high in pairs if low < high]
+        return pa.chunked_array([pa.chunked_array(taken, column.type).combine_chunks()], column.type)
 
 
 @dataclass(frozen=True)
