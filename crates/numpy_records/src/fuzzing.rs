@@ -2,7 +2,7 @@
 
 use longshore_postgres::{Piece, RowSink, Splitter, Wanted};
 
-use crate::{Column, Field, Form, Rows, Shape, Unit, plan};
+use crate::{Column, Field, Form, Rows, Unit, plan};
 
 /// Takes `bytes` for what a server sends, in two parts, while rows are kept. Its first bytes choose the columns and the parts.
 ///
@@ -12,9 +12,7 @@ pub fn stream(bytes: &[u8]) {
     let Some((&[which, how, cut], stream)) = bytes.split_first_chunk::<3>() else { return };
     let (columns, fields, size) = chosen(which, usize::from(how >> 1) % 4 + 1);
     let Ok(steps) = plan(&columns, &fields) else { return };
-    let blocks = || Shape::Blocks((0..columns.len()).map(|index| vec![index]).collect());
-    let shape = if how & 1 == 0 { Shape::Records(size) } else { blocks() };
-    let mut rows = Rows::new(steps, &shape);
+    let Some(mut rows) = Rows::new(steps, size) else { return };
     let wanted = Wanted { rows: true, descriptions: true };
     let (mut splitter, mut at, mut others) = (Splitter::default(), 0, 0);
     for end in [stream.len().min(usize::from(cut)), stream.len()] {

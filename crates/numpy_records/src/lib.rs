@@ -1,7 +1,7 @@
 //! PostgreSQL's rows -> the memory of NumPy's structured arrays, while another client speaks to the server.
 //!
 //! A [`longshore_postgres::Port`] finds the rows among the messages that the client receives, [`plan`] pairs the fields of a dtype with the
-//! columns of a statement, and [`Rows`] writes each row into records, or into blocks of the columns of one dtype.
+//! columns of a statement, and [`Rows`] writes each row into records.
 
 mod fault;
 // Tests build it too, so that it keeps up with what it calls.
@@ -14,5 +14,5 @@ mod step;
 
 pub use fault::{Failure, Fault};
 pub use plan::{Column, Field, Form, Leaf, Mismatch, Unit, plan};
-pub use rows::{Rows, Shape};
+pub use rows::Rows;
 pub use step::Step;

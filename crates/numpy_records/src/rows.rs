@@ -1,4 +1,4 @@
-//! Rows -> the memory of one array of records, or of one block for the columns of each dtype.
+//! Rows -> the memory of one array of records.
 
 use std::mem::take;
 
@@ -15,66 +15,16 @@ const NULL: u32 = u32::MAX;
 /// What is asked of the system at most for rows that may not come.
 const MOST_EXPECTED: usize = 256 << 20;
 
-/// What the values go into.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// Records of so many bytes.
-    Records(usize),
-    /// Blocks of these columns each. Every column is in one, and the fields of a block have one size.
-    Blocks(Vec<Vec<usize>>),
-}
-
-impl Shape {
-    /// Whether every one of `steps` has its place in it.
-    #[must_use]
-    pub fn holds(&self, steps: &[Step]) -> bool {
-        match self {
-            Self::Records(size) => steps.iter().all(|step| step.offset + step.size <= *size),
-            Self::Blocks(groups) => {
-                let mut indexes: Vec<usize> = groups.iter().flatten().copied().collect();
-                indexes.sort_unstable();
-                indexes.into_iter().eq(0..steps.len())
-                    && groups
-                        .iter()
-                        .all(|group| group.windows(2).all(|pair| steps[pair[0]].size == steps[pair[1]].size))
-            }
-        }
-    }
-}
-
-/// Where a column's fields are: in a column of a block, from so many bytes of a row's on.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    block: usize,
-    column: usize,
-    offset: usize,
-}
-
-/// The empty blocks of `shape`, and the place of each of `steps`. Records are a block of one column.
-fn layout(steps: &[Step], shape: &Shape) -> (Vec<Block>, Vec<Place>) {
-    let groups = match shape {
-        Shape::Records(size) => {
-            let places = steps.iter().map(|step| Place { offset: step.offset, ..Place::default() });
-            return (vec![Block::new(1, *size)], places.collect());
-        }
-        Shape::Blocks(groups) => groups,
-    };
-    let mut places = vec![Place::default(); steps.len()];
-    for (block, group) in groups.iter().enumerate() {
-        for (column, index) in group.iter().enumerate() {
-            places[*index] = Place { block, column, offset: 0 };
-        }
-    }
-    let size = |group: &[usize]| group.first().map_or(0, |index| steps[*index].size);
-    (groups.iter().map(|group| Block::new(group.len(), size(group))).collect(), places)
-}
-
 /// A result on its way into NumPy's memory.
 #[derive(Debug)]
 pub struct Rows {
     steps: Vec<Step>,
-    blocks: Vec<Block>,
-    places: Vec<Place>,
+    /// Zeros of the system's own where nothing is written: memory that is held only once it is.
+    memory: Vec<u8>,
+    /// The bytes of a record.
+    size: usize,
+    /// The records that there is room for.
+    room: usize,
     count: u64,
     nulls: Vec<u64>,
     failure: Option<Failure>,
@@ -86,27 +36,31 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet.
-    ///
-    /// # Panics
-    /// Where `shape` does not hold `steps`.
+    /// No rows yet, of records of so many bytes; `None` where a step goes beyond them.
     #[must_use]
-    pub fn new(steps: Vec<Step>, shape: &Shape) -> Self {
-        let (blocks, places) = layout(&steps, shape);
+    pub fn new(steps: Vec<Step>, size: usize) -> Option<Self> {
         let objects = steps.iter().any(Step::is_object).then(Vec::new);
         let (nulls, budget) = (Vec::new(), Budget::new(MemoryLimit::Auto));
-        Self { steps, blocks, places, count: 0, nulls, failure: None, objects, budget, no_room: None }
+        steps.iter().all(|step| step.offset + step.size <= size).then_some(Self {
+            steps,
+            memory: Vec::new(),
+            size,
+            room: 0,
+            count: 0,
+            nulls,
+            failure: None,
+            objects,
+            budget,
+            no_room: None,
+        })
     }
 
     /// Makes room for so many rows, of which none may come: memory is held once it is written. Without it, what grows is
     /// copied now and then.
     pub fn expect(&mut self, rows: u64) {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        let width: usize = self.blocks.iter().map(Block::width).sum();
-        for block in &mut self.blocks {
-            // Without room, growing will tell.
-            let _ = block.grow(rows.min(MOST_EXPECTED / width.max(1)));
-        }
+        // Without room, growing will tell.
+        let _ = self.grow(rows.min(MOST_EXPECTED / self.size.max(1)));
     }
 
     /// The rows so far.
@@ -131,7 +85,7 @@ impl Rows {
         // More rows than memory has addresses do not come.
         let row = usize::try_from(self.count).unwrap_or(usize::MAX);
         let room = make_room(&mut self.nulls, self.steps.len());
-        if room.and_then(|()| self.blocks.iter_mut().try_for_each(|block| block.reach(row))).is_err() {
+        if room.and_then(|()| self.reach(row)).is_err() {
             return self.fail(None, Fault::NoRoom);
         }
         let written = self.write(body, row);
@@ -150,7 +104,7 @@ impl Rows {
         self.failure = Some(Failure { column, row: self.count, fault });
         // What is there is of no use.
         self.nulls = Vec::new();
-        self.blocks.clear();
+        (self.memory, self.room) = (Vec::new(), 0);
     }
 
     /// Writes one row; says which column is at fault, if one is.
@@ -162,11 +116,12 @@ impl Rows {
         if usize::from(u16::from_be_bytes(*count)) != columns {
             return Err(BROKEN);
         }
-        for (index, (step, place)) in self.steps.iter_mut().zip(&self.places).enumerate() {
+        let start = row * self.size;
+        let record = &mut self.memory[start..start + self.size];
+        for (index, step) in self.steps.iter_mut().enumerate() {
             let (length, after) = rest.split_first_chunk::<4>().ok_or(BROKEN)?;
             let length = u32::from_be_bytes(*length);
-            let field = self.blocks[place.block].field(place.column, row);
-            let field = &mut field[place.offset..place.offset + step.size];
+            let field = &mut record[step.offset..step.offset + step.size];
             if length == NULL {
                 self.nulls.push(self.count * columns as u64 + index as u64);
                 field.copy_from_slice(&step.null);
@@ -180,14 +135,35 @@ impl Rows {
         if rest.is_empty() { Ok(()) } else { Err(BROKEN) }
     }
 
-    /// The memory of the records or of each block, and the indexes of the NULLs: row times columns plus column. There are no rows
-    /// afterwards.
+    /// Makes room for row `row`.
+    #[inline]
+    fn reach(&mut self, row: usize) -> Result<(), NoRoom> {
+        if row < self.room { Ok(()) } else { self.grow(more_room(self.room, self.size)) }
+    }
+
+    /// Makes room for `room` rows.
+    fn grow(&mut self, room: usize) -> Result<(), NoRoom> {
+        if self.memory.is_empty() {
+            self.memory = zeros(room * self.size)?;
+        } else {
+            // The system moves the pages, and copies nothing.
+            let bytes = room * self.size;
+            self.memory.try_reserve_exact(bytes - self.memory.len()).map_err(|_| NoRoom)?;
+            self.memory.resize(bytes, 0);
+        }
+        self.room = room;
+        Ok(())
+    }
+
+    /// The memory of the records, and the indexes of the NULLs: row times columns plus column. There are no rows afterwards.
     #[must_use]
-    pub fn finish(&mut self) -> (Vec<Vec<u8>>, Vec<u64>) {
+    pub fn finish(&mut self) -> (Vec<u8>, Vec<u64>) {
         self.steps.clear();
         let rows = usize::try_from(take(&mut self.count)).unwrap_or(usize::MAX);
-        let memories = take(&mut self.blocks).into_iter().map(|block| block.finish(rows)).collect();
-        (memories, take(&mut self.nulls))
+        let mut memory = take(&mut self.memory);
+        memory.truncate(rows * self.size);
+        self.room = 0;
+        (memory, take(&mut self.nulls))
     }
 }
 
@@ -235,87 +211,8 @@ fn rewrite(steps: &[Step], body: &[u8], into: &mut Vec<u8>) {
 const FIRST_ROWS: usize = 64;
 const FIRST_BYTES: usize = 16 << 10;
 
-/// A block that has so many bytes grows by an eighth, and a smaller one to its double.
+/// What has so many bytes grows by an eighth, and what is smaller to its double.
 const LARGE: usize = 1 << 20;
-
-/// What is moved at once when a block grows: so much is held twice.
-const PIECE: usize = 256 << 10;
-
-/// Fields of one size, column by column, each column with room for as many rows.
-#[derive(Debug)]
-pub(crate) struct Block {
-    /// Zeros of the system's own where nothing is written: memory that is held only once it is.
-    memory: Vec<u8>,
-    columns: usize,
-    /// The bytes of a field.
-    size: usize,
-    room: usize,
-}
-
-impl Block {
-    pub(crate) fn new(columns: usize, size: usize) -> Self {
-        Self { memory: Vec::new(), columns, size, room: 0 }
-    }
-
-    /// Makes room for row `row`.
-    #[inline]
-    pub(crate) fn reach(&mut self, row: usize) -> Result<(), NoRoom> {
-        if row < self.room {
-            return Ok(());
-        }
-        self.grow(more_room(self.room, self.width()))
-    }
-
-    /// The bytes of a row.
-    fn width(&self) -> usize {
-        self.columns * self.size
-    }
-
-    /// Makes room for `room` rows.
-    pub(crate) fn grow(&mut self, room: usize) -> Result<(), NoRoom> {
-        if self.columns == 1 && !self.memory.is_empty() {
-            // The system moves the pages of one column, and copies nothing.
-            let bytes = room * self.size;
-            self.memory.try_reserve_exact(bytes - self.memory.len()).map_err(|_| NoRoom)?;
-            self.memory.resize(bytes, 0);
-            self.room = room;
-            return Ok(());
-        }
-        let mut memory = zeros(self.columns * room * self.size)?;
-        let (before, after) = (self.room * self.size, room * self.size);
-        for column in (0..self.columns).rev() {
-            let (start, moved) = (column * before, column * after);
-            while self.memory.len() > start {
-                let from = self.memory.len().saturating_sub(PIECE).max(start);
-                let piece = &self.memory[from..];
-                memory[moved + from - start..][..piece.len()].copy_from_slice(piece);
-                self.memory.truncate(from);
-                self.memory.shrink_to_fit();
-            }
-        }
-        (self.memory, self.room) = (memory, room);
-        Ok(())
-    }
-
-    /// A field of a row that there is room for.
-    #[inline]
-    pub(crate) fn field(&mut self, column: usize, row: usize) -> &mut [u8] {
-        let start = (column * self.room + row) * self.size;
-        &mut self.memory[start..start + self.size]
-    }
-
-    /// The columns of `rows` rows, one right after the other.
-    pub(crate) fn finish(mut self, rows: usize) -> Vec<u8> {
-        let (room, used) = (self.room * self.size, rows * self.size);
-        if used < room {
-            for column in 1..self.columns {
-                self.memory.copy_within(column * room..column * room + used, column * used);
-            }
-        }
-        self.memory.truncate(self.columns * used);
-        self.memory
-    }
-}
 
 /// A number of rows beyond `room`; one takes `width` bytes.
 fn more_room(room: usize, width: usize) -> usize {
@@ -328,54 +225,11 @@ fn more_room(room: usize, width: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// What fields of three bytes hold: their column, and their row.
-    fn bytes(column: usize, row: usize) -> [u8; 3] {
-        let [a, b, ..] = row.to_le_bytes();
-        [u8::try_from(column).unwrap(), a, b]
-    }
-
-    fn filled(columns: usize, rows: usize, expected: usize) -> Vec<u8> {
-        let mut block = Block::new(columns, 3);
-        block.grow(expected).unwrap();
-        for row in 0..rows {
-            block.reach(row).unwrap();
-            for column in 0..columns {
-                let field = block.field(column, row);
-                assert_eq!(field, [0; 3]);
-                field.copy_from_slice(&bytes(column, row));
-            }
-        }
-        block.finish(rows)
-    }
-
-    #[test]
-    fn columns_follow_one_another_however_many_rows_were_expected() {
-        for (columns, rows) in
-            [(0, 5), (1, 0), (1, 1), (1, 64), (1, 65), (3, 1), (3, 63), (3, 200), (2, 9000)]
-        {
-            let right: Vec<u8> =
-                (0..columns).flat_map(|column| (0..rows).flat_map(move |row| bytes(column, row))).collect();
-            for expected in [0, 1, rows, rows + 1, 10 * rows] {
-                assert_eq!(filled(columns, rows, expected), right, "{columns} x {rows}, {expected} expected");
-            }
-        }
-    }
-
     #[test]
     fn room_grows_by_what_it_is_worth() {
         assert_eq!([0, 64, 128].map(|room| more_room(room, 8)), [64, 128, 256]);
         assert_eq!([0, 1, 2].map(|room| more_room(room, LARGE)), [1, 2, 3]);
         assert_eq!(more_room(8 << 20, LARGE >> 20), 9 << 20);
         assert_eq!(more_room(0, 0), FIRST_ROWS);
-    }
-
-    #[test]
-    fn long_columns_move_in_pieces() {
-        let rows = PIECE + 7;
-        let block = filled(2, rows, 0);
-        assert_eq!(block.len(), 6 * rows);
-        for (column, row) in [(0, 0), (0, rows - 1), (1, 0), (1, PIECE / 3), (1, rows - 1)] {
-            assert_eq!(block[(column * rows + row) * 3..][..3], bytes(column, row));
-        }
     }
 }

@@ -1,8 +1,6 @@
-//! Rows as a server sends them, into records and into blocks.
+//! Rows as a server sends them, into records.
 
-use longshore_numpy_records::{
-    Column, Failure, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan,
-};
+use longshore_numpy_records::{Column, Failure, Fault, Field, Form, Leaf, Mismatch, Rows, Step, Unit, plan};
 use longshore_postgres::RowSink;
 
 const NULL: Option<&[u8]> = None;
@@ -46,14 +44,14 @@ fn steps(columns: &[&'static str], forms: Vec<(Form, usize)>) -> (Vec<Step>, usi
 /// The memory of one column's cells.
 fn read(native: &'static str, form: Form, size: usize, cells: &[Option<&[u8]>]) -> Result<Vec<u8>, Failure> {
     let (steps, size) = steps(&[native], vec![(form, size)]);
-    let mut rows = Rows::new(steps, &Shape::Records(size));
+    let mut rows = Rows::new(steps, size).unwrap();
     for cell in cells {
         rows.push(&message(&[*cell]));
     }
     if let Some(failure) = rows.failure() {
         return Err(failure);
     }
-    Ok(rows.finish().0.concat())
+    Ok(rows.finish().0)
 }
 
 fn fault(native: &'static str, form: Form, size: usize, cells: &[&[u8]]) -> Fault {
@@ -66,8 +64,8 @@ fn unit(name: &str) -> Unit {
 }
 
 #[test]
-fn records_and_blocks_hold_the_same() {
-    let forms = || vec![(Form::Signed, 4), (Form::Bytes, 3), (Form::Float, 8)];
+fn records_hold_every_field() {
+    let forms = vec![(Form::Signed, 4), (Form::Bytes, 3), (Form::Float, 8)];
     let rows = [
         message(&[Some(&7_i32.to_be_bytes()), Some(b"abc"), Some(&1.5_f64.to_be_bytes())]),
         message(&[NULL, Some(b""), NULL]),
@@ -77,62 +75,44 @@ fn records_and_blocks_hold_the_same() {
     let second = [*b"abc", [0; 3], [0xff; 3]];
     let third = [1.5_f64.to_ne_bytes(), f64::NAN.to_ne_bytes(), (-0.0_f64).to_ne_bytes()];
 
-    let (plan, size) = steps(&["int4", "text", "float8"], forms());
-    let mut records = Rows::new(plan, &Shape::Records(size));
+    let (plan, size) = steps(&["int4", "text", "float8"], forms);
+    let mut records = Rows::new(plan, size).unwrap();
     for row in &rows {
         records.push(row);
     }
     assert_eq!((records.count(), records.failure()), (3, None));
-    let (memories, nulls) = records.finish();
     let expected: Vec<u8> =
         (0..3).flat_map(|row| [&first[row][..], &second[row], &third[row]].concat()).collect();
-    assert_eq!((memories, nulls), (vec![expected], vec![3, 5, 7]));
-
-    let shape = Shape::Blocks(vec![vec![1], vec![0], vec![2]]);
-    let mut blocks = Rows::new(steps(&["int4", "text", "float8"], forms()).0, &shape);
-    for row in &rows {
-        blocks.push(row);
-    }
-    let expected = vec![second.concat(), first.concat(), third.concat()];
-    assert_eq!(blocks.finish(), (expected, vec![3, 5, 7]));
-    blocks.push(&rows[0]);
-    assert_eq!((blocks.count(), blocks.finish()), (0, (vec![], vec![])));
+    assert_eq!(records.finish(), (expected, vec![3, 5, 7]));
+    records.push(&rows[0]);
+    assert_eq!((records.count(), records.finish()), (0, (vec![], vec![])));
 }
 
 #[test]
-fn fields_of_one_size_share_a_block() {
-    let plan =
-        || steps(&["int4", "text", "int4"], vec![(Form::Signed, 4), (Form::Bytes, 3), (Form::Signed, 4)]).0;
-    let mut blocks = Rows::new(plan(), &Shape::Blocks(vec![vec![0, 2], vec![1]]));
-    blocks.expect(1);
-    for row in 0..100_i32 {
-        blocks.push(&message(&[Some(&row.to_be_bytes()), Some(b"abc"), Some(&(-row).to_be_bytes())]));
+fn room_grows_with_the_rows_whatever_was_expected() {
+    for expected in [0, 1, 5000, 50_000] {
+        let (plan, size) = steps(&["int4", "text"], vec![(Form::Signed, 4), (Form::Bytes, 3)]);
+        let mut rows = Rows::new(plan, size).unwrap();
+        rows.expect(expected);
+        for row in 0..5000_i32 {
+            rows.push(&message(&[Some(&row.to_be_bytes()), Some(b"abc")]));
+        }
+        let records = (0..5000_i32).flat_map(|row| [&row.to_ne_bytes()[..], b"abc"].concat());
+        assert_eq!(rows.finish(), (records.collect(), vec![]), "{expected} expected");
     }
-    let numbers: Vec<u8> = (0..100).chain((0..100).map(|row: i32| -row)).flat_map(i32::to_ne_bytes).collect();
-    assert_eq!(blocks.finish(), (vec![numbers, b"abc".repeat(100)], vec![]));
 }
 
 #[test]
-fn every_field_has_one_place() {
-    let (plan, size) =
-        steps(&["int4", "text", "int4"], vec![(Form::Signed, 4), (Form::Bytes, 3), (Form::Signed, 4)]);
-    assert!(Shape::Records(size).holds(&plan));
-    assert!(!Shape::Records(size - 1).holds(&plan));
-    let blocks =
-        |groups: &[&[usize]]| Shape::Blocks(groups.iter().map(|group| group.to_vec()).collect()).holds(&plan);
-    assert!(blocks(&[&[0, 2], &[1]]) && blocks(&[&[2], &[1], &[0]]));
-    for wrong in
-        [&[&[0_usize, 1][..], &[2]][..], &[&[0, 2]], &[&[0, 2], &[1, 1]], &[&[0, 2], &[1], &[3]], &[]]
-    {
-        assert!(!blocks(wrong), "{wrong:?}");
-    }
+fn every_field_has_its_place() {
+    let (plan, size) = steps(&["int4", "text"], vec![(Form::Signed, 4), (Form::Bytes, 3)]);
+    assert!(Rows::new(plan.clone(), size).is_some() && Rows::new(plan, size - 1).is_none());
 }
 
 #[test]
 fn asyncpg_gets_the_objects_and_nothing_else() {
     let (plan, size) =
         steps(&["int4", "numeric", "text"], vec![(Form::Signed, 4), (Form::Object, 8), (Form::Object, 8)]);
-    let mut rows = Rows::new(plan, &Shape::Records(size));
+    let mut rows = Rows::new(plan, size).unwrap();
     rows.push(&message(&[Some(&7_i32.to_be_bytes()), Some(b"number"), NULL]));
     rows.push(&message(&[NULL, NULL, Some(b"")]));
     let expected = [message(&[NULL, Some(b"number"), NULL]), message(&[NULL, NULL, Some(b"")])].concat();
@@ -147,7 +127,7 @@ fn a_row_that_is_not_as_described_is_a_fault_of_the_row() {
     let mut broken = vec![message(&[]), message(&[NULL, NULL]), [whole.clone(), vec![0]].concat()];
     broken.extend((0..whole.len()).map(|length| whole[..length].to_vec()));
     for row in broken {
-        let mut rows = Rows::new(steps(&["text"], vec![(Form::Bytes, 9)]).0, &Shape::Blocks(vec![vec![0]]));
+        let mut rows = Rows::new(steps(&["text"], vec![(Form::Bytes, 9)]).0, 9).unwrap();
         rows.push(&whole);
         rows.push(&row);
         rows.push(&whole);

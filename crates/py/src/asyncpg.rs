@@ -8,7 +8,7 @@ use longshore_core::memory::{Budget, SharedMemory, begin};
 use longshore_core::{Error, Protocol, ReadOptions, Warnings, locked};
 use longshore_interpreter::capsule::Batch;
 use longshore_interpreter::raise;
-use longshore_numpy_records::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Shape, Step, Unit, plan};
+use longshore_numpy_records::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Step, Unit, plan};
 use longshore_postgres::{Answers, Arrival, Description, Inquiry, Knowledge, Port, RowSink, native_name};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -298,40 +298,25 @@ fn taken() -> PyErr {
 /// A field of a dtype: NumPy's kind, offset and size, the unit of a time, and the numbers that a void is made of.
 type PyField = (char, usize, usize, Option<(String, i64)>, Vec<(char, usize, usize)>);
 
-#[derive(FromPyObject)]
-enum PyShape {
-    Records(usize),
-    Blocks(Vec<Vec<usize>>),
-}
-
-impl From<PyShape> for Shape {
-    fn from(shape: PyShape) -> Self {
-        match shape {
-            PyShape::Records(size) => Self::Records(size),
-            PyShape::Blocks(groups) => Self::Blocks(groups),
-        }
-    }
-}
-
 /// Which column of a statement goes into which field of a dtype, and how.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Plan {
     steps: Vec<Step>,
-    shape: Shape,
+    /// The bytes of a record.
+    size: usize,
 }
 
 #[pymethods]
 impl Plan {
     /// The plan; or the index of the first field that does not take its column.
     ///
-    /// `columns` are the OIDs of the types, and whether their cells come in binary; `shape` is the bytes of a record, or the
-    /// columns of each block.
+    /// `columns` are the OIDs of the types, and whether their cells come in binary; `size` is the bytes of a record.
     #[staticmethod]
     fn of(
         py: Python<'_>,
         columns: Vec<(u32, bool)>,
         fields: Vec<PyField>,
-        shape: PyShape,
+        size: usize,
     ) -> PyResult<Py<PyAny>> {
         let columns: Vec<Column> = columns
             .into_iter()
@@ -339,13 +324,7 @@ impl Plan {
             .collect();
         let fields: Vec<Field> = fields.into_iter().map(field).collect();
         match plan(&columns, &fields) {
-            Ok(steps) => {
-                let shape = shape.into();
-                if !Shape::holds(&shape, &steps) {
-                    return Err(raise(Error::internal("a field has no place in its array")));
-                }
-                Ok(Py::new(py, Self { steps, shape })?.into_any())
-            }
+            Ok(steps) => Ok(Py::new(py, Self { steps, size })?.into_any()),
             Err(Mismatch::Field(index)) => Ok(index.into_pyobject(py)?.into_any().unbind()),
             Err(Mismatch::Count(fields, columns)) => {
                 Err(raise(Error::internal(format!("{fields} fields for {columns} columns"))))
@@ -354,10 +333,11 @@ impl Plan {
     }
 
     /// No rows yet, but room for as many as may come.
-    fn rows(&self, expected: u64) -> PyRows {
-        let mut rows = Rows::new(self.steps.clone(), &self.shape);
+    fn rows(&self, expected: u64) -> PyResult<PyRows> {
+        let rows = Rows::new(self.steps.clone(), self.size);
+        let mut rows = rows.ok_or_else(|| raise(Error::internal("a field has no place in its array")))?;
         rows.expect(expected);
-        PyRows(Arc::new(Mutex::new(rows)))
+        Ok(PyRows(Arc::new(Mutex::new(rows))))
     }
 }
 
@@ -411,10 +391,10 @@ impl PyRows {
         Ok(Some((failure.column, failure.row, what, hint)))
     }
 
-    /// The memory of the records, or that of each block, and the indexes of the NULLs.
-    fn finish(&self) -> (Vec<Block>, Vec<u64>) {
-        let (memories, nulls) = locked(&self.0).finish();
-        (memories.into_iter().map(|bytes| Block(Arc::new(bytes.into()))).collect(), nulls)
+    /// The memory of the records, and the indexes of the NULLs.
+    fn finish(&self) -> (Block, Vec<u64>) {
+        let (memory, nulls) = locked(&self.0).finish();
+        (Block(Arc::new(memory.into())), nulls)
     }
 }
 

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,25 +59,27 @@ def layout(dtype: np.dtype[Any], *, block: bool) -> Layout:
     if dtype.names is None or dtype.fields is None:
         message = f"a query's dtype has a field for each column, such as [('id', 'i8')], and {dtype!r} has none"
         raise DTypeValueError(message)
-    parts = [dtype.fields[name][:2] for name in dtype.names]
-    dtypes = tuple(part for part, _ in parts)
+    dtypes = tuple(dtype.fields[name][0] for name in dtype.names)
     for name, part in zip(dtype.names, dtypes, strict=True):
         if not part.isnative:
             raise DTypeValueError(f"the field {name!r} is {part.str}, whose byte order is not this machine's")
+    ends = list(itertools.accumulate((part.itemsize for part in dtypes), initial=0))
+    # Blocks are taken out of records without gaps.
+    offsets = ends[:-1] if block else [dtype.fields[name][1] for name in dtype.names]
     objects = tuple(index for index, part in enumerate(dtypes) if part == _OBJECT)
     image = np.dtype(
         {
             "names": list(dtype.names),
             "formats": [f"V{part.itemsize}" if part.hasobject else part for part in dtypes],
-            "offsets": [offset for _, offset in parts],
-            "itemsize": dtype.itemsize,
+            "offsets": offsets,
+            "itemsize": ends[-1] if block else dtype.itemsize,
         }
     )
     return Layout(
         dtype=dtype,
         names=dtype.names,
         dtypes=dtypes,
-        fields=tuple(_field(part, offset) for part, offset in parts),
+        fields=tuple(map(_field, dtypes, offsets)),
         objects=objects,
         image=image,
         groups=_groups(dtypes) if block else None,
@@ -264,23 +267,24 @@ Result = tuple[Any, list[int]]
 def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
     """Give the array and the NULLs of what ``rows`` hold; ``records`` have what asyncpg decoded."""
     count = rows.count
-    memories, nulls = rows.finish()
+    memory, nulls = rows.finish()
+    image = np.ndarray(count, layout.image, memory)
     if layout.groups is None:
-        return _records(layout, memories[0], count, records), nulls
+        return _records(layout, memory, image, records), nulls
     columns: list[Any] = [None] * len(layout.names)
-    for group, memory in zip(layout.groups, memories, strict=True):
-        block = _block(layout, group, memory, count, records)
+    for group in layout.groups:
+        block = np.empty((len(group), count), layout.dtypes[group[0]])
         for row, index in enumerate(group):
+            block[row] = _objects(records, index) if index in layout.objects else image[layout.names[index]]
             columns[index] = block[row]
     return _void(layout, columns), nulls
 
 
-def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) -> Any:
+def _records(layout: Layout, memory: Any, image: Any, records: Sequence[Any]) -> Any:
     # Not a view: NumPy would ask itself whether the memory has objects, for longer than all else here takes.
     if not layout.objects:
-        return np.ndarray(count, layout.dtype, memory)
-    image = np.ndarray(count, layout.image, memory)
-    array = np.empty(count, layout.dtype)
+        return np.ndarray(len(image), layout.dtype, memory)
+    array = np.empty(len(image), layout.dtype)
     for index, name in enumerate(layout.names):
         array[name] = _objects(records, index) if index in layout.objects else image[name]
     return array
@@ -288,16 +292,6 @@ def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) ->
 
 def _objects(records: Sequence[Any], index: int) -> Any:
     return np.fromiter((record[index] for record in records), dtype=object, count=len(records))
-
-
-def _block(layout: Layout, group: Sequence[int], memory: Any, count: int, records: Sequence[Any]) -> Any:
-    dtype = layout.dtypes[group[0]]
-    if group[0] in layout.objects:
-        block = np.empty((len(group), count), dtype=object)
-        for row, index in enumerate(group):
-            block[row] = _objects(records, index)
-        return block
-    return np.ndarray((len(group), count), dtype, memory)
 
 
 def _void(layout: Layout, columns: Sequence[Any]) -> Any:

@@ -78,7 +78,7 @@ def plan(settings: Any, statement: Any, query: Query) -> Plan:
     if len(types) != len(layout.names):
         message = f"the dtype has {len(layout.names)} fields, and the query {len(types)} columns: name one for each"
         raise DTypeError(message)
-    core = _core.Plan.of(columns, layout.fields, layout.groups or layout.dtype.itemsize)
+    core = _core.Plan.of(columns, layout.fields, layout.image.itemsize)
     if isinstance(core, int):
         name, native = layout.names[core], types[core]
         hint = "see the guide for the dtypes of each type, or ask for a field of dtype O"
