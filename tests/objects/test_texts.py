@@ -107,6 +107,36 @@ def test_texts_that_others_replace_meanwhile() -> None:
             assert texts(slots, chunk=500).to_pylist() == expected
 
 
+def views(slots: Any, *, chunk: int = 1000, nan_is_null: bool = True) -> list[Any] | None:
+    """Give what `sql` reads of a column of texts alone, or None."""
+    made = _core.texts(slots, "v", nan_is_null=nan_is_null, chunk=chunk)
+    if made is None:
+        return None
+    arrays = [pa.array(each) for each in made]
+    assert [len(each) for each in arrays[:-1]] == [chunk] * (len(arrays) - 1)
+    whole = pa.chunked_array(arrays, type=pa.string_view())
+    whole.validate(full=True)
+    return list(whole.to_pylist())
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 256, 100_000])
+def test_texts_alone_are_views(chunk: int) -> None:
+    values = [*SAMPLES, None, float("nan"), pd.NA, "a" * 3_000_000, Text("of another class"), *SAMPLES]
+    expected = [value if isinstance(value, str) else None for value in values]
+    assert views(slots_of(values), chunk=chunk) == expected
+
+
+@pytest.mark.parametrize(
+    "values", [[], [None, np.nan], [1, "a"], ["a"] * 5000 + [1], ["a", b"a"], ["a", "😀\udfff"], ["a", Text("\ud800")]]
+)
+def test_columns_that_are_not_of_texts_alone(values: list[Any]) -> None:
+    assert views(slots_of(values)) is None
+
+
+def test_a_nan_that_is_a_value() -> None:
+    assert views(slots_of(["a", np.nan]), nan_is_null=False) is None
+
+
 CONDITIONS = [
     "s = 'tug 7'",
     "s > 'tug 5'",
