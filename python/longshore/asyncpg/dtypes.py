@@ -268,9 +268,9 @@ def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
     """Give the array and the NULLs of what ``rows`` hold; ``records`` have what asyncpg decoded."""
     count = rows.count
     memory, nulls = rows.finish()
-    image = np.ndarray(count, layout.image, memory)
     if layout.groups is None:
-        return _records(layout, memory, image, records), nulls
+        return _records(layout, memory, count, records), nulls
+    image = np.ndarray(count, layout.image, memory)
     columns: list[Any] = [None] * len(layout.names)
     for group in layout.groups:
         block = np.empty((len(group), count), layout.dtypes[group[0]])
@@ -280,11 +280,12 @@ def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
     return _void(layout, columns), nulls
 
 
-def _records(layout: Layout, memory: Any, image: Any, records: Sequence[Any]) -> Any:
+def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) -> Any:
     # Not a view: NumPy would ask itself whether the memory has objects, for longer than all else here takes.
     if not layout.objects:
-        return np.ndarray(len(image), layout.dtype, memory)
-    array = np.empty(len(image), layout.dtype)
+        return np.ndarray(count, layout.dtype, memory)
+    image = np.ndarray(count, layout.image, memory)
+    array = np.empty(count, layout.dtype)
     for index, name in enumerate(layout.names):
         array[name] = _objects(records, index) if index in layout.objects else image[name]
     return array
