@@ -1,6 +1,7 @@
 """The servers, as fixtures. One that is missing skips its tests, save in CI, where it fails them."""
 
 import contextlib
+import gc
 import os
 import signal
 import uuid
@@ -89,6 +90,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if newer:
         config.hook.pytest_deselected(items=newer)
         items[:] = [item for item in items if _since(item) <= version]
+
+
+def pytest_sessionstart() -> None:
+    """Collect no garbage while a million objects are made that stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected to no further collection of garbage."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Give it back: libraries look at their exit for what is left."""
+    gc.unfreeze()
 
 
 def _since(item: pytest.Item) -> int:

@@ -12,8 +12,6 @@ from tests.conformance import mysql, postgresql, sqlite
 from tests.conformance.case import Case
 from tests.servers import Endpoint, MySQLEndpoint
 
-pytestmark = pytest.mark.packages
-
 SOURCES: dict[str, Any] = {"postgresql": postgresql, "mariadb": mysql, "sqlite": sqlite}
 Targets = dict[str, str]
 

@@ -10,8 +10,6 @@ import pytest
 import longshore
 from tests.servers import MySQLEndpoint
 
-pytestmark = pytest.mark.packages
-
 QUERY = (
     "SELECT n::bigint AS n, 'row ' || n AS t, (n::numeric / 8)::numeric(20, 3) AS d, n * 0.1::float8 AS f, "
     "'2026-01-01'::date + n::int AS day, '2026-01-01'::timestamp + n * interval '1.000001 s' AS at, "

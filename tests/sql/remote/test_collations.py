@@ -11,8 +11,6 @@ import pytest
 import longshore
 from tests.servers import MySQLEndpoint
 
-pytestmark = pytest.mark.packages
-
 _WORDS = ["a", "A", "á", "a ", "b", "B ", "", " ", "a_"]
 
 

@@ -11,8 +11,6 @@ import pytest
 import longshore
 from tests.servers import Endpoint
 
-pytestmark = pytest.mark.packages
-
 COLUMNS = ["c", "one", "wide", "domain", "nested"]
 WORDS = ["", " ", "A", "A ", "a  ", " A", "é", "A B", "日本", "_", "%"]
 #: Keeps a query from being pushed whole, in both dialects.
