@@ -262,6 +262,11 @@ def table_name(given: object) -> tuple[str | None, str]:
             raise InterfaceError(message)
 
 
+def exact_name(table: str, schema: str | None) -> str | tuple[str, str]:
+    """Give a table's name whose dots and quotes are its own."""
+    return (schema, table) if schema is not None else '"{}"'.format(table.replace('"', '""'))
+
+
 def _parts(text: str) -> list[str]:
     """Take a name apart at its dots; what is in double quotes is one part, in which two of them are one."""
     parts: list[str] = []

@@ -1,13 +1,15 @@
 """Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
 
+import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
+from weakref import ref
 
-from longshore import _core, sources
-from longshore.arguments import bound, seconds, table_name, without_clauses
-from longshore.errors import InterfaceError
+from longshore import _core, errors, sources
+from longshore.arguments import bound, exact_name, seconds, table_name, without_clauses
+from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
 from longshore.target import SQLAlchemyText, TargetLike, target
@@ -20,8 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
+    from longshore.dbapi import Cursor
+
 #: No server has more connections than that.
 _MOST = 1 << 16
+
+#: Rows that wait for their cursor while the connection runs another statement, in bytes of Arrow's memory.
+_READ_AHEAD = 64 << 20
+_BEYOND = "fetch them, close that cursor, or use another connection: connection.adbc_clone()"
 
 #: What reads and writes take besides what can be connected to.
 _OTHERS = ", a dict of keywords, a Connection or a Pool, a sqlite3.Connection or a DuckDBPyConnection"
@@ -32,10 +40,22 @@ Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection |
 class _Session:
     """What one session has, whichever way its caller waits."""
 
+    #: The rows that a cursor fetches, and that may still have the session.
+    _rows: "ref[_core.Result] | None" = None
+
     def __init__(self, core: _core.Connection, scheme: str) -> None:
         """Keep the session."""
         self._core = core
         self._scheme = scheme
+
+    def _free(self) -> _core.Connection:
+        """Give the session for another statement: the rows that a cursor has not fetched are read ahead."""
+        rows = None if self._rows is None else self._rows()
+        if rows is not None and not rows.read_ahead(_READ_AHEAD):
+            message = "a cursor has more rows to fetch than the connection reads ahead"
+            raise InterfaceError(message, hint=_BEYOND)
+        self._rows = None
+        return self._core
 
     def __repr__(self) -> str:
         """Show no more than the scheme and the state."""
@@ -64,6 +84,8 @@ class _Session:
     @property
     def in_transaction(self) -> bool | None:
         """Whether a transaction is open; None while a stream has the session."""
+        with contextlib.suppress(InterfaceError):
+            self._free()
         return self._core.in_transaction
 
 
@@ -75,8 +97,109 @@ class Connection(_Session):
     and closes.
 
     While a stream or another thread has the session, every other use is an ``InterfaceError``. It is free again after
-    the stream's end, failure or ``close``.
+    the stream's end, failure or ``close``. ``cursor`` and the exceptions are PEP 249's, and what begins with ``adbc_`` is
+    ADBC's.
     """
+
+    Warning = errors.Warning
+    Error = errors.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    OperationalError = errors.OperationalError
+    DataError = errors.DataError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
+
+    def cursor(self) -> "Cursor":
+        """Make a cursor of PEP 249, with ADBC's methods for Arrow."""
+        from longshore.dbapi import Cursor
+
+        if self.closed:
+            raise InterfaceError("the connection is closed", hint="connect again")
+        return Cursor(self)
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether each statement is a transaction of its own; it can be set where none is open."""
+        return self._core.autocommit
+
+    @autocommit.setter
+    def autocommit(self, autocommit: bool) -> None:
+        if not isinstance(autocommit, bool):
+            raise InterfaceError(f"autocommit is True or False, not {display(autocommit)}")
+        self._free().set_autocommit(autocommit)
+
+    @property
+    def adbc_current_catalog(self) -> str | None:
+        """The database that the session is in; MySQL's is ``"def"``, and SQLite has none."""
+        return self._place()[0]
+
+    @property
+    def adbc_current_db_schema(self) -> str | None:
+        """The schema in which the session makes tables: in MySQL the database, in SQLite ``"main"``."""
+        return self._place()[1]
+
+    def adbc_get_table_schema(
+        self, table_name: str, *, catalog_filter: str | None = None, db_schema_filter: str | None = None
+    ) -> "pa.Schema":
+        """Give the Arrow schema of a table or view, as ``table_schema`` does; the name is taken as it is."""
+        if catalog_filter is not None and catalog_filter != self.adbc_current_catalog:
+            raise NotSupportedError("a table of another catalog cannot be described", hint="connect to that database")
+        return self.table_schema(exact_name(table_name, db_schema_filter))
+
+    def adbc_clone(self) -> "Connection":
+        """Open another connection to the same place, with the same ``autocommit``."""
+        return Connection(self._core.another(cancel_handle=own_cancel_handle()), self._scheme)
+
+    def adbc_cancel(self) -> None:
+        """Stop what the session is doing, as ``cancel`` does."""
+        self.cancel()
+
+    def _place(self) -> tuple[str | None, str | None]:
+        query = _PLACES.get(self._scheme)
+        if query is None:
+            raise NotSupportedError("this source does not tell its catalog and schema")
+        with self.cursor() as cursor:
+            catalog, schema = cursor.execute(query).fetchall()[0]
+        return catalog, schema
+
+    def _call(self, name: str, parameters: Iterable[str]) -> str:
+        """Give the statement that calls a procedure, with named parameters."""
+        if self._scheme not in _CALLS:
+            raise NotSupportedError(f"{self._scheme} has no stored procedures", hint="run the statements themselves")
+        quote = _CALLS[self._scheme]
+        parts = [part for part in table_name(name) if part is not None]
+        quoted = ".".join(quote + part.replace(quote, quote * 2) + quote for part in parts)
+        places = ", ".join(f":{parameter}" for parameter in parameters)
+        if self._scheme == "postgresql":
+            with self.cursor() as cursor:
+                kinds = cursor.execute(_KIND, {"schema": parts[0] if len(parts) > 1 else None, "name": parts[-1]})
+                if ("f",) in kinds.fetchall():
+                    return f"SELECT * FROM {quoted}({places})"
+        return f"CALL {quoted}({places})"
+
+    def _has(self, table: str | tuple[str, str]) -> bool:
+        """Whether there is a table or view of this name."""
+        schema, name = table_name(table)
+        if self._scheme == "postgresql":
+            parts = [part for part in (schema, name) if part is not None]
+            quoted = ".".join('"{}"'.format(part.replace('"', '""')) for part in parts)
+            with self.cursor() as cursor:
+                return cursor.execute("SELECT to_regclass(:name) IS NOT NULL", {"name": quoted}).fetchone() == (True,)
+        if schema is None and self._scheme != "sqlite":
+            schema = self.adbc_current_db_schema
+        reading = _core.tables(source=self._free(), timeout=None, cancel_handle=own_cancel_handle())
+        columns, _ = reading.columns(backend="numpy", arrow_strings=False, json_objects=False)
+        _, schemas, names, _ = (list(column.data) for column in columns)
+        # SQLite's names, and MySQL's on some systems, are the same in either case.
+        known = {(each, found.casefold()) for each, found in zip(schemas, names, strict=True)}
+        return any(found == name.casefold() and schema in {None, each} for each, found in known)
+
+    def _stream(self, rows: _core.Result) -> None:
+        """Keep in mind that a cursor's rows have the session."""
+        self._rows = ref(rows)
 
     def execute(
         self,
@@ -92,7 +215,7 @@ class Connection(_Session):
         statement leaves the connection usable, but its transaction has to be rolled back.
         """
         sql, params = without_clauses(sql, params)
-        return self._core.execute(
+        return self._free().execute(
             _statement(sql), bound(params), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
         )
 
@@ -104,7 +227,7 @@ class Connection(_Session):
         """
         if not isinstance(script, str):
             raise InterfaceError(f"a script is a text, not {type(script).__name__}")
-        self._core.execute_script(
+        self._free().execute_script(
             statement_text(script, "the script"), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
         )
 
@@ -116,7 +239,7 @@ class Connection(_Session):
         """
         return _schema(
             _core.parameters(
-                source=self._core,
+                source=self._free(),
                 statement=_statement(sql),
                 timeout=seconds(timeout),
                 cancel_handle=own_cancel_handle(),
@@ -131,7 +254,7 @@ class Connection(_Session):
         """
         from longshore.frames.arrow import ArrowTarget
 
-        reading = _core.tables(source=self._core, timeout=seconds(timeout), cancel_handle=own_cancel_handle())
+        reading = _core.tables(source=self._free(), timeout=seconds(timeout), cancel_handle=own_cancel_handle())
         return ArrowTarget().build(reading.table(for_polars=False))
 
     def table_schema(self, table: str | tuple[str, str], *, timeout: float | None = None) -> "pa.Schema":
@@ -142,7 +265,7 @@ class Connection(_Session):
         schema, name = table_name(table)
         return _schema(
             _core.table_schema(
-                source=self._core,
+                source=self._free(),
                 schema=schema,
                 table=name,
                 timeout=seconds(timeout),
@@ -155,11 +278,11 @@ class Connection(_Session):
 
         Raises ``OperationalError`` where a statement of the transaction has failed: it is rolled back.
         """
-        self._core.commit(cancel_handle=own_cancel_handle())
+        self._free().commit(cancel_handle=own_cancel_handle())
 
     def rollback(self) -> None:
         """Undo what the transaction did; nothing where none is open."""
-        self._core.rollback(cancel_handle=own_cancel_handle())
+        self._free().rollback(cancel_handle=own_cancel_handle())
 
     def close(self) -> None:
         """End the session, and roll an open transaction back first. Closing twice is not an error.
@@ -376,8 +499,10 @@ def source(conn: object, *, creates: bool = False) -> Source:
 
     ``creates`` says that a write is to come that makes its table: a SQLite file that is not there is made with it.
     """
-    if isinstance(conn, _Session | _Sessions):
-        return conn._core  # noqa: SLF001  the two are this file's own
+    if isinstance(conn, _Session):
+        return conn._free()  # noqa: SLF001  the two are this file's own
+    if isinstance(conn, _Sessions):
+        return conn._core  # noqa: SLF001  likewise
     if sources.adopted_scheme(conn) is not None:
         return _core.ArrowConnection(sources.adopt(conn))
     if is_connection(conn):
@@ -404,6 +529,21 @@ def scheme_of(conn: object) -> str:
     if (scheme := sources.adopted_scheme(conn)) is not None:
         return scheme
     return "sqlite" if is_connection(conn) else target(conn, _OTHERS).scheme
+
+
+#: The session's catalog and schema.
+_PLACES = {
+    **dict.fromkeys(("postgresql", "duckdb"), "SELECT current_database()::varchar AS c, current_schema()::varchar AS s"),
+    **dict.fromkeys(("mysql", "mariadb"), "SELECT 'def' AS c, DATABASE() AS s"),
+    "sqlite": "SELECT NULL AS c, 'main' AS s",
+}
+#: The quote around names, of sources that have procedures.
+_CALLS = {"postgresql": '"', "mysql": "`", "mariadb": "`"}
+_KIND = (
+    "SELECT p.prokind::text FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace "
+    "WHERE p.proname = :name AND CASE WHEN CAST(:schema AS text) IS NULL THEN pg_catalog.pg_function_is_visible(p.oid) "
+    "ELSE n.nspname = :schema END"
+)
 
 
 def _statement(sql: object) -> str:

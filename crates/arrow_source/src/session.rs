@@ -1,8 +1,8 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, Column, Deadline, Failed, Load, Loading, Metadata, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT,
-    OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting,
+    Batches, Column, Deadline, Done, Failed, Load, Loading, Metadata, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT,
+    NoRows, OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting,
     TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
@@ -96,6 +96,29 @@ impl ArrowSession {
     }
 }
 
+/// A statement that has run.
+enum Started {
+    /// It has rows.
+    Rows(DriverResult),
+    /// It has none.
+    Done(Done),
+}
+
+impl ArrowSession {
+    /// Runs a statement with or without rows.
+    fn run_any(&self, query: &Query, rows: usize) -> Result<Started> {
+        let query = query.clone();
+        self.call(move |session| {
+            let params = python_params(session.py(), &query.params)?;
+            let result = session.call_method1("run", (query.text, params, rows))?;
+            match result.extract::<Option<u64>>() {
+                Ok(rows) => Ok(Ok(Started::Done(Done { rows, last_row: None }))),
+                Err(_) => DriverResult::new(&result).map(|begun| begun.map(Started::Rows)),
+            }
+        })?
+    }
+}
+
 impl Drop for ArrowSession {
     fn drop(&mut self) {
         // The driver's thread needs the lock that Python has while it drops a connection.
@@ -117,8 +140,14 @@ impl Session for ArrowSession {
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
-        match self.begun("read", query, Some(options.batch_rows)) {
-            Ok(begun) => ArrowBatches::start(self, begun, options).map(|batches| Box::new(batches) as _),
+        let begun = if options.any_statement {
+            self.run_any(query, options.batch_rows)
+        } else {
+            self.begun("read", query, Some(options.batch_rows)).map(Started::Rows)
+        };
+        match begun {
+            Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),
+            Ok(Started::Rows(begun)) => ArrowBatches::start(self, begun, options).map(|batches| Box::new(batches) as _),
             Err(error) => Err(Failed { error, session: self.left() }),
         }
     }

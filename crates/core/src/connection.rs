@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use crate::remedy::with_remedy;
 use crate::session::released;
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
-use crate::{CancelHandle, Deadline, Error, Kind, Query, Result, Session, Transaction, locked};
+use crate::{CancelHandle, Deadline, Error, Kind, Params, Query, Result, Session, Transaction, locked};
 
 /// One session for many statements, one at a time.
 pub struct Connection {
     slot: Mutex<Slot>,
     factory: Arc<Direct>,
-    autocommit: bool,
+    autocommit: AtomicBool,
 }
 
 enum Slot {
@@ -27,7 +27,29 @@ impl Connection {
     /// Opens a session of `source`. Without `autocommit`, the first statement begins a transaction.
     pub fn open(source: Arc<Direct>, autocommit: bool, deadline: &Deadline) -> Result<Arc<Self>> {
         let session = source.open(deadline)?;
-        Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), factory: source, autocommit }))
+        Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), factory: source, autocommit: autocommit.into() }))
+    }
+
+    /// Opens another session to the same place.
+    pub fn another(&self, deadline: &Deadline) -> Result<Arc<Self>> {
+        Self::open(self.factory.clone(), self.commits_each(), deadline)
+    }
+
+    /// Whether each statement is a transaction of its own.
+    pub fn commits_each(&self) -> bool {
+        self.autocommit.load(Ordering::Relaxed)
+    }
+
+    /// Has each statement be a transaction of its own, or not. An error where a transaction is open.
+    pub fn set_autocommit(&self, autocommit: bool) -> Result<()> {
+        match self.transaction() {
+            Some(Transaction::None) => {
+                self.autocommit.store(autocommit, Ordering::Relaxed);
+                Ok(())
+            }
+            _ => Err(Error::programming("autocommit cannot be changed while a transaction is open")
+                .with_hint("commit or roll back first")),
+        }
     }
 
     fn lease(self: &Arc<Self>, deadline: &Deadline) -> Result<(Box<dyn Session>, ConnectionLease)> {
@@ -65,12 +87,37 @@ impl Connection {
     /// Runs a statement; see [`Session::execute`].
     pub fn execute(self: &Arc<Self>, query: &Query, deadline: &Deadline) -> Result<Option<u64>> {
         self.with(deadline, |session| {
-            if !self.autocommit && session.transaction() == Transaction::None {
+            if !self.commits_each() && session.transaction() == Transaction::None {
                 session.begin()?;
             }
             session
                 .execute(query)
                 .map_err(|error| with_remedy(error, std::slice::from_ref(query), session.placeholders()))
+        })
+    }
+
+    /// Runs a statement with each of `sets`, in pieces; returns how many rows all of them changed, where the server tells it.
+    /// Where no transaction is open, they are one.
+    pub fn execute_many(
+        self: &Arc<Self>,
+        text: &str,
+        mut sets: impl Iterator<Item = Result<Vec<Params>>>,
+        deadline: &Deadline,
+    ) -> Result<Option<u64>> {
+        self.with(deadline, |session| {
+            let is_own = session.transaction() == Transaction::None;
+            if is_own {
+                session.begin()?;
+            }
+            let ran = sets.try_fold(Some(0_u64), |rows, sets| {
+                let changed = session.execute_many(text, sets?)?;
+                Ok(rows.zip(changed).map(|(rows, changed)| rows + changed))
+            });
+            let ran = ran.map_err(|error| with_remedy(error, &[Query::new(text)], session.placeholders()));
+            if is_own && self.commits_each() {
+                if ran.is_ok() { session.commit()? } else { session.rollback()? }
+            }
+            ran
         })
     }
 
@@ -81,7 +128,7 @@ impl Connection {
                 Error::new(Kind::NotSupported, "this source runs one statement at a time")
                     .with_hint("run the statements one by one")
             })?;
-            scripting.run_script(script, !self.autocommit)
+            scripting.run_script(script, !self.commits_each())
         })
     }
 
@@ -168,7 +215,7 @@ impl Source for Arc<Connection> {
             lease: Arc::new(lease),
             factory: self.factory.clone(),
             most: count,
-            begins: !self.autocommit,
+            begins: !self.commits_each(),
             is_own: true,
         })
     }

@@ -118,6 +118,11 @@ impl Deadline {
         limit.at = limit.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     }
 
+    /// From here on it ends `timeout` from now, for all copies.
+    pub fn end_within(&self, timeout: Duration) {
+        *locked(&self.limit) = Limit { timeout: Some(timeout), at: Instant::now().checked_add(timeout) };
+    }
+
     /// The time left; `None` where there is no deadline.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {

@@ -49,8 +49,8 @@ pub use read_ahead::ReadAhead;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
 pub use session::{
-    Batches, Column, Driver, Failed, Finalised, Finaliser, Loading, Metadata, NOT_PREPARED, NOT_SPLIT,
-    Preparing, SEVERAL, Scripting, Session, Splitting, Transaction, TransactionStatements,
+    Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Loading, Metadata, NOT_PREPARED, NOT_SPLIT,
+    NoRows, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction, TransactionStatements,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};

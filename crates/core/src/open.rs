@@ -15,7 +15,7 @@ use crate::session::released;
 use crate::source::{Lease, Reservation, SessionFactory, Source};
 use crate::split::divide;
 use crate::{
-    Batches, Deadline, Division, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
+    Batches, Deadline, Division, Done, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
     Split, Transaction,
 };
 
@@ -244,6 +244,7 @@ impl SessionFactory for Prepared {
 struct LeasedBatches {
     schema: SchemaRef,
     finaliser: Option<Arc<dyn Finaliser>>,
+    done: Option<Done>,
     /// `None` after the end.
     batches: Option<Box<dyn Batches>>,
     lease: Arc<dyn Lease>,
@@ -251,7 +252,12 @@ struct LeasedBatches {
 
 impl LeasedBatches {
     fn new(batches: Box<dyn Batches>, lease: Arc<dyn Lease>) -> Self {
-        Self { schema: batches.schema(), finaliser: batches.finaliser(), batches: Some(batches), lease }
+        let (schema, finaliser, done) = (batches.schema(), batches.finaliser(), batches.done());
+        let mut leased = Self { schema, finaliser, done, batches: Some(batches), lease };
+        if done.is_some() {
+            leased.end();
+        }
+        leased
     }
 
     fn end(&mut self) {
@@ -286,6 +292,10 @@ impl Batches for LeasedBatches {
 
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         self.finaliser.clone()
+    }
+
+    fn done(&self) -> Option<Done> {
+        self.done
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

@@ -110,6 +110,8 @@ pub struct ReadOptions {
     pub own: OwnOptions,
     /// Binary or text results.
     pub protocol: Protocol,
+    /// Whether a statement without rows is run, too: its batches are none, and [`crate::Batches::done`] tells what it did.
+    pub any_statement: bool,
     /// Arrow types by column name that replace the type policy's.
     pub schema: Vec<(String, DataType)>,
     /// The most memory that the result may hold, over all sessions of the read.
@@ -135,6 +137,7 @@ impl Default for ReadOptions {
             snapshot: true,
             own: OwnOptions::default(),
             protocol: Protocol::default(),
+            any_statement: false,
             schema: Vec::new(),
             budget: Arc::default(),
             meter: Arc::default(),

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
-    Deadline, Division, Error, Kind, Load, Placeholders, Query, ReadOptions, Result, Sink, SourceOption,
+    Deadline, Division, Error, Kind, Load, Params, Placeholders, Query, ReadOptions, Result, Sink, SourceOption,
     Split, Stage, TableName, Target,
 };
 
@@ -63,8 +63,19 @@ pub trait Session: Send {
     /// The columns that `query` would return, without running it.
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>>;
 
-    /// Runs `query`; the batches own the session until they give it back.
+    /// Runs `query`; the batches own the session until they give it back. A statement without rows is an error, unless the
+    /// options ask for any statement: then it gives [`NoRows`].
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
+
+    /// Runs one statement with each of `sets`, and returns how many rows all of them changed, where the server tells it.
+    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
+        let mut rows = Some(0);
+        for params in sets {
+            let changed = self.execute(&Query { text: text.to_owned(), params })?;
+            rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+        }
+        Ok(rows)
+    }
 
     /// Whether a transaction is open.
     fn transaction(&self) -> Transaction;
@@ -314,7 +325,51 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
         None
     }
 
+    /// What the statement has done, where it is one without rows.
+    fn done(&self) -> Option<Done> {
+        None
+    }
+
     /// Gives the session back, ready for the next statement; what still runs on it is cancelled first. `None` where
     /// it is lost.
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>>;
+}
+
+/// What a statement without rows has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// How many rows it changed, where the server tells it.
+    pub rows: Option<u64>,
+    /// The number that the database has given to the last of its new rows, where it does.
+    pub last_row: Option<i128>,
+}
+
+/// The batches of a statement without rows: none.
+pub struct NoRows {
+    /// What it has done.
+    pub done: Done,
+    /// The session that has run it.
+    pub session: Box<dyn Session>,
+}
+
+impl Iterator for NoRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        None
+    }
+}
+
+impl Batches for NoRows {
+    fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::empty())
+    }
+
+    fn done(&self) -> Option<Done> {
+        Some(self.done)
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        Some(self.session)
+    }
 }

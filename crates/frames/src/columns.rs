@@ -190,7 +190,7 @@ fn place(field: &Field, row: Option<u64>) -> Place {
     Place { column: Some(field.name().clone()), row, native_type: field.metadata().get(NATIVE_TYPE).cloned() }
 }
 
-fn located(fault: Fault, field: &Field, rows: u64) -> Error {
+pub(crate) fn located(fault: Fault, field: &Field, rows: u64) -> Error {
     let row = rows + fault.row() as u64;
     fault.into_error(place(field, Some(row)))
 }

@@ -20,6 +20,7 @@ mod pages;
 mod polars;
 mod retype;
 mod shape;
+mod streamed;
 mod whole;
 
 pub use column::Column;
@@ -27,6 +28,8 @@ pub use columns::Columns;
 pub use doubles::{double_batch, double_schema, integer_schema};
 pub use memory::Memory;
 pub use names::distinct_names;
+pub use objects::RowMaker;
 pub use polars::{polars_batch, polars_copy, polars_refusal, polars_schema};
 pub use shape::{Backend, Choices, DateUnit, Nulls, Shape};
+pub use streamed::{streamed_batch, streamed_schema};
 pub use whole::{whole_columns, whole_table};

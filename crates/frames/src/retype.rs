@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Decimal256Type};
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch,
     RecordBatchOptions, StringArray, StructArray,
 };
+use arrow_buffer::i256;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
 use longshore_core::{Error, NATIVE_TYPE, Place};
 use longshore_values::{Fault, Losses, uuid};
 
-use crate::doubles;
+use crate::{doubles, streamed};
 
 /// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles or integers
 /// there, and UUIDs that are texts. `before` rows of the result went before: errors count them. `losses` gives what is told of
@@ -70,6 +72,13 @@ fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Resul
         }
         (DataType::Float64, DataType::Decimal256(..)) => {
             Ok(Arc::new(doubles::doubles_of_wide(array.as_primitive(), losses)))
+        }
+        (DataType::Decimal128(precision, scale), DataType::Decimal128(_, own)) => {
+            streamed::rescaled(array.as_primitive::<Decimal128Type>(), Some, *own, (*precision, *scale))
+        }
+        (DataType::Decimal128(precision, scale), DataType::Decimal256(_, own)) => {
+            let wide = array.as_primitive::<Decimal256Type>();
+            streamed::rescaled(wide, i256::to_i128, *own, (*precision, *scale))
         }
         (DataType::Utf8, DataType::FixedSizeBinary(_)) => {
             let uuids = array.as_fixed_size_binary().iter();

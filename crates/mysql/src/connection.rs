@@ -366,11 +366,16 @@ impl Connection {
 
     /// The columns of the next result; `None` where there is none.
     pub(crate) fn columns(&mut self) -> Result<Option<Vec<Definition>>> {
+        self.columns_or_end().map(Result::ok)
+    }
+
+    /// The columns of the next result, or the end of all where there is none.
+    pub(crate) fn columns_or_end(&mut self) -> Result<Result<Vec<Definition>, Done>> {
         loop {
             match self.answer()? {
-                Answer::Columns(count) => return self.definitions(count).map(Some),
+                Answer::Columns(count) => return self.definitions(count).map(Ok),
                 Answer::Done(_) if self.exchange == Exchange::Answer => {}
-                Answer::Done(_) => return Ok(None),
+                Answer::Done(done) => return Ok(Err(done)),
                 Answer::File(_) => return Err(self.refuse_file()),
             }
         }

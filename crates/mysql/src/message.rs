@@ -43,6 +43,8 @@ pub(crate) mod status {
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) affected: u64,
+    /// The number that a column with AUTO_INCREMENT has given to the first new row; 0 for none.
+    pub(crate) inserted: u64,
     pub(crate) status: u16,
     pub(crate) warnings: u16,
     /// What a statement that loads rows counts, in words.
@@ -61,9 +63,9 @@ pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
         let warnings = reader.u16()?;
         return Ok(Done { status: reader.u16()?, warnings, ..Done::default() });
     }
-    let (affected, _inserted) = (reader.length()?, reader.length()?);
+    let (affected, inserted) = (reader.length()?, reader.length()?);
     let (status, warnings) = (reader.u16()?, reader.u16()?);
-    let mut done = Done { affected, status, warnings, ..Done::default() };
+    let mut done = Done { affected, inserted, status, warnings, ..Done::default() };
     if capabilities & capability::SESSION_TRACK == 0 {
         done.info = String::from_utf8_lossy(reader.rest()).into_owned();
         return Ok(done);

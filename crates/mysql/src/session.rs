@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Kind, Load, Loading, Metadata, NATIVE_TYPE, Params,
-    Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting,
+    Batches, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading, Metadata, NATIVE_TYPE,
+    NoRows, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting,
     Stage, TableName, Target, Transaction, TransactionStatements,
 };
 use longshore_source::rows::Rows;
@@ -33,6 +33,12 @@ const NOT_PARSED: u16 = 1064;
 const TELLING: &[&str] = &[
     "show", "analyze", "check", "checksum", "repair", "optimize", "explain", "describe", "desc", "help",
     "cache",
+];
+
+/// What statements start with that never have rows, but for MariaDB's RETURNING.
+const SILENT: &[&str] = &[
+    "insert", "update", "delete", "replace", "create", "drop", "alter", "truncate", "rename", "set", "use",
+    "begin", "start", "commit", "rollback", "savepoint", "release", "lock", "unlock", "grant", "revoke", "load",
 ];
 
 /// The tables and views that are not the system's.
@@ -64,13 +70,19 @@ impl MySqlSession {
         positional(&dialect(self.connection.escapes()), &query.text, &query.params)
     }
 
-    /// Sends `query`; its rows are next on the connection.
-    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<ResultHead> {
-        let statement = self.statement(query)?;
-        if options.protocol == Protocol::Text && statement.values.is_empty() {
-            return self.start_text(&statement.text, options);
+    /// Sends `query`; its rows are next on the connection, where it has some.
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
+        if options.any_statement {
+            self.check_statement(&query.text)?;
         }
+        let statement = self.statement(query)?;
         let has_no_values = statement.values.is_empty();
+        // What has no rows needs no binary form of them.
+        let has_no_rows = || options.any_statement && self.returns_nothing(&statement.text);
+        if has_no_values && (options.protocol == Protocol::Text || has_no_rows()) {
+            let started = self.start_text(&statement.text, options);
+            return started.map_err(|error| self.several(error, &query.text));
+        }
         match self.connection.prepare(&statement.text) {
             Ok(prepared) => {
                 // Such a statement tells its columns when it runs, and no earlier.
@@ -91,7 +103,7 @@ impl MySqlSession {
         }
     }
 
-    fn start_text(&mut self, text: &str, options: &ReadOptions) -> Result<ResultHead> {
+    fn start_text(&mut self, text: &str, options: &ReadOptions) -> Result<Started> {
         self.connection.query(text)?;
         self.result_head(text, Format::Text, options)
     }
@@ -101,9 +113,10 @@ impl MySqlSession {
         prepared: &Prepared,
         statement: &Numbered<'_>,
         options: &ReadOptions,
-    ) -> Result<ResultHead> {
+    ) -> Result<Started> {
         let bound = self.bound(prepared, statement)?;
-        if prepared.columns.is_empty() && !self.tells_columns_late(&statement.text) {
+        let may_be_without = options.any_statement || self.tells_columns_late(&statement.text);
+        if prepared.columns.is_empty() && !may_be_without {
             return Err(no_result("was not run"));
         }
         // What cannot be read is found before it is run.
@@ -117,6 +130,11 @@ impl MySqlSession {
     fn tells_columns_late(&self, text: &str) -> bool {
         let escapes = self.connection.escapes();
         starts_with(text, escapes, &["call", "execute"]) || self.is_returning(text)
+    }
+
+    /// Whether a statement is of a kind that never has rows.
+    fn returns_nothing(&self, text: &str) -> bool {
+        starts_with(text, self.connection.escapes(), SILENT) && !self.is_returning(text)
     }
 
     /// Whether `text` writes rows of MariaDB and returns some, of which preparing it tells nothing.
@@ -140,14 +158,19 @@ impl MySqlSession {
         encode::parameters(&statement.values, self.connection.zone())
     }
 
-    fn result_head(&mut self, text: &str, format: Format, options: &ReadOptions) -> Result<ResultHead> {
-        let Some(columns) = self.connection.columns()? else { return Err(no_result("was run")) };
+    fn result_head(&mut self, text: &str, format: Format, options: &ReadOptions) -> Result<Started> {
+        let columns = match self.connection.columns_or_end()? {
+            Ok(columns) => columns,
+            Err(end) if options.any_statement => return Ok(Started::Done(done(&end))),
+            Err(_) => return Err(no_result("was run")),
+        };
         let plans = self.plan(&columns, text, format, options)?;
         let context = Context::new(options, self.connection.zone());
         let read = plans.iter().map(|plan| plan.read(format, &context)).collect::<Result<_>>()?;
         let widths = plans.iter().map(|plan| plan.native.class.width()).collect();
         let schema = Schema::new(plans.into_iter().map(|plan| plan.field).collect::<Vec<_>>());
-        Ok(ResultHead { schema: Arc::new(schema), columns: read, layout: Layout::new(format, widths) })
+        let (schema, layout) = (Arc::new(schema), Layout::new(format, widths));
+        Ok(Started::Rows(ResultHead { schema, columns: read, layout }))
     }
 
     fn plan(
@@ -284,7 +307,20 @@ impl MySqlSession {
     }
 }
 
-/// A statement whose rows come next.
+/// A statement that has been sent.
+enum Started {
+    /// Its rows are next on the connection.
+    Rows(ResultHead),
+    /// It has none, and has run.
+    Done(Done),
+}
+
+fn done(end: &message::Done) -> Done {
+    let last_row = (end.inserted > 0).then_some(end.inserted.into());
+    Done { rows: Some(end.affected), last_row }
+}
+
+/// The rows that come next.
 struct ResultHead {
     schema: SchemaRef,
     columns: Vec<ReadColumn>,
@@ -341,7 +377,8 @@ impl Session for MySqlSession {
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok(ResultHead { schema, columns, layout }) => {
+            Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),
+            Ok(Started::Rows(ResultHead { schema, columns, layout })) => {
                 let wire = ResultWire { session: *self, layout, warnings: options.warnings.clone() };
                 Ok(Box::new(Rows::new(wire, Assembly::new(schema, columns, options), options)))
             }

@@ -1,8 +1,8 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Metadata, Placeholders, Preparing,
-    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage,
+    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, Placeholders,
+    Preparing,    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage,
     TableName, Target, Transaction, Value,
 };
 use longshore_source::sql::positional;
@@ -64,14 +64,20 @@ impl PostgresSession {
         }
     }
 
-    fn plan(&mut self, statement: &str, options: &ReadOptions) -> Result<(Prepared, Vec<ResultColumn>)> {
+    /// The statement and the columns of its result; none where it has no result, and the options ask for any statement.
+    fn plan(
+        &mut self,
+        statement: &str,
+        options: &ReadOptions,
+    ) -> Result<(Prepared, Option<Vec<ResultColumn>>)> {
         let mut options = options.clone();
         if !self.connection.has_binary_forms() {
             options.protocol = Protocol::Text;
         }
         let prepared = self.prepare(statement).map_err(several)?;
         let planned = match &prepared.columns {
-            Some(columns) => result_columns(&self.catalogue, columns, statement, &options),
+            Some(columns) => result_columns(&self.catalogue, columns, statement, &options).map(Some),
+            None if options.any_statement => Ok(None),
             None => Err(no_result()),
         };
         match planned {
@@ -84,19 +90,23 @@ impl PostgresSession {
         }
     }
 
-    /// Sends `query`; its rows are next on the connection.
-    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<RowReader> {
+    /// Sends `query`; its rows are next on the connection, where it has some.
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
         let statement = positional(&DIALECT, &query.text, &query.params)?;
         let planned = self.plan(&statement.text, options);
         let (prepared, planned) = planned.map_err(|error| statement.restore_position(error))?;
         let types = self.types_of(&prepared.parameters);
         let bound = encode::parameters(&statement.values, &types)?;
+        let Some(planned) = planned else {
+            let rows = self.run_prepared(&bound).map_err(|error| statement.restore_position(error))?;
+            return Ok(Started::Done(Done { rows, last_row: None }));
+        };
         let prints_floats = planned.iter().any(ResultColumn::prints_floats);
         let codes: Vec<i16> = planned.iter().map(|column| column.format as i16).collect();
         let reader = RowReader::new(planned, options)?;
         self.used = true;
         self.connection.execute(&bound, &codes, prints_floats && self.catalogue.is_present())?;
-        Ok(reader)
+        Ok(Started::Rows(reader))
     }
 
     /// Runs a statement of Longshore's own.
@@ -133,11 +143,23 @@ impl PostgresSession {
     fn run_bound(&mut self, statement: &str, values: &[&Value]) -> Result<Option<u64>> {
         let prepared = self.prepare(statement).map_err(several)?;
         let bound = encode::parameters(values, &self.types_of(&prepared.parameters))?;
+        self.run_prepared(&bound)
+    }
+
+    fn run_prepared(&mut self, bound: &[Option<Vec<u8>>]) -> Result<Option<u64>> {
         self.used = true;
         self.catalogue.forget_all();
-        self.connection.execute(&bound, &[], false)?;
+        self.connection.execute(bound, &[], false)?;
         self.connection.discard_rows()
     }
+}
+
+/// A statement that has been sent.
+enum Started {
+    /// Its rows are next on the connection.
+    Rows(RowReader),
+    /// It has none, and has run.
+    Done(Done),
 }
 
 /// The server's refusal of several statements, with what to do. Only its words distinguish it from another syntax error.
@@ -165,7 +187,7 @@ impl Session for PostgresSession {
         let planned = self.or_stop(planned).map_err(|error| statement.restore_position(error))?;
         let column =
             |planned: ResultColumn| Column { native_type: planned.native.label(), field: planned.field };
-        Ok(planned.into_iter().map(column).collect())
+        Ok(planned.into_iter().flatten().map(column).collect())
     }
 
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
@@ -176,7 +198,8 @@ impl Session for PostgresSession {
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok(reader) => Ok(Box::new(ResultWire::rows(*self, reader))),
+            Ok(Started::Rows(reader)) => Ok(Box::new(ResultWire::rows(*self, reader))),
+            Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),
             Err(error) => {
                 let is_good = self.connection.stop_after(&error);
                 Err(Failed { error, session: is_good.then_some(self as Box<dyn Session>) })

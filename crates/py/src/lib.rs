@@ -2,6 +2,7 @@
 
 mod asyncpg;
 mod columns;
+mod cursor;
 mod describe;
 mod interrupt;
 mod limit;
@@ -50,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<source::PyPool>()?;
     module.add_class::<source::PyHold>()?;
     module.add_class::<source::PyConnection>()?;
+    module.add_class::<cursor::StatementResult>()?;
     module.add_class::<interrupt::CancelHandle>()?;
     module.add_class::<longshore_interpreter::capsule::Table>()?;
     module.add_class::<stream::Stream>()?;

@@ -5,14 +5,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longshore_arrow_source::{ArrowConnection, SqliteConnection};
-use longshore_core::{Connection, Direct, Hold, Pool, Query, Source, Transaction};
+use longshore_core::{
+    Connection, Delivery, Direct, Hold, Kind, Params, Pool, Progress, Query, ReadOptions, Request, Result, Source,
+    Transaction,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyIterator;
 
-use crate::interrupt::{CancelHandle, deadline};
+use crate::cursor::StatementResult;
+use crate::interrupt::{CancelHandle, deadline, reading_deadline};
 use crate::registry::driver;
 use crate::target::target;
-use longshore_interpreter::raise;
+use longshore_interpreter::{raise, wrap};
 
 /// A database, and how to connect to it.
 #[pyclass(frozen, name = "Target", module = "longshore._core")]
@@ -121,6 +126,62 @@ impl PyConnection {
         py.detach(|| self.0.execute(&query, &deadline)).map_err(raise)
     }
 
+    /// Another connection to the same place.
+    #[pyo3(signature = (*, cancel_handle))]
+    fn another(&self, py: Python<'_>, cancel_handle: CancelHandle) -> PyResult<Self> {
+        let deadline = deadline(py, None, Some(cancel_handle))?;
+        py.detach(|| self.0.another(&deadline)).map(Self).map_err(raise)
+    }
+
+    #[getter]
+    fn autocommit(&self) -> bool {
+        self.0.commits_each()
+    }
+
+    fn set_autocommit(&self, autocommit: bool) -> PyResult<()> {
+        self.0.set_autocommit(autocommit).map_err(raise)
+    }
+
+    /// Runs any statement for a cursor. A batch has so many rows at most.
+    #[pyo3(signature = (statement, params, *, batch_rows, cancel_handle))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        statement: String,
+        params: Option<&Bound<'_, PyAny>>,
+        batch_rows: usize,
+        cancel_handle: CancelHandle,
+    ) -> PyResult<StatementResult> {
+        let query = Query { text: statement, params: longshore_pyobjects::params(params)? };
+        let options = ReadOptions { batch_rows, any_statement: true, ..ReadOptions::default() };
+        let (warnings, progress) = (options.warnings.clone(), Progress::new(None, Arc::default()));
+        let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
+        let request = Request {
+            setup: Vec::new(),
+            queries: vec![query],
+            split: None,
+            delivery: Delivery::Ordered,
+            estimate: false,
+            options,
+        };
+        let opened = py.detach(|| longshore_core::open_read(&self.0, &request, &deadline)).map_err(raise)?;
+        Ok(StatementResult::new(opened.batches, deadline, progress, warnings))
+    }
+
+    /// Runs a statement with each set of parameters that an iterator gives: all of them or, outside of a transaction, none.
+    #[pyo3(signature = (statement, sets, *, cancel_handle))]
+    fn execute_many(
+        &self,
+        py: Python<'_>,
+        statement: &str,
+        sets: &Bound<'_, PyAny>,
+        cancel_handle: CancelHandle,
+    ) -> PyResult<Option<u64>> {
+        let deadline = deadline(py, None, Some(cancel_handle))?;
+        let sets = ParameterSets(sets.try_iter()?.unbind());
+        py.detach(|| self.0.execute_many(statement, sets, &deadline)).map_err(raise)
+    }
+
     #[pyo3(signature = (script, *, timeout, cancel_handle=None))]
     fn execute_script(
         &self,
@@ -163,6 +224,28 @@ impl PyConnection {
     #[getter]
     fn in_transaction(&self) -> Option<bool> {
         self.0.transaction().map(|transaction| transaction != Transaction::None)
+    }
+}
+
+/// The sets that are sent at once.
+const SETS: usize = 10_000;
+
+/// The sets of parameters that an iterator gives, some at a time.
+struct ParameterSets(Py<PyIterator>);
+
+impl Iterator for ParameterSets {
+    type Item = Result<Vec<Params>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let taken = Python::attach(|py| {
+            let sets = self.0.bind(py).clone().take(SETS);
+            sets.map(|set| longshore_pyobjects::params(Some(&set?))).collect::<PyResult<Vec<_>>>()
+        });
+        match taken {
+            Ok(sets) if sets.is_empty() => None,
+            Ok(sets) => Some(Ok(sets)),
+            Err(error) => Some(Err(wrap(Kind::Interrupted, error))),
+        }
     }
 }
 

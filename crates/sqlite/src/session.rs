@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Error, Failed, Load, Loading, Metadata, Preparing, Query,
-    ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, TableName, Target, Transaction,
+    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, Params,
+    Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, TableName, Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
@@ -153,11 +153,47 @@ impl SqliteSession {
         facts.ok()?.pop()
     }
 
-    fn start(&self, query: &Query, options: &ReadOptions) -> Result<(Statement, Collector)> {
-        let statement = self.prepare(query)?;
+    fn start(&mut self, query: &Query, options: &ReadOptions) -> Result<Started> {
+        let mut statement = self.prepare(query)?;
+        if options.any_statement {
+            self.has_own_settings |= first_word(&query.text) == "PRAGMA";
+            if statement.columns() == 0 {
+                run(&mut statement)?;
+                return Ok(Started::Done(self.done(&statement, &query.text)));
+            }
+        }
         let plans = self.plans(&statement, &query.text, options)?;
-        Ok((statement, Collector::new(plans, options)?))
+        Ok(Started::Rows(statement, Collector::new(plans, options)?))
     }
+
+    /// What a statement without rows has done.
+    fn done(&self, statement: &Statement, text: &str) -> Done {
+        let word = first_word(text);
+        let is_new = matches!(word.as_str(), "INSERT" | "REPLACE");
+        let is_change = is_new || matches!(word.as_str(), "UPDATE" | "DELETE" | "WITH");
+        let counts = is_change && !statement.is_read_only();
+        Done {
+            rows: counts.then(|| self.connection.changes()),
+            last_row: is_new.then(|| self.connection.last_row().into()),
+        }
+    }
+}
+
+/// A statement that is prepared.
+enum Started {
+    /// Its rows come step by step.
+    Rows(Statement, Collector),
+    /// It has none, and has run.
+    Done(Done),
+}
+
+/// Runs a statement to its end, and counts its rows.
+fn run(statement: &mut Statement) -> Result<u64> {
+    let mut rows = 0;
+    while statement.step()? {
+        rows += 1;
+    }
+    Ok(rows)
 }
 
 /// What is known of a table.
@@ -195,19 +231,27 @@ impl Session for SqliteSession {
 
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         let mut statement = self.prepare(query)?;
-        let word = first_word(&query.text);
-        self.has_own_settings |= word == "PRAGMA";
-        let is_change = !statement.is_read_only()
-            && matches!(word.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH");
-        let mut rows = 0;
-        while statement.step()? {
-            rows += 1;
-        }
+        self.has_own_settings |= first_word(&query.text) == "PRAGMA";
+        let rows = run(&mut statement)?;
         Ok(match statement.columns() {
-            0 if is_change => Some(self.connection.changes()),
-            0 => None,
+            0 => self.done(&statement, &query.text).rows,
             _ => Some(rows),
         })
+    }
+
+    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
+        let mut sets = sets.into_iter();
+        let Some(params) = sets.next() else { return Ok(Some(0)) };
+        let mut statement = self.prepare(&Query { text: text.to_owned(), params })?;
+        let mut rows = Some(0);
+        loop {
+            run(&mut statement)?;
+            let changed = self.done(&statement, text).rows;
+            rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+            let Some(params) = sets.next() else { return Ok(rows) };
+            statement.reset();
+            encode::bind(&mut statement, &params)?;
+        }
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
@@ -215,9 +259,14 @@ impl Session for SqliteSession {
         Ok(self.plans(&statement, &query.text, options)?.iter().map(Plan::column).collect())
     }
 
-    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+    fn read(
+        mut self: Box<Self>,
+        query: &Query,
+        options: &ReadOptions,
+    ) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok((statement, collector)) => match Rows::start(*self, statement, collector) {
+            Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),
+            Ok(Started::Rows(statement, collector)) => match Rows::start(*self, statement, collector) {
                 Ok(rows) => Ok(Box::new(rows)),
                 Err((session, error)) => Err(Failed { error, session: Some(Box::new(session)) }),
             },

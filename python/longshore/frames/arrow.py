@@ -38,6 +38,11 @@ def record_batch(batch: object) -> Any:
     return pa.record_batch(batch)
 
 
+def reader(stream: object) -> Any:
+    """Make a ``pyarrow.RecordBatchReader`` of an object with ``__arrow_c_stream__``."""
+    return pa.RecordBatchReader.from_stream(stream)
+
+
 def schema(schema: object) -> Any:
     """Make a ``pyarrow.Schema`` of an object with ``__arrow_c_schema__``."""
     return pa.schema(schema)

@@ -190,11 +190,25 @@ class DriverSession:
             self.fail()
             raise
 
-    def read(self, query: str, params: Any, rows: int) -> Result:
-        """Run a query."""
+    def run(self, query: str, params: Any, rows: int) -> Result | int | None:
+        """Run any statement: give its result, or how many rows it changed, or None where that is not known."""
+        if control := _CONTROL.fullmatch(query):
+            return self._control(control[1][0].upper(), control["rest"])
+        result = self._queried(query, params, rows)
+        return self._changed() if result is None else result
+
+    def _queried(self, query: str, params: Any, rows: int) -> Result | None:
         prepared, self.error = self._checked(query, params), None
         with self.running():
-            result = self._result(*prepared, rows)
+            return self._result(*prepared, rows)
+
+    def _changed(self) -> int | None:
+        """Tell how many rows the last statement changed."""
+        return None if self.cursor is None or self.cursor.rowcount < 0 else self.cursor.rowcount
+
+    def read(self, query: str, params: Any, rows: int) -> Result:
+        """Run a query."""
+        result = self._queried(query, params, rows)
         if result is None:
             message = f"the statement returns no rows, and was run\nHint: {_ROWS}"
             raise errors.ProgrammingError(message, hint=_ROWS)

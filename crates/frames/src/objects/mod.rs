@@ -2,11 +2,13 @@
 
 mod binary;
 mod nested;
+mod rows;
 mod scalars;
 mod strings;
 mod table;
 mod temporal;
 
+pub use rows::RowMaker;
 pub(crate) use strings::Texts;
 
 use std::mem::take;
@@ -61,11 +63,7 @@ impl Objects {
 impl Accumulator for Objects {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         make_room(&mut self.values, array.len())?;
-        Python::try_attach(|py| {
-            // Where the interpreter has no memory, much of pyo3 panics.
-            let made = catch_unwind(AssertUnwindSafe(|| self.maker.make(py, array, &mut self.values)));
-            made.unwrap_or_else(|_| Err(without_memory(py)))
-        })
+        Python::try_attach(|py| made(py, || self.maker.make(py, array, &mut self.values)))
         .ok_or_else(|| Fault::new(0, Kind::Operational, "the Python interpreter is shutting down"))??;
         if self.masked {
             self.mask.extend(array.logical_nulls().as_ref(), array.len())?;
@@ -95,6 +93,11 @@ impl Drop for Objects {
             let _ = Python::try_attach(move |_| drop(values));
         }
     }
+}
+
+/// What `make` makes: where the interpreter has no memory, much of pyo3 panics.
+fn made<T>(py: Python<'_>, make: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err(without_memory(py)))
 }
 
 /// The fault of a panic: for want of memory, or a defect.

@@ -157,6 +157,12 @@ impl Connection {
         u64::try_from(unsafe { ffi::sqlite3_changes64(self.0.raw) }).unwrap_or_default()
     }
 
+    /// The rowid of the last new row.
+    pub(crate) fn last_row(&self) -> i64 {
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_last_insert_rowid(self.0.raw) }
+    }
+
     /// Whether a column of a table is declared NOT NULL, and whether it is (part of) the primary key.
     pub(crate) fn promises(&self, schema: &CStr, table: &CStr, column: &CStr) -> Option<(bool, bool)> {
         let (mut not_null, mut primary, mut auto) = (0, 0, 0);

@@ -52,7 +52,7 @@ impl Statement {
 
     /// Has it start again with the next step.
     #[inline]
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         // SAFETY: the statement lives, and `&mut self` ends every borrow. The code is that of the last step.
         unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
     }
