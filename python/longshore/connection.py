@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
 from weakref import ref
@@ -161,20 +161,32 @@ class Connection(_Session):
         query = _PLACES.get(self._scheme)
         if query is None:
             raise NotSupportedError("this source does not tell its catalog and schema")
-        with self.cursor() as cursor:
+        with self._aside() as cursor:
             catalog, schema = cursor.execute(query).fetchall()[0]
         return catalog, schema
+
+    @contextlib.contextmanager
+    def _aside(self) -> "Iterator[Cursor]":
+        """Give a cursor for a question, which leaves no transaction open where none was."""
+        was_open = self.in_transaction
+        try:
+            with self.cursor() as cursor:
+                yield cursor
+        finally:
+            if not was_open:
+                self.rollback()
 
     def _call(self, name: str, parameters: Iterable[str]) -> str:
         """Give the statement that calls a procedure, with named parameters."""
         if self._scheme not in _CALLS:
-            raise NotSupportedError(f"{self._scheme} has no stored procedures", hint="run the statements themselves")
+            hint = "run the statements themselves"
+            raise NotSupportedError(f"{self._scheme} has no stored procedures", hint=hint)
         quote = _CALLS[self._scheme]
         parts = [part for part in table_name(name) if part is not None]
         quoted = ".".join(quote + part.replace(quote, quote * 2) + quote for part in parts)
         places = ", ".join(f":{parameter}" for parameter in parameters)
         if self._scheme == "postgresql":
-            with self.cursor() as cursor:
+            with self._aside() as cursor:
                 kinds = cursor.execute(_KIND, {"schema": parts[0] if len(parts) > 1 else None, "name": parts[-1]})
                 if ("f",) in kinds.fetchall():
                     return f"SELECT * FROM {quoted}({places})"
@@ -186,12 +198,13 @@ class Connection(_Session):
         if self._scheme == "postgresql":
             parts = [part for part in (schema, name) if part is not None]
             quoted = ".".join('"{}"'.format(part.replace('"', '""')) for part in parts)
-            with self.cursor() as cursor:
+            with self._aside() as cursor:
                 return cursor.execute("SELECT to_regclass(:name) IS NOT NULL", {"name": quoted}).fetchone() == (True,)
         if schema is None and self._scheme != "sqlite":
             schema = self.adbc_current_db_schema
-        reading = _core.tables(source=self._free(), timeout=None, cancel_handle=own_cancel_handle())
-        columns, _ = reading.columns(backend="numpy", arrow_strings=False, json_objects=False)
+        with self._aside():
+            reading = _core.tables(source=self._free(), timeout=None, cancel_handle=own_cancel_handle())
+            columns, _ = reading.columns(backend="numpy", arrow_strings=False, json_objects=False)
         _, schemas, names, _ = (list(column.data) for column in columns)
         # SQLite's names, and MySQL's on some systems, are the same in either case.
         known = {(each, found.casefold()) for each, found in zip(schemas, names, strict=True)}

@@ -7,10 +7,10 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
     Batches, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading, Metadata, NATIVE_TYPE,
     NoRows, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting,
-    Stage, TableName, Target, Transaction, TransactionStatements,
+    Stage, TableName, Target, Transaction, TransactionStatements, Value,
 };
 use longshore_source::rows::Rows;
-use longshore_source::sql::{Numbered, Token, positional};
+use longshore_source::sql::{Numbered, Token, positional, positional_sets};
 use longshore_values::{Assembly, ReadColumn};
 
 use crate::connection::{Connection, Prepared};
@@ -114,7 +114,7 @@ impl MySqlSession {
         statement: &Numbered<'_>,
         options: &ReadOptions,
     ) -> Result<Started> {
-        let bound = self.bound(prepared, statement)?;
+        let bound = self.bound(prepared, &statement.values)?;
         let may_be_without = options.any_statement || self.tells_columns_late(&statement.text);
         if prepared.columns.is_empty() && !may_be_without {
             return Err(no_result("was not run"));
@@ -147,15 +147,15 @@ impl MySqlSession {
             && tokens(text, escapes).iter().any(|token| token.is_word("returning"))
     }
 
-    fn bound(&self, prepared: &Prepared, statement: &Numbered<'_>) -> Result<Vec<u8>> {
-        let (expected, count) = (prepared.parameters, statement.values.len());
+    fn bound(&self, prepared: &Prepared, values: &[&Value]) -> Result<Vec<u8>> {
+        let (expected, count) = (prepared.parameters, values.len());
         if expected != count {
             return Err(Error::programming(format!(
                 "the statement has {expected} parameters, and params {count}"
             ))
             .with_hint("write one ? for each value; a ? in a text or a comment is not one"));
         }
-        encode::parameters(&statement.values, self.connection.zone())
+        encode::parameters(values, self.connection.zone())
     }
 
     fn result_head(&mut self, text: &str, format: Format, options: &ReadOptions) -> Result<Started> {
@@ -274,10 +274,25 @@ impl MySqlSession {
         let prepared =
             self.connection.prepare(&statement.text).map_err(|error| self.several(error, &query.text))?;
         let sent =
-            self.bound(&prepared, &statement).and_then(|bound| self.connection.execute(prepared.id, &bound));
+            self.bound(&prepared, &statement.values).and_then(|bound| self.connection.execute(prepared.id, &bound));
         self.connection.close(prepared.id);
         sent?;
         self.connection.finish().map(Some)
+    }
+
+    /// Runs a statement with each of `sets`: it is prepared once.
+    fn run_many(&mut self, text: &str, sets: &[Params]) -> Result<Option<u64>> {
+        self.check_statement(text)?;
+        let (statement, rows) = positional_sets(&dialect(self.connection.escapes()), text, sets)?;
+        let prepared =
+            self.connection.prepare(&statement.text).map_err(|error| self.several(error, text))?;
+        let ran = rows.iter().try_fold(0, |count, values| {
+            let bound = self.bound(&prepared, values)?;
+            self.connection.execute(prepared.id, &bound)?;
+            Ok(count + self.connection.finish()?)
+        });
+        self.connection.close(prepared.id);
+        ran.map(Some)
     }
 
     /// The server's syntax error with what to do, where it may be that of a text of several statements.
@@ -372,6 +387,11 @@ impl Session for MySqlSession {
 
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         let affected = self.run_bound(query);
+        self.or_stop(affected)
+    }
+
+    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
+        let affected = self.run_many(text, &sets);
         self.or_stop(affected)
     }
 

@@ -335,7 +335,12 @@ impl Connection {
 
     /// Has the server parse and describe `text` as the unnamed statement; nothing runs yet.
     pub(crate) fn prepare(&mut self, text: &str) -> Result<Prepared> {
-        frontend::parse("", text, [], &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        self.prepare_with(text, &[])
+    }
+
+    /// The same, where the parameters have these `types`.
+    pub(crate) fn prepare_with(&mut self, text: &str, types: &[u32]) -> Result<Prepared> {
+        frontend::parse("", text, types.iter().copied(), &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::describe(b'S', "", &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::flush(&mut self.outbox);
         self.flush(Exchange::Parsing)?;

@@ -11,6 +11,7 @@ mod foreign;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod many;
 mod rows;
 mod session;
 mod settings;

@@ -2,7 +2,7 @@
 
 use longshore_core::{
     Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, Placeholders,
-    Preparing,    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage,
+    Params, Preparing,    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage,
     TableName, Target, Transaction, Value,
 };
 use longshore_source::sql::positional;
@@ -12,6 +12,7 @@ use crate::columns::{ResultColumn, result_columns};
 use crate::connection::{Connection, Described, Prepared};
 use crate::dialect::{DIALECT, settings};
 use crate::encode;
+use crate::many;
 use crate::rows::{ResultWire, RowReader};
 use crate::split::{self, Coordinator};
 use crate::types::Type;
@@ -50,7 +51,7 @@ impl PostgresSession {
     }
 
     /// Parses `statement` on the server and learns what its result's types need.
-    fn prepare(&mut self, statement: &str) -> Result<Prepared> {
+    pub(crate) fn prepare(&mut self, statement: &str) -> Result<Prepared> {
         let prepared = self.connection.prepare(statement)?;
         let Some(columns) = &prepared.columns else { return Ok(prepared) };
         match self.catalogue.load(&mut self.connection, columns, &prepared.parameters) {
@@ -163,7 +164,7 @@ enum Started {
 }
 
 /// The server's refusal of several statements, with what to do. Only its words distinguish it from another syntax error.
-fn several(error: Error) -> Error {
+pub(crate) fn several(error: Error) -> Error {
     if error.message().contains("multiple commands") { error.with_hint(SEVERAL) } else { error }
 }
 
@@ -194,6 +195,11 @@ impl Session for PostgresSession {
         let statement = positional(&DIALECT, &query.text, &query.params)?;
         let affected = self.run_bound(&statement.text, &statement.values);
         self.or_stop(affected).map_err(|error| statement.restore_position(error))
+    }
+
+    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
+        let affected = many::execute_many(self, text, &sets);
+        self.or_stop(affected)
     }
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {

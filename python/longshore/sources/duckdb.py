@@ -12,6 +12,8 @@ from longshore.sources.files import DatabaseFile
 from longshore.sources.session import DriverSession, Result, only
 
 _LOSSLESS = "SET SESSION arrow_lossless_conversion = {}"
+#: Statements whose one row is how many they have changed.
+_COUNTED = {"INSERT", "UPDATE", "DELETE", "MERGE_INTO", "COPY"}
 #: Types whose text has names of the user's.
 _NESTED = {"enum", "list", "array", "struct", "map", "union"}
 
@@ -47,6 +49,8 @@ class Session(DriverSession):
     translating = staticmethod(translate_errors)
     #: Without the setting, integers of 128 bits wrap, times lose their offset, and bits cannot be told from bytes.
     is_lossless = True
+    #: How many rows the last statement without a result has changed.
+    count: int | None = None
 
     def __init__(self, connection: Any) -> None:
         """Keep the connection."""
@@ -70,8 +74,14 @@ class Session(DriverSession):
 
     def _result(self, statement: Any, params: Any, rows: int) -> Result | None:
         relation = self.connection.sql(statement, params=params)
-        has_rows = statement.type.name == "SELECT" or (relation is not None and self._has_rows(relation))
-        return _result(relation, rows) if has_rows else None
+        if statement.type.name == "SELECT" or (relation is not None and self._has_rows(relation)):
+            return _result(relation, rows)
+        counts = statement.type.name in _COUNTED and relation is not None
+        self.count = relation.fetchall()[0][0] if counts else None
+        return None
+
+    def _changed(self) -> int | None:
+        return self.count
 
     def _schema(self, statement: Any, params: Any) -> Result | None:
         is_query = statement.type.name == "SELECT"

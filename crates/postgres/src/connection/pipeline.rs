@@ -67,6 +67,33 @@ impl Answer {
 }
 
 impl Connection {
+    /// Binds and executes the unnamed statement with each of `sets`; returns how many rows all of them concerned.
+    pub(crate) fn execute_each(
+        &mut self,
+        sets: impl Iterator<Item = Result<Vec<Option<Vec<u8>>>>>,
+    ) -> Result<Option<u64>> {
+        let mut rows = Some(0);
+        for set in sets {
+            bind("", "", &set?, &[], &mut self.outbox)?;
+            frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+            if self.outbox.len() >= UNDER_WAY {
+                rows = self.executed(rows)?;
+            }
+        }
+        self.executed(rows)
+    }
+
+    /// `rows` and those that the executions in the outbox concern.
+    fn executed(&mut self, mut rows: Option<u64>) -> Result<Option<u64>> {
+        frontend::sync(&mut self.outbox);
+        self.flush(Exchange::Extended)?;
+        self.finish_with_tags(|tag| {
+            let changed = tag.rsplit(' ').next().and_then(|last| last.parse::<u64>().ok());
+            rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+        })?;
+        Ok(rows)
+    }
+
     /// Runs `steps` one after the other and returns what each brought. The first that fails ends the flight; the
     /// connection can then be used again, unless it broke.
     pub(crate) fn flight(&mut self, steps: &[Step]) -> Result<Vec<Answer>> {

@@ -5,5 +5,5 @@ mod parameters;
 mod select;
 
 pub use lexer::{Comments, Dialect, Kind, Markers, Names, POSTGRESQL, SQLITE, Token};
-pub use parameters::{Numbered, positional};
+pub use parameters::{Numbered, positional, positional_sets};
 pub use select::{OneTable, is_plain};

@@ -42,6 +42,43 @@ pub fn positional<'a>(dialect: &Dialect, text: &str, params: &'a Params) -> Resu
     }
 }
 
+/// The statement as the server takes it, and for each of `sets` its parameters in order; the statement's own are the first
+/// set's.
+pub fn positional_sets<'a>(
+    dialect: &Dialect,
+    text: &str,
+    sets: &'a [Params],
+) -> Result<(Numbered<'a>, Vec<Vec<&'a Value>>)> {
+    let first = positional(dialect, text, sets.first().unwrap_or(&Params::None))?;
+    let names = match sets.first() {
+        Some(Params::Named(params)) => params.as_slice(),
+        _ => &[],
+    };
+    let index = |value: &&Value| names.iter().position(|param| std::ptr::eq(&raw const param.value, *value));
+    let order: Vec<usize> = first.values.iter().filter_map(index).collect();
+    let is_like_first = |params: &[Param]| {
+        params.len() == names.len() && params.iter().zip(names).all(|(one, other)| one.name == other.name)
+    };
+    let ordered = |set: &'a Params| match set {
+        // The text is looked at once for all sets of the same names.
+        Params::Named(params) if is_like_first(params) => {
+            Ok(order.iter().map(|index| &params[*index].value).collect())
+        }
+        _ => {
+            let other = positional(dialect, text, set)?;
+            if other.text == first.text { Ok(other.values) } else { Err(unlike()) }
+        }
+    };
+    let sets = sets.iter().map(ordered).collect::<Result<Vec<_>>>()?;
+    Ok((first, sets))
+}
+
+#[cold]
+fn unlike() -> Error {
+    Error::programming("some sets of parameters have names, and others an order")
+        .with_hint("give all of them as dicts, or all as lists")
+}
+
 fn named<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbered<'a>> {
     let tokens = dialect.scan(text);
     let mut statement = Numbered { text: String::with_capacity(text.len()), ..Numbered::default() };
@@ -162,6 +199,24 @@ mod tests {
             (restored(1), restored(8), restored(12), restored(22)),
             (Some(1), Some(8), Some(16), Some(30))
         );
+    }
+
+    #[test]
+    fn sets_follow_the_names_of_the_statement() {
+        let set = |names: &[&str]| {
+            let param = |(at, name): (usize, &&str)| Param {
+                name: (*name).to_owned(),
+                value: Value::Int(i128::try_from(at).unwrap()),
+            };
+            Params::Named(names.iter().enumerate().map(param).collect())
+        };
+        let sets = [set(&["a", "b"]), set(&["a", "b"]), set(&["b", "a"])];
+        let (statement, values) = positional_sets(&POSTGRESQL, "SELECT :b, :a, :b", &sets).unwrap();
+        assert_eq!(statement.text, "SELECT $1, $2, $1");
+        let [zero, one] = [&Value::Int(0), &Value::Int(1)];
+        assert_eq!(values, [[one, zero], [one, zero], [zero, one]]);
+        let mixed = [set(&["a"]), Params::Positional(vec![Value::Null])];
+        assert!(positional_sets(&POSTGRESQL, "SELECT :a", &mixed).is_err());
     }
 
     #[test]

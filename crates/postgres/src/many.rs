@@ -1,0 +1,229 @@
+//! One statement with many sets of parameters: pipelined, or an INSERT by arrays where the outcome is the same.
+
+use longshore_core::{Params, Result};
+use longshore_source::sql::{Kind, Token, positional_sets};
+
+use crate::dialect::DIALECT;
+use crate::encode;
+use crate::session::{PostgresSession, several};
+
+/// Fewer rows are not worth the question whether arrays may carry them.
+const FEW: usize = 16;
+
+/// The bytes of one message's arrays.
+const ENOUGH: usize = 4 << 20;
+
+/// The types of arrays of the parameters' types, if one INSERT of all rows does what an INSERT of each would.
+///
+/// Not so where what the table's owner has written could see the rows before, or how many statements there are: rules,
+/// triggers, policies, functions in defaults, checks and indexes, and a foreign key to the table itself. A domain's own checks
+/// and arrays of arrays are left out, too.
+const ARRAYS: &str = "SELECT t.typarray::text \
+     FROM pg_catalog.unnest('{OIDS}'::pg_catalog.oid[]) WITH ORDINALITY AS p (oid, place) \
+     JOIN pg_catalog.pg_type AS t ON t.oid = p.oid \
+     WHERE t.typtype IN ('b', 'e') AND t.typcategory <> 'A' AND t.typarray <> 0 AND t.typdelim = ',' \
+     AND EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass($1) \
+     AND c.relkind = 'r' AND NOT c.relhasrules AND NOT c.relrowsecurity \
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND NOT g.tgisinternal) \
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k \
+     WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid = c.oid) \
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d \
+     WHERE d.refclassid IN ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass) AND (d.classid, d.objid) IN ( \
+     SELECT 'pg_catalog.pg_attrdef'::regclass, a.oid FROM pg_catalog.pg_attrdef AS a WHERE a.adrelid = c.oid \
+     UNION ALL SELECT 'pg_catalog.pg_constraint'::regclass, k.oid FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid \
+     UNION ALL SELECT 'pg_catalog.pg_class'::regclass, i.indexrelid FROM pg_catalog.pg_index AS i WHERE i.indrelid = c.oid))) \
+     ORDER BY p.place";
+
+/// Runs `text` with each of `sets`; returns how many rows all of them concerned.
+pub(crate) fn execute_many(
+    session: &mut PostgresSession,
+    text: &str,
+    sets: &[Params],
+) -> Result<Option<u64>> {
+    let (statement, rows) = positional_sets(&DIALECT, text, sets)?;
+    if rows.is_empty() {
+        return Ok(Some(0));
+    }
+    let prepared = session.prepare(&statement.text).map_err(|error| statement.restore_position(several(error)))?;
+    let types = session.types_of(&prepared.parameters);
+    let rows = rows.iter().map(|values| encode::parameters(values, &types));
+    session.catalogue.forget_all();
+    session.used = true;
+    let insert = Insert::parse(&statement.text, types.len());
+    if let Some(insert) = insert.filter(|_| sets.len() >= FEW && session.catalogue.is_present()) {
+        let oids: Vec<String> = prepared.parameters.iter().map(u32::to_string).collect();
+        let question = ARRAYS.replace("OIDS", &oids.join(","));
+        let arrays = session.connection.lookup(&question, &insert.table)?;
+        let arrays = arrays.into_iter().flatten().map(|oid| oid?.parse().ok()).collect::<Option<Vec<u32>>>();
+        if let Some(arrays) = arrays.filter(|arrays| arrays.len() == types.len()) {
+            session.connection.prepare_with(&insert.text, &arrays)?;
+            return insert_arrays(session, rows, types.len());
+        }
+        // The answer has not touched the statement.
+    }
+    let done = session.connection.execute_each(rows);
+    done.map_err(|error| statement.restore_position(error))
+}
+
+/// A row's cells in text.
+type Cells = Vec<Option<Vec<u8>>>;
+
+/// Executes the INSERT that is prepared with the arrays of `rows`, some rows at a time.
+fn insert_arrays(
+    session: &mut PostgresSession,
+    rows: impl Iterator<Item = Result<Cells>>,
+    columns: usize,
+) -> Result<Option<u64>> {
+    let (mut rows, mut count) = (rows.peekable(), Some(0));
+    while rows.peek().is_some() {
+        let arrays = arrays(&mut rows, columns)?;
+        session.connection.execute(&arrays, &[], false)?;
+        let inserted = session.connection.discard_rows()?;
+        count = count.zip(inserted).map(|(count, inserted)| count + inserted);
+    }
+    Ok(count)
+}
+
+/// The cells of each column as an array in text, of as many rows as make a message of some size.
+fn arrays(rows: &mut impl Iterator<Item = Result<Cells>>, count: usize) -> Result<Cells> {
+    let mut columns = vec![b"{".to_vec(); count];
+    while columns.iter().map(Vec::len).sum::<usize>() < ENOUGH
+        && let Some(row) = rows.next()
+    {
+        for (column, cell) in columns.iter_mut().zip(row?) {
+            if column.len() > 1 {
+                column.push(b',');
+            }
+            push_element(column, cell.as_deref());
+        }
+    }
+    columns.iter_mut().for_each(|column| column.push(b'}'));
+    Ok(columns.into_iter().map(Some).collect())
+}
+
+fn push_element(array: &mut Vec<u8>, cell: Option<&[u8]>) {
+    let Some(cell) = cell else {
+        array.extend_from_slice(b"NULL");
+        return;
+    };
+    array.push(b'"');
+    for byte in cell {
+        if matches!(byte, b'"' | b'\\') {
+            array.push(b'\\');
+        }
+        array.push(*byte);
+    }
+    array.push(b'"');
+}
+
+/// An INSERT of nothing but parameters, each in its place.
+struct Insert {
+    /// The table as the statement names it.
+    table: String,
+    /// The statement that takes its rows out of arrays.
+    text: String,
+}
+
+impl Insert {
+    fn parse(text: &str, parameters: usize) -> Option<Self> {
+        let tokens = DIALECT.tokens(text);
+        let mut rest = tokens.as_slice();
+        word(&mut rest, "insert")?;
+        word(&mut rest, "into")?;
+        let first = name(&mut rest)?;
+        let last = if mark(&mut rest, ".").is_some() { name(&mut rest)? } else { first };
+        let table = text[first.start..last.end()].to_owned();
+        if mark(&mut rest, "(").is_some() {
+            name(&mut rest)?;
+            while mark(&mut rest, ",").is_some() {
+                name(&mut rest)?;
+            }
+            mark(&mut rest, ")")?;
+        }
+        let head = &text[..word(&mut rest, "values")?.start];
+        mark(&mut rest, "(")?;
+        let places: Vec<String> = (1..=parameters).map(|number| format!("${number}")).collect();
+        for (at, place) in places.iter().enumerate() {
+            if at > 0 {
+                mark(&mut rest, ",")?;
+            }
+            let (found, after) = rest.split_first()?;
+            if found.kind != Kind::Parameter || found.text != place {
+                return None;
+            }
+            rest = after;
+        }
+        mark(&mut rest, ")")?;
+        mark(&mut rest, ";");
+        let columns: Vec<String> = places.iter().map(|place| format!("pg_catalog.unnest({place})")).collect();
+        let text = format!("{head}SELECT * FROM ROWS FROM ({})", columns.join(", "));
+        (rest.is_empty() && parameters > 0).then_some(Self { table, text })
+    }
+}
+
+fn name<'a>(rest: &mut &[Token<'a>]) -> Option<Token<'a>> {
+    next(rest, |token| matches!(token.kind, Kind::Word | Kind::Quoted))
+}
+
+fn word<'a>(rest: &mut &[Token<'a>], word: &str) -> Option<Token<'a>> {
+    next(rest, |token| token.is_word(word))
+}
+
+fn mark<'a>(rest: &mut &[Token<'a>], mark: &str) -> Option<Token<'a>> {
+    next(rest, |token| token.is_mark(mark))
+}
+
+/// The next token, if it is one that is looked for.
+fn next<'a>(rest: &mut &[Token<'a>], is_it: impl Fn(&Token<'a>) -> bool) -> Option<Token<'a>> {
+    let (token, after) = rest.split_first().filter(|(token, _)| is_it(token))?;
+    *rest = after;
+    Some(*token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str, parameters: usize) -> Option<(String, String)> {
+        Insert::parse(text, parameters).map(|insert| (insert.table, insert.text))
+    }
+
+    #[test]
+    fn an_insert_of_parameters_takes_arrays() {
+        let found = bulk("INSERT INTO a.\"B c\" (x, \"y\") /* ( */ VALUES ($1, $2);", 2).unwrap();
+        let text = "INSERT INTO a.\"B c\" (x, \"y\") /* ( */ SELECT * FROM ROWS FROM \
+             (pg_catalog.unnest($1), pg_catalog.unnest($2))";
+        assert_eq!(found, ("a.\"B c\"".to_owned(), text.to_owned()));
+        assert!(bulk("insert into t values ($1)", 1).is_some());
+    }
+
+    #[test]
+    fn every_other_statement_is_left_alone() {
+        for (text, parameters) in [
+            ("INSERT INTO t VALUES ($1, $1)", 1),
+            ("INSERT INTO t VALUES ($2, $1)", 2),
+            ("INSERT INTO t VALUES ($1, DEFAULT)", 1),
+            ("INSERT INTO t VALUES ($1::int)", 1),
+            ("INSERT INTO t VALUES ($1 + 1)", 1),
+            ("INSERT INTO t VALUES ($1), (2)", 1),
+            ("INSERT INTO t VALUES ($1) ON CONFLICT DO NOTHING", 1),
+            ("INSERT INTO t VALUES ($1) RETURNING a", 1),
+            ("INSERT INTO t AS u VALUES ($1)", 1),
+            ("INSERT INTO t (a[1]) VALUES ($1)", 1),
+            ("INSERT INTO t OVERRIDING SYSTEM VALUE VALUES ($1)", 1),
+            ("WITH w AS (SELECT 1) INSERT INTO t VALUES ($1)", 1),
+            ("UPDATE t SET a = $1", 1),
+            ("INSERT INTO t DEFAULT VALUES", 0),
+        ] {
+            assert_eq!(bulk(text, parameters), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn elements_are_quoted() {
+        let rows = vec![vec![Some(b"a\"b\\".to_vec()), None], vec![Some(b"NULL".to_vec()), Some(Vec::new())]];
+        let arrays = arrays(&mut rows.into_iter().map(Ok), 2).unwrap();
+        let texts = arrays.into_iter().map(|array| String::from_utf8(array.unwrap()).unwrap());
+        assert_eq!(texts.collect::<Vec<_>>(), [r#"{"a\"b\\","NULL"}"#, r#"{NULL,""}"#]);
+    }
+}
