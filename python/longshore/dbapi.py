@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, final
 
 from longshore import _core, frames
 from longshore.arguments import bound, exact_name, without_clauses
@@ -319,10 +319,9 @@ class Cursor:
         """Stop the cursor's statement, from any thread: it raises ``OperationalError``, and so does a later fetch."""
         self._cancel_handle.cancel()
 
-    def _whole(self, return_type: str) -> Any:
+    def _whole(self, return_type: Literal["arrow", "pandas", "polars"]) -> Any:
         frame = frames.target(return_type)
-        reading = self._rows().reading("doubles" if return_type == "pandas" else "whole")
-        return whole(reading, frame, json_objects=False)
+        return whole(self._rows().reading(return_type), frame, json_objects=False)
 
     def _begin(self) -> _core.Connection:
         """Give the connection for another statement of this cursor."""
@@ -361,4 +360,5 @@ def _text(operation: object) -> str:
 def _described(name: str, kind: str, native: str | None, nullable: bool) -> Description:  # noqa: FBT001
     digits = _DIGITS.match(kind)
     precision, scale = (int(digits[1]), int(digits[2])) if digits else (None, None)
-    return name, TypeCode(native or kind, kind), None, None, precision, scale, nullable
+    # A column without a type has the kind of its values, which is not known yet.
+    return name, TypeCode(native or (kind or "any"), kind), None, None, precision, scale, nullable

@@ -31,5 +31,5 @@ pub use names::distinct_names;
 pub use objects::RowMaker;
 pub use polars::{polars_batch, polars_copy, polars_refusal, polars_schema};
 pub use shape::{Backend, Choices, DateUnit, Nulls, Shape};
-pub use streamed::{streamed_batch, streamed_schema};
+pub use streamed::{narrow_batch, narrow_schema, streamed_batch, streamed_schema};
 pub use whole::{whole_columns, whole_table};

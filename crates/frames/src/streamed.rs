@@ -1,4 +1,5 @@
-//! A stream's batches whose types only the whole result would tell: the first batch tells them.
+//! Decimals under another precision and scale, exactly: in a stream, whose types the first batch tells where only the whole
+//! result would, and in polars, which has 38 digits.
 
 use std::sync::Arc;
 
@@ -49,6 +50,25 @@ pub fn streamed_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> R
 
 const WHOLE: &str = "fetch_arrow_table gives the whole result one type; or CAST the column in the query";
 
+/// `schema` with decimals of 38 digits at every depth.
+#[must_use]
+pub fn narrow_schema(schema: &Schema) -> SchemaRef {
+    Arc::new(Schema::new(schema.fields().iter().map(|field| narrow(field)).collect::<Vec<_>>()))
+}
+
+fn narrow(field: &Field) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Decimal256(_, scale) => DataType::Decimal128(38, *scale),
+        other => with_inner_fields(other, &narrow),
+    };
+    field.clone().with_data_type(data_type)
+}
+
+/// `batch` under what [`narrow_schema`] made of its schema; `before` rows of the result went before.
+pub fn narrow_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
+    retyped_batch(batch, schema, before, |_| Losses::default())
+}
+
 /// `array`, of the scale `own`, under the precision and scale `to`; `narrow` gives a value's integer where it has so few digits.
 pub(crate) fn rescaled<T: Arrow>(
     array: &PrimitiveArray<T>,
@@ -62,8 +82,7 @@ pub(crate) fn rescaled<T: Arrow>(
         let fitting = narrow(value).and_then(|value| rescale(value, own.into(), decimal).ok());
         fitting.map(Some).ok_or_else(|| {
             let (text, (precision, scale)) = (array.value_as_string(row), to);
-            Fault::data(row, format!("{text} does not fit decimal128({precision}, {scale}), which numerics without \
-                 a scale have in a stream")).with_hint(WHOLE)
+            Fault::data(row, format!("{text} does not fit decimal128({precision}, {scale})")).with_hint(WHOLE)
         })
     };
     let values = array.iter().enumerate().map(value).collect::<Result<PrimitiveArray<Decimal128Type>, Fault>>()?;

@@ -12,7 +12,7 @@ use longshore_core::{
     type_name,
 };
 use longshore_frames::{
-    RowMaker, double_batch, double_schema, streamed_batch, streamed_schema,
+    RowMaker, double_batch, double_schema, narrow_batch, narrow_schema, streamed_batch, streamed_schema,
 };
 use longshore_interpreter::{raise, released};
 use pyo3::prelude::*;
@@ -188,13 +188,19 @@ impl StatementResult {
         self.done.map(|done| (done.rows, done.last_row))
     }
 
-    /// The columns: the name, the Arrow type as text, the database's own type, and whether it may hold NULL.
+    /// The columns: the name, the Arrow type as text, empty where only the values tell it, the database's own type, and
+    /// whether it may hold NULL.
     fn columns(&self) -> Vec<(String, String, Option<String>, bool)> {
         let column = |field: &Arc<Field>| {
             let metadata = field.metadata();
-            let is_numeric = metadata.get(DEFERRED).is_some_and(|class| class == "numeric");
-            let kind = if is_numeric { "decimal".into() } else { type_name(field.data_type()) };
-            (field.name().clone(), kind, metadata.get(NATIVE_TYPE).cloned(), field.is_nullable())
+            let native = metadata.get(NATIVE_TYPE).filter(|native| !native.is_empty()).cloned();
+            let kind = match metadata.get(DEFERRED).map(String::as_str) {
+                Some("numeric") => "decimal".into(),
+                // What only the values tell.
+                Some(_) if native.is_none() => String::new(),
+                _ => type_name(field.data_type()),
+            };
+            (field.name().clone(), kind, native, field.is_nullable())
         };
         self.schema.fields().iter().map(column).collect()
     }
@@ -245,7 +251,7 @@ impl StatementResult {
     }
 
     /// The rows that have not been fetched, in Arrow's memory. Where only the whole has types, `form` says of which: those
-    /// of the "whole", of a "stream", or "doubles" for decimals.
+    /// of the whole in "arrow", "pandas" or "polars", or those of a "stream".
     fn reading(&self, form: &str) -> PyResult<Reading> {
         let mut rest = self.rest()?;
         let left = rest.tuples.len();
@@ -296,8 +302,8 @@ struct Remainder {
 #[derive(Clone, Copy)]
 enum Change {
     Nothing,
-    /// Decimals become doubles.
-    Doubles,
+    /// Decimals are what the frame has.
+    Decimals(Decimals),
     /// Columns without a type have that of the first batch.
     Streamed,
 }
@@ -315,12 +321,17 @@ impl Remainder {
         let change = Change::Nothing;
         let mut rest = Self { first, source, before, schema, finaliser, change, warnings };
         match (form, rest.finaliser.take()) {
-            ("doubles", None) => {
-                rest.schema = double_schema(&rest.schema, &[]);
-                rest.change = Change::Doubles;
-            }
-            ("doubles", Some(finaliser)) => {
-                rest.finaliser = Some(Arc::new(Doubles(finaliser, rest.warnings.clone())));
+            ("pandas" | "polars", finaliser) => {
+                let decimals = if form == "pandas" { Decimals::Doubles } else { Decimals::Narrow };
+                match finaliser {
+                    Some(finaliser) => {
+                        rest.finaliser = Some(Arc::new(Final { finaliser, decimals, warnings: rest.warnings.clone() }));
+                    }
+                    None => {
+                        rest.schema = decimals.schema(&rest.schema);
+                        rest.change = Change::Decimals(decimals);
+                    }
+                }
             }
             ("stream", Some(finaliser)) => {
                 let batch = rest.raw()?;
@@ -344,7 +355,7 @@ impl Remainder {
         self.before += batch.num_rows() as u64;
         Ok(Some(match self.change {
             Change::Nothing => batch,
-            Change::Doubles => double_batch(&batch, &self.schema, before, &self.warnings)?,
+            Change::Decimals(decimals) => decimals.batch(&batch, &self.schema, before, &self.warnings)?,
             Change::Streamed => streamed_batch(&self.source.typed(batch, before)?, &self.schema, before)?,
         }))
     }
@@ -372,15 +383,54 @@ impl Batches for Remainder {
     }
 }
 
-/// Final types with doubles for decimals.
-struct Doubles(Arc<dyn Finaliser>, Arc<Warnings>);
+/// What a frame has for decimals.
+#[derive(Clone, Copy)]
+enum Decimals {
+    /// Doubles, in pandas.
+    Doubles,
+    /// Decimals of 38 digits, in polars.
+    Narrow,
+}
 
-impl Finaliser for Doubles {
+impl Decimals {
+    fn schema(self, schema: &Schema) -> SchemaRef {
+        match self {
+            Self::Doubles => double_schema(schema, &[]),
+            Self::Narrow => narrow_schema(schema),
+        }
+    }
+
+    fn batch(
+        self,
+        batch: &RecordBatch,
+        schema: &SchemaRef,
+        before: u64,
+        warnings: &Arc<Warnings>,
+    ) -> Result<RecordBatch> {
+        match self {
+            Self::Doubles => double_batch(batch, schema, before, warnings),
+            Self::Narrow => narrow_batch(batch, schema, before),
+        }
+    }
+}
+
+/// Final types with the decimals of a frame.
+struct Final {
+    finaliser: Arc<dyn Finaliser>,
+    decimals: Decimals,
+    warnings: Arc<Warnings>,
+}
+
+impl Finaliser for Final {
     fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised> {
-        let (exact, batches) = self.0.finalise(schema, batches)?;
-        let schema = double_schema(&exact, &[]);
-        let batches = batches.iter().map(|batch| double_batch(batch, &schema, 0, &self.1));
-        let batches = batches.collect::<Result<_>>()?;
+        let (exact, batches) = self.finaliser.finalise(schema, batches)?;
+        let (schema, mut rows) = (self.decimals.schema(&exact), 0);
+        let change = |batch: RecordBatch| {
+            let before = rows;
+            rows += batch.num_rows() as u64;
+            self.decimals.batch(&batch, &schema, before, &self.warnings)
+        };
+        let batches = batches.into_iter().map(change).collect::<Result<_>>()?;
         Ok((schema, batches))
     }
 }

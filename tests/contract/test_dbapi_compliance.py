@@ -1,0 +1,88 @@
+"""The public test suite of PEP 249, on every source; a test that is overridden stands here with its reason."""
+
+import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import dbapi20
+import pytest
+
+import longshore
+from tests.contract.conftest import Database
+
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
+TESTS = unittest.TestLoader().getTestCaseNames(dbapi20.DatabaseAPI20Test)
+
+
+def closing_twice(case: Any) -> None:
+    """See that closing twice is not an error: PEP 249 asks for none, and `with` may have closed before."""
+    connection = case.connected()
+    connection.close()
+    connection.close()
+
+
+def one_result(case: Any) -> None:
+    """See that a statement has one result: the suite leaves this test to the driver."""
+    with case.connected() as connection, connection.cursor() as cursor:
+        assert cursor.execute("SELECT 1 AS n").nextset() is None
+        assert cursor.fetchall() == [(1,)]
+
+
+def whole_values(case: Any) -> None:
+    """See that a value is never cut, whatever its size was said to be: the suite leaves this test to the driver."""
+    with case.connected() as connection, connection.cursor() as cursor:
+        cursor.setoutputsize(3, 0)
+        assert cursor.execute("SELECT 'a long text' AS t").fetchall() == [("a long text",)]
+
+
+def no_procedures(case: Any) -> None:
+    """See that a source without stored procedures says so."""
+    with case.connected() as connection, connection.cursor() as cursor:
+        with pytest.raises(longshore.NotSupportedError, match="has no stored procedures"):
+            cursor.callproc("lower", ("FOO",))
+
+
+#: Overridden for every source.
+OVERRIDDEN: dict[str, Callable[[Any], None]] = {
+    "test_non_idempotent_close": closing_twice,
+    "test_nextset": one_result,
+    "test_setoutputsize": whole_values,
+}
+#: Sources whose `callproc` is a refusal.
+WITHOUT_PROCEDURES = {"sqlite", "duckdb"}
+#: MySQL's and MariaDB's own functions are not procedures.
+PROCEDURE = "CREATE PROCEDURE in_lower_case (word varchar(20)) SELECT lower(word)"
+
+
+@contextmanager
+def procedure(database: Database) -> Iterator[str]:
+    """Give the name of what makes a text lower-case."""
+    if database.source not in {"mysql", "mariadb"}:
+        yield "lower"
+        return
+    database.execute(PROCEDURE)
+    yield "in_lower_case"
+    database.execute("DROP PROCEDURE in_lower_case")
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_compliance(database: Database, name: str) -> None:
+    overridden = {**OVERRIDDEN, **({"test_callproc": no_procedures} if database.source in WITHOUT_PROCEDURES else {})}
+
+    class Case(dbapi20.DatabaseAPI20Test):  # type: ignore[misc]  # it has no types
+        driver = longshore
+        connect_args = (database.url,)
+
+        def connected(self) -> longshore.Connection:
+            connection: longshore.Connection = self._connect()
+            return connection
+
+    if name in overridden:
+        setattr(Case, name, overridden[name])
+    with procedure(database) as Case.lower_func:
+        outcome = Case(name).run()
+    assert outcome is not None
+    assert [text for _, text in (*outcome.failures, *outcome.errors)] == []
+    assert (outcome.testsRun, outcome.skipped) == (1, [])
