@@ -57,12 +57,14 @@ pub(crate) struct Connection {
     is_lost: bool,
     /// What the server's last `ReadyForQuery` said.
     transaction: Transaction,
+    /// The unnamed statement that the server has, where the open transaction has parsed it last.
+    unnamed: Option<(String, Prepared)>,
     /// A forked child shares the socket and must not speak on it.
     process: Process,
 }
 
 /// A statement that the server has parsed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) parameters: Vec<u32>,
     /// The columns of the result; `None` where the statement returns none.
@@ -70,7 +72,7 @@ pub(crate) struct Prepared {
 }
 
 /// A column as `RowDescription` tells it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) name: String,
     /// The table and attribute that the column comes from unchanged; 0 for an expression.
@@ -287,6 +289,9 @@ impl Connection {
             [b'E'] => Transaction::Failed,
             _ => Transaction::None,
         };
+        if self.transaction != Transaction::Open {
+            self.unnamed = None;
+        }
         self.consume(got.length);
         self.exchange = Exchange::Idle;
     }
@@ -304,6 +309,7 @@ impl Connection {
     }
 
     fn query(&mut self, text: &str) -> Result<()> {
+        self.unnamed = None;
         frontend::query(text, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         self.flush(Exchange::Simple)
     }
@@ -334,12 +340,23 @@ impl Connection {
     }
 
     /// Has the server parse and describe `text` as the unnamed statement; nothing runs yet.
+    ///
+    /// Where it is the last statement of this very transaction, the server has it still, and no other session can have changed
+    /// its tables.
     pub(crate) fn prepare(&mut self, text: &str) -> Result<Prepared> {
-        self.prepare_with(text, &[])
+        if let Some((_, prepared)) = self.unnamed.as_ref().filter(|(known, _)| known == text)
+            && self.exchange == Exchange::Idle
+        {
+            return Ok(prepared.clone());
+        }
+        let prepared = self.prepare_with(text, &[])?;
+        self.unnamed = Some((text.to_owned(), prepared.clone()));
+        Ok(prepared)
     }
 
     /// The same, where the parameters have these `types`.
     pub(crate) fn prepare_with(&mut self, text: &str, types: &[u32]) -> Result<Prepared> {
+        self.unnamed = None;
         frontend::parse("", text, types.iter().copied(), &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::describe(b'S', "", &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::flush(&mut self.outbox);

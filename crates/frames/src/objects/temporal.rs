@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::Array;
+use arrow_array::{Array, PrimitiveArray};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
@@ -16,7 +16,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDate, PyDateTime, PyDelta, PyTime, PyType, PyTzInfo};
 
 use super::Maker;
-use super::scalars::{Each, each_row};
+use super::scalars::{Each, Known, each_row};
 use crate::fault::python_fault;
 use crate::numbers::{no_array_of, primitive};
 
@@ -62,21 +62,27 @@ fn failed(row: usize, error: PyErr) -> Fault {
 }
 
 /// `datetime.date` objects.
-pub(super) fn dates<T: ArrowPrimitiveType<Native: Into<i64>>>(
-    py: Python<'_>,
-    array: &dyn Array,
-    objects: &mut Vec<Py<PyAny>>,
-) -> Result<(), Fault> {
-    let array = primitive::<T>(array)?;
-    let per_day = if T::DATA_TYPE == DataType::Date64 { DAY / 1_000 } else { 1 };
-    each_row(py, array, objects, |row| {
-        let value: i64 = array.value(row).into();
-        let exact = value % per_day == 0;
-        let Some((year, month, day)) = civil(value.div_euclid(per_day)).filter(|_| exact) else {
-            return Err(refused(row, value, "(counted from 1970-01-01)", "date"));
-        };
-        PyDate::new(py, year, month, day).map(|date| date.into_any().unbind()).map_err(|e| failed(row, e))
+pub(super) fn dates<T: ArrowPrimitiveType<Native: Into<i64>>>() -> Box<dyn Maker> {
+    let mut known = Known::<T::Native>::default();
+    Each::boxed(32, move |py, array, objects| {
+        let array = primitive::<T>(array)?;
+        known.restart();
+        each_row(py, array, objects, |row| known.object(py, array.value(row), || date::<T>(py, array, row)))
     })
+}
+
+fn date<T: ArrowPrimitiveType<Native: Into<i64>>>(
+    py: Python<'_>,
+    array: &PrimitiveArray<T>,
+    row: usize,
+) -> Result<Py<PyAny>, Fault> {
+    let per_day = if T::DATA_TYPE == DataType::Date64 { DAY / 1_000 } else { 1 };
+    let value: i64 = array.value(row).into();
+    let exact = value % per_day == 0;
+    let Some((year, month, day)) = civil(value.div_euclid(per_day)).filter(|_| exact) else {
+        return Err(refused(row, value, "(counted from 1970-01-01)", "date"));
+    };
+    PyDate::new(py, year, month, day).map(|date| date.into_any().unbind()).map_err(|e| failed(row, e))
 }
 
 /// `datetime.time` objects.

@@ -145,6 +145,7 @@ impl Connection {
 
     fn enqueue(&mut self, step: &Step) -> Result<()> {
         let no_zero = |_| zero_byte("the statement");
+        self.unnamed = None;
         frontend::parse("", &step.text, step.types.iter().copied(), &mut self.outbox).map_err(no_zero)?;
         if step.described {
             return frontend::describe(b'S', "", &mut self.outbox).map_err(no_zero);

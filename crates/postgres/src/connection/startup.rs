@@ -187,6 +187,7 @@ impl Opening<'_> {
             parameters: self.parameters,
             canceller,
             outbox: BytesMut::new(),
+            unnamed: None,
             deadline: self.deadline.clone(),
             exchange: Exchange::Idle,
             is_lost: false,
