@@ -300,8 +300,10 @@ class Connection(_Session):
     def close(self) -> None:
         """End the session, and roll an open transaction back first. Closing twice is not an error.
 
-        A stream that has the session goes on to its end, which then ends the session.
+        A stream that has the session goes on to its end, which then ends the session; a cursor's rows are thrown away.
         """
+        if self._rows is not None and (rows := self._rows()) is not None:
+            rows.close()
         self._core.close()
 
     def __enter__(self) -> Self:
