@@ -1,9 +1,9 @@
 """Rows as Python objects and statements, next to other drivers: `python -m benches.dbapi --source postgresql`.
 
-Each call runs in a process of its own and counts from the call to its return; the clients take turns, and medians are
-printed and kept in benches/results. The works: `fetchall` of a million rows of lineitem, `executemany` of 100,000 INSERTs of
-five columns, `ingest` of the same rows next to `write_sql`, and `one`, a thousand times `SELECT 1` with its row on an open
-connection.
+Each call runs in a process of its own and counts from the call to its return; the clients take turns, and medians
+are printed and kept in benches/results. The works: `fetchall` of a million rows of lineitem, `executemany` of 100,000
+INSERTs of five columns, `ingest` of the same rows next to `write_sql`, and `one`, a thousand times `SELECT 1` with its
+row on an open connection.
 """
 
 import argparse
@@ -138,7 +138,12 @@ def _into(write: Callable[[Any, Any], object]) -> Work:
             connection.execute(DROP)
             connection.execute(MAKE)
             connection.commit()
-            return timed(lambda: (write(data, connection), connection.commit()))
+
+            def write_all() -> None:
+                write(data, connection)
+                connection.commit()
+
+            return timed(write_all)
 
     return work
 
@@ -189,7 +194,7 @@ def main() -> None:
     runs: dict[str, list[float]] = {}
     with place(arguments.source) as url:
         for number in range(arguments.rounds):
-            for client, work in ((client, work) for client in clients for work in clients[client]):
+            for client, work in [(name, work) for name, its in clients.items() for work in its]:
                 if work in arguments.works:
                     sys.stderr.write(f"round {number + 1}: {client} {work}\n")
                     runs.setdefault(f"{work}: {client}", []).append(measured(arguments.source, client, work, url))
@@ -210,7 +215,7 @@ def place(source: str) -> Iterator[str]:
     if source == "sqlite":
         yield lineitem_sqlite.loaded(1)
     elif source == "mariadb":
-        with lineitem_mariadb.measured_server() as server:
+        with lineitem_mariadb.measured_mariadb() as server:
             yield lineitem_mariadb.loaded(1, server)
     else:
         with lineitem.measured_server() as postgresql:

@@ -2,13 +2,14 @@
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
 from weakref import ref
 
 from longshore import _core, errors, sources
 from longshore.arguments import bound, exact_name, seconds, table_name, without_clauses
+from longshore.catalogue import current_place
 from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
@@ -97,8 +98,7 @@ class Connection(_Session):
     and closes.
 
     While a stream or another thread has the session, every other use is an ``InterfaceError``. It is free again after
-    the stream's end, failure or ``close``. ``cursor`` and the exceptions are PEP 249's, and what begins with ``adbc_`` is
-    ADBC's.
+    the stream's end, failure or ``close``. ``cursor`` and the exceptions are PEP 249's, ``adbc_...`` is ADBC's.
     """
 
     Warning = errors.Warning
@@ -134,12 +134,12 @@ class Connection(_Session):
     @property
     def adbc_current_catalog(self) -> str | None:
         """The database that the session is in; MySQL's is ``"def"``, and SQLite has none."""
-        return self._place()[0]
+        return current_place(self)[0]
 
     @property
     def adbc_current_db_schema(self) -> str | None:
         """The schema in which the session makes tables: in MySQL the database, in SQLite ``"main"``."""
-        return self._place()[1]
+        return current_place(self)[1]
 
     def adbc_get_table_schema(
         self, table_name: str, *, catalog_filter: str | None = None, db_schema_filter: str | None = None
@@ -156,59 +156,6 @@ class Connection(_Session):
     def adbc_cancel(self) -> None:
         """Stop what the session is doing, as ``cancel`` does."""
         self.cancel()
-
-    def _place(self) -> tuple[str | None, str | None]:
-        query = _PLACES.get(self._scheme)
-        if query is None:
-            raise NotSupportedError("this source does not tell its catalog and schema")
-        with self._aside() as cursor:
-            catalog, schema = cursor.execute(query).fetchall()[0]
-        return catalog, schema
-
-    @contextlib.contextmanager
-    def _aside(self) -> "Iterator[Cursor]":
-        """Give a cursor for a question, which leaves no transaction open where none was."""
-        was_open = self.in_transaction
-        try:
-            with self.cursor() as cursor:
-                yield cursor
-        finally:
-            if not was_open:
-                self.rollback()
-
-    def _call(self, name: str, parameters: Iterable[str]) -> str:
-        """Give the statement that calls a procedure, with named parameters."""
-        if self._scheme not in _CALLS:
-            hint = "run the statements themselves"
-            raise NotSupportedError(f"{self._scheme} has no stored procedures", hint=hint)
-        quote = _CALLS[self._scheme]
-        parts = [part for part in table_name(name) if part is not None]
-        quoted = ".".join(quote + part.replace(quote, quote * 2) + quote for part in parts)
-        places = ", ".join(f":{parameter}" for parameter in parameters)
-        if self._scheme == "postgresql":
-            with self._aside() as cursor:
-                kinds = cursor.execute(_KIND, {"schema": parts[0] if len(parts) > 1 else None, "name": parts[-1]})
-                if ("f",) in kinds.fetchall():
-                    return f"SELECT * FROM {quoted}({places})"
-        return f"CALL {quoted}({places})"
-
-    def _has(self, table: str | tuple[str, str]) -> bool:
-        """Whether there is a table or view of this name."""
-        schema, name = table_name(table)
-        if self._scheme == "postgresql":
-            parts = [part for part in (schema, name) if part is not None]
-            quoted = ".".join('"{}"'.format(part.replace('"', '""')) for part in parts)
-            with self._aside() as cursor:
-                return cursor.execute("SELECT to_regclass(:name) IS NOT NULL", {"name": quoted}).fetchone() == (True,)
-        if schema is None and self._scheme != "sqlite":
-            schema = self.adbc_current_db_schema
-        with self._aside():
-            reading = _core.tables(source=self._free(), timeout=None, cancel_handle=own_cancel_handle())
-            columns, _ = reading.columns(backend="numpy", arrow_strings=False, json_objects=False)
-        _, schemas, names, _ = (list(column.data) for column in columns)
-        # SQLite's names, and MySQL's on some systems, are the same in either case.
-        known = {(each, found.casefold()) for each, found in zip(schemas, names, strict=True)}
-        return any(found == name.casefold() and schema in {None, each} for each, found in known)
 
     def _stream(self, rows: _core.Result) -> None:
         """Keep in mind that a cursor's rows have the session."""
@@ -544,21 +491,6 @@ def scheme_of(conn: object) -> str:
     if (scheme := sources.adopted_scheme(conn)) is not None:
         return scheme
     return "sqlite" if is_connection(conn) else target(conn, _OTHERS).scheme
-
-
-#: The session's catalog and schema.
-_PLACES = {
-    **dict.fromkeys(("postgresql", "duckdb"), "SELECT current_database()::varchar AS c, current_schema()::varchar AS s"),
-    **dict.fromkeys(("mysql", "mariadb"), "SELECT 'def' AS c, DATABASE() AS s"),
-    "sqlite": "SELECT NULL AS c, 'main' AS s",
-}
-#: The quote around names, of sources that have procedures.
-_CALLS = {"postgresql": '"', "mysql": "`", "mariadb": "`"}
-_KIND = (
-    "SELECT p.prokind::text FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace "
-    "WHERE p.proname = :name AND CASE WHEN CAST(:schema AS text) IS NULL THEN pg_catalog.pg_function_is_visible(p.oid) "
-    "ELSE n.nspname = :schema END"
-)
 
 
 def _statement(sql: object) -> str:

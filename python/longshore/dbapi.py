@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, final
 
 from longshore import _core, frames
-from longshore.arguments import bound, exact_name, without_clauses
+from longshore.arguments import IfExists, bound, exact_name, without_clauses
+from longshore.catalogue import calling, has_table
 from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
 from longshore.read import whole
 from longshore.stream import Stream
@@ -108,8 +109,8 @@ class Cursor:
     """Statements and their rows; made by ``Connection.cursor``.
 
     Rows are tuples of Python objects that keep every value. They come from the server while they are fetched, a few
-    thousand at a time, whatever the size of the result. A connection runs one statement at a time: the rows that another
-    cursor of it has not fetched are read ahead first, into 64 MiB at most; more is an ``InterfaceError``.
+    thousand at a time, whatever the size of the result. A connection runs one statement at a time: the rows that
+    another cursor of it has not fetched are read ahead first, into 64 MiB at most; more is an ``InterfaceError``.
 
     >>> import longshore
     >>> with longshore.connect(url) as connection, connection.cursor() as cursor:
@@ -137,9 +138,7 @@ class Cursor:
         core = self._begin()
         operation, parameters = without_clauses(operation, parameters)
         self._cancel_handle = cancel_handle = _core.CancelHandle()
-        result = core.run(
-            _text(operation), bound(parameters), batch_rows=_BATCH_ROWS, cancel_handle=cancel_handle
-        )
+        result = core.run(_text(operation), bound(parameters), batch_rows=_BATCH_ROWS, cancel_handle=cancel_handle)
         if (done := result.done) is not None:
             self._changed = done
         else:
@@ -161,13 +160,13 @@ class Cursor:
         return self
 
     def callproc(self, procname: str, parameters: Sequence[Any] = ()) -> Sequence[Any]:
-        """Call a stored procedure of PostgreSQL, MySQL or MariaDB, or a function of PostgreSQL; fetch its rows after it.
+        """Call a stored procedure of PostgreSQL, MySQL or MariaDB, or a function of PostgreSQL, and fetch its rows.
 
         Gives the parameters as they are. Raises ``NotSupportedError`` for sources that have none.
         """
         self._check()
         names = {f"p{at}": value for at, value in enumerate(bound(parameters) or ())}  # type: ignore[var-annotated,arg-type]
-        self.execute(self.connection._call(procname, names), names)  # noqa: SLF001
+        self.execute(calling(self.connection, procname, names), names)
         return parameters
 
     def fetchone(self) -> Row | None:
@@ -198,7 +197,7 @@ class Cursor:
 
     @property
     def description(self) -> list[Description] | None:
-        """The columns: name, type code, None, None, precision, scale, and whether it may hold NULL. None without rows."""
+        """The columns: name, type code, None, None, precision, scale, and whether it may hold NULL."""
         if self._description is None and self._result is not None:
             self._description = [_described(*column) for column in self._result.columns()]
         return self._description
@@ -218,11 +217,11 @@ class Cursor:
         """Give None: a statement has one result."""
         self._check()
 
-    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:  # noqa: ARG002  PEP 249 gives the signature
         """Do nothing: the server tells the types."""
         self._check()
 
-    def setoutputsize(self, size: int, column: int | None = None) -> None:
+    def setoutputsize(self, size: int, column: int | None = None) -> None:  # noqa: ARG002  likewise
         """Do nothing: every value comes whole."""
         self._check()
 
@@ -255,11 +254,13 @@ class Cursor:
 
     def fetch_df(self) -> "pd.DataFrame":
         """Give the rows that are left as a pandas DataFrame, with the dtypes of ``read_sql``."""
-        return self._whole("pandas")
+        frame: pd.DataFrame = self._whole("pandas")
+        return frame
 
     def fetch_polars(self) -> "pl.DataFrame":
         """Give the rows that are left as a polars DataFrame, with the dtypes of ``read_sql``."""
-        return self._whole("polars")
+        frame: pl.DataFrame = self._whole("polars")
+        return frame
 
     def fetch_arrow(self) -> Stream:
         """Give the rows that are left as a stream, for any library that knows the Arrow PyCapsule interface.
@@ -297,7 +298,7 @@ class Cursor:
             raise NotSupportedError(message, hint="make the table by CREATE, and append to it")
         table = exact_name(table_name, db_schema_name)
         if mode == "create_append":
-            mode = "append" if self.connection._has(table) else "create"  # noqa: SLF001
+            mode = "append" if has_table(self.connection, table) else "create"
         return write_sql(data, table, self.connection, if_exists=_MODES[mode])
 
     def adbc_execute_schema(self, operation: str, parameters: Parameters = None) -> "pa.Schema":
@@ -348,7 +349,7 @@ class Cursor:
         raise ProgrammingError("there are no rows to fetch", hint=_FIRST)
 
 
-_MODES = {"create": "fail", "append": "append", "replace": "replace", "create_append": "append"}
+_MODES: dict[str, IfExists] = {"create": "fail", "append": "append", "replace": "replace", "create_append": "append"}
 
 
 def _text(operation: object) -> str:

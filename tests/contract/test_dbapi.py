@@ -1,11 +1,11 @@
-"""PEP 249 and ADBC's Arrow methods: values, rows that are fetched while they come, cursors next to each other, transactions."""
+"""PEP 249 and ADBC's Arrow methods: values, rows that are fetched while they come, cursors in turn, transactions."""
 
 import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import duckdb
@@ -79,7 +79,9 @@ def test_type_objects_are_equal_to_their_types(
         equal = {name for name, code, *_ in description if code == getattr(longshore, kind)}
         assert shared <= equal
         others = {"STRING", "NUMBER", "DATETIME", "BINARY"} - {kind}
-        assert not any(code == getattr(longshore, each) for name, code, *_ in description if name in shared for each in others)
+        assert not any(
+            code == getattr(longshore, each) for name, code, *_ in description if name in shared for each in others
+        )
         assert all(isinstance(code, str) and code for _, code, *_ in description)
         assert cursor.fetchall() == []
         cursor.execute(f"DROP TABLE {table}")
@@ -111,9 +113,9 @@ def test_rows_in_pieces(database: Database, cursor: longshore.Cursor) -> None:
 def test_the_rest_in_arrow(database: Database, cursor: longshore.Cursor) -> None:
     query = counted(database, 10_000, "i, i * 2 AS j")
     whole: Any = longshore.read_sql(query, database.url, return_type="arrow")
-    takes = {
-        "fetch_arrow_table": lambda: cursor.fetch_arrow_table(),
-        "fetchallarrow": lambda: cursor.fetchallarrow(),
+    takes: dict[str, Callable[[], Any]] = {
+        "fetch_arrow_table": cursor.fetch_arrow_table,
+        "fetchallarrow": cursor.fetchallarrow,
         "fetch_arrow": lambda: pa.table(cursor.fetch_arrow()),
         "fetch_record_batch": lambda: cursor.fetch_record_batch().read_all(),
         "fetch_polars": lambda: cursor.fetch_polars().to_arrow(),
@@ -237,7 +239,7 @@ def test_transactions(database: Database, table: str) -> None:
         assert cursor.execute(f"UPDATE {table} SET n = n + 10").rowcount == 2
         assert cursor.execute(f"DELETE FROM {table} WHERE n > :n", {"n": 12}).rowcount == 1
         with pytest.raises(longshore.InterfaceError, match="autocommit is True or False"):
-            connection.autocommit = 1  # type: ignore[assignment]  # on purpose
+            connection.autocommit = 1
     assert database.rows(table) == [(12,)]
 
 
@@ -275,7 +277,7 @@ def test_executemany_is_all_or_nothing(database: Database, table: str) -> None:
             cursor.executemany(insert, ["1"])
 
 
-def test_errors(database: Database, cursor: longshore.Cursor) -> None:
+def test_errors(cursor: longshore.Cursor) -> None:
     connection = cursor.connection
     for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall, cursor.fetch_arrow_table, lambda: next(cursor)):
         with pytest.raises(longshore.ProgrammingError, match="there are no rows to fetch"):
@@ -350,7 +352,9 @@ def test_other_libraries_read_on_a_connection(database: Database, connection: lo
         assert with_params["a"].astype(int).tolist() == [7]
     assert pl.read_database(query, connection).rows() == rows
     stream = connection.cursor().execute(query).fetch_arrow()
-    assert duckdb.sql("SELECT count(*), sum(i), sum(j) FROM stream").fetchall() == [(5000, 12502500, 25005000)]
+    assert repr(stream) == "<Stream (i, j) is open>"
+    found: Any = duckdb.sql("SELECT count(*), sum(i), sum(j) FROM stream")
+    assert found.fetchall() == [(5000, 12502500, 25005000)]
 
 
 def test_ingest(database: Database, table: str) -> None:
@@ -382,7 +386,7 @@ def test_ingest(database: Database, table: str) -> None:
         connection.commit()
         for wrong, error in (({"mode": "fail"}, ValueError), ({"temporary": True}, longshore.NotSupportedError)):
             with pytest.raises(error):
-                cursor.adbc_ingest(table, rows, **wrong)  # type: ignore[arg-type]
+                cursor.adbc_ingest(table, rows, **wrong)
 
 
 def test_what_is_known_of_statements_and_tables(

@@ -39,9 +39,9 @@ def whole_values(case: Any) -> None:
 
 def no_procedures(case: Any) -> None:
     """See that a source without stored procedures says so."""
-    with case.connected() as connection, connection.cursor() as cursor:
-        with pytest.raises(longshore.NotSupportedError, match="has no stored procedures"):
-            cursor.callproc("lower", ("FOO",))
+    refused = pytest.raises(longshore.NotSupportedError, match="has no stored procedures")
+    with case.connected() as connection, connection.cursor() as cursor, refused:
+        cursor.callproc("lower", ("FOO",))
 
 
 #: Overridden for every source.

@@ -11,7 +11,7 @@ use crate::session::{PostgresSession, several};
 const FEW: usize = 16;
 
 /// The bytes of one message's arrays.
-const ENOUGH: usize = 4 << 20;
+const ENOUGH: usize = 256 << 10;
 
 /// The types of arrays of the parameters' types, if one INSERT of all rows does what an INSERT of each would.
 ///
@@ -74,14 +74,14 @@ fn insert_arrays(
     rows: impl Iterator<Item = Result<Cells>>,
     columns: usize,
 ) -> Result<Option<u64>> {
-    let (mut rows, mut count) = (rows.peekable(), Some(0));
+    let mut rows = rows.peekable();
+    // The server inserts some while the next are encoded.
     while rows.peek().is_some() {
         let arrays = arrays(&mut rows, columns)?;
-        session.connection.execute(&arrays, &[], false)?;
-        let inserted = session.connection.discard_rows()?;
-        count = count.zip(inserted).map(|(count, inserted)| count + inserted);
+        session.connection.enqueue_execution(&arrays)?;
+        session.connection.send_executions()?;
     }
-    Ok(count)
+    session.connection.executed(Some(0))
 }
 
 /// The cells of each column as an array in text, of as many rows as make a message of some size.
@@ -107,12 +107,14 @@ fn push_element(array: &mut Vec<u8>, cell: Option<&[u8]>) {
         return;
     };
     array.push(b'"');
-    for byte in cell {
-        if matches!(byte, b'"' | b'\\') {
-            array.push(b'\\');
-        }
-        array.push(*byte);
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\');
+    let mut rest = cell;
+    while let Some(at) = rest.iter().position(is_special) {
+        array.extend_from_slice(&rest[..at]);
+        array.extend_from_slice(&[b'\\', rest[at]]);
+        rest = &rest[at + 1..];
     }
+    array.extend_from_slice(rest);
     array.push(b'"');
 }
 

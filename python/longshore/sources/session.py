@@ -193,7 +193,8 @@ class DriverSession:
     def run(self, query: str, params: Any, rows: int) -> Result | int | None:
         """Run any statement: give its result, or how many rows it changed, or None where that is not known."""
         if control := _CONTROL.fullmatch(query):
-            return self._control(control[1][0].upper(), control["rest"])
+            self._control(control[1][0].upper(), control["rest"])
+            return None
         result = self._queried(query, params, rows)
         return self._changed() if result is None else result
 

@@ -29,7 +29,8 @@ TABLES = {
     "view": "CREATE TABLE u (a int, b text); CREATE VIEW t AS SELECT * FROM u WHERE a < 50",
     "rule": "CREATE TABLE log (n bigint); CREATE TABLE t (a int, b text); "
     "CREATE RULE r AS ON INSERT TO t DO ALSO INSERT INTO log SELECT count(*) FROM t",
-    "rule instead": "CREATE TABLE t (a int, b text); CREATE RULE r AS ON INSERT TO t WHERE new.a > 10 DO INSTEAD NOTHING",
+    "rule instead": "CREATE TABLE t (a int, b text); "
+    "CREATE RULE r AS ON INSERT TO t WHERE new.a > 10 DO INSTEAD NOTHING",
     "statement trigger": "CREATE TABLE log (n bigint); CREATE TABLE t (a int, b text); "
     "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS "
     "$$ BEGIN INSERT INTO log SELECT count(*) FROM t; RETURN NULL; END $$; "
@@ -95,7 +96,14 @@ def test_values_are_those_of_single_inserts(connection: longshore.Connection) ->
     )
     row = (
         *(-(2**63), -0.1, Decimal("1.50"), 'a "quoted\\" {text}, NULL', b'\x00"\\', dt.date(1, 1, 1)),
-        *(dt.datetime(2020, 1, 1, tzinfo=dt.UTC), uuid.UUID(int=7), {"a": ['"', None]}, True, dt.timedelta(1), [1, None]),
+        *(
+            dt.datetime(2020, 1, 1, tzinfo=dt.UTC),
+            uuid.UUID(int=7),
+            {"a": ['"', None]},
+            True,
+            dt.timedelta(1),
+            [1, None],
+        ),
     )
     rows = [row, (None,) * 12, (0, float("nan"), Decimal("NaN"), "NULL", b"", None, None, None, "[]", False, None, [])]
     places = ", ".join(f"${n}" for n in range(1, 13))

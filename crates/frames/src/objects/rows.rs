@@ -16,6 +16,9 @@ use crate::columns::located;
 /// The memory that has to be free on top of that of the next objects.
 const ROOM: usize = 16 << 20;
 
+/// The memory that there always is.
+const FEW: usize = 64 << 10;
+
 /// Makes the rows of a result's batches.
 #[derive(Default)]
 pub struct RowMaker {
@@ -31,8 +34,11 @@ impl RowMaker {
         batch: &RecordBatch,
         before: u64,
     ) -> Result<IntoIter<Py<PyTuple>>> {
-        // An object for each value, and what it is made from.
-        room_for(batch.num_columns() * batch.num_rows() * 128 + 2 * batch.get_array_memory_size() + ROOM)?;
+        // An object for each value, and what it is made from. To ask costs more than to make a few.
+        let wanted = batch.num_columns() * batch.num_rows() * 128 + 2 * batch.get_array_memory_size();
+        if wanted > FEW {
+            room_for(wanted + ROOM)?;
+        }
         let schema = batch.schema();
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (at, (field, array)) in schema.fields().iter().zip(batch.columns()).enumerate() {

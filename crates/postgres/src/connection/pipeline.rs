@@ -74,8 +74,7 @@ impl Connection {
     ) -> Result<Option<u64>> {
         let mut rows = Some(0);
         for set in sets {
-            bind("", "", &set?, &[], &mut self.outbox)?;
-            frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+            self.enqueue_execution(&set?)?;
             if self.outbox.len() >= UNDER_WAY {
                 rows = self.executed(rows)?;
             }
@@ -83,8 +82,19 @@ impl Connection {
         self.executed(rows)
     }
 
-    /// `rows` and those that the executions in the outbox concern.
-    fn executed(&mut self, mut rows: Option<u64>) -> Result<Option<u64>> {
+    /// Puts the execution of the unnamed statement with `parameters` into the outbox.
+    pub(crate) fn enqueue_execution(&mut self, parameters: &[Option<Vec<u8>>]) -> Result<()> {
+        bind("", "", parameters, &[], &mut self.outbox)?;
+        frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))
+    }
+
+    /// Sends what is in the outbox, whose few words of answer wait.
+    pub(crate) fn send_executions(&mut self) -> Result<()> {
+        self.flush(Exchange::Parsing)
+    }
+
+    /// `rows` and those that the executions since the last `Sync` concern.
+    pub(crate) fn executed(&mut self, mut rows: Option<u64>) -> Result<Option<u64>> {
         frontend::sync(&mut self.outbox);
         self.flush(Exchange::Extended)?;
         self.finish_with_tags(|tag| {
