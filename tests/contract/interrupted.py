@@ -68,6 +68,13 @@ def statement(query: str, url: str, _: str) -> None:
         connection.execute(query)
 
 
+def rows(query: str, url: str, _: str) -> None:
+    """Fetch the rows of a cursor."""
+    with longshore.connect(url) as connection, connection.cursor() as cursor:
+        for _row in cursor.execute(query):
+            pass
+
+
 def connect(_query: str, url: str, _: str) -> None:
     """Connect over and over."""
     say("connecting")
@@ -88,7 +95,10 @@ def write(query: str, url: str, table: str) -> None:
 
 WAYS: dict[str, Callable[[str, str, str], Any]] = {
     **{name: read(name) for name in ("pandas", "arrow", "polars", "numpy")},
-    **{each.__name__: each for each in (batches, frames, capsule, task, batches_in_a_task, statement, connect, write)},
+    **{
+        each.__name__: each
+        for each in (batches, frames, capsule, task, batches_in_a_task, statement, rows, connect, write)
+    },
 }
 
 

@@ -95,6 +95,13 @@ impl Ahead {
         next
     }
 
+    /// Ends the result, which has no rows any more; gives what is still to come.
+    fn fail(&mut self) -> Option<Box<dyn Batches>> {
+        self.has_failed = true;
+        self.batches.clear();
+        self.live.take()
+    }
+
     /// Reads on until the result has ended, or so many bytes wait to be fetched; whether it has ended.
     fn fill(&mut self, most: usize) -> Result<bool> {
         let mut bytes: usize = self.batches.iter().map(RecordBatch::get_array_memory_size).sum();
@@ -155,8 +162,16 @@ impl StatementResult {
         })
     }
 
-    /// Has tuples ready; false after the last.
+    /// Has tuples ready; false after the last. Where they cannot be made, what follows would look like the rest: the result
+    /// has failed.
     fn advance(&self, py: Python<'_>, rest: &mut Rest) -> Result<bool> {
+        self.next_rows(py, rest).inspect_err(|_| {
+            let live = rest.source.fail();
+            py.detach(|| drop(live));
+        })
+    }
+
+    fn next_rows(&self, py: Python<'_>, rest: &mut Rest) -> Result<bool> {
         while rest.tuples.len() == 0 {
             rest.batch = None;
             let (source, before) = (&mut rest.source, rest.rows);
@@ -272,11 +287,8 @@ impl StatementResult {
     /// Ends the result. What is left of it is thrown away; where that is much, the statement is stopped on the server.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut rest = self.rest()?;
-        rest.source.batches.clear();
         (rest.tuples, rest.batch) = (Vec::new().into_iter(), None);
-        let live = rest.source.live.take();
-        rest.source.has_failed = true;
-        let Some(mut live) = live else { return Ok(()) };
+        let Some(mut live) = rest.source.fail() else { return Ok(()) };
         py.detach(move || {
             self.deadline.end_within(LEFT);
             // Stopped within a transaction, it would end that in PostgreSQL.

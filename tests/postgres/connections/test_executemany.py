@@ -131,31 +131,3 @@ def test_a_value_that_does_not_fit_names_its_parameter(connection: longshore.Con
         cursor.executemany(INSERT, [(None, "a")] * 30 + [(naive, "b")])
     # Nothing was sent: the transaction goes on.
     assert connection.cursor().execute("TABLE t").fetchall() == []
-
-
-def test_a_statement_that_is_executed_again(url: str, connection: longshore.Connection) -> None:
-    connection.execute("CREATE TABLE t (a int)")
-    with connection.cursor() as cursor:
-        assert [cursor.execute("SELECT * FROM t").fetchall() for _ in range(3)] == [[]] * 3
-        cursor.execute("ALTER TABLE t ADD b text")
-        cursor.execute("INSERT INTO t VALUES (1, 'x')")
-        assert cursor.execute("SELECT * FROM t").fetchall() == [(1, "x")]
-        for n in range(3):
-            assert cursor.execute("SELECT $1::int + a AS n FROM t", [n]).fetchall() == [(n + 1,)]
-        with pytest.raises(longshore.DataError):
-            cursor.execute("SELECT 1 / (a - 1) FROM t").fetchall()
-        connection.rollback()
-    # Another session's change between two transactions is seen.
-    name = f"again_{uuid.uuid4().hex[:8]}"
-    with longshore.connect(url, autocommit=True) as other:
-        other.execute(f"CREATE TABLE {name} (a int)")
-        try:
-            with connection.cursor() as cursor:
-                assert cursor.execute(f"SELECT * FROM {name}").fetchall() == []
-                connection.rollback()
-                other.execute(f"ALTER TABLE {name} ADD b int")
-                cursor.execute(f"SELECT * FROM {name}")
-                assert [column[0] for column in cursor.description or ()] == ["a", "b"]
-                connection.rollback()
-        finally:
-            other.execute(f"DROP TABLE {name}")
