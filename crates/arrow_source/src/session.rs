@@ -147,7 +147,9 @@ impl Session for ArrowSession {
         };
         match begun {
             Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),
-            Ok(Started::Rows(begun)) => ArrowBatches::start(self, begun, options).map(|batches| Box::new(batches) as _),
+            Ok(Started::Rows(begun)) => {
+                ArrowBatches::start(self, begun, options).map(|batches| Box::new(batches) as _)
+            }
             Err(error) => Err(Failed { error, session: self.left() }),
         }
     }

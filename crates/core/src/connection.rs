@@ -27,7 +27,11 @@ impl Connection {
     /// Opens a session of `source`. Without `autocommit`, the first statement begins a transaction.
     pub fn open(source: Arc<Direct>, autocommit: bool, deadline: &Deadline) -> Result<Arc<Self>> {
         let session = source.open(deadline)?;
-        Ok(Arc::new(Self { slot: Mutex::new(Slot::Free(session)), factory: source, autocommit: autocommit.into() }))
+        Ok(Arc::new(Self {
+            slot: Mutex::new(Slot::Free(session)),
+            factory: source,
+            autocommit: autocommit.into(),
+        }))
     }
 
     /// Opens another session to the same place.
@@ -109,10 +113,7 @@ impl Connection {
             if is_own {
                 session.begin()?;
             }
-            let ran = sets.try_fold(Some(0_u64), |rows, sets| {
-                let changed = session.execute_many(text, sets?)?;
-                Ok(rows.zip(changed).map(|(rows, changed)| rows + changed))
-            });
+            let ran = session.execute_many(text, &mut sets);
             let ran = ran.map_err(|error| with_remedy(error, &[Query::new(text)], session.placeholders()));
             if is_own && self.commits_each() {
                 if ran.is_ok() { session.commit()? } else { session.rollback()? }

@@ -50,7 +50,8 @@ pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
 pub use session::{
     Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Loading, Metadata, NOT_PREPARED, NOT_SPLIT,
-    NoRows, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction, TransactionStatements,
+    NoRows, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
+    TransactionStatements,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};

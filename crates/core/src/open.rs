@@ -15,8 +15,8 @@ use crate::session::released;
 use crate::source::{Lease, Reservation, SessionFactory, Source};
 use crate::split::divide;
 use crate::{
-    Batches, Deadline, Division, Done, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
-    Split, Transaction,
+    Batches, Deadline, Division, Done, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result,
+    Session, Split, Transaction,
 };
 
 /// How long parts that could not begin, as somebody was in the way, begin again.

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
-    Deadline, Division, Error, Kind, Load, Params, Placeholders, Query, ReadOptions, Result, Sink, SourceOption,
-    Split, Stage, TableName, Target,
+    Deadline, Division, Error, Kind, Load, Params, Placeholders, Query, ReadOptions, Result, Sink,
+    SourceOption, Split, Stage, TableName, Target,
 };
 
 /// How long it may take to end a transaction that its owner no longer waits for.
@@ -53,6 +53,9 @@ pub struct Column {
     pub native_type: String,
 }
 
+/// Sets of parameters, some at a time.
+pub type ParameterSets<'a> = dyn Iterator<Item = Result<Vec<Params>>> + 'a;
+
 /// One connection to a database. What not every source can do is a capability: [`Splitting`],
 /// [`Preparing`], [`Metadata`], [`Scripting`], [`Loading`].
 pub trait Session: Send {
@@ -67,12 +70,15 @@ pub trait Session: Send {
     /// options ask for any statement: then it gives [`NoRows`].
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed>;
 
-    /// Runs one statement with each of `sets`, and returns how many rows all of them changed, where the server tells it.
-    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
+    /// Runs one statement with each set of parameters, and returns how many rows all of them changed, where the server tells
+    /// it. A transaction is open.
+    fn execute_many(&mut self, text: &str, sets: &mut ParameterSets<'_>) -> Result<Option<u64>> {
         let mut rows = Some(0);
-        for params in sets {
-            let changed = self.execute(&Query { text: text.to_owned(), params })?;
-            rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+        for sets in sets {
+            for params in sets? {
+                let changed = self.execute(&Query { text: text.to_owned(), params })?;
+                rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+            }
         }
         Ok(rows)
     }

@@ -85,7 +85,8 @@ pub(crate) fn rescaled<T: Arrow>(
             Fault::data(row, format!("{text} does not fit decimal128({precision}, {scale})")).with_hint(WHOLE)
         })
     };
-    let values = array.iter().enumerate().map(value).collect::<Result<PrimitiveArray<Decimal128Type>, Fault>>()?;
+    let values =
+        array.iter().enumerate().map(value).collect::<Result<PrimitiveArray<Decimal128Type>, Fault>>()?;
     let values = values.with_precision_and_scale(to.0, to.1);
     values.map(|values| Arc::new(values) as ArrayRef).map_err(|error| Fault::internal(error.to_string()))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
     Batches, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading, Metadata, NATIVE_TYPE,
-    NoRows, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting,
-    Stage, TableName, Target, Transaction, TransactionStatements, Value,
+    NoRows, ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting,
+    Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, TransactionStatements, Value,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional, positional_sets};
@@ -37,8 +37,28 @@ const TELLING: &[&str] = &[
 
 /// What statements start with that never have rows, but for MariaDB's RETURNING.
 const SILENT: &[&str] = &[
-    "insert", "update", "delete", "replace", "create", "drop", "alter", "truncate", "rename", "set", "use",
-    "begin", "start", "commit", "rollback", "savepoint", "release", "lock", "unlock", "grant", "revoke", "load",
+    "insert",
+    "update",
+    "delete",
+    "replace",
+    "create",
+    "drop",
+    "alter",
+    "truncate",
+    "rename",
+    "set",
+    "use",
+    "begin",
+    "start",
+    "commit",
+    "rollback",
+    "savepoint",
+    "release",
+    "lock",
+    "unlock",
+    "grant",
+    "revoke",
+    "load",
 ];
 
 /// The tables and views that are not the system's.
@@ -273,26 +293,26 @@ impl MySqlSession {
         }
         let prepared =
             self.connection.prepare(&statement.text).map_err(|error| self.several(error, &query.text))?;
-        let sent =
-            self.bound(&prepared, &statement.values).and_then(|bound| self.connection.execute(prepared.id, &bound));
+        let sent = self
+            .bound(&prepared, &statement.values)
+            .and_then(|bound| self.connection.execute(prepared.id, &bound));
         self.connection.close(prepared.id);
         sent?;
         self.connection.finish().map(Some)
     }
 
     /// Runs a statement with each of `sets`: it is prepared once.
-    fn run_many(&mut self, text: &str, sets: &[Params]) -> Result<Option<u64>> {
+    fn run_many(&mut self, text: &str, sets: &[Params]) -> Result<u64> {
         self.check_statement(text)?;
         let (statement, rows) = positional_sets(&dialect(self.connection.escapes()), text, sets)?;
-        let prepared =
-            self.connection.prepare(&statement.text).map_err(|error| self.several(error, text))?;
+        let prepared = self.connection.prepare(&statement.text).map_err(|error| self.several(error, text))?;
         let ran = rows.iter().try_fold(0, |count, values| {
             let bound = self.bound(&prepared, values)?;
             self.connection.execute(prepared.id, &bound)?;
             Ok(count + self.connection.finish()?)
         });
         self.connection.close(prepared.id);
-        ran.map(Some)
+        ran
     }
 
     /// The server's syntax error with what to do, where it may be that of a text of several statements.
@@ -390,9 +410,15 @@ impl Session for MySqlSession {
         self.or_stop(affected)
     }
 
-    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
-        let affected = self.run_many(text, &sets);
-        self.or_stop(affected)
+    fn execute_many(&mut self, text: &str, sets: &mut ParameterSets<'_>) -> Result<Option<u64>> {
+        let mut affected = Ok(0);
+        for sets in sets {
+            affected = affected.and_then(|rows| Ok(rows + self.run_many(text, &sets?)?));
+            if affected.is_err() {
+                break;
+            }
+        }
+        self.or_stop(affected).map(Some)
     }
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {

@@ -357,7 +357,8 @@ impl Connection {
     /// The same, where the parameters have these `types`.
     pub(crate) fn prepare_with(&mut self, text: &str, types: &[u32]) -> Result<Prepared> {
         self.unnamed = None;
-        frontend::parse("", text, types.iter().copied(), &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
+        frontend::parse("", text, types.iter().copied(), &mut self.outbox)
+            .map_err(|_| zero_byte("the statement"))?;
         frontend::describe(b'S', "", &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::flush(&mut self.outbox);
         self.flush(Exchange::Parsing)?;

@@ -1,6 +1,8 @@
 //! One statement with many sets of parameters: pipelined, or an INSERT by arrays where the outcome is the same.
 
-use longshore_core::{Params, Result};
+use std::iter;
+
+use longshore_core::{ParameterSets, Result};
 use longshore_source::sql::{Kind, Token, positional_sets};
 
 use crate::dialect::DIALECT;
@@ -12,6 +14,9 @@ const FEW: usize = 16;
 
 /// The bytes of one message's arrays.
 const ENOUGH: usize = 256 << 10;
+
+/// The pieces of sets that are sent before the server's word on them is heard.
+const UNHEARD: usize = 8;
 
 /// The types of arrays of the parameters' types, if one INSERT of all rows does what an INSERT of each would.
 ///
@@ -34,54 +39,74 @@ const ARRAYS: &str = "SELECT t.typarray::text \
      UNION ALL SELECT 'pg_catalog.pg_class'::regclass, i.indexrelid FROM pg_catalog.pg_index AS i WHERE i.indrelid = c.oid))) \
      ORDER BY p.place";
 
-/// Runs `text` with each of `sets`; returns how many rows all of them concerned.
+/// Runs `text` with each set of parameters; returns how many rows all of them concerned.
 pub(crate) fn execute_many(
     session: &mut PostgresSession,
     text: &str,
-    sets: &[Params],
+    sets: &mut ParameterSets<'_>,
 ) -> Result<Option<u64>> {
-    let (statement, rows) = positional_sets(&DIALECT, text, sets)?;
-    if rows.is_empty() {
-        return Ok(Some(0));
-    }
-    let prepared = session.prepare(&statement.text).map_err(|error| statement.restore_position(several(error)))?;
+    let Some(first) = sets.next().transpose()? else { return Ok(Some(0)) };
+    let (statement, _) = positional_sets(&DIALECT, text, &first)?;
+    let prepared =
+        session.prepare(&statement.text).map_err(|error| statement.restore_position(several(error)))?;
     let types = session.types_of(&prepared.parameters);
-    let rows = rows.iter().map(|values| encode::parameters(values, &types));
     session.catalogue.forget_all();
     session.used = true;
-    let insert = Insert::parse(&statement.text, types.len());
-    if let Some(insert) = insert.filter(|_| sets.len() >= FEW && session.catalogue.is_present()) {
-        let oids: Vec<String> = prepared.parameters.iter().map(u32::to_string).collect();
-        let question = ARRAYS.replace("OIDS", &oids.join(","));
-        let arrays = session.connection.lookup(&question, &insert.table)?;
-        let arrays = arrays.into_iter().flatten().map(|oid| oid?.parse().ok()).collect::<Option<Vec<u32>>>();
-        if let Some(arrays) = arrays.filter(|arrays| arrays.len() == types.len()) {
-            session.connection.prepare_with(&insert.text, &arrays)?;
-            return insert_arrays(session, rows, types.len());
+    let arrays = match Insert::parse(&statement.text, types.len()).filter(|_| first.len() >= FEW) {
+        Some(insert) => by_arrays(session, &insert, &prepared.parameters)?,
+        None => false,
+    };
+    let mut count = Some(0);
+    for (at, sets) in iter::once(Ok(first.clone())).chain(sets).enumerate() {
+        let sets = sets?;
+        let (_, rows) = positional_sets(&DIALECT, text, &sets)?;
+        let rows = rows.iter().map(|values| encode::parameters(values, &types));
+        if arrays {
+            insert_arrays(session, rows, types.len())?;
+            // Now and then it is heard whether all goes well.
+            if at % UNHEARD == UNHEARD - 1 {
+                count = session.connection.executed(count)?;
+            }
+        } else {
+            let executed = session.connection.execute_each(rows);
+            let executed = executed.map_err(|error| statement.restore_position(error))?;
+            count = count.zip(executed).map(|(count, executed)| count + executed);
         }
-        // The answer has not touched the statement.
     }
-    let done = session.connection.execute_each(rows);
-    done.map_err(|error| statement.restore_position(error))
+    if arrays { session.connection.executed(count) } else { Ok(count) }
+}
+
+/// Prepares `insert` where arrays may carry its rows; whether they may. Otherwise the statement stays as it is.
+fn by_arrays(session: &mut PostgresSession, insert: &Insert, types: &[u32]) -> Result<bool> {
+    if !session.catalogue.is_present() {
+        return Ok(false);
+    }
+    let oids: Vec<String> = types.iter().map(u32::to_string).collect();
+    let question = ARRAYS.replace("OIDS", &oids.join(","));
+    let arrays = session.connection.lookup(&question, &insert.table)?;
+    let arrays = arrays.into_iter().flatten().map(|oid| oid?.parse().ok()).collect::<Option<Vec<u32>>>();
+    let Some(arrays) = arrays.filter(|arrays| arrays.len() == types.len()) else { return Ok(false) };
+    session.connection.prepare_with(&insert.text, &arrays)?;
+    Ok(true)
 }
 
 /// A row's cells in text.
 type Cells = Vec<Option<Vec<u8>>>;
 
-/// Executes the INSERT that is prepared with the arrays of `rows`, some rows at a time.
+/// Sends the INSERT that is prepared with the arrays of `rows`, some rows at a time: the server inserts some while the next
+/// are encoded.
 fn insert_arrays(
     session: &mut PostgresSession,
     rows: impl Iterator<Item = Result<Cells>>,
     columns: usize,
-) -> Result<Option<u64>> {
+) -> Result<()> {
     let mut rows = rows.peekable();
-    // The server inserts some while the next are encoded.
     while rows.peek().is_some() {
         let arrays = arrays(&mut rows, columns)?;
         session.connection.enqueue_execution(&arrays)?;
         session.connection.send_executions()?;
     }
-    session.connection.executed(Some(0))
+    Ok(())
 }
 
 /// The cells of each column as an array in text, of as many rows as make a message of some size.

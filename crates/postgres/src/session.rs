@@ -1,9 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, Placeholders,
-    Params, Preparing,    Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage,
-    TableName, Target, Transaction, Value,
+    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, ParameterSets,
+    Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split,
+    Splitting, Stage, TableName, Target, Transaction, Value,
 };
 use longshore_source::sql::positional;
 
@@ -197,8 +197,8 @@ impl Session for PostgresSession {
         self.or_stop(affected).map_err(|error| statement.restore_position(error))
     }
 
-    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
-        let affected = many::execute_many(self, text, &sets);
+    fn execute_many(&mut self, text: &str, sets: &mut ParameterSets<'_>) -> Result<Option<u64>> {
+        let affected = many::execute_many(self, text, sets);
         self.or_stop(affected)
     }
 

@@ -8,8 +8,8 @@ use std::vec::IntoIter;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, DEFERRED, Deadline, Done, Error, Finalised, Finaliser, Kind, NATIVE_TYPE, Progress, Result, Session, Warnings,
-    type_name,
+    Batches, DEFERRED, Deadline, Done, Error, Finalised, Finaliser, Kind, NATIVE_TYPE, Progress, Result,
+    Session, Warnings, type_name,
 };
 use longshore_frames::{
     RowMaker, double_batch, double_schema, narrow_batch, narrow_schema, streamed_batch, streamed_schema,
@@ -61,7 +61,14 @@ struct Ahead {
 
 impl Ahead {
     fn ended(schema: SchemaRef) -> Self {
-        Self { batches: VecDeque::new(), live: None, finaliser: None, schema, has_failed: false, failure: None }
+        Self {
+            batches: VecDeque::new(),
+            live: None,
+            finaliser: None,
+            schema,
+            has_failed: false,
+            failure: None,
+        }
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
@@ -136,7 +143,8 @@ fn later(error: Error, before: u64) -> Error {
 }
 
 fn failed() -> Error {
-    Error::interface("the result has failed: its rows cannot be fetched").with_hint("execute the statement again")
+    Error::interface("the result has failed: its rows cannot be fetched")
+        .with_hint("execute the statement again")
 }
 
 impl StatementResult {
@@ -337,7 +345,8 @@ impl Remainder {
                 let decimals = if form == "pandas" { Decimals::Doubles } else { Decimals::Narrow };
                 match finaliser {
                     Some(finaliser) => {
-                        rest.finaliser = Some(Arc::new(Final { finaliser, decimals, warnings: rest.warnings.clone() }));
+                        rest.finaliser =
+                            Some(Arc::new(Final { finaliser, decimals, warnings: rest.warnings.clone() }));
                     }
                     None => {
                         rest.schema = decimals.schema(&rest.schema);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use longshore_arrow_source::{ArrowConnection, SqliteConnection};
 use longshore_core::{
-    Connection, Delivery, Direct, Hold, Kind, Params, Pool, Progress, Query, ReadOptions, Request, Result, Source,
-    Transaction,
+    Connection, Delivery, Direct, Hold, Kind, Params, Pool, Progress, Query, ReadOptions, Request, Result,
+    Source, Transaction,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, Params,
-    Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, TableName, Target, Transaction,
+    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, ParameterSets,
+    Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, TableName,
+    Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
@@ -239,19 +240,25 @@ impl Session for SqliteSession {
         })
     }
 
-    fn execute_many(&mut self, text: &str, sets: Vec<Params>) -> Result<Option<u64>> {
-        let mut sets = sets.into_iter();
-        let Some(params) = sets.next() else { return Ok(Some(0)) };
-        let mut statement = self.prepare(&Query { text: text.to_owned(), params })?;
-        let mut rows = Some(0);
-        loop {
-            run(&mut statement)?;
-            let changed = self.done(&statement, text).rows;
-            rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
-            let Some(params) = sets.next() else { return Ok(rows) };
-            statement.reset();
-            encode::bind(&mut statement, &params)?;
+    fn execute_many(&mut self, text: &str, sets: &mut ParameterSets<'_>) -> Result<Option<u64>> {
+        let (mut statement, mut rows): (Option<Statement>, _) = (None, Some(0));
+        for sets in sets {
+            for params in sets? {
+                let mut ready = match statement.take() {
+                    None => self.prepare(&Query { text: text.to_owned(), params })?,
+                    Some(mut known) => {
+                        known.reset();
+                        encode::bind(&mut known, &params)?;
+                        known
+                    }
+                };
+                run(&mut ready)?;
+                let changed = self.done(&ready, text).rows;
+                rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+                statement = Some(ready);
+            }
         }
+        Ok(rows)
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
@@ -259,11 +266,7 @@ impl Session for SqliteSession {
         Ok(self.plans(&statement, &query.text, options)?.iter().map(Plan::column).collect())
     }
 
-    fn read(
-        mut self: Box<Self>,
-        query: &Query,
-        options: &ReadOptions,
-    ) -> Result<Box<dyn Batches>, Failed> {
+    fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
             Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),
             Ok(Started::Rows(statement, collector)) => match Rows::start(*self, statement, collector) {

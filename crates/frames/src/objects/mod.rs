@@ -64,7 +64,7 @@ impl Accumulator for Objects {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         make_room(&mut self.values, array.len())?;
         Python::try_attach(|py| made(py, || self.maker.make(py, array, &mut self.values)))
-        .ok_or_else(|| Fault::new(0, Kind::Operational, "the Python interpreter is shutting down"))??;
+            .ok_or_else(|| Fault::new(0, Kind::Operational, "the Python interpreter is shutting down"))??;
         if self.masked {
             self.mask.extend(array.logical_nulls().as_ref(), array.len())?;
         }

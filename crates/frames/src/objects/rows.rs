@@ -44,7 +44,8 @@ impl RowMaker {
         for (at, (field, array)) in schema.fields().iter().zip(batch.columns()).enumerate() {
             let mut objects = Vec::with_capacity(array.len());
             let maker = self.maker(at, field)?;
-            made(py, || maker.make(py, array, &mut objects)).map_err(|fault| located(fault, field, before))?;
+            made(py, || maker.make(py, array, &mut objects))
+                .map_err(|fault| located(fault, field, before))?;
             columns.push(objects.into_iter());
         }
         let rows = made(py, || {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, PrimitiveArray};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
 };
+use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use longshore_values::Fault;
