@@ -43,7 +43,7 @@ pub(crate) mod status {
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) affected: u64,
-    /// The number that a column with AUTO_INCREMENT has given to the first new row; 0 for none.
+    /// The number that a column with `AUTO_INCREMENT` has given to the first new row; 0 for none.
     pub(crate) inserted: u64,
     pub(crate) status: u16,
     pub(crate) warnings: u16,

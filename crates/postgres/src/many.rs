@@ -122,7 +122,9 @@ fn arrays(rows: &mut impl Iterator<Item = Result<Cells>>, count: usize) -> Resul
             push_element(column, cell.as_deref());
         }
     }
-    columns.iter_mut().for_each(|column| column.push(b'}'));
+    for column in &mut columns {
+        column.push(b'}');
+    }
     Ok(columns.into_iter().map(Some).collect())
 }
 

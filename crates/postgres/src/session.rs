@@ -107,7 +107,7 @@ impl PostgresSession {
         let reader = RowReader::new(planned, options)?;
         self.used = true;
         self.connection.execute(&bound, &codes, prints_floats && self.catalogue.is_present())?;
-        Ok(Started::Rows(reader))
+        Ok(Started::Rows(Box::new(reader)))
     }
 
     /// Runs a statement of Longshore's own.
@@ -158,7 +158,7 @@ impl PostgresSession {
 /// A statement that has been sent.
 enum Started {
     /// Its rows are next on the connection.
-    Rows(RowReader),
+    Rows(Box<RowReader>),
     /// It has none, and has run.
     Done(Done),
 }
@@ -204,7 +204,7 @@ impl Session for PostgresSession {
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.start(query, options) {
-            Ok(Started::Rows(reader)) => Ok(Box::new(ResultWire::rows(*self, reader))),
+            Ok(Started::Rows(reader)) => Ok(Box::new(ResultWire::rows(*self, *reader))),
             Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),
             Err(error) => {
                 let is_good = self.connection.stop_after(&error);

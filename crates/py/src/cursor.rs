@@ -129,8 +129,8 @@ impl Ahead {
     /// `batch`, with the types that hold its own values where only a whole result has types.
     fn typed(&self, batch: RecordBatch, before: u64) -> Result<RecordBatch> {
         let Some(finaliser) = &self.finaliser else { return Ok(batch) };
-        let finalised = finaliser.finalise(&self.schema, vec![batch]);
-        let (_, mut batches) = finalised.map_err(|error| later(error, before))?;
+        let whole = finaliser.finalise(&self.schema, vec![batch]);
+        let (_, mut batches) = whole.map_err(|error| later(error, before))?;
         batches.pop().ok_or_else(|| Error::internal("a batch has gone while it got its types"))
     }
 }
@@ -343,15 +343,12 @@ impl Remainder {
         match (form, rest.finaliser.take()) {
             ("pandas" | "polars", finaliser) => {
                 let decimals = if form == "pandas" { Decimals::Doubles } else { Decimals::Narrow };
-                match finaliser {
-                    Some(finaliser) => {
-                        rest.finaliser =
-                            Some(Arc::new(Final { finaliser, decimals, warnings: rest.warnings.clone() }));
-                    }
-                    None => {
-                        rest.schema = decimals.schema(&rest.schema);
-                        rest.change = Change::Decimals(decimals);
-                    }
+                if let Some(finaliser) = finaliser {
+                    let warnings = rest.warnings.clone();
+                    rest.finaliser = Some(Arc::new(Final { finaliser, decimals, warnings }));
+                } else {
+                    rest.schema = decimals.schema(&rest.schema);
+                    rest.change = Change::Decimals(decimals);
                 }
             }
             ("stream", Some(finaliser)) => {
