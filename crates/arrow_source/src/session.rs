@@ -2,8 +2,8 @@
 
 use longshore_core::{
     Batches, Column, Deadline, Done, Failed, Load, Loading, Metadata, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT,
-    NoRows, OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source, Splitting,
-    TableName, Transaction,
+    NoRows, OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source,
+    Splitting, TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
 use longshore_source::sql::{POSTGRESQL, SQLITE, positional};
