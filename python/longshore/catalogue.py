@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CURRENT = "SELECT current_database()::varchar AS c, current_schema()::varchar AS s"
 #: The session's catalog and schema.
 _PLACES = {
-    **dict.fromkeys(("postgresql", "postgres", "duckdb"), _CURRENT),
+    **dict.fromkeys(("postgresql", "postgres", "duckdb", "adbc"), _CURRENT),
     **dict.fromkeys(("mysql", "mariadb"), "SELECT 'def' AS c, DATABASE() AS s"),
     "sqlite": "SELECT NULL AS c, 'main' AS s",
 }

@@ -107,7 +107,7 @@ enum Started {
 impl ArrowSession {
     /// Runs a statement with or without rows.
     fn run_any(&self, query: &Query, rows: usize) -> Result<Started> {
-        let query = query.clone();
+        let query = self.by_place(query)?;
         self.call(move |session| {
             let params = python_params(session.py(), &query.params)?;
             let result = session.call_method1("run", (query.text, params, rows))?;
