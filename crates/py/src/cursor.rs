@@ -270,6 +270,12 @@ impl StatementResult {
     fn read_ahead(&self, py: Python<'_>, most: usize) -> PyResult<bool> {
         let mut rest = self.rest()?;
         let rest = &mut *rest;
+        if let Err(error) = self.deadline.check() {
+            let live = rest.source.fail();
+            py.detach(|| drop(live));
+            // It was cancelled: who fetches hears of it, and the session is free. Python tells of a Ctrl-C only once.
+            return if error.kind() == Kind::Interrupted { Err(raise(error)) } else { Ok(true) };
+        }
         py.detach(|| rest.source.fill(most)).map_err(raise)
     }
 
