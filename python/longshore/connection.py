@@ -241,8 +241,11 @@ class Connection(_Session):
         self._free().commit(cancel_handle=own_cancel_handle())
 
     def rollback(self) -> None:
-        """Undo what the transaction did; nothing where none is open."""
-        self._free().rollback(cancel_handle=own_cancel_handle())
+        """Undo what the transaction did; nothing where none is open. What a cursor has not fetched is thrown away."""
+        rows, self._rows = None if self._rows is None else self._rows(), None
+        if rows is not None and not rows.ended:
+            rows.close()
+        self._core.rollback(cancel_handle=own_cancel_handle())
 
     def close(self) -> None:
         """End the session, and roll an open transaction back first. Closing twice is not an error.

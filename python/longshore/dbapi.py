@@ -36,6 +36,12 @@ Description = tuple[str, "TypeCode", None, None, int | None, int | None, bool]
 #: Rows whose objects are made at once.
 _BATCH_ROWS = 1 << 12
 _DIGITS = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")
+#: A statement that is plainly a query; any other is run to its end at once.
+_QUERY = re.compile(
+    r"(?:\s|\(|--[^\n]*+(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+    r"(?:SELECT|VALUES|TABLE|SHOW|DESCRIBE|DESC|EXPLAIN|FROM|WITH(?![\s\S]*\b(?:INSERT|UPDATE|DELETE|MERGE)\b))\b",
+    re.IGNORECASE,
+)
 _FIRST = "call execute() with a statement that returns rows"
 
 
@@ -132,13 +138,18 @@ class Cursor:
     def execute(self, operation: "str | SQLAlchemyText", parameters: Parameters = None) -> Self:
         """Run one statement, with or without rows, and give the cursor itself.
 
+        A query runs to its first rows; what may change the database has run to its end, and its rows wait in memory.
+
         ``parameters`` are a dict for ``:name``, or a sequence for the source's own places: ``$1`` in PostgreSQL, ``?``
         elsewhere. What an earlier statement of this cursor has left is thrown away.
         """
         core = self._begin()
         operation, parameters = without_clauses(operation, parameters)
         self._cancel_handle = cancel_handle = _core.CancelHandle()
-        result = core.run(_text(operation), bound(parameters), batch_rows=_BATCH_ROWS, cancel_handle=cancel_handle)
+        text = _text(operation)
+        # What may change the database is done before its rows are fetched, which may be never.
+        whole = _QUERY.match(text) is None
+        result = core.run(text, bound(parameters), batch_rows=_BATCH_ROWS, whole=whole, cancel_handle=cancel_handle)
         if (done := result.done) is not None:
             self._changed = done
         else:
@@ -149,8 +160,8 @@ class Cursor:
     def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Self:
         """Run one statement with each set of parameters; ``rowcount`` is of all of them, and rows are thrown away.
 
-        Where no transaction is open, all are one transaction. PostgreSQL is sent many at once; an ``INSERT`` of nothing
-        but parameters goes by arrays where the outcome is the same.
+        Where no transaction is open, all are one: a failure undoes it. PostgreSQL is sent many at once; an ``INSERT``
+        of nothing but parameters goes by arrays where the outcome is the same.
         """
         core = self._begin()
         self._cancel_handle = cancel_handle = _core.CancelHandle()
@@ -204,7 +215,7 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
-        """How many rows the statement changed, or gave once all have come; -1 where that is not known."""
+        """How many rows the statement changed, or gave once all have come; -1 where it is not known, as of a frame."""
         rows = self._changed[0] if self._result is None else self._result.rows
         return -1 if rows is None else rows
 
@@ -343,9 +354,9 @@ class Cursor:
             result.close()
 
     def _rows(self) -> _core.Result:
-        if self._result is not None and not self._closed:
-            return self._result
         self._check()
+        if self._result is not None:
+            return self._result
         raise ProgrammingError("there are no rows to fetch", hint=_FIRST)
 
 

@@ -277,6 +277,85 @@ def test_executemany_is_all_or_nothing(database: Database, table: str) -> None:
             cursor.executemany(insert, ["1"])
 
 
+@pytest.mark.parametrize("autocommit", [True, False])
+@pytest.mark.parametrize("end", ["closed", "dropped", "executed again", "kept"])
+def test_a_write_is_done_whose_rows_no_one_fetches(database: Database, table: str, end: str, autocommit: bool) -> None:  # noqa: FBT001
+    database.execute(f"CREATE TABLE {table} (n int)")
+    with longshore.connect(database.url, autocommit=autocommit) as connection:
+        connection.execute(f"INSERT INTO {table} VALUES (0)")
+        cursor = connection.cursor()
+        with database.can("RETURNING"):
+            cursor.execute(f"INSERT INTO {table} {database.series(30_000)} RETURNING n")
+            if end == "kept":
+                assert cursor.fetchone() == (1,)
+            elif end == "executed again":
+                cursor.execute("SELECT 1 AS n")
+            elif end == "closed":
+                cursor.close()
+            del cursor
+            connection.commit()
+            assert connection.in_transaction is False
+            assert database.rows(f"SELECT count(*) AS n FROM {table}") == [(30_001,)]
+        connection.rollback()
+
+
+def test_an_error_of_the_first_rows_is_raised_by_execute(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int PRIMARY KEY)", f"INSERT INTO {table} VALUES (1)")
+    with longshore.connect(database.url) as connection, connection.cursor() as cursor:
+        with database.can("RETURNING"), pytest.raises(longshore.IntegrityError):
+            cursor.execute(f"INSERT INTO {table} VALUES (2), (1) RETURNING n")
+        connection.rollback()
+    assert database.rows(table) == [(1,)]
+
+
+def test_a_rollback_throws_away_what_was_not_fetched(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int)")
+    with longshore.connect(database.url) as connection, connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} VALUES (1)")
+        assert cursor.execute(database.quirks.streaming).fetchone() is not None
+        connection.rollback()
+        assert connection.in_transaction is False
+        with pytest.raises(longshore.InterfaceError, match="the result has failed"):
+            cursor.fetchall()
+        assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchall() == [(0,)]
+
+
+def test_a_cancelled_executemany_leaves_no_transaction(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int)")
+    insert = f"INSERT INTO {table} VALUES ({database.quirks.places(1)})"
+    with longshore.connect(database.url, autocommit=True) as connection, connection.cursor() as cursor:
+
+        def sets() -> Iterator[list[int]]:
+            for n in range(1_000_000):
+                if n == 25_000:
+                    cursor.adbc_cancel()
+                yield [n]
+
+        with pytest.raises(longshore.OperationalError, match="the statement was cancelled"):
+            cursor.executemany(insert, sets())
+        assert connection.in_transaction is False
+        assert cursor.execute(f"INSERT INTO {table} VALUES (-1)").rowcount == 1
+    assert database.rows(table) == [(-1,)]
+
+
+def test_a_closed_connection_gives_no_rows(database: Database, connection: longshore.Connection) -> None:
+    one, other = connection.cursor(), connection.cursor()
+    one.execute(counted(database, 10))
+    other.execute(counted(database, 20))
+    connection.close()
+    for cursor in (one, other):
+        for fetch in (cursor.fetchone, cursor.fetchall, cursor.fetch_arrow_table):
+            with pytest.raises(longshore.InterfaceError, match="the connection is closed"):
+                fetch()
+
+
+def test_the_rows_of_a_frame_are_not_counted(database: Database, cursor: longshore.Cursor) -> None:
+    cursor.execute(counted(database, 10))
+    assert cursor.fetchone() == (1,)
+    assert cursor.fetch_arrow_table().num_rows == 9
+    assert cursor.rowcount == -1
+
+
 def test_errors(cursor: longshore.Cursor) -> None:
     connection = cursor.connection
     for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall, cursor.fetch_arrow_table, lambda: next(cursor)):

@@ -89,5 +89,11 @@ QUIRKS = Quirks(
     **SHARED
     # Its own plugin sends no password without encryption.
     | {"users": ("CREATE USER {name} IDENTIFIED WITH mysql_native_password BY '{password}'", SHARED["users"][1])}
-    | {"cannot": SHARED["cannot"] | {"uuid as a parameter": Refusal("Data too long", longshore.DataError)}},
+    | {
+        "cannot": SHARED["cannot"]
+        | {
+            "uuid as a parameter": Refusal("Data too long", longshore.DataError),
+            "RETURNING": Refusal("an error in your SQL syntax", longshore.ProgrammingError),
+        }
+    },
 )

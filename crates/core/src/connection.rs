@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::remedy::with_remedy;
-use crate::session::released;
+use crate::session::{ENDING, released};
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
 use crate::{CancelHandle, Deadline, Error, Kind, Params, Query, Result, Session, Transaction, locked};
 
@@ -115,8 +115,15 @@ impl Connection {
             }
             let ran = session.execute_many(text, &mut sets);
             let ran = ran.map_err(|error| with_remedy(error, &[Query::new(text)], session.placeholders()));
-            if is_own && self.commits_each() {
-                if ran.is_ok() { session.commit()? } else { session.rollback()? }
+            match &ran {
+                Ok(_) if is_own && self.commits_each() => session.commit()?,
+                Err(_) if is_own => {
+                    // The deadline may be why it has failed.
+                    session.set_deadline(&Deadline::never().at_most(ENDING));
+                    // What the error is about matters more; a session that is lost tells it to the next statement.
+                    let _ = session.rollback();
+                }
+                _ => {}
             }
             ran
         })

@@ -21,8 +21,8 @@ const UNHEARD: usize = 8;
 /// The types of arrays of the parameters' types, if one INSERT of all rows does what an INSERT of each would.
 ///
 /// Not so where what the table's owner has written could see the rows before, or how many statements there are: rules,
-/// triggers, policies, functions in defaults, checks and indexes, and a foreign key to the table itself. A domain's own checks
-/// and arrays of arrays are left out, too.
+/// triggers, policies, functions in defaults, checks and indexes, and a foreign key to the table itself. Nor for columns of
+/// domains, composites and arrays of the user's types, even where they get no value, and for arrays of arrays.
 const ARRAYS: &str = "SELECT t.typarray::text \
      FROM pg_catalog.unnest('{OIDS}'::pg_catalog.oid[]) WITH ORDINALITY AS p (oid, place) \
      JOIN pg_catalog.pg_type AS t ON t.oid = p.oid \
@@ -30,6 +30,10 @@ const ARRAYS: &str = "SELECT t.typarray::text \
      AND EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass($1) \
      AND c.relkind = 'r' AND NOT c.relhasrules AND NOT c.relrowsecurity \
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND NOT g.tgisinternal) \
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS m JOIN pg_catalog.pg_type AS y ON y.oid = m.atttypid \
+     WHERE m.attrelid = c.oid AND (y.typtype NOT IN ('b', 'e') OR y.typcategory = 'A' AND y.typelem >= 16384)) \
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_attrdef AS f WHERE f.adrelid = c.oid \
+     AND pg_catalog.pg_get_expr(f.adbin, f.adrelid) LIKE '%statement_timestamp%') \
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k \
      WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid = c.oid) \
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d \

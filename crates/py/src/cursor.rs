@@ -44,6 +44,10 @@ struct Rest {
     source: Ahead,
     /// Rows of the batches that tuples were made of.
     rows: u64,
+    /// Whether all rows pass here; those of a frame do not.
+    is_counted: bool,
+    /// Whether what is left was thrown away.
+    is_closed: bool,
 }
 
 /// Batches that were read ahead, and those that are still to come.
@@ -109,6 +113,16 @@ impl Ahead {
         self.live.take()
     }
 
+    /// Reads on to the first rows, or to the end of the `whole`.
+    fn start(&mut self, whole: bool) -> Result<()> {
+        while self.live.is_some() && (whole || self.batches.iter().all(|batch| batch.num_rows() == 0)) {
+            if let Some(batch) = self.receive()? {
+                self.batches.push_back(batch);
+            }
+        }
+        Ok(())
+    }
+
     /// Reads on until the result has ended, or so many bytes wait to be fetched; whether it has ended.
     fn fill(&mut self, most: usize) -> Result<bool> {
         let mut bytes: usize = self.batches.iter().map(RecordBatch::get_array_memory_size).sum();
@@ -148,18 +162,22 @@ fn failed() -> Error {
 }
 
 impl StatementResult {
+    /// A statement that has run to its first rows, or to its end where it `is_whole`: one that writes is done before its
+    /// rows are fetched, and fails before.
     pub(crate) fn new(
         batches: Box<dyn Batches>,
+        is_whole: bool,
         deadline: Deadline,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
-    ) -> Self {
+    ) -> Result<Self> {
         let (schema, done, finaliser) = (batches.schema(), batches.done(), batches.finaliser());
         let live = done.is_none().then_some(batches);
-        let source = Ahead { live, finaliser, ..Ahead::ended(schema.clone()) };
+        let mut source = Ahead { live, finaliser, ..Ahead::ended(schema.clone()) };
+        source.start(is_whole)?;
         let (tuples, maker) = (Vec::new().into_iter(), RowMaker::default());
-        let rest = Rest { tuples, batch: None, maker, source, rows: 0 };
-        Self { schema, done, deadline, progress, warnings, rest: Mutex::new(rest) }
+        let rest = Rest { tuples, batch: None, maker, source, rows: 0, is_counted: true, is_closed: false };
+        Ok(Self { schema, done, deadline, progress, warnings, rest: Mutex::new(rest) })
     }
 
     /// The rest, which one thread has at a time: it never waits for another, which may wait for the interpreter.
@@ -168,6 +186,12 @@ impl StatementResult {
             let error = Error::interface("the cursor is in use by another thread");
             raise(error.with_hint("give each thread a connection of its own"))
         })
+    }
+
+    /// Whether rows can be fetched at all.
+    fn check(&self, rest: &Rest) -> PyResult<()> {
+        let checked = if rest.is_closed { Err(failed()) } else { self.deadline.check() };
+        checked.map_err(raise)
     }
 
     /// Has tuples ready; false after the last. Where they cannot be made, what follows would look like the rest: the result
@@ -228,12 +252,12 @@ impl StatementResult {
         self.schema.fields().iter().map(column).collect()
     }
 
-    /// How many rows the result has; `None` until the server has sent all.
+    /// How many rows the result has; `None` until the server has sent all, and where a frame has got them.
     #[getter]
     fn rows(&self) -> PyResult<Option<u64>> {
         let rest = self.rest()?;
         let ahead = || rest.source.batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
-        Ok(rest.source.live.is_none().then(|| rest.rows + ahead()))
+        Ok((rest.source.live.is_none() && rest.is_counted).then(|| rest.rows + ahead()))
     }
 
     /// Whether the server has sent all; the connection is free then.
@@ -245,7 +269,7 @@ impl StatementResult {
     /// The next row; `None` after the last.
     fn fetch_one(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let mut rest = self.rest()?;
-        self.deadline.check().map_err(raise)?;
+        self.check(&rest)?;
         if !self.advance(py, &mut rest).map_err(raise)? {
             return Ok(None);
         }
@@ -256,7 +280,7 @@ impl StatementResult {
     #[pyo3(signature = (most=None))]
     fn fetch(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Py<PyList>> {
         let mut rest = self.rest()?;
-        self.deadline.check().map_err(raise)?;
+        self.check(&rest)?;
         let most = most.unwrap_or(usize::MAX);
         let mut rows = Vec::new();
         while rows.len() < most && self.advance(py, &mut rest).map_err(raise)? {
@@ -287,6 +311,7 @@ impl StatementResult {
         let partly = rest.batch.take().map(|batch| batch.slice(batch.num_rows() - left, left));
         let before = rest.rows - left as u64;
         rest.tuples = Vec::new().into_iter();
+        rest.is_counted = false;
         let ended = Ahead { has_failed: rest.source.has_failed, ..Ahead::ended(self.schema.clone()) };
         let source = std::mem::replace(&mut rest.source, ended);
         if source.has_failed {
@@ -301,7 +326,7 @@ impl StatementResult {
     /// Ends the result. What is left of it is thrown away; where that is much, the statement is stopped on the server.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut rest = self.rest()?;
-        (rest.tuples, rest.batch) = (Vec::new().into_iter(), None);
+        (rest.tuples, rest.batch, rest.is_closed) = (Vec::new().into_iter(), None, true);
         let Some(mut live) = rest.source.fail() else { return Ok(()) };
         py.detach(move || {
             self.deadline.end_within(LEFT);

@@ -142,14 +142,15 @@ impl PyConnection {
         self.0.set_autocommit(autocommit).map_err(raise)
     }
 
-    /// Runs any statement for a cursor. A batch has so many rows at most.
-    #[pyo3(signature = (statement, params, *, batch_rows, cancel_handle))]
+    /// Runs any statement for a cursor, to its first rows, or the `whole` of it. A batch has so many rows at most.
+    #[pyo3(signature = (statement, params, *, batch_rows, whole, cancel_handle))]
     fn run(
         &self,
         py: Python<'_>,
         statement: String,
         params: Option<&Bound<'_, PyAny>>,
         batch_rows: usize,
+        whole: bool,
         cancel_handle: CancelHandle,
     ) -> PyResult<StatementResult> {
         let query = Query { text: statement, params: longshore_pyobjects::params(params)? };
@@ -164,8 +165,11 @@ impl PyConnection {
             estimate: false,
             options,
         };
-        let opened = py.detach(|| longshore_core::open_read(&self.0, &request, &deadline)).map_err(raise)?;
-        Ok(StatementResult::new(opened.batches, deadline, progress, warnings))
+        py.detach(|| {
+            let opened = longshore_core::open_read(&self.0, &request, &deadline)?;
+            StatementResult::new(opened.batches, whole, deadline, progress, warnings)
+        })
+        .map_err(raise)
     }
 
     /// Runs a statement with each set of parameters that an iterator gives: all of them or, outside of a transaction, none.

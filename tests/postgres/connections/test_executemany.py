@@ -44,6 +44,14 @@ TABLES = {
     "check of rows before": "CREATE TABLE t (a int, b text); "
     "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM t'; "
     "ALTER TABLE t ADD CHECK (f() < 20)",
+    "domain with a default of rows before": "CREATE TABLE t (a int, b text); "
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql STABLE AS 'SELECT count(*)::int FROM t'; "
+    "CREATE DOMAIN d AS int DEFAULT f(); ALTER TABLE t ADD n d",
+    "domain within a composite": "CREATE TABLE t (a int, b text); "
+    "CREATE FUNCTION f(int) RETURNS bool LANGUAGE sql STABLE AS 'SELECT count(*) < 20 FROM t'; "
+    "CREATE DOMAIN d AS int CHECK (f(VALUE)); CREATE TYPE c AS (v d); ALTER TABLE t ADD n c DEFAULT ROW(1)",
+    "when the statement began": "CREATE TABLE t (a int, b text, n bool); ALTER TABLE t ALTER n SET DEFAULT "
+    "statement_timestamp() = transaction_timestamp()",
     "foreign key to itself": "CREATE TABLE t (a int PRIMARY KEY, b text, p int GENERATED ALWAYS AS (99 - a) STORED); "
     "ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES t",
     "policy": "CREATE TABLE t (a int, b text); ALTER TABLE t ENABLE ROW LEVEL SECURITY; "
