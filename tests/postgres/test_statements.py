@@ -321,9 +321,15 @@ def test_a_table_is_looked_up_once(recorder: Recorder, postgres: Endpoint) -> No
 
 def test_lookups_are_cached(recorder: Recorder, postgres: Endpoint) -> None:
     query = "SELECT 'ok'::statements.mood AS m"
-    sent = flights(recorder, postgres, [query, query], partition_num=1)
+    sent = flights(recorder, postgres, [query, query.replace(" AS", "  AS")], partition_num=1)
     # First the tables of both are locked, and looked at, in one flight.
     assert sent == ["PBEPBEPBEPBES", "PDH", "PBECCH", "BES", "PDH", "BES", "X"]
+
+
+def test_a_statement_is_prepared_once_in_a_transaction(recorder: Recorder, postgres: Endpoint) -> None:
+    query = "SELECT 'ok'::statements.mood AS m"
+    sent = flights(recorder, postgres, [query, query], partition_num=1)
+    assert sent == ["PBEPBEPBEPBES", "PDH", "PBECCH", "BES", "BES", "X"]
 
 
 # NOT NULL.
