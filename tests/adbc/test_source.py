@@ -148,7 +148,8 @@ def test_tables_are_listed_where_the_dialect_says_how(url: str) -> None:
     longshore.write_sql(BOATS, "adbc_boats", url)
     with longshore.connect(url) as connection:
         if "sqlite" not in url:
-            assert [row["table_name"] for row in connection.tables().to_pylist()] == ["adbc_boats"]
+            # A server has other tests' tables, too.
+            assert "adbc_boats" in connection.tables()["table_name"].to_pylist()
             assert connection.table_schema("adbc_boats").names == BOATS.column_names
             return
         with pytest.raises(longshore.NotSupportedError, match="does not list its tables"):

@@ -320,6 +320,20 @@ def test_a_rollback_throws_away_what_was_not_fetched(database: Database, table: 
         assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchall() == [(0,)]
 
 
+def test_what_is_given_up_takes_nothing_along_without_a_word(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int)")
+    with longshore.connect(database.url) as connection, connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} VALUES (1)")
+        assert cursor.execute(database.quirks.streaming).fetchone() is not None
+        cursor.close()
+        kept = [(1,)]
+        try:
+            connection.commit()
+        except longshore.OperationalError:
+            kept = []
+    assert database.rows(table) == kept
+
+
 def test_a_cancelled_executemany_leaves_no_transaction(database: Database, table: str) -> None:
     database.execute(f"CREATE TABLE {table} (n int)")
     insert = f"INSERT INTO {table} VALUES ({database.quirks.places(1)})"

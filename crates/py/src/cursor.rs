@@ -113,10 +113,12 @@ impl Ahead {
         self.live.take()
     }
 
-    /// Reads on to the first rows, or to the end of the `whole`.
-    fn start(&mut self, whole: bool) -> Result<()> {
-        while self.live.is_some() && (whole || self.batches.iter().all(|batch| batch.num_rows() == 0)) {
+    /// Reads on to the first `rows`, or to the end: a short result leaves nothing to stop.
+    fn start(&mut self, rows: usize) -> Result<()> {
+        let mut come = 0;
+        while self.live.is_some() && come < rows {
             if let Some(batch) = self.receive()? {
+                come += batch.num_rows();
                 self.batches.push_back(batch);
             }
         }
@@ -162,11 +164,11 @@ fn failed() -> Error {
 }
 
 impl StatementResult {
-    /// A statement that has run to its first rows, or to its end where it `is_whole`: one that writes is done before its
-    /// rows are fetched, and fails before.
+    /// A statement that has run to its first `rows`, or to its end: one that writes is done before its rows are fetched, and
+    /// fails before.
     pub(crate) fn new(
         batches: Box<dyn Batches>,
-        is_whole: bool,
+        rows: usize,
         deadline: Deadline,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
@@ -174,7 +176,7 @@ impl StatementResult {
         let (schema, done, finaliser) = (batches.schema(), batches.done(), batches.finaliser());
         let live = done.is_none().then_some(batches);
         let mut source = Ahead { live, finaliser, ..Ahead::ended(schema.clone()) };
-        source.start(is_whole)?;
+        source.start(rows)?;
         let (tuples, maker) = (Vec::new().into_iter(), RowMaker::default());
         let rest = Rest { tuples, batch: None, maker, source, rows: 0, is_counted: true, is_closed: false };
         Ok(Self { schema, done, deadline, progress, warnings, rest: Mutex::new(rest) })

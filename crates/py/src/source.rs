@@ -167,7 +167,8 @@ impl PyConnection {
         };
         py.detach(|| {
             let opened = longshore_core::open_read(&self.0, &request, &deadline)?;
-            StatementResult::new(opened.batches, whole, deadline, progress, warnings)
+            let first = if whole { usize::MAX } else { batch_rows };
+            StatementResult::new(opened.batches, first, deadline, progress, warnings)
         })
         .map_err(raise)
     }

@@ -301,13 +301,21 @@ class DriverSession:
 
     def commit(self) -> None:
         """End it; one in which a statement has failed is undone."""
-        failed = self.transaction == "failed"
+        failed = self.transaction == "failed" or not self._is_sound()
         with self.running():
             self._end("rollback" if failed else "commit")
         self.transaction = "none"
         if failed:
             message = "a statement of the transaction has failed: it was rolled back"
             raise errors.OperationalError(message)
+
+    def _is_sound(self) -> bool:
+        """Whether the transaction can be committed: DuckDB undoes one that was interrupted without a word."""
+        try:
+            self.rows("SELECT 1")
+        except errors.Error:
+            return False
+        return True
 
     def rollback(self) -> None:
         """Undo it."""
