@@ -149,12 +149,15 @@ def most():
 size = after = 0
 connection = longshore.connect({url!r}, autocommit=True)
 cursor = connection.cursor()
+# What a driver brings along is there once it has answered.
+cursor.execute("SELECT 1 AS n").fetchall()
+before = most()
 for row in cursor.execute({query!r}):
     size += 100
     after = after or (most() if size > 20_000_000 else 0)
     if size > 80_000_000:
         break
-print(most() - after, most())
+print(most() - after, most() - before)
 cursor.close()
 connection.close()
 """
@@ -164,9 +167,9 @@ def test_rows_need_no_more_memory_than_some_of_them(database: Database) -> None:
     script = MEMORY.format(query=database.quirks.streaming, url=database.url)
     database.close()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
-    grown, most = map(int, done.stdout.split())
+    grown, needed = map(int, done.stdout.split())
     assert grown < 32
-    assert most < 256
+    assert needed < 128
 
 
 def test_two_cursors_in_turn(database: Database, connection: longshore.Connection) -> None:
