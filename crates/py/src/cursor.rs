@@ -24,6 +24,9 @@ use crate::warn::warn;
 /// How long the end of a result is waited for that no one wants.
 const LEFT: Duration = Duration::from_millis(50);
 
+/// The bytes of a result that may be a short one.
+const SHORT: usize = 1 << 20;
+
 /// A statement that has been sent: what it has done, or its rows.
 #[pyclass(frozen, weakref, name = "Result", module = "longshore._core")]
 pub(crate) struct StatementResult {
@@ -113,12 +116,14 @@ impl Ahead {
         self.live.take()
     }
 
-    /// Reads on to the first `rows`, or to the end: a short result leaves nothing to stop.
-    fn start(&mut self, rows: usize) -> Result<()> {
-        let mut come = 0;
-        while self.live.is_some() && come < rows {
+    /// Reads on to the first `rows`, or some of them where they are wide, or to the end: a short result leaves nothing to
+    /// stop. Without `rows`, it is to the end.
+    fn start(&mut self, rows: Option<usize>) -> Result<()> {
+        let (mut come, mut bytes) = (0, 0);
+        while self.live.is_some() && rows.is_none_or(|rows| come < rows && bytes < SHORT) {
             if let Some(batch) = self.receive()? {
                 come += batch.num_rows();
+                bytes += batch.get_array_memory_size();
                 self.batches.push_back(batch);
             }
         }
@@ -164,11 +169,11 @@ fn failed() -> Error {
 }
 
 impl StatementResult {
-    /// A statement that has run to its first `rows`, or to its end: one that writes is done before its rows are fetched, and
-    /// fails before.
+    /// A statement that has run to its first `rows`, or without them to its end: one that writes is done before its rows are
+    /// fetched, and fails before.
     pub(crate) fn new(
         batches: Box<dyn Batches>,
-        rows: usize,
+        rows: Option<usize>,
         deadline: Deadline,
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,

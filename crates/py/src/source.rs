@@ -167,7 +167,7 @@ impl PyConnection {
         };
         py.detach(|| {
             let opened = longshore_core::open_read(&self.0, &request, &deadline)?;
-            let first = if whole { usize::MAX } else { batch_rows };
+            let first = (!whole).then_some(batch_rows);
             StatementResult::new(opened.batches, first, deadline, progress, warnings)
         })
         .map_err(raise)

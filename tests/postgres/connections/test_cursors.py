@@ -1,5 +1,7 @@
 """Cursors of PostgreSQL: what is its own in rows and in statements that are executed again."""
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 
@@ -33,6 +35,30 @@ def test_a_row_that_cannot_be_made_is_no_end(connection: longshore.Connection) -
                 fetch()
         connection.rollback()
         assert cursor.execute("SELECT 1 AS n").fetchall() == [(1,)]
+
+
+WIDE = """
+import re
+from pathlib import Path
+import longshore
+
+def most():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) >> 10
+
+connection = longshore.connect({url!r}, autocommit=True)
+cursor = connection.cursor()
+cursor.execute("SELECT 1 AS n").fetchall()
+before = most()
+cursor.execute("SELECT repeat('x', 1000000) || i FROM generate_series(1, 1000) AS i").fetchone()
+print(most() - before)
+"""
+
+
+def test_the_first_of_wide_rows_are_few(url: str) -> None:
+    command = [sys.executable, "-c", WIDE.format(url=url)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    # Of a gigabyte, in MiB.
+    assert int(done.stdout) < 128
 
 
 def test_numerics_without_a_scale(connection: longshore.Connection) -> None:
