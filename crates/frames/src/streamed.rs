@@ -17,8 +17,7 @@ use crate::retype::{retyped_batch, with_inner_fields};
 const STREAMED: DataType = DataType::Decimal128(38, 20);
 
 /// The schema of a stream whose first batch has the schema `first`; `own` says which columns' types are not final.
-#[must_use]
-pub fn streamed_schema(own: &Schema, first: &Schema) -> SchemaRef {
+pub(crate) fn streamed_schema(own: &Schema, first: &Schema) -> SchemaRef {
     let fields = own.fields().iter().zip(first.fields());
     let field = |(own, first): (&Arc<Field>, &Arc<Field>)| {
         if has_deferred(own) { Arc::new(streamed(first)) } else { first.clone() }
@@ -35,7 +34,7 @@ fn streamed(field: &Field) -> Field {
 }
 
 /// `batch` under a stream's `schema`; `before` rows of the result went before.
-pub fn streamed_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
+pub(crate) fn streamed_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
     let own = batch.schema();
     let mut fields = own.fields().iter().zip(schema.fields());
     let other = fields.find(|(own, field)| streamed(own).data_type() != streamed(field).data_type());
@@ -51,8 +50,7 @@ pub fn streamed_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> R
 const WHOLE: &str = "fetch_arrow_table gives the whole result one type; or CAST the column in the query";
 
 /// `schema` with decimals of 38 digits at every depth.
-#[must_use]
-pub fn narrow_schema(schema: &Schema) -> SchemaRef {
+pub(crate) fn narrow_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(|field| narrow(field)).collect::<Vec<_>>()))
 }
 
@@ -65,7 +63,7 @@ fn narrow(field: &Field) -> Field {
 }
 
 /// `batch` under what [`narrow_schema`] made of its schema; `before` rows of the result went before.
-pub fn narrow_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
+pub(crate) fn narrow_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
     retyped_batch(batch, schema, before, |_| Losses::default())
 }
 
