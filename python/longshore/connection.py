@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from longshore.dbapi import Cursor
+    from longshore.options import Options
 
 #: No server has more connections than that.
 _MOST = 1 << 16
@@ -41,8 +42,11 @@ Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection |
 class _Session:
     """What one session has, whichever way its caller waits."""
 
-    #: The rows that a cursor fetches, and that may still have the session.
+    #: The rows that a cursor fetches, which may still have the session, and the cursor.
     _rows: "ref[_core.Result] | None" = None
+    _cursor: "ref[Cursor]"
+    #: The same rows, where to stop them would fail the transaction.
+    _kept: _core.Result | None = None
 
     def __init__(self, core: _core.Connection, scheme: str) -> None:
         """Keep the session."""
@@ -52,10 +56,12 @@ class _Session:
     def _free(self) -> _core.Connection:
         """Give the session for another statement: the rows that a cursor has not fetched are read ahead."""
         rows = None if self._rows is None else self._rows()
-        if rows is not None and not rows.read_ahead(_READ_AHEAD):
+        if rows is not None and self._cursor() is None:
+            rows.close()
+        elif rows is not None and not rows.read_ahead(_READ_AHEAD):
             message = "a cursor has more rows to fetch than the connection reads ahead"
             raise InterfaceError(message, hint=_BEYOND)
-        self._rows = None
+        self._rows = self._kept = None
         return self._core
 
     def __repr__(self) -> str:
@@ -112,13 +118,13 @@ class Connection(_Session):
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def cursor(self) -> "Cursor":
-        """Make a cursor of PEP 249, with ADBC's methods for Arrow."""
+    def cursor(self, *, options: "Mapping[str, Any] | Options | None" = None) -> "Cursor":
+        """Make a cursor of PEP 249, with ADBC's methods for Arrow; ``options`` are those of ``read_sql``."""
         from longshore.dbapi import Cursor
 
         if self.closed:
             raise InterfaceError("the connection is closed", hint="connect again")
-        return Cursor(self)
+        return Cursor(self, options)
 
     @property
     def autocommit(self) -> bool:
@@ -157,9 +163,10 @@ class Connection(_Session):
         """Stop what the session is doing, as ``cancel`` does."""
         self.cancel()
 
-    def _stream(self, rows: _core.Result) -> None:
-        """Keep in mind that a cursor's rows have the session."""
-        self._rows = ref(rows)
+    def _stream(self, rows: _core.Result, cursor: "Cursor") -> None:
+        """Keep in mind that a cursor's rows have the session; where stopping them costs the transaction, keep them."""
+        self._rows, self._cursor = ref(rows), ref(cursor)
+        self._kept = rows if rows.fails_transaction else None
 
     def execute(
         self,
@@ -242,9 +249,9 @@ class Connection(_Session):
 
     def rollback(self) -> None:
         """Undo what the transaction did; nothing where none is open. What a cursor has not fetched is thrown away."""
-        rows, self._rows = None if self._rows is None else self._rows(), None
+        rows, self._rows, self._kept = None if self._rows is None else self._rows(), None, None
         if rows is not None and not rows.ended:
-            rows.close()
+            rows.close(undone=True)
         self._core.rollback(cancel_handle=own_cancel_handle())
 
     def close(self) -> None:
@@ -253,7 +260,8 @@ class Connection(_Session):
         A stream that has the session goes on to its end, which then ends the session; a cursor's rows are thrown away.
         """
         if self._rows is not None and (rows := self._rows()) is not None:
-            rows.close()
+            rows.close(undone=True)
+        self._rows = self._kept = None
         self._core.close()
 
     def __enter__(self) -> Self:

@@ -10,7 +10,8 @@ from longshore import _core, frames
 from longshore.arguments import IfExists, bound, exact_name, without_clauses
 from longshore.catalogue import calling, has_table
 from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
-from longshore.read import whole
+from longshore.options import Options
+from longshore.read import policy, whole
 from longshore.stream import Stream
 from longshore.texts import display, statement_text
 from longshore.write import write_sql
@@ -124,9 +125,10 @@ class Cursor:
     [(Decimal('1.50'), 'pier')]
     """
 
-    def __init__(self, connection: "Connection") -> None:
-        """Keep the connection, which the cursor does not close."""
+    def __init__(self, connection: "Connection", options: Mapping[str, Any] | Options | None = None) -> None:
+        """Keep the connection, which the cursor does not close, and the options of its reads."""
         self.connection: Final = connection
+        self._policy = None if options is None else policy("arrow", None, Options.of(options))
         #: How many rows ``fetchmany`` gives where it is not told.
         self.arraysize = 1
         self._result: _core.Result | None = None
@@ -148,13 +150,20 @@ class Cursor:
         self._cancel_handle = cancel_handle = _core.CancelHandle()
         text = _text(operation)
         # What may change the database is done before its rows are fetched, which may be never.
-        whole = _QUERY.match(text) is None
-        result = core.run(text, bound(parameters), batch_rows=_BATCH_ROWS, whole=whole, cancel_handle=cancel_handle)
+        to_its_end = _QUERY.match(text) is None
+        result = core.run(
+            text,
+            bound(parameters),
+            batch_rows=_BATCH_ROWS,
+            whole=to_its_end,
+            policy=self._policy,
+            cancel_handle=cancel_handle,
+        )
         if (done := result.done) is not None:
             self._changed = done
         else:
             self._result = result
-            self.connection._stream(result)  # noqa: SLF001  the two belong together
+            self.connection._stream(result, self)  # noqa: SLF001  the two belong together
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Self:
@@ -240,7 +249,7 @@ class Cursor:
         """End the cursor; closing twice is not an error.
 
         What is left of its rows is thrown away. Where they take longer than a twentieth of a second, the statement is
-        stopped on the server, and PostgreSQL's transaction has to be rolled back.
+        stopped on the server; in a transaction of PostgreSQL, which fails by that, they have ten seconds.
         """
         self._forget()
         self._closed = True
@@ -252,8 +261,9 @@ class Cursor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
-        self.close()
+        """Close it; after an exception, the statement is stopped at once, and the transaction may have to be rolled back."""
+        self._forget(undone=kind is not None)
+        self._closed = True
 
     # ADBC's.
 
@@ -347,11 +357,11 @@ class Cursor:
         if self.connection.closed:
             raise InterfaceError("the connection is closed", hint="connect again")
 
-    def _forget(self) -> None:
+    def _forget(self, *, undone: bool = False) -> None:
         result, self._result = self._result, None
         self._description, self._changed = None, (None, None)
         if result is not None:
-            result.close()
+            result.close(undone=undone)
 
     def _rows(self) -> _core.Result:
         self._check()

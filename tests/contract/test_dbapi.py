@@ -1,5 +1,6 @@
 """PEP 249 and ADBC's Arrow methods: values, rows that are fetched while they come, cursors in turn, transactions."""
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -199,8 +200,8 @@ def test_more_rows_than_are_read_ahead(database: Database, connection: longshore
         while len(streamed) < len(rows):
             streamed += next(stream).column(0).to_pylist()
     assert [row[0] for row in rows if row] == streamed[:100_005]
-    one.close()
     connection.rollback()
+    one.close()
     assert other.execute("SELECT 1 AS n").fetchall() == [(1,)]
 
 
@@ -323,12 +324,29 @@ def test_a_rollback_throws_away_what_was_not_fetched(database: Database, table: 
         assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchall() == [(0,)]
 
 
-def test_what_is_given_up_takes_nothing_along_without_a_word(database: Database, table: str) -> None:
+def test_rows_that_are_given_up_leave_the_transaction(database: Database, table: str) -> None:
     database.execute(f"CREATE TABLE {table} (n int)")
+    many = counted(database, 300_000)
     with longshore.connect(database.url) as connection, connection.cursor() as cursor:
         cursor.execute(f"INSERT INTO {table} VALUES (1)")
-        assert cursor.execute(database.quirks.streaming).fetchone() is not None
+        assert cursor.execute(many).fetchone() == (1,)
+        # Another statement of the same cursor, a cursor that is closed, and one that is forgotten.
+        assert cursor.execute(many).fetchone() == (1,)
         cursor.close()
+        assert connection.cursor().execute(many).fetchone() == (1,)
+        assert connection.execute(f"INSERT INTO {table} VALUES (2)") == 1
+        assert connection.cursor().execute(many).fetchone() == (1,)
+        connection.commit()
+    assert sorted(database.rows(table)) == [(1,), (2,)]
+
+
+def test_a_query_that_an_exception_leaves_is_stopped(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} (n int)")
+    with longshore.connect(database.url) as connection:
+        connection.execute(f"INSERT INTO {table} VALUES (1)")
+        with contextlib.suppress(KeyError), connection.cursor() as cursor:
+            assert cursor.execute(database.quirks.streaming).fetchone() is not None
+            raise KeyError
         kept = [(1,)]
         try:
             connection.commit()

@@ -106,3 +106,15 @@ def test_drop_in_asyncpg_keeps_its_silence(url: str) -> None:
             await connection.close()
 
     assert asyncio.run(fetch()) == [1, 2, 3]
+
+
+def test_a_cursor_has_the_options_of_a_read(url: str) -> None:
+    query = "SELECT 'NaN'::numeric AS n, '24:00'::time AS t"
+    with longshore.connect(url) as connection:
+        with connection.cursor() as cursor, pytest.raises(longshore.DataError, match="time_24"):
+            cursor.execute(query).fetchall()
+        options = longshore.Options(numeric_nan="null", time_24="null")
+        with connection.cursor(options=options) as cursor:
+            assert cursor.execute(query).fetchall() == [(None, None)]
+        with pytest.raises(longshore.InterfaceError, match="unknown option"):
+            connection.cursor(options={"numeric": "null"})

@@ -1,5 +1,7 @@
 """What columns become whose values do not fit what they are declared as, next to the cases of tests/conformance."""
 
+import contextlib
+import sqlite3
 from typing import Any
 
 import pyarrow as pa
@@ -76,3 +78,20 @@ def test_names_may_be_twice(make: Make) -> None:
     table = read(make("CREATE TABLE t (a INT)"), "SELECT 1 AS a, 2 AS a")
     assert table.column_names == ["a", "a"]
     assert [column.to_pylist() for column in table.columns] == [[1], [2]]
+
+
+def test_rows_keep_the_class_of_each_value(make: Make) -> None:
+    values = [1, "x", None, 2.5, b"\x00\xff", 9_007_199_254_740_993, "", b"", "1"]
+    insert = "INSERT INTO t VALUES ({0}, {0}, {0}, {0}, {0}, {0})"
+    literals = ["1", "'x'", "NULL", "2.5", "x'00ff'", "9007199254740993", "''", "x''", "'1'"]
+    columns = "a, b integer, c real, d text, e decimal(4, 2), f date"
+    url = make(f"CREATE TABLE t ({columns})", *map(insert.format, literals))
+    with longshore.connect(url) as connection, connection.cursor() as cursor:
+        rows = cursor.execute("SELECT * FROM t").fetchall()
+        with pytest.raises(longshore.DataError, match="no type holds both"):
+            cursor.execute("SELECT a FROM t").fetch_arrow_table()
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as peer:
+        wanted = peer.execute("SELECT * FROM t").fetchall()
+    assert [row[0] for row in wanted] == values
+    assert rows == wanted
+    assert [list(map(type, row)) for row in rows] == [list(map(type, row)) for row in wanted]

@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{
     Batches, Decimals, Error, Failed, Finaliser, Kind, NATIVE_TYPE, Place, ReadAhead, ReadOptions, Result,
-    Session, Uuids, has_deferred, type_name,
+    Session, Transaction, Uuids, has_deferred, type_name,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
 use longshore_frames::{double_batch, double_schema, polars_refusal};
@@ -282,6 +282,11 @@ impl Batches for ArrowBatches {
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         let is_final = !self.schema.fields().iter().any(|field| has_deferred(field));
         (!is_final).then(|| Arc::new(Scales(self.options.clone())) as _)
+    }
+
+    /// What the driver's database makes of a stopped statement is not known: PostgreSQL and DuckDB fail.
+    fn fails_transaction(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.transaction() == Transaction::Open)
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

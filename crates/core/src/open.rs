@@ -298,6 +298,10 @@ impl Batches for LeasedBatches {
         self.done
     }
 
+    fn fails_transaction(&self) -> bool {
+        self.batches.as_ref().is_some_and(|batches| batches.fails_transaction())
+    }
+
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
         self.batches.take().and_then(Batches::into_session)
     }

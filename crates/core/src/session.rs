@@ -317,6 +317,12 @@ pub trait Finaliser: Send + Sync {
     /// The `batches` of the whole result under their final schema. `schema` is theirs: [`Batches::schema`], or the
     /// same with fewer promises.
     fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised>;
+
+    /// One batch as objects are made of it, each of which keeps its own value where no one type holds them all as they are.
+    fn objects(&self, schema: &Schema, batch: RecordBatch) -> Result<RecordBatch> {
+        let (_, mut batches) = self.finalise(schema, vec![batch])?;
+        batches.pop().ok_or_else(|| Error::internal("a batch has gone while it got its types"))
+    }
 }
 
 /// A result on its way. Ends only after the server's own end marker; otherwise yields `Err`.
@@ -334,6 +340,11 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     /// What the statement has done, where it is one without rows.
     fn done(&self) -> Option<Done> {
         None
+    }
+
+    /// Whether the transaction that the statement is part of fails if the statement is stopped before its end.
+    fn fails_transaction(&self) -> bool {
+        false
     }
 
     /// Gives the session back, ready for the next statement; what still runs on it is cancelled first. `None` where

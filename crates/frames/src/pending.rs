@@ -55,11 +55,12 @@ impl Pending {
         }
     }
 
-    /// The next batch as it came and with its types; `before` rows went before it.
-    pub fn next_typed(&mut self, before: u64) -> Result<Option<(RecordBatch, RecordBatch)>> {
+    /// The next batch as it came and as objects are made of it; `before` rows went before it.
+    pub fn next_objects(&mut self, before: u64) -> Result<Option<(RecordBatch, RecordBatch)>> {
         let Some(batch) = self.next()? else { return Ok(None) };
-        let typed = self.typed(batch.clone(), before)?;
-        Ok(Some((batch, typed)))
+        let Some(finaliser) = &self.finaliser else { return Ok(Some((batch.clone(), batch))) };
+        let objects = finaliser.objects(&self.schema, batch.clone()).map_err(|error| later(error, before))?;
+        Ok(Some((batch, objects)))
     }
 
     /// The next batch from the server.
@@ -83,6 +84,12 @@ impl Pending {
     #[must_use]
     pub fn has_come(&self) -> bool {
         self.live.is_none()
+    }
+
+    /// Whether the transaction of the statement fails if it is stopped.
+    #[must_use]
+    pub fn fails_transaction(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.fails_transaction())
     }
 
     /// How many rows wait.
@@ -384,10 +391,10 @@ mod tests {
         );
         let mut ahead = pending(&[(3, 1)], Some(told()));
         assert!(ahead.fill(usize::MAX).unwrap());
-        let rows = ahead.next_typed(0).unwrap().map(|(batch, _)| batch.num_rows());
+        let rows = ahead.next_objects(0).unwrap().map(|(batch, _)| batch.num_rows());
         assert_eq!(rows, Some(3));
-        assert_eq!(ahead.next_typed(3).unwrap_err().message(), "the network is gone");
-        assert_eq!(ahead.next_typed(3).unwrap_err().kind(), Kind::Interface);
+        assert_eq!(ahead.next_objects(3).unwrap_err().message(), "the network is gone");
+        assert_eq!(ahead.next_objects(3).unwrap_err().kind(), Kind::Interface);
         let mut whole = pending(&[(3, 1)], Some(told()));
         whole.fill(usize::MAX).unwrap();
         assert_eq!(whole.take().err().unwrap().message(), "the network is gone");
@@ -397,10 +404,10 @@ mod tests {
     #[test]
     fn the_rest_begins_where_the_rows_ended() {
         let mut source = pending(&[(4, 1), (2, 1)], None);
-        let (first, _) = source.next_typed(0).unwrap().unwrap();
+        let (first, _) = source.next_objects(0).unwrap().unwrap();
         let left = source.take().unwrap();
         let rest = Remainder::new(Some(first.slice(3, 1)), left, 3, Form::Arrow, Arc::default()).unwrap();
         assert_eq!(rest.map(|batch| batch.unwrap().num_rows()).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(source.next_typed(6).unwrap().map(|(batch, _)| batch.num_rows()), None);
+        assert_eq!(source.next_objects(6).unwrap().map(|(batch, _)| batch.num_rows()), None);
     }
 }

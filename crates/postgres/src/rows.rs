@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use longshore_core::memory::Budget;
 use longshore_core::{
-    Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, has_deferred,
+    Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, Transaction, has_deferred,
 };
 use longshore_source::rows::{RowWire, Rows, Stop};
 use longshore_values::{Assembly, Span, Spans};
@@ -137,6 +137,10 @@ impl RowWire for ResultWire {
 
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         self.finaliser.clone()
+    }
+
+    fn fails_transaction(&self) -> bool {
+        self.session.connection.transaction() == Transaction::Open
     }
 
     fn into_session(mut self) -> Option<Box<dyn Session>> {

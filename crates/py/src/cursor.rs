@@ -20,6 +20,9 @@ use crate::warn::warn;
 /// How long the end of a result is waited for that no one wants.
 const LEFT: Duration = Duration::from_millis(50);
 
+/// The same where the transaction fails if it is not waited for.
+const KEPT: Duration = Duration::from_secs(10);
+
 /// A statement that has been sent: what it has done, or its rows.
 #[pyclass(frozen, weakref, name = "Result", module = "longshore._core")]
 pub(crate) struct StatementResult {
@@ -91,11 +94,11 @@ impl StatementResult {
         while rest.tuples.len() == 0 {
             rest.batch = None;
             let (source, before) = (&mut rest.source, rest.rows);
-            let Some((batch, typed)) = py.detach(|| source.next_typed(before))? else {
+            let Some((batch, objects)) = py.detach(|| source.next_objects(before))? else {
                 warn(&self.warnings)?;
                 return Ok(false);
             };
-            rest.tuples = rest.maker.rows(py, &typed, before)?;
+            rest.tuples = rest.maker.rows(py, &objects, before)?;
             rest.rows += batch.num_rows() as u64;
             rest.batch = Some(batch);
         }
@@ -147,6 +150,12 @@ impl StatementResult {
     #[getter]
     fn ended(&self) -> bool {
         self.rest.try_lock().is_ok_and(|rest| rest.source.has_come())
+    }
+
+    /// Whether it must be read to its end, or its transaction fails.
+    #[getter]
+    fn fails_transaction(&self) -> bool {
+        self.rest.try_lock().is_ok_and(|rest| rest.source.fails_transaction())
     }
 
     /// The next row; `None` after the last.
@@ -209,14 +218,16 @@ impl StatementResult {
         Ok(Reading::of(Box::new(remainder), Arc::default(), deadline, progress, warnings))
     }
 
-    /// Ends the result. What is left of it is thrown away; where that is much, the statement is stopped on the server.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
+    /// Ends the result. What is left of it is thrown away; where that is much, the statement is stopped on the server, later
+    /// where a transaction fails by it that is not undone anyway.
+    #[pyo3(signature = (*, undone=false))]
+    fn close(&self, py: Python<'_>, undone: bool) -> PyResult<()> {
         let mut rest = self.rest()?;
         (rest.tuples, rest.batch, rest.is_closed) = (Vec::new().into_iter(), None, true);
         let Some(mut live) = rest.source.fail() else { return Ok(()) };
         py.detach(move || {
-            self.deadline.end_within(LEFT);
-            // Stopped within a transaction, it would end that in PostgreSQL.
+            let keeps_transaction = !undone && live.fails_transaction();
+            self.deadline.end_within(if keeps_transaction { KEPT } else { LEFT });
             while matches!(live.next(), Some(Ok(_))) {}
         });
         Ok(())

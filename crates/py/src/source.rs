@@ -15,6 +15,7 @@ use pyo3::types::PyIterator;
 
 use crate::cursor::StatementResult;
 use crate::interrupt::{CancelHandle, deadline, reading_deadline};
+use crate::policy::Policy;
 use crate::registry::driver;
 use crate::target::target;
 use longshore_interpreter::{raise, wrap};
@@ -143,7 +144,7 @@ impl PyConnection {
     }
 
     /// Runs any statement for a cursor, to its first rows, or the `whole` of it. A batch has so many rows at most.
-    #[pyo3(signature = (statement, params, *, batch_rows, whole, cancel_handle))]
+    #[pyo3(signature = (statement, params, *, batch_rows, whole, policy=None, cancel_handle))]
     fn run(
         &self,
         py: Python<'_>,
@@ -151,10 +152,12 @@ impl PyConnection {
         params: Option<&Bound<'_, PyAny>>,
         batch_rows: usize,
         whole: bool,
+        policy: Option<Policy>,
         cancel_handle: CancelHandle,
     ) -> PyResult<StatementResult> {
         let query = Query { text: statement, params: longshore_pyobjects::params(params)? };
-        let options = ReadOptions { batch_rows, any_statement: true, ..ReadOptions::default() };
+        let options = policy.map_or_else(ReadOptions::default, |policy| policy.options);
+        let options = ReadOptions { batch_rows, any_statement: true, ..options };
         let (warnings, progress) = (options.warnings.clone(), Progress::new(None, Arc::default()));
         let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
         let request = Request {

@@ -54,6 +54,11 @@ pub trait RowWire: Send + 'static {
         None
     }
 
+    /// Whether the open transaction fails if the statement is stopped.
+    fn fails_transaction(&self) -> bool {
+        false
+    }
+
     /// The session, with what is left of the result read or cancelled; `None` where that cannot be done.
     fn into_session(self) -> Option<Box<dyn Session>>;
 }
@@ -152,6 +157,10 @@ impl<W: RowWire> Batches for Rows<W> {
 
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         self.wire.finaliser()
+    }
+
+    fn fails_transaction(&self) -> bool {
+        self.wire.fails_transaction()
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
+use arrow_array::builder::{
+    ArrayBuilder, BinaryBuilder, BooleanBuilder, Float64Builder, Int64Builder, PrimitiveBuilder, StringBuilder,
+};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Decimal256Type, Float64Type, Int64Type,
     Time64MicrosecondType, TimestampMicrosecondType, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, new_null_array};
-use arrow_schema::DataType;
+use arrow_array::{Array, ArrayRef, UnionArray, new_null_array};
+use arrow_schema::{ArrowError, DataType, Field, UnionFields, UnionMode};
 use longshore_core::memory::room_for;
 use longshore_core::{Kind, Unrepresentable};
 use longshore_values::calendar::{self, DAY, Temporal};
@@ -82,6 +84,7 @@ pub(crate) fn convert(
             });
             Ok(())
         }),
+        (DataType::Union(fields, _), _) => each_its_own(array, class, fields),
         // Texts as they are, and numbers as they print.
         _ => build(array, class, StringBuilder::new(), |builder, row, cell| {
             match cell {
@@ -92,6 +95,49 @@ pub(crate) fn convert(
             Ok(())
         }),
     }
+}
+
+/// The type of values of which each keeps its storage class.
+pub(super) fn own_values() -> DataType {
+    let classes = [DataType::Int64, DataType::Float64, DataType::Utf8, DataType::Binary];
+    let field = |class: DataType| Arc::new(Field::new(class.to_string(), class, true));
+    DataType::Union(UnionFields::from_fields(classes.map(field)), UnionMode::Dense)
+}
+
+/// Every value of `array` in its own storage class.
+fn each_its_own(array: &ArrayRef, class: Class, fields: &UnionFields) -> Result<ArrayRef, CellFault> {
+    let mut integers = Int64Builder::new();
+    let (mut reals, mut texts, mut blobs) = (Float64Builder::new(), StringBuilder::new(), BinaryBuilder::new());
+    let (mut numbers, mut offsets) = (Vec::new(), Vec::new());
+    try_for_each::<CellFault>(array, class, |row, cell| {
+        let (number, offset) = match cell {
+            Cell::Null | Cell::Integer(_) => (0, integers.len()),
+            Cell::Real(_) => (1, reals.len()),
+            Cell::Text(_) => (2, texts.len()),
+            Cell::Blob(_) => (3, blobs.len()),
+        };
+        numbers.push(number);
+        offsets.push(i32::try_from(offset).map_err(|_| misfit(row, cell, &own_values()))?);
+        match cell {
+            Cell::Null => integers.append_null(),
+            Cell::Integer(value) => integers.append_value(value),
+            Cell::Real(value) => reals.append_value(value),
+            Cell::Text(text) => texts.append_value(std::str::from_utf8(text).map_err(|_| not_utf8(row))?),
+            Cell::Blob(bytes) => blobs.append_value(bytes),
+        }
+        Ok(())
+    })?;
+    let values: Vec<ArrayRef> = vec![
+        Arc::new(integers.finish()),
+        Arc::new(reals.finish()),
+        Arc::new(texts.finish()),
+        Arc::new(blobs.finish()),
+    ];
+    let union = UnionArray::try_new(fields.clone(), numbers.into(), Some(offsets.into()), values);
+    let internal = |error: ArrowError| {
+        CellFault { row: 0, what: error.to_string().into(), hint: None, kind: Kind::Internal }
+    };
+    Ok(Arc::new(union.map_err(internal)?))
 }
 
 /// Every value of `array`, as `append` appends it to `builder`.

@@ -11,7 +11,7 @@ use longshore_values::calendar::Temporal;
 use longshore_values::{CellFault, Losses};
 
 use super::buffer::for_each;
-use super::convert::{convert, midnight, temporal};
+use super::convert::{convert, midnight, own_values, temporal};
 use crate::cell::{Cell, exact_double};
 use crate::types::{Class, Plan};
 
@@ -139,6 +139,15 @@ impl ValueKinds {
         }
     }
 
+    /// The same for values as objects: where numbers would have to become text, or no type holds them all, each keeps its own.
+    fn decide_objects(&self, class: Class) -> Result<DataType, CellFault> {
+        match self.decide(class) {
+            Ok(DataType::Utf8) if self.integers || self.reals => Ok(own_values()),
+            Err(_) => Ok(own_values()),
+            decided => decided,
+        }
+    }
+
     fn temporal_type(&self, class: Class) -> DataType {
         // Only where timestamps with a zone are declared, a text without a zone is one.
         let is_mixed = self.has_zone && self.has_no_zone && class != Class::TimestampTz;
@@ -195,6 +204,21 @@ impl InferredTypes {
 
 impl Finaliser for InferredTypes {
     fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised> {
+        self.typed(schema, batches, ValueKinds::decide)
+    }
+
+    fn objects(&self, schema: &Schema, batch: RecordBatch) -> Result<RecordBatch> {
+        let (_, mut batches) = self.typed(schema, vec![batch], ValueKinds::decide_objects)?;
+        batches.pop().ok_or_else(|| Error::internal("a batch has gone while it got its types"))
+    }
+}
+
+/// The type of a column of a class by the kinds of its values.
+type Decide = fn(&ValueKinds, Class) -> Result<DataType, CellFault>;
+
+impl InferredTypes {
+    /// The batches with the types that `decide` gives their columns.
+    fn typed(&self, schema: &Schema, batches: Vec<RecordBatch>, decide: Decide) -> Result<Finalised> {
         let lengths: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
         let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(batches.len()); self.classes.len()];
         for batch in batches {
@@ -205,7 +229,7 @@ impl Finaliser for InferredTypes {
         let mut fields = Vec::with_capacity(columns.len());
         for ((arrays, class), field) in columns.iter_mut().zip(&self.classes).zip(schema.fields()) {
             fields.push(match class {
-                Some((class, losses)) => finalise(field, arrays, *class, &mut losses.clone())?,
+                Some((class, losses)) => finalise(field, arrays, *class, decide, &mut losses.clone())?,
                 None => field.clone(),
             });
         }
@@ -227,13 +251,14 @@ fn finalise(
     field: &FieldRef,
     arrays: &mut [ArrayRef],
     class: Class,
+    decide: Decide,
     losses: &mut Losses,
 ) -> Result<FieldRef> {
     let mut kinds = ValueKinds::default();
     for array in arrays.iter() {
         kinds.add(array, class);
     }
-    let to = kinds.decide(class).map_err(|fault| located(fault, field, 0))?;
+    let to = decide(&kinds, class).map_err(|fault| located(fault, field, 0))?;
     let mut before = 0;
     for array in arrays {
         *array = convert(array, class, &to, losses).map_err(|fault| located(fault, field, before))?;
