@@ -261,7 +261,7 @@ class Cursor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it; after an exception, the statement is stopped at once, and the transaction may have to be rolled back."""
+        """Close it; after an exception the statement is stopped, and the transaction may have to be rolled back."""
         self._forget(undone=kind is not None)
         self._closed = True
 

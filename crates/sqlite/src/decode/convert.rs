@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, BinaryBuilder, BooleanBuilder, Float64Builder, Int64Builder, PrimitiveBuilder, StringBuilder,
+    ArrayBuilder, BinaryBuilder, BooleanBuilder, Float64Builder, Int64Builder, PrimitiveBuilder,
+    StringBuilder,
 };
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -107,7 +108,8 @@ pub(super) fn own_values() -> DataType {
 /// Every value of `array` in its own storage class.
 fn each_its_own(array: &ArrayRef, class: Class, fields: &UnionFields) -> Result<ArrayRef, CellFault> {
     let mut integers = Int64Builder::new();
-    let (mut reals, mut texts, mut blobs) = (Float64Builder::new(), StringBuilder::new(), BinaryBuilder::new());
+    let (mut reals, mut texts, mut blobs) =
+        (Float64Builder::new(), StringBuilder::new(), BinaryBuilder::new());
     let (mut numbers, mut offsets) = (Vec::new(), Vec::new());
     try_for_each::<CellFault>(array, class, |row, cell| {
         let (number, offset) = match cell {
@@ -134,8 +136,11 @@ fn each_its_own(array: &ArrayRef, class: Class, fields: &UnionFields) -> Result<
         Arc::new(blobs.finish()),
     ];
     let union = UnionArray::try_new(fields.clone(), numbers.into(), Some(offsets.into()), values);
-    let internal = |error: ArrowError| {
-        CellFault { row: 0, what: error.to_string().into(), hint: None, kind: Kind::Internal }
+    let internal = |error: ArrowError| CellFault {
+        row: 0,
+        what: error.to_string().into(),
+        hint: None,
+        kind: Kind::Internal,
     };
     Ok(Arc::new(union.map_err(internal)?))
 }
