@@ -127,7 +127,6 @@ class Connection:
         statement: str,
         params: object,
         *,
-        batch_rows: int,
         whole: bool,
         policy: dict[str, str] | None = None,
         cancel_handle: CancelHandle,

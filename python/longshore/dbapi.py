@@ -34,8 +34,6 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 Row = tuple[Any, ...]
 Description = tuple[str, "TypeCode", None, None, int | None, int | None, bool]
 
-#: Rows whose objects are made at once.
-_BATCH_ROWS = 1 << 12
 _DIGITS = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")
 #: A statement that is plainly a query; any other is run to its end at once.
 _QUERY = re.compile(
@@ -154,7 +152,6 @@ class Cursor:
         result = core.run(
             text,
             bound(parameters),
-            batch_rows=_BATCH_ROWS,
             whole=to_its_end,
             policy=self._policy,
             cancel_handle=cancel_handle,

@@ -284,7 +284,7 @@ impl Batches for ArrowBatches {
         (!is_final).then(|| Arc::new(Scales(self.options.clone())) as _)
     }
 
-    /// What the driver's database makes of a stopped statement is not known: PostgreSQL and DuckDB fail.
+    /// What the driver's database makes of a stopped statement is not known: PostgreSQL's transaction fails, and the engine's.
     fn fails_transaction(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.transaction() == Transaction::Open)
     }

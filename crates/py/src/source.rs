@@ -143,21 +143,20 @@ impl PyConnection {
         self.0.set_autocommit(autocommit).map_err(raise)
     }
 
-    /// Runs any statement for a cursor, to its first rows, or the `whole` of it. A batch has so many rows at most.
-    #[pyo3(signature = (statement, params, *, batch_rows, whole, policy=None, cancel_handle))]
+    /// Runs any statement for a cursor, to its first rows, or the `whole` of it.
+    #[pyo3(signature = (statement, params, *, whole, policy=None, cancel_handle))]
     fn run(
         &self,
         py: Python<'_>,
         statement: String,
         params: Option<&Bound<'_, PyAny>>,
-        batch_rows: usize,
         whole: bool,
         policy: Option<Policy>,
         cancel_handle: CancelHandle,
     ) -> PyResult<StatementResult> {
         let query = Query { text: statement, params: longshore_pyobjects::params(params)? };
         let options = policy.map_or_else(ReadOptions::default, |policy| policy.options);
-        let options = ReadOptions { batch_rows, any_statement: true, ..options };
+        let options = ReadOptions { batch_rows: BATCH_ROWS, any_statement: true, ..options };
         let (warnings, progress) = (options.warnings.clone(), Progress::new(None, Arc::default()));
         let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
         let request = Request {
@@ -170,7 +169,7 @@ impl PyConnection {
         };
         py.detach(|| {
             let opened = longshore_core::open_read(&self.0, &request, &deadline)?;
-            let first = (!whole).then_some(batch_rows);
+            let first = (!whole).then_some(BATCH_ROWS);
             StatementResult::new(opened.batches, first, deadline, progress, warnings)
         })
         .map_err(raise)
@@ -234,6 +233,9 @@ impl PyConnection {
         self.0.transaction().map(|transaction| transaction != Transaction::None)
     }
 }
+
+/// The rows of a cursor whose objects are made at once.
+const BATCH_ROWS: usize = 1 << 12;
 
 /// The sets that are sent at once.
 const SETS: usize = 10_000;
