@@ -75,7 +75,7 @@ OPERATIONS = [
     Operation(
         "by month",
         lambda frame, _: frame.groupby(frame["at"].dt.month)["value"].mean(),
-        "SELECT month(at) AS month, avg(value) AS value FROM frame GROUP BY 1 ORDER BY 1",
+        'SELECT month("at") AS month, avg(value) AS value FROM frame GROUP BY 1 ORDER BY 1',
     ),
     Operation(
         "filter, group, sort and head",
