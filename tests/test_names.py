@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import duckdb
 import pyarrow as pa
+import pymysql
 import pytest
 import sqlalchemy
 
@@ -215,15 +216,12 @@ def test_a_variable_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SECRET not in repr(caught.value)
 
 
-def test_connections_of_others_are_named_with_the_way_to_a_url(harbour: Path) -> None:
-    engine = sqlalchemy.create_engine(f"sqlite:///{harbour}")
-    with engine.connect() as connection:
-        for conn in (engine, connection):
-            with pytest.raises(longshore.InterfaceError, match=r"not sqlalchemy\.engine\.base\.") as caught:
-                berths(conn)
-            assert "engine.url" in str(caught.value)
-    assert berths(engine.url) == [7]
-    engine.dispose()
+def test_connections_of_others_are_named_with_the_way_to_a_url() -> None:
+    connection = pymysql.Connection(host="127.0.0.1", password=SECRET, defer_connect=True)
+    with pytest.raises(longshore.InterfaceError, match=r"not pymysql\.connections\.Connection") as caught:
+        berths(connection)
+    assert "give the URL" in str(caught.value)
+    assert SECRET not in str(caught.value)
 
 
 def test_text_clauses_are_queries(harbour: Path) -> None:

@@ -40,6 +40,9 @@ __all__ = [
     "open_result",
     "parameters",
     "partition",
+    "postgresql_columns",
+    "postgresql_copy",
+    "postgresql_inlined",
     "room_for_thread",
     "search",
     "table_schema",
@@ -437,6 +440,9 @@ def write(
     progress: _Report | None,
     cancel_handle: CancelHandle,
 ) -> int: ...
+def postgresql_columns(of: object) -> list[tuple[str, str]]: ...
+def postgresql_inlined(statement: str, literals: list[str]) -> str: ...
+def postgresql_copy(of: object, natives: list[tuple[int, int]]) -> tuple[str, bytes]: ...
 def copy(
     reading: Reading,
     *,

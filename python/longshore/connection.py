@@ -1,10 +1,9 @@
 """Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
 
 import contextlib
-import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, Union
 from weakref import ref
 
 from longshore import _core, errors, sources
@@ -13,14 +12,16 @@ from longshore.catalogue import current_place
 from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
+from longshore.sources import sqlite3
 from longshore.target import SQLAlchemyText, TargetLike, target
 from longshore.texts import display, statement_text
 from longshore.threads import awaited, own_cancel_handle, switched
 
 if TYPE_CHECKING:
-    import sqlite3
+    from sqlite3 import Connection as SQLiteConnection
 
     import pyarrow as pa
+    from adbc_driver_manager.dbapi import Connection as ADBCConnection
     from duckdb import DuckDBPyConnection
 
     from longshore.dbapi import Cursor
@@ -34,7 +35,10 @@ _READ_AHEAD = 64 << 20
 _BEYOND = "fetch them, close that cursor, or use another connection: connection.adbc_clone()"
 
 #: What reads and writes take besides what can be connected to.
-_OTHERS = ", a dict of keywords, a Connection or a Pool, a sqlite3.Connection or a DuckDBPyConnection"
+_OTHERS = (
+    ", a dict of keywords, a Connection or a Pool, an engine or a connection of SQLAlchemy, or one of psycopg, "
+    "sqlite3, DuckDB or ADBC"
+)
 
 Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection | _core.ArrowConnection
 
@@ -401,12 +405,27 @@ class AsyncPool(_Sessions):
         await self.close()
 
 
+class Psycopg2Connection(Protocol):
+    """A connection of psycopg2."""
+
+    def get_dsn_parameters(self) -> dict[str, str]:
+        """Give settings of libpq's."""
+
+
 ConnectionLike = Union[
-    TargetLike, Connection, Pool, AsyncConnection, AsyncPool, "sqlite3.Connection", "DuckDBPyConnection"
+    TargetLike,
+    Connection,
+    Pool,
+    AsyncConnection,
+    AsyncPool,
+    "SQLiteConnection",
+    "DuckDBPyConnection",
+    "ADBCConnection",
+    Psycopg2Connection,
 ]
 """A URL, the path of a SQLite or DuckDB file, ``env:NAME``, a ``sqlalchemy.URL``, a mapping of keywords (``host``,
-``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection, a pool, a ``sqlite3.Connection`` or a
-``DuckDBPyConnection``."""
+``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection or a pool of Longshore's, or what the caller has
+opened: an ``Engine`` or a ``Connection`` of SQLAlchemy, or a connection of psycopg, sqlite3, DuckDB or ADBC."""
 
 
 @refusing(CONNECT)
@@ -423,7 +442,7 @@ def connect(conn: TargetLike, *, autocommit: bool = False, timeout: float | None
 
     ``conn``
         A URL, the path of a SQLite file, ``env:NAME``, or a dict of the source's keywords, in which ``password`` may be
-        a callable.
+        a callable; or an engine of SQLAlchemy or a connection of psycopg 3, whose settings the session is opened with.
     ``autocommit``
         Without it, the first statement, a read's as well, begins a transaction that ``commit`` or ``rollback`` ends
         (PEP 249). With it, each statement is a transaction of its own. A list of queries and a read in parts are a
@@ -476,19 +495,23 @@ def source(conn: object, *, creates: bool = False) -> Source:
         return conn._free()  # noqa: SLF001  the two are this file's own
     if isinstance(conn, _Sessions):
         return conn._core  # noqa: SLF001  likewise
-    if sources.adopted_scheme(conn) is not None:
-        return _core.ArrowConnection(sources.adopt(conn))
-    if is_connection(conn):
-        return _core.SqliteConnection(conn)
-    return _core.Target(**target(conn, _OTHERS)._asdict(), creates=creates)
+    conn, lender, is_open = sources.resolved(conn)
+    if isinstance(conn, _Session):
+        return conn._free()  # noqa: SLF001  behind an engine of SQLAlchemy's
+    if not sources.is_adopted(conn):
+        return _core.Target(**target(conn, _OTHERS)._asdict(), creates=creates)
+    if sources.scheme(conn) == "sqlite":
+        if is_open:
+            sqlite3.begin(conn)
+        return _core.SqliteConnection(conn if lender is None else sqlite3.Lent(conn, lender))
+    session = sources.adopt(conn, is_open=is_open)
+    session.lender = lender
+    return _core.ArrowConnection(session)
 
 
 def is_connection(value: object) -> bool:
     """Whether ``value`` is a session or a pool that is open already."""
-    if isinstance(value, _Session | _Sessions) or sources.adopted_scheme(value) is not None:
-        return True
-    sqlite3 = sys.modules.get("sqlite3")
-    return sqlite3 is not None and isinstance(value, sqlite3.Connection)
+    return isinstance(value, _Session | _Sessions) or sources.is_adopted(value)
 
 
 def scheme_of(conn: object) -> str:
@@ -499,9 +522,7 @@ def scheme_of(conn: object) -> str:
     """
     if isinstance(conn, _Session | _Sessions):
         return conn._scheme  # noqa: SLF001  the two are this file's own
-    if (scheme := sources.adopted_scheme(conn)) is not None:
-        return scheme
-    return "sqlite" if is_connection(conn) else target(conn, _OTHERS).scheme
+    return sources.scheme(conn) if sources.is_adopted(conn) else target(conn, _OTHERS).scheme
 
 
 def _statement(sql: object) -> str:

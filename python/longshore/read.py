@@ -104,8 +104,9 @@ def read_sql(
     ``conn``
         A URL (``postgresql://``, ``mysql://``, ``mariadb://``, ``sqlite:///``; SQLAlchemy's are the same), the path of
         a SQLite file, ``env:NAME`` for what the environment has, a dict of the source's keywords, in which
-        ``password`` may be a callable, a ``Connection``, a ``Pool`` or a ``sqlite3.Connection``. ConnectorX's order,
-        ``(conn, query)``, is recognised too.
+        ``password`` may be a callable, a ``Connection`` or a ``Pool``; or an ``Engine`` or a ``Connection`` of
+        SQLAlchemy, or a connection of psycopg 3, sqlite3, DuckDB or ADBC, whose open transaction is read. ConnectorX's
+        order, ``(conn, query)``, is recognised too.
     ``return_type``
         ``"pandas"``, ``"arrow"`` (a ``pyarrow.Table``), ``"arrow_stream"`` (a ``longshore.Stream``, which reads while
         it is consumed), ``"polars"`` or ``"numpy"`` (a dict of masked arrays).

@@ -5,10 +5,18 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeGuard, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, Union
 
 from longshore import _core, sources
 from longshore.errors import InterfaceError
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection as AsyncPsycopgConnection
+    from psycopg import Connection as PsycopgConnection
+    from sqlalchemy import Connection as SQLAlchemyConnection
+    from sqlalchemy import Engine
+    from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSQLAlchemyConnection
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 #: What a variable of the environment is named after.
 _MARKS = ("env:", "$")
@@ -26,9 +34,7 @@ _FORMS = "a URL such as postgresql://user@host:5432/database, the path of a SQLi
 
 _OPENED = "give the URL or the keywords that it was opened with; longshore.connect keeps a session between calls"
 _HINTS = {
-    "sqlalchemy": "give its URL: engine.url, of a connection connection.engine.url",
-    "psycopg": _OPENED,
-    "psycopg2": _OPENED,
+    "sqlalchemy": "give its engine or its connection: of a Session, session.connection()",
     "asyncpg": _OPENED,
     "pymysql": _OPENED,
     "MySQLdb": _OPENED,
@@ -54,7 +60,18 @@ class SQLAlchemyText(Protocol):
         """Bind values."""
 
 
-TargetLike = Union[str, Mapping[str, Any], "os.PathLike[str]", SQLAlchemyURL]
+TargetLike = Union[
+    str,
+    Mapping[str, Any],
+    "os.PathLike[str]",
+    SQLAlchemyURL,
+    "Engine",
+    "SQLAlchemyConnection",
+    "AsyncEngine",
+    "AsyncSQLAlchemyConnection",
+    "PsycopgConnection[Any]",
+    "AsyncPsycopgConnection[Any]",
+]
 
 
 class Target(NamedTuple):
@@ -127,6 +144,8 @@ def _names_one(given: object) -> bool:
 
 
 def _of_one(conn: object, others: str = "") -> Target:
+    if sources.is_adopted(conn) and (address := sources.address(conn)) is not conn:
+        return _of_mapping(address) if isinstance(address, Mapping) else _of_one(address)
     if _is_sqlalchemy_url(conn):
         return _of_text(conn.render_as_string(hide_password=False))
     if isinstance(conn, os.PathLike):

@@ -81,7 +81,8 @@ def write_sql(
         dot in it is put in double quotes, or given as a pair: ``("schema", "table")``.
     ``conn``
         A URL, the path of a SQLite file, which is made where there is none, ``env:NAME``, a dict of the source's
-        keywords, a ``Connection``, whose open transaction the write becomes a part of, or a ``Pool``.
+        keywords, a ``Connection``, whose open transaction the write becomes a part of, a ``Pool``, or a connection of
+        another library's, as in ``read_sql``.
     ``if_exists``
         ``"fail"`` makes the table, which must not be there. ``"append"`` adds to the table that is there;
         ``"truncate"`` replaces its rows, ``"replace"`` the table with all that belongs to it. ``"upsert"`` replaces the

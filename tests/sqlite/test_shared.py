@@ -1,8 +1,10 @@
-"""A `sqlite3.Connection` as `conn`: read through Python's own module, and left as it was."""
+"""A `sqlite3.Connection` as `conn`: read and written through Python's own module, and left as it was."""
 
 import datetime as dt
 import sqlite3
 import warnings
+from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -69,12 +71,43 @@ def test_errors_are_ours(shared: sqlite3.Connection) -> None:
         longshore.read_sql("SELECT CAST(x'ff' AS TEXT) AS a", shared)
 
 
-def test_it_is_only_read(shared: sqlite3.Connection) -> None:
-    shared.execute("CREATE TABLE t (a)")
-    with pytest.raises(longshore.NotSupportedError, match="only read") as caught:
-        longshore.write_sql(pa.table({"a": [1]}), "t", shared, if_exists="append")
-    assert "sqlite:///" in (caught.value.hint or "")
+def test_writes_are_part_of_the_transaction(shared: sqlite3.Connection) -> None:
+    shared.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
+    shared.execute("INSERT INTO t VALUES (1, 'old')")
+    assert shared.in_transaction
+    data = pa.table({"a": [1, 2], "b": ["a", None]})
+    assert longshore.write_sql(data, "t", shared, if_exists="upsert", key="a") == 2
+    with pytest.raises(longshore.IntegrityError) as refused:
+        longshore.write_sql(pa.table({"a": [3, 2, 4]}), "t", shared, if_exists="append")
+    assert refused.value.row == 1
+    with pytest.raises(longshore.DataError) as caught:
+        longshore.write_sql(pa.table({"a": [3, None]}), "t", shared, if_exists="append")
+    assert (caught.value.column, caught.value.row) == ("a", 1)
+    assert shared.execute("SELECT * FROM t").fetchall() == [(1, "a"), (2, None)]
+    shared.rollback()
     assert shared.execute("SELECT * FROM t").fetchall() == []
+
+
+def test_a_write_of_its_own_is_what_a_url_writes(shared: sqlite3.Connection, path: Path) -> None:
+    data = pa.table(
+        {
+            "i": pa.array(range(3000), pa.uint16()),
+            "n": pa.array([Decimal("1.50")] * 3000, pa.decimal128(9, 2)),
+            "d": pa.array([dt.date(2024, 2, 29), None] * 1500),
+            "b": pa.array([b"\0", None] * 1500),
+        }
+    )
+    for conn in (shared, path):
+        assert longshore.write_sql(data, "t", conn, key="i") == 3000
+    for query in ("SELECT sql FROM sqlite_schema WHERE name = 't'", "SELECT * FROM t"):
+        found, expected = (longshore.read_sql(query, conn, return_type="arrow") for conn in (shared, path))
+        assert found.equals(expected)
+    assert not shared.in_transaction
+    with pytest.raises(longshore.ProgrammingError, match="there already"):
+        longshore.write_sql(data, "t", shared)
+    assert longshore.write_sql(data.slice(0, 1), "t", shared, if_exists="replace") == 1
+    assert longshore.write_sql(data.slice(1, 1), "t", shared, if_exists="truncate") == 1
+    assert shared.execute("SELECT i FROM t").fetchall() == [(1,)]
 
 
 def test_a_query_ends_at_its_timeout(shared: sqlite3.Connection) -> None:

@@ -1,7 +1,8 @@
 //! One session over any driver that yields Arrow streams: a Python object of a few methods, which `longshore.sources`
 //! describes, is a source with every promise of the others.
 //!
-//! [`SqliteConnection`] is the one source that yields objects instead: a connection of Python's own module `sqlite3`.
+//! [`SqliteConnection`] is the one source that yields objects instead: a connection of Python's own module `sqlite3`. A client
+//! of PostgreSQL's, such as psycopg, hands on the bytes that the server has sent.
 //!
 //! A driver looks neither at a deadline nor at Ctrl-C, so each of its calls is made on a thread of its own while the caller's
 //! looks at both, and cancels.
@@ -10,6 +11,7 @@ mod batches;
 mod call;
 mod cast;
 mod numeric;
+mod postgresql;
 mod session;
 mod sink;
 mod sqlite3;

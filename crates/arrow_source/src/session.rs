@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::batches::{ArrowBatches, DriverResult};
 use crate::call::Handle;
+use crate::postgresql;
 use crate::sink::ArrowSink;
 
 /// One connection of a driver. Dropped, it is closed.
@@ -43,6 +44,11 @@ impl ArrowSession {
     /// Whether the driver has a method that not every one has.
     fn has(&self, method: &str) -> bool {
         self.handle.attribute(method, |_| Ok(())).is_some()
+    }
+
+    /// Whether it is a client of PostgreSQL's that hands on what the server has sent, instead of Arrow streams.
+    fn sends_wire_rows(&self) -> bool {
+        self.has("fetch")
     }
 
     /// Why the driver cannot do what others can, as it says itself.
@@ -136,10 +142,16 @@ impl Session for ArrowSession {
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
+        if self.sends_wire_rows() {
+            return postgresql::describe(self, query, options);
+        }
         self.columns("describe", query, options)
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        if self.sends_wire_rows() {
+            return postgresql::read(self, query, options);
+        }
         let begun = if options.any_statement {
             self.run_any(query, options.batch_rows)
         } else {

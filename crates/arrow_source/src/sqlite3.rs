@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Column, Deadline, Error, Failed, Finaliser, Kind, Loading, OneSession, Params, Query,
-    ReadOptions, Result, Session, Source, Splitting, Transaction,
+    Batches, Column, Deadline, Error, Failed, Finaliser, Kind, Load, Loading, OneSession, Params, Query,
+    ReadOptions, Result, Session, Sink, Source, Splitting, Transaction,
 };
 use longshore_interpreter::{attached, raise, wrap};
-use longshore_sqlite::{Cell, Collector, Database, Facts, OwnedCell, describe_in_copy, encode, plan};
+use longshore_source::staging::{self, Expected, Rows, Scope, Step, Undo, Writer};
+use longshore_sqlite::{
+    Cell, Collector, Database, Facts, ForeignRows, OwnedCell, Row, Statements, begin_foreign,
+    describe_in_copy, encode, plan,
+};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -302,8 +306,125 @@ impl Session for SqliteSession {
     }
 
     fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
-        Err(self)
+        Ok(self)
     }
+}
+
+impl Loading for SqliteSession {
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        staging::open(self, |session, log| {
+            // A transaction that only reads at first cannot always become one that writes.
+            log.begin(session, "BEGIN IMMEDIATE")?;
+            Ok((begin_foreign(session, load)?, vec![Step::Commit]))
+        })
+    }
+}
+
+impl Statements for SqliteSession {
+    fn rows(&self, query: &str) -> Result<Vec<Row>> {
+        self.with(|_, connection| {
+            let cell =
+                |cell: Bound<'_, PyAny>| (!cell.is_none()).then(|| Ok(cell.str()?.to_string())).transpose();
+            let row = |row: PyResult<Bound<'_, PyAny>>| {
+                Ok(Row(row?.try_iter()?.map(|it| cell(it?)).collect::<PyResult<_>>()?))
+            };
+            texts(connection, |cursor| {
+                let rows = cursor.call_method1("execute", (query,))?.call_method0("fetchall")?;
+                rows.try_iter()?.map(row).collect()
+            })
+        })
+    }
+
+    fn exec(&mut self, statement: &str) -> Result<()> {
+        self.tell(statement)
+    }
+}
+
+impl Writer for SqliteSession {
+    fn perform(&mut self, statement: &str) -> Result<()> {
+        self.tell(statement)
+    }
+
+    fn move_rows(&mut self, statement: &str, _: &Expected, _: u64) -> Result<()> {
+        self.tell(statement)
+    }
+
+    fn undo(&mut self, scope: Option<Scope>, _: &[Undo], _: bool) -> bool {
+        // The caller's own deadline may be why it ends.
+        self.deadline = Deadline::never();
+        let rollback = scope.map_or(&[][..], Scope::rollback);
+        self.transaction() == Transaction::None
+            || rollback.iter().all(|statement| self.tell(statement).is_ok())
+    }
+
+    #[cold]
+    fn explain(&self, error: Error, scope: Option<Scope>) -> Error {
+        if scope == Some(Scope::Savepoint) && self.transaction() == Transaction::None {
+            return error.with_detail("SQLite has undone the whole transaction");
+        }
+        error
+    }
+}
+
+impl Rows<SqliteSession> for ForeignRows {
+    fn push(&mut self, session: &mut SqliteSession, batch: &RecordBatch) -> Result<()> {
+        for start in (0..batch.num_rows()).step_by(ROWS) {
+            session.deadline.check()?;
+            let part = batch.slice(start, ROWS.min(batch.num_rows() - start));
+            insert(self, session, &part)?;
+            self.count += part.num_rows() as u64;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, _: &mut SqliteSession) -> Result<()> {
+        Ok(())
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// Stores the rows of a batch. A statement that is stopped would take the caller's whole transaction with it: none is.
+fn insert(rows: &mut ForeignRows, session: &SqliteSession, batch: &RecordBatch) -> Result<()> {
+    let stored = attached(|py| -> PyResult<Result<()>> {
+        let mut tuples: Vec<Vec<Bound<'_, PyAny>>> = vec![Vec::new(); batch.num_rows()];
+        let encoded = rows.encode(batch, |row, cell| {
+            let object = object(py, cell).map_err(error_of)?;
+            tuples[row].push(object);
+            Ok(())
+        });
+        if let Err(error) = encoded {
+            return Ok(Err(error));
+        }
+        let tuples = tuples.into_iter().map(|row| PyTuple::new(py, row)).collect::<PyResult<Vec<_>>>()?;
+        let (count, iterator) = (tuples.len(), PyList::new(py, tuples)?.try_iter()?);
+        let cursor = cursor(session.connection.bind(py))?;
+        if let Err(error) = cursor.call_method1("executemany", (rows.statement.as_str(), &iterator)) {
+            let left: usize = iterator.call_method0("__length_hint__")?.extract()?;
+            return Ok(Err(rows.refused(error_of(error), (count - left).saturating_sub(1))));
+        }
+        let stored: i64 = cursor.getattr("rowcount")?.extract()?;
+        if rows.may_skip || usize::try_from(stored) == Ok(count) {
+            return Ok(Ok(()));
+        }
+        let error = Error::new(Kind::Integrity, "a trigger of the table left a row out: RAISE(IGNORE)")
+            .with_hint("drop the trigger, or leave such rows out of the data");
+        Ok(Err(error))
+    });
+    stored.ok_or_else(crate::gone)?.map_err(error_of)?
+}
+
+/// A value as Python's module takes it.
+fn object<'py>(py: Python<'py>, cell: Cell<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match cell {
+        Cell::Null => py.None().into_bound(py),
+        Cell::Integer(value) => value.into_pyobject(py)?.into_any(),
+        Cell::Real(value) => value.into_pyobject(py)?.into_any(),
+        Cell::Text(text) => PyString::from_bytes(py, text)?.into_any(),
+        Cell::Blob(blob) => PyBytes::new(py, blob).into_any(),
+    })
 }
 
 /// A result on its way out of a cursor.

@@ -11,12 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::make_room;
-use longshore_core::{Batches, Error, Finaliser, Kind, ReadOptions, Result, Session};
+use longshore_core::{
+    Batches, Column, Error, Finaliser, Kind, Protocol, ReadOptions, Result, Session, Value,
+};
+use longshore_source::sql::{Kind as TokenKind, POSTGRESQL};
 
 use crate::catalogue::{Catalogue, Needs, Question};
 use crate::columns::{ResultColumn, result_columns};
 use crate::connection::message::{HEADER, Reader};
 use crate::connection::{Described, TextRow, row_description, text_row};
+use crate::encode;
 use crate::rows::{RowReader, check_count, index_row};
 use crate::session::no_result;
 use crate::types::Format;
@@ -51,6 +55,8 @@ pub struct Inquiry {
     options: ReadOptions,
     knowledge: Knowledge,
     columns: Vec<Described>,
+    /// The OIDs of the parameters' types, of a client that binds what is encoded here.
+    parameters: Vec<u32>,
     needs: Needs,
     asked: Option<Asked>,
     /// Whether text has every digit of a float, once that was asked for.
@@ -68,14 +74,29 @@ impl Inquiry {
     #[must_use]
     pub fn new(statement: String, options: ReadOptions, knowledge: Knowledge) -> Self {
         let needs = Needs::of(&[], &[]);
-        Self { statement, options, knowledge, columns: Vec::new(), needs, asked: None, exact_floats: None }
+        Self {
+            statement,
+            options,
+            knowledge,
+            columns: Vec::new(),
+            parameters: Vec::new(),
+            needs,
+            asked: None,
+            exact_floats: None,
+        }
+    }
+
+    /// The same about a statement whose parameters have types of these OIDs.
+    #[must_use]
+    pub fn with_parameters(self, parameters: Vec<u32>) -> Self {
+        Self { parameters, ..self }
     }
 
     /// The server has described the statement with a whole `RowDescription`, or with none; the last one counts.
     pub fn describe(&mut self, description: Option<&[u8]>) -> Result<()> {
         let Some(description) = description else { return Err(no_result()) };
         self.columns = row_description(Reader::new(description.get(HEADER..).unwrap_or_default()))?;
-        self.needs = Needs::of(&self.columns, &[]);
+        self.needs = Needs::of(&self.columns, &self.parameters);
         Ok(())
     }
 
@@ -127,6 +148,30 @@ impl Inquiry {
         Ok(self.plan()?.iter().map(|planned| planned.format == Format::Binary).collect())
     }
 
+    /// Wants all columns in one format, as clients ask for them that have one for a whole result: binary, where each has such
+    /// a form that is known here, else text, about which there may be a further question. Returns whether it is binary.
+    pub fn in_one_format(&mut self) -> Result<bool> {
+        let is_binary = self.binary()?.into_iter().all(|is_binary| is_binary);
+        if !is_binary {
+            self.options.protocol = Protocol::Text;
+        }
+        Ok(is_binary)
+    }
+
+    /// The columns, once all is known.
+    pub fn columns(&self) -> Result<Vec<Column>> {
+        let column =
+            |planned: ResultColumn| Column { native_type: planned.native.label(), field: planned.field };
+        Ok(self.plan()?.into_iter().map(column).collect())
+    }
+
+    /// The text of each of `values` for the statement's parameters, once all is known; `None` is NULL.
+    pub fn bound(&self, values: &[&Value]) -> Result<Vec<Option<Vec<u8>>>> {
+        let catalogue = self.knowledge.catalogue();
+        let types: Vec<_> = self.parameters.iter().map(|oid| catalogue.type_of(*oid, -1)).collect();
+        encode::parameters(values, &types)
+    }
+
     /// What takes the rows, once every column comes as it is wanted.
     pub fn arrival(&self) -> Result<Arrival> {
         Ok(Arrival::new(RowReader::new(self.plan()?, &self.options)?))
@@ -140,6 +185,23 @@ impl Inquiry {
 fn rounded() -> Error {
     Error::new(Kind::NotSupported, "the session's extra_float_digits rounds the floats in a column's text")
         .with_hint("SET extra_float_digits TO 3")
+}
+
+/// `statement` with a literal in the place of each parameter, for clients that bind none.
+pub fn inlined(statement: &str, literals: &[String]) -> Result<String> {
+    let mut text = String::with_capacity(statement.len());
+    for token in POSTGRESQL.scan(statement) {
+        if token.kind != TokenKind::Parameter || literals.is_empty() {
+            text.push_str(token.text);
+            continue;
+        }
+        let number = token.text.trim_start_matches('$').parse::<usize>().ok();
+        let literal = number.and_then(|number| literals.get(number.checked_sub(1)?));
+        text.push_str(
+            literal.ok_or_else(|| Error::programming(format!("there is no value for {}", token.text)))?,
+        );
+    }
+    Ok(text)
 }
 
 /// Bytes of rows that are decoded at once: they stay in the processor's second cache.
@@ -218,6 +280,18 @@ impl Arrival {
         Ok(())
     }
 
+    /// The schema of its batches.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.reader.assembly.schema().clone()
+    }
+
+    /// What finalises the batches, if their types are not final.
+    #[must_use]
+    pub fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.reader.finaliser()
+    }
+
     /// How many rows the next page should have: no more than the next batch takes, nor than memory should hold at once.
     #[must_use]
     pub fn page_rows(&self) -> usize {
@@ -257,8 +331,7 @@ impl Arrival {
         if let Some(batch) = self.reader.assembly.last()? {
             self.keep(batch)?;
         }
-        let schema = self.reader.assembly.schema().clone();
-        let finaliser = self.reader.finaliser();
+        let (schema, finaliser) = (self.schema(), self.finaliser());
         Ok(Box::new(WholeResult { schema, finaliser, batches: self.batches.into_iter() }))
     }
 }
@@ -388,6 +461,18 @@ mod tests {
         assert_eq!(seen, [("a", 790), ("", 17), ("a longer name", 25)]);
         assert!(columns.iter().all(|column| (column.table, column.attribute, column.modifier) == (7, 1, -1)));
         assert_eq!(substitute(&original, &[23, 23, 23], 0).unwrap(), original);
+    }
+
+    #[test]
+    fn literals_stand_in_the_places_of_parameters_alone() {
+        let literals = ["'x'".to_owned(), "NULL".to_owned()];
+        let inline = |text: &str| inlined(text, &literals);
+        assert_eq!(
+            inline("SELECT $2, $1 + '$1' -- $1\n, \"$1\", $$ $2 $$").unwrap(),
+            "SELECT NULL, 'x' + '$1' -- $1\n, \"$1\", $$ $2 $$"
+        );
+        assert_eq!(inline("SELECT $3").unwrap_err().to_string(), "there is no value for $3");
+        assert_eq!(inlined("SELECT $1", &[]).unwrap(), "SELECT $1");
     }
 
     #[test]

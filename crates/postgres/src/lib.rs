@@ -24,5 +24,7 @@ pub use connection::message::HEADER;
 pub use driver::Postgres;
 pub use foreign::{
     Answers, Arrival, Broken, Description, Inquiry, Knowledge, Piece, Port, RowSink, Splitter, Wanted,
+    inlined,
 };
 pub use types::native_name;
+pub use write::{CopyData, copy_columns};

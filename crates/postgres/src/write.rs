@@ -2,6 +2,7 @@
 
 mod binary;
 mod exact;
+mod foreign;
 mod replace;
 mod staging;
 mod table;
@@ -9,7 +10,7 @@ mod text;
 mod upsert;
 
 use arrow_array::RecordBatch;
-use arrow_schema::FieldRef;
+use arrow_schema::{FieldRef, SchemaRef};
 use longshore_core::{Error, Failed, IfExists, Load, Place, Result, Sink};
 use longshore_source::fit;
 use longshore_source::staging::{self as kit, Expected, Rows, Scope, Step, Undo, UndoLog, Writer};
@@ -22,6 +23,7 @@ use crate::connection::{Connection, pipeline};
 use crate::session::PostgresSession;
 use crate::types::Type;
 
+pub use foreign::{CopyData, copy_columns};
 pub(crate) use staging::open as open_stage;
 
 /// The longest name, in bytes (`NAMEDATALEN` less its end).
@@ -61,7 +63,8 @@ fn begin(session: &mut PostgresSession, load: &Load, log: &mut UndoLog) -> Resul
         IfExists::Upsert => upsert::begin(session, load, &name)?,
     };
     let target = TargetColumns::describe(session, load, &into)?;
-    let rows = CopyRows::new(load, &target);
+    let natives = target.columns.iter().map(|column| column.native.clone());
+    let rows = CopyRows::new(&load.schema, natives, &load.key);
     session.connection.begin_copy(&rows.statement(&into, &target))?;
     steps.push(Step::Commit);
     Ok((rows, steps))
@@ -111,6 +114,9 @@ const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
 /// The tag and the length of a `CopyData` message, which is known once the message is full.
 const HEADER: usize = 5;
 
+/// What takes a whole `CopyData` message.
+type SendMessage<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
+
 /// One column, and what it goes into.
 struct CopyColumn {
     field: FieldRef,
@@ -130,30 +136,34 @@ struct CopyRows {
 }
 
 impl CopyRows {
-    fn new(load: &Load, target: &TargetColumns) -> Self {
-        let pairs = load.schema.fields().iter().zip(&target.columns);
-        let binary: Option<Vec<Encode>> =
-            pairs.clone().map(|(field, column)| encode(field, &column.native)).collect();
-        let column = |(field, column): (&FieldRef, &table::Column)| CopyColumn {
+    /// The rows of `schema` for columns of these types.
+    fn new(schema: &SchemaRef, natives: impl Iterator<Item = Type>, key: &[String]) -> Self {
+        let column = |(field, native): (&FieldRef, Type)| CopyColumn {
             field: field.clone(),
-            native: column.native.clone(),
-            is_key: load.key.contains(field.name()),
+            native,
+            is_key: key.contains(field.name()),
         };
+        let columns: Vec<CopyColumn> = schema.fields().iter().zip(natives).map(column).collect();
+        let binary: Option<Vec<Encode>> =
+            columns.iter().map(|column| encode(&column.field, &column.native)).collect();
         let mut message = Vec::with_capacity(FLUSH + FLUSH / 4);
         message.extend_from_slice(b"d\0\0\0\0");
         if binary.is_some() {
             message.extend_from_slice(SIGNATURE);
         }
-        Self { columns: pairs.map(column).collect(), binary, message, cell: String::new(), count: 0 }
+        Self { columns, binary, message, cell: String::new(), count: 0 }
+    }
+
+    fn format(&self) -> &'static str {
+        if self.binary.is_some() { "binary" } else { "text" }
     }
 
     /// The statement that begins the COPY into `table`, a quoted name.
     fn statement(&self, table: &str, target: &TargetColumns) -> String {
-        let format = if self.binary.is_some() { "binary" } else { "text" };
-        format!("COPY {table} ({}) FROM STDIN (FORMAT {format})", target.names())
+        format!("COPY {table} ({}) FROM STDIN (FORMAT {})", target.names(), self.format())
     }
 
-    fn append(&mut self, batch: &RecordBatch, connection: &mut Connection) -> Result<()> {
+    fn append(&mut self, batch: &RecordBatch, send: &mut SendMessage<'_>) -> Result<()> {
         let columns = self.columns.iter().zip(batch.columns());
         let items =
             columns.map(|(column, array)| Items::new(array, &column.field)).collect::<Result<Vec<_>>>()?;
@@ -169,7 +179,7 @@ impl CopyRows {
                 None => self.text_row(&items, row)?,
             }
             if self.message.len() >= FLUSH {
-                self.send(connection)?;
+                self.send(send)?;
             }
         }
         self.count += batch.num_rows() as u64;
@@ -211,11 +221,11 @@ impl CopyRows {
         Ok(())
     }
 
-    fn send(&mut self, connection: &mut Connection) -> Result<()> {
+    fn send(&mut self, send: &mut SendMessage<'_>) -> Result<()> {
         let length = u32::try_from(self.message.len() - 1)
             .map_err(|_| Error::data("a row is longer than PostgreSQL's messages may be"))?;
         self.message[1..HEADER].copy_from_slice(&length.to_be_bytes());
-        connection.copy_data(&self.message).map_err(|error| self.located(error))?;
+        send(&self.message).map_err(|error| self.located(error))?;
         self.message.truncate(HEADER);
         Ok(())
     }
@@ -225,14 +235,17 @@ impl CopyRows {
         located(error, &self.columns)
     }
 
-    /// Sends what is left, and waits until the server has taken all.
-    fn end(&mut self, connection: &mut Connection) -> Result<()> {
+    /// Sends what is left.
+    fn send_rest(&mut self, send: &mut SendMessage<'_>) -> Result<()> {
         if self.binary.is_some() {
             self.message.extend_from_slice(&TRAILER);
         }
-        if self.message.len() > HEADER {
-            self.send(connection)?;
-        }
+        if self.message.len() > HEADER { self.send(send) } else { Ok(()) }
+    }
+
+    /// Sends what is left, and waits until the server has taken all.
+    fn end(&mut self, connection: &mut Connection) -> Result<()> {
+        self.send_rest(&mut |message| connection.copy_data(message))?;
         let taken = connection.end_copy().map_err(|error| self.located(error))?;
         refuse_fewer(&self.count.to_string(), taken)
     }
@@ -240,7 +253,7 @@ impl CopyRows {
 
 impl Rows<PostgresSession> for CopyRows {
     fn push(&mut self, session: &mut PostgresSession, batch: &RecordBatch) -> Result<()> {
-        self.append(batch, &mut session.connection)
+        self.append(batch, &mut |message| session.connection.copy_data(message))
     }
 
     fn flush(&mut self, session: &mut PostgresSession) -> Result<()> {

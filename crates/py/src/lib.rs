@@ -40,6 +40,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(limit::with_reserve, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(write::postgresql_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(write::postgresql_copy, module)?)?;
+    module.add_function(wrap_pyfunction!(write::postgresql_inlined, module)?)?;
     module.add_function(wrap_pyfunction!(columns::texts, module)?)?;
     module.add_function(wrap_pyfunction!(columns::search, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;

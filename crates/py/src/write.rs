@@ -11,8 +11,9 @@ use longshore_core::{
 };
 use longshore_interpreter::capsule::frame;
 use longshore_interpreter::{raise, wrap};
+use longshore_postgres::CopyData;
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyBytes, PyIterator};
 
 use crate::interrupt::{CancelHandle, deadline, reading_deadline};
 use crate::policy::Own;
@@ -71,6 +72,33 @@ pub(crate) fn copy(
     let read_ahead = ReadAhead::start(reading.take()?, &ctrl_c, move || stop.cancel()).map_err(raise)?;
     let schema = read_ahead.schema();
     write.run(py, read_ahead, schema)
+}
+
+/// The names and the types of a new table's columns in PostgreSQL, for a frame.
+#[pyfunction]
+pub(crate) fn postgresql_columns(of: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
+    longshore_postgres::copy_columns(&frame(of)?.schema).map_err(raise)
+}
+
+/// A statement of PostgreSQL's with a literal in the place of each parameter.
+#[pyfunction]
+// The interpreter gives a value.
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn postgresql_inlined(statement: &str, literals: Vec<String>) -> PyResult<String> {
+    longshore_postgres::inlined(statement, &literals).map_err(raise)
+}
+
+/// What a COPY of a frame into such columns sends, whose types have these OIDs and modifiers: the format's name, and the bytes.
+#[pyfunction]
+// The interpreter gives a value.
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn postgresql_copy<'py>(
+    of: &Bound<'py, PyAny>,
+    natives: Vec<(u32, i32)>,
+) -> PyResult<(&'static str, Bound<'py, PyBytes>)> {
+    let (py, frame) = (of.py(), frame(of)?);
+    let data = py.detach(|| CopyData::new(frame, &natives)).map_err(raise)?;
+    Ok((data.format, PyBytes::new(py, &data.bytes)))
 }
 
 /// The frames that a Python iterator gives.

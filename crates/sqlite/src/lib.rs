@@ -22,3 +22,4 @@ pub use encode::encode;
 pub use error::error_of;
 pub use session::{Database, describe_in_copy};
 pub use types::{Facts, Plan, plan};
+pub use write::{ForeignRows, Row, Statements, begin_foreign};

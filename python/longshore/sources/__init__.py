@@ -2,16 +2,19 @@
 
 A source's module has ``connect(rest, keywords, creates=...)``, which takes what follows the scheme, and whether one
 write that makes its table is to come, and gives a ``session.DriverSession``. The core has the rest: types, ``schema=``,
-deadlines, Ctrl-C, memory, streams, pools and asyncio. Where the driver has an object for a connection of its own,
-``adopt(value)`` gives a session over it.
+deadlines, Ctrl-C, memory, streams, pools and asyncio. Where callers may give a connection that they have opened,
+``adopt(connection, is_open=...)`` gives a session over it. Where an address may say as much as the connection,
+``address(connection)`` gives that, or None and why it does not; and ``through(connection)`` gives the driver's own
+connection where the caller's is another library's around it.
 """
 
 import importlib
 import importlib.util
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from longshore.errors import InterfaceError
 from longshore.frames import missing
 
 if TYPE_CHECKING:
@@ -23,33 +26,121 @@ SCHEMES = {
     "adbc": ("adbc", "an ADBC driver", ["adbc_driver_manager", "pyarrow"]),
 }
 
-#: The driver's own connections, by the module and the name of their class, and the scheme whose module takes them.
-_CONNECTIONS = {("_duckdb", "DuckDBPyConnection"): "duckdb", ("duckdb", "DuckDBPyConnection"): "duckdb"}
+#: Connections that callers may give, by the module and the name of their class: the module here that takes each.
+_CONNECTIONS = {
+    ("_duckdb", "DuckDBPyConnection"): "duckdb",
+    ("duckdb", "DuckDBPyConnection"): "duckdb",
+    ("adbc_driver_manager.dbapi", "Connection"): "adbc",
+    ("psycopg", "Connection"): "psycopg",
+    ("psycopg", "AsyncConnection"): "psycopg",
+    ("sqlalchemy.engine.base", "Engine"): "sqlalchemy",
+    ("sqlalchemy.engine.base", "Connection"): "sqlalchemy",
+    ("sqlalchemy.ext.asyncio.engine", "AsyncEngine"): "sqlalchemy",
+    ("sqlalchemy.ext.asyncio.engine", "AsyncConnection"): "sqlalchemy",
+    ("sqlite3", "Connection"): "sqlite3",
+    ("psycopg2.extensions", "connection"): "psycopg2",
+}
+
+#: Settings of libpq that mean the same here.
+LIBPQ = frozenset(
+    {"host", "hostaddr", "port", "user", "dbname", "password", "passfile", "connect_timeout", "options"}
+    | {"application_name", "fallback_application_name", "client_encoding", "target_session_attrs", "load_balance_hosts"}
+    | {"sslmode", "sslnegotiation", "sslrootcert", "sslcert", "sslkey", "sslcertmode", "sslsni", "channel_binding"}
+    | {"ssl_min_protocol_version", "ssl_max_protocol_version", "require_auth", "gssencmode", "tcp_user_timeout"}
+    | {"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"}
+)
+
+_CONNECTED = "give a connection of it: engine.connect()"
+_SESSION = "give it to read_sql, write_sql and the other verbs, which go through it, or connect by a URL"
+
+
+class Resolved(NamedTuple):
+    """What a caller's connection is read and written through."""
+
+    #: An address, or a driver's own connection.
+    conn: Any
+    #: What has lent the driver's connection, and takes it back by ``close``.
+    lender: Any = None
+    #: Whether a transaction is open, though the driver may not have begun it yet.
+    is_open: bool = False
+
+    def __repr__(self) -> str:
+        """Show nothing: an address may hold a password."""
+        return "<Resolved>"
 
 
 def connect(scheme: str, rest: str, keywords: Mapping[str, str], creates: bool) -> "DriverSession":  # noqa: FBT001  the core's
     """Open a session of the source that has this scheme."""
-    session: DriverSession = _module(scheme).connect(rest, keywords, creates=creates)
-    return session
-
-
-def adopted_scheme(value: object) -> str | None:
-    """Give the scheme of a driver's own connection; None for anything else."""
-    kind = type(value)
-    scheme = _CONNECTIONS.get((kind.__module__, kind.__name__))
-    # Whoever has one has imported its module.
-    return scheme if scheme is not None and kind.__module__ in sys.modules else None
-
-
-def adopt(value: object) -> "DriverSession":
-    """Give a session over a driver's own connection."""
-    session: DriverSession = _module(str(adopted_scheme(value))).adopt(value)
-    return session
-
-
-def _module(scheme: str) -> Any:
     name, purpose, packages = SCHEMES[scheme]
     if not all(map(importlib.util.find_spec, packages)):
         library = " and ".join(package.replace("_", "-") for package in packages)
         raise missing(library=library, extra=name, purpose=purpose)
+    session: DriverSession = _module(name).connect(rest, keywords, creates=creates)
+    return session
+
+
+def is_adopted(value: object) -> bool:
+    """Whether ``value`` is a connection that a caller may have opened with another library."""
+    return _adopter(value) is not None
+
+
+def address(value: object) -> Any:
+    """Give what names the database of a caller's connection; raises ``InterfaceError`` where nothing says all of it."""
+    module: Any = _adopter(value)
+    if not hasattr(module, "address"):
+        return value
+    found, reason = module.address(value)
+    if found is None:
+        kind = type(value).__name__
+        message = f"a session of its own cannot be opened from this {kind}: {reason}\nHint: {_SESSION}"
+        raise InterfaceError(message, hint=_SESSION)
+    return found
+
+
+def resolved(value: object) -> Resolved:
+    """Give what a caller's connection is read and written through; anything else is itself."""
+    module: Any = _adopter(value)
+    if not hasattr(module, "address"):
+        return Resolved(value)
+    found, reason = module.address(value)
+    if found is not None:
+        return Resolved(found)
+    return module.through(value, reason) if hasattr(module, "through") else Resolved(value)
+
+
+def lasting(value: object) -> Any:
+    """Give an address, or a connection that is the same one for several reads; anything else is itself."""
+    module: Any = _adopter(value)
+    if not hasattr(module, "address"):
+        return value
+    found, reason = module.address(value)
+    if found is None and not hasattr(value, "closed"):
+        message = f"several reads of this {type(value).__name__} would be over several connections, since {reason}"
+        raise InterfaceError(f"{message}\nHint: {_CONNECTED}", hint=_CONNECTED)
+    return value if found is None else found
+
+
+def scheme(value: object) -> str:
+    """Give the scheme whose SQL a caller's connection speaks."""
+    name: str = _adopter(value).scheme(value)
+    return name
+
+
+def adopt(value: object, *, is_open: bool = False) -> "DriverSession":
+    """Give a session over a driver's own connection, on which a transaction may be open that it does not know of."""
+    session: DriverSession = _adopter(value).adopt(value, is_open=is_open)
+    return session
+
+
+def _adopter(value: object) -> Any:
+    """Give the module that takes a caller's connection; None for anything else."""
+    for kind in type(value).__mro__:
+        name = _CONNECTIONS.get((kind.__module__, kind.__name__))
+        # Whoever has one has imported its module.
+        if name is not None and kind.__module__ in sys.modules:
+            return _module(name)
+    return None
+
+
+def _module(name: str) -> Any:
     return importlib.import_module(f"longshore.sources.{name}")

@@ -2,7 +2,7 @@
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from adbc_driver_manager import dbapi
@@ -12,6 +12,7 @@ from longshore.sources.arrow import ingested, one_row, streamed
 from longshore.sources.dialects import DUCKDB, POSTGRESQL, SQLITE
 from longshore.sources.session import CHANGE, DriverSession, Result, hidden, settings
 
+_LOSSLESS = "SELECT current_setting('arrow_lossless_conversion')"
 _FORM = "write adbc:driver=adbc_driver_sqlite;uri=file.db; a value with a semicolon stands in braces"
 #: Databases in which a new table is part of a transaction.
 _DIALECTS = {dialect.name: dialect for dialect in (POSTGRESQL, SQLITE, DUCKDB)}
@@ -23,7 +24,20 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
     options.pop("database", None)
     if not (driver := options.pop("driver", "")):
         raise errors.InterfaceError("an ADBC source needs driver=", hint=_FORM)
-    return Session(driver, options)
+    entrypoint = options.pop("entrypoint", "duckdb_adbc_init" if driver == "adbc_driver_duckdb" else None)
+    return Session(
+        lambda: dbapi.connect(_library(driver), entrypoint=entrypoint, db_kwargs=options, autocommit=True), options
+    )
+
+
+def scheme(_connection: object) -> str:
+    """Give the scheme of ADBC's drivers, whose database only a session asks for."""
+    return "adbc"
+
+
+def adopt(connection: dbapi.Connection, *, is_open: bool) -> "Session":  # noqa: ARG001  it says itself
+    """Give a session over a connection of the caller's, which stays open and gets its settings back."""
+    return Session(lambda: connection, {}, is_own=False)
 
 
 def _library(driver: str) -> str:
@@ -41,17 +55,37 @@ class Session(DriverSession):
     not_written = "this database has no dialect here, and may keep a part of a write that fails"
     failure = dbapi.Error
 
-    def __init__(self, driver: str, options: dict[str, str]) -> None:
-        """Open the connection, and ask it whose it is."""
-        self.settings = options
-        entrypoint = options.pop("entrypoint", "duckdb_adbc_init" if driver == "adbc_driver_duckdb" else None)
+    def __init__(
+        self, connect: Callable[[], dbapi.Connection], options: Mapping[str, str], *, is_own: bool = True
+    ) -> None:
+        """Open the connection, and ask it whose it is and, where it is the caller's, whether a transaction is open."""
+        self.settings, self.is_own = options, is_own
         with self.translating():
-            super().__init__(dbapi.connect(_library(driver), entrypoint=entrypoint, db_kwargs=options, autocommit=True))
+            super().__init__(connect())
             vendor = str(self.connection.adbc_get_info().get("vendor_name", "")).lower()
-        self.dialect = _DIALECTS.get(vendor)
-        self.places = self.dialect.places if self.dialect else None
-        if self.dialect is DUCKDB:
-            self._run("SET GLOBAL arrow_lossless_conversion = true", None)
+            self.dialect = _DIALECTS.get(vendor)
+            self.places = self.dialect.places if self.dialect else None
+            if not is_own and self._is_open():
+                self.transaction = "open"
+            self.was_lossless = self.dialect is not DUCKDB or is_own or self._value(_LOSSLESS)
+            if self.dialect is DUCKDB:
+                self._run("SET GLOBAL arrow_lossless_conversion = true", None)
+
+    def _value(self, query: str) -> Any:
+        (value,) = self._run(query, None).fetchone()
+        return value
+
+    def _is_open(self) -> bool:
+        # What began with BEGIN, and not by the interface, the driver's manager does not know of.
+        within = self.dialect.within if self.dialect else None
+        return not self.connection._autocommit or (  # noqa: SLF001  it has no other name
+            within is not None and self._value(within) == self._value(within)
+        )
+
+    def _give_back(self) -> None:
+        if not self.was_lossless:
+            self._run("SET GLOBAL arrow_lossless_conversion = false", None)
+            self._close_cursor()
 
     def translated(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the driver's, whose status may say less than its text."""

@@ -28,6 +28,12 @@ class Dialect:
     tables: str | None = None
     #: What gives a transaction that has just begun one snapshot, where it has not.
     snapshot: str | None = None
+    #: The bytes of a name that the database keeps; it would cut a longer one without a word.
+    longest: int | None = None
+    #: Whether a part of a transaction can be undone.
+    has_savepoints: bool = True
+    #: A query whose answer stays the same within a transaction, and is another outside of one.
+    within: str | None = None
     #: The exception for a text of its driver's; None where the driver's status tells as much.
     error: Callable[[str], errors.Error | None] = lambda _text: None
     #: What makes a connection like new; without it another is opened.
@@ -105,6 +111,8 @@ def _duckdb_error(text: str) -> errors.Error | None:
 DUCKDB = Dialect(
     name="duckdb",
     error=_duckdb_error,
+    has_savepoints=False,
+    within="SELECT txid_current()::VARCHAR",
     staged="DESCRIBE {name}",
     columns="SELECT column_name, data_type, generation_expression IS NOT NULL, is_nullable FROM duckdb_columns() "
     + _IN_CATALOGUE,
@@ -144,6 +152,8 @@ POSTGRESQL = Dialect(
     "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
     "n.nspname <> 'information_schema' AND (left(n.nspname, 3) <> 'pg_' OR n.oid = pg_my_temp_schema()) ORDER BY 2, 3",
     snapshot="SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    within="SELECT transaction_timestamp()::text",
+    longest=63,
     reset="DISCARD ALL",
     new_types=_numerics,
     text="text",

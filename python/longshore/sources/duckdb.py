@@ -29,7 +29,12 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
         )
 
 
-def adopt(connection: Any) -> "Session":
+def scheme(_connection: object) -> str:
+    """Give DuckDB's scheme."""
+    return "duckdb"
+
+
+def adopt(connection: Any, *, is_open: bool) -> "Session":  # noqa: ARG001  it says itself
     """Give a session over a connection of the caller's, which stays open and gets its setting back."""
     query = "SELECT txid_current(), current_setting('arrow_lossless_conversion')"
     with translate_errors():

@@ -1,11 +1,12 @@
 """Rows into a table by SQL: in one transaction, and each value as it was or a word about it."""
 
+import contextlib
 import secrets
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longshore.errors import DataError, NotSupportedError, ProgrammingError
+from longshore.errors import DataError, Error, InterfaceError, NotSupportedError, ProgrammingError
 from longshore.sources.dialects import Dialect, literal
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _EXISTS = 'if_exists="append" adds to it, "replace" makes another'
 _MISSING = 'if_exists="fail" makes it'
+_LEFT_OUT = "a trigger or a rule of the table leaves rows out; nothing was written"
 _UNIQUE = "make a unique index on these columns, or name the primary key"
 
 
@@ -34,7 +36,7 @@ class TableLoader:
     ) -> None:
         """Make the table, or look at the one that is there."""
         self._session, self._dialect, self._key, self._required = session, dialect, list(key), {*required}
-        path = (table,) if schema is None else (schema, table)
+        path = self._path = (table,) if schema is None else (schema, table)
         self._name, self._target = ".".join(path), dialect.quoted(*path)
         self._schema, self._table = dialect.schema if schema is None else literal(schema), literal(table)
         self._rows = f"longshore_{secrets.token_hex(8)}"
@@ -43,8 +45,11 @@ class TableLoader:
             message = "this database has no statement for an upsert"
             raise NotSupportedError(message)
         self._owns = session.transaction == "none"
+        self._has_savepoint = not self._owns and dialect.has_savepoints
         if self._owns:
             session.begin()
+        elif self._has_savepoint:
+            session.execute(f"SAVEPOINT {self._rows}")
         try:
             self._begin(columns, if_exists, types)
         except BaseException:
@@ -56,6 +61,10 @@ class TableLoader:
         name = self._dialect.quoted(self._rows)
         staged = self._dialect.staged.format(name=name, table=literal(self._rows), target=literal(name))
         self._from = [(str(name), str(kind)) for name, kind, *_ in self._session.rows(staged)]
+        most = self._dialect.longest
+        if long := [name for name in self._path if most is not None and len(name.encode()) > most]:
+            message = f"the name {long[0]!r} has {len(long[0].encode())} bytes, of which the database keeps {most}"
+            raise InterfaceError(message)
         if if_exists in {"fail", "replace"}:
             self._make({**self._dialect.new_types(columns), **types}, replaces=if_exists == "replace")
         self._to = self._columns()
@@ -132,10 +141,16 @@ class TableLoader:
             else self._dialect.cast.format(self._dialect.quoted(name), native)
             for (name, kind), (_, native) in columns
         )
-        self._session.execute(
+        stored = self._session.execute(
             f"INSERT INTO {self._target} ({self._quoted([to for to, _ in self._to])}) "
             f"SELECT {values} FROM {self._source()}"
         )
+        if stored is None or self._is_upsert:
+            return
+        ((count,),) = self._session.rows(f"SELECT count(*) FROM {self._rows}")
+        if stored != count:
+            message = f"of {count} rows the table took {stored}\nHint: {_LEFT_OUT}"
+            raise DataError(message, hint=_LEFT_OUT)
 
     def _source(self) -> str:
         """Give the staged rows, of which an upsert takes the last of equal keys."""
@@ -177,11 +192,20 @@ class TableLoader:
         self._session.unstage(self._rows)
         if self._owns:
             self._session.commit()
+        elif self._has_savepoint:
+            self._session.execute(f"RELEASE SAVEPOINT {self._rows}")
 
     def abort(self) -> None:
-        """Leave the table as it was; a transaction of the caller's has to be rolled back."""
+        """Leave the table as it was, and a transaction of the caller's too, where the database has savepoints."""
         if self._owns and self._session.transaction != "none":
             self._session.rollback()
+        elif self._has_savepoint:
+            self._has_savepoint = False
+            # A driver may take nothing but the rollback of the whole, as PostgreSQL's ADBC driver after an error.
+            with contextlib.suppress(Error):
+                self._session.execute(f"ROLLBACK TO SAVEPOINT {self._rows}")
+                self._session.execute(f"RELEASE SAVEPOINT {self._rows}")
+                self._session.transaction = "open"
 
 
 def _is_zoned(kind: str) -> bool:

@@ -75,6 +75,8 @@ class DriverSession:
     cursor: Any = None
     #: Whether the connection ends with the session, or is the caller's.
     is_own = True
+    #: What has lent a connection that is not the session's own, and takes it back.
+    lender: Any = None
     #: Why a read is not split.
     not_split = "the driver reads a query whole"
     #: Why there are no types of parameters, where the driver tells none.
@@ -162,7 +164,8 @@ class DriverSession:
 
     def translated(self, error: Exception) -> errors.Error:
         """Give Longshore's exception for the driver's."""
-        kind = getattr(errors, type(error).__name__, errors.DatabaseError)
+        names = (kind.__name__ for kind in type(error).__mro__)
+        kind = next((getattr(errors, name) for name in names if hasattr(errors, name)), errors.DatabaseError)
         return kind(hidden(str(error), self.settings), sqlstate=getattr(error, "sqlstate", None))
 
     @contextlib.contextmanager
@@ -346,7 +349,11 @@ class DriverSession:
         """End it; a connection of the caller's stays open."""
         with self.translating():
             self._close_cursor()
-            self.connection.close() if self.is_own else self._give_back()
+            try:
+                self.connection.close() if self.is_own else self._give_back()
+            finally:
+                if self.lender is not None:
+                    self.lender.close()
         files.closed(self)
 
     def stage(self, name: str, frame: object) -> None:

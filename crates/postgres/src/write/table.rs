@@ -163,7 +163,7 @@ pub(super) fn primary_key(load: &Load, name: &str) -> Option<String> {
     NAMING.primary_key(load).map(|key| format!("ALTER TABLE {name} ADD {key}"))
 }
 
-fn type_of(field: &Field) -> Result<String> {
+pub(super) fn type_of(field: &Field) -> Result<String> {
     let extension = field.metadata().get(EXTENSION).map(String::as_str);
     Ok(match field.data_type() {
         DataType::Boolean => "boolean".into(),

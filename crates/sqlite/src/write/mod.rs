@@ -1,6 +1,7 @@
 //! Rows on their way into a table: one statement reads a batch, or each row is bound and stepped.
 
 mod encode;
+mod foreign;
 mod table;
 mod texts;
 
@@ -13,12 +14,57 @@ use longshore_source::Nested;
 use longshore_source::staging::{self as kit, Expected, Rows, Scope, Step, Undo, Writer};
 use longshore_values::{Items, Uniform};
 
+pub use self::foreign::{ForeignRows, begin as begin_foreign};
+
 use self::encode::Encoder;
 use self::table::{Column, NAMING, Table};
 use crate::cell::Cell;
 use crate::connection::{BatchInsert, Connection, ROWS_PER_CHECK, ResultSetter, Statement};
 use crate::dialect::quoted_name;
 use crate::session::SqliteSession;
+
+/// What runs statements on a database: a session, or another library's connection.
+pub trait Statements {
+    /// The rows of a query.
+    fn rows(&self, query: &str) -> Result<Vec<Row>>;
+
+    /// Runs a statement, and throws its rows away.
+    fn exec(&mut self, statement: &str) -> Result<()>;
+
+    /// What `read` makes of each row of a query.
+    fn ask<T>(&self, query: &str, read: impl Fn(&Row) -> T) -> Result<Vec<T>> {
+        Ok(self.rows(query)?.iter().map(read).collect())
+    }
+}
+
+/// A row of a query about the database: texts, and NULLs.
+#[derive(Debug)]
+pub struct Row(pub Vec<Option<String>>);
+
+impl Row {
+    fn text(&self, column: usize) -> String {
+        self.0.get(column).cloned().flatten().unwrap_or_default()
+    }
+
+    /// Whether it is an integer and not zero.
+    fn is_true(&self, column: usize) -> bool {
+        self.text(column).parse::<i64>().is_ok_and(|value| value != 0)
+    }
+}
+
+impl Statements for SqliteSession {
+    fn rows(&self, query: &str) -> Result<Vec<Row>> {
+        self.query(query, |row| {
+            let cells =
+                (0..row.columns()).map(|column| (row.cell(column) != Cell::Null).then(|| row.text(column)));
+            Row(cells.collect())
+        })
+    }
+
+    fn exec(&mut self, statement: &str) -> Result<()> {
+        Self::exec(self, statement)
+    }
+}
 
 /// The name of the virtual table of a batch in the statement.
 const BATCH: &str = "longshore_batch";
@@ -59,9 +105,32 @@ pub(crate) fn write(session: Box<SqliteSession>, load: &Load) -> Result<Box<dyn 
 
 impl Writing {
     fn prepare(session: &mut SqliteSession, load: &Load) -> Result<Self> {
-        let (fields, nested) = (load.schema.fields(), Nested::of(load));
+        let target = Target::prepare(session, load)?;
+        let columns: Vec<&Column> = target.columns.iter().collect();
+        Ok(Self {
+            insert: insert(session, &target.table, &columns, &target.is_keys)?,
+            texts: vec![String::new(); columns.len()],
+            encoders: target.encoders(load),
+            schema: load.schema.clone(),
+            may_skip: target.may_skip(load),
+            rows: 0,
+        })
+    }
+}
+
+/// The table that rows go into, and its columns in their order.
+struct Target {
+    table: Table,
+    columns: Vec<Column>,
+    /// Whether each tells the rows of an upsert apart.
+    is_keys: Vec<bool>,
+}
+
+impl Target {
+    fn prepare(session: &mut impl Statements, load: &Load) -> Result<Self> {
+        let fields = load.schema.fields();
         for field in fields {
-            table::native(field, nested)?;
+            table::native(field, Nested::of(load))?;
         }
         let table = match load.if_exists {
             IfExists::Fail | IfExists::Replace => table::create(session, load)?,
@@ -70,26 +139,24 @@ impl Writing {
         };
         let all = table.columns(session)?;
         let is_upsert = load.if_exists == IfExists::Upsert;
-        let columns = NAMING.mapping(load, &table.name, &all)?;
-        let is_keys: Vec<bool> =
-            fields.iter().map(|field| is_upsert && load.key.contains(field.name())).collect();
+        let columns = NAMING.mapping(load, &table.name, &all)?.into_iter().cloned().collect();
         if is_upsert {
             NAMING.check_key(load, &table.name, &table.keys(session, &all)?)?;
         }
-        let encoders: Vec<Encoder> = columns
-            .iter()
-            .zip(fields)
-            .zip(&is_keys)
-            .map(|((column, field), is_key)| Encoder::new(column, field, nested, *is_key))
-            .collect();
-        Ok(Self {
-            insert: insert(session, &table, &columns, &is_keys)?,
-            texts: vec![String::new(); encoders.len()],
-            encoders,
-            schema: load.schema.clone(),
-            may_skip: is_upsert && is_keys.iter().all(|is_key| *is_key),
-            rows: 0,
-        })
+        let is_keys = fields.iter().map(|field| is_upsert && load.key.contains(field.name())).collect();
+        Ok(Self { table, columns, is_keys })
+    }
+
+    fn encoders(&self, load: &Load) -> Vec<Encoder> {
+        let columns = self.columns.iter().zip(load.schema.fields()).zip(&self.is_keys);
+        columns
+            .map(|((column, field), is_key)| Encoder::new(column, field, Nested::of(load), *is_key))
+            .collect()
+    }
+
+    /// Whether a row may be there already, and then stays as it is.
+    fn may_skip(&self, load: &Load) -> bool {
+        load.if_exists == IfExists::Upsert && self.is_keys.iter().all(|is_key| *is_key)
     }
 }
 

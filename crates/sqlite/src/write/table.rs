@@ -9,7 +9,7 @@ use longshore_source::table::{Naming, TableColumn, no_type, value_type};
 use longshore_values::is_nested;
 
 use crate::dialect::{DIALECT, literal, quoted_name};
-use crate::session::SqliteSession;
+use crate::write::Statements;
 
 pub(super) const NAMING: Naming = Naming {
     dialect: DIALECT,
@@ -33,7 +33,7 @@ pub(super) struct Table {
 
 /// A column of it.
 #[allow(clippy::struct_excessive_bools)] // each is a question of its own
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
     /// Its type as CREATE TABLE declares it.
@@ -58,7 +58,7 @@ impl TableColumn for Column {
 
 impl Table {
     /// The table that `name` means; `None` where none does.
-    pub(super) fn find(session: &SqliteSession, name: &TableName) -> Result<Option<Self>> {
+    pub(super) fn find(session: &impl Statements, name: &TableName) -> Result<Option<Self>> {
         let within =
             name.schema.as_ref().map(|schema| format!(" AND t.schema = {} COLLATE NOCASE", literal(schema)));
         // As SQLite itself looks for a table: among the temporary ones, in `main`, and then as they were attached.
@@ -69,7 +69,7 @@ impl Table {
             literal(&name.table),
             within.unwrap_or_default()
         );
-        let mut found = session.query(&text, |row| Self {
+        let mut found = session.ask(&text, |row| Self {
             schema: row.text(0),
             name: row.text(1),
             kind: row.text(2),
@@ -80,7 +80,7 @@ impl Table {
     }
 
     /// The table that `name` means, where rows can go into it.
-    pub(super) fn expect(session: &SqliteSession, name: &TableName) -> Result<Self> {
+    pub(super) fn expect(session: &impl Statements, name: &TableName) -> Result<Self> {
         let Some(table) = Self::find(session, name)? else {
             return Err(NAMING.no_table(name));
         };
@@ -102,12 +102,12 @@ impl Table {
         format!("{}, {}", literal(&self.name), literal(&self.schema))
     }
 
-    pub(super) fn columns(&self, session: &SqliteSession) -> Result<Vec<Column>> {
+    pub(super) fn columns(&self, session: &impl Statements) -> Result<Vec<Column>> {
         let text = format!(
             "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo({}) WHERE hidden <> 1",
             self.arguments()
         );
-        let mut columns = session.query(&text, |row| Column {
+        let mut columns = session.ask(&text, |row| Column {
             name: row.text(0),
             declared: row.text(1),
             not_null: row.is_true(2),
@@ -125,24 +125,24 @@ impl Table {
     }
 
     /// The columns of its primary key, and of each unique index over all rows.
-    pub(super) fn keys(&self, session: &SqliteSession, columns: &[Column]) -> Result<Vec<Vec<String>>> {
+    pub(super) fn keys(&self, session: &impl Statements, columns: &[Column]) -> Result<Vec<Vec<String>>> {
         let primary = columns.iter().filter(|column| column.is_key).map(|column| column.name.clone());
         let mut keys = vec![primary.collect::<Vec<_>>()];
         let arguments = self.arguments();
         let text = format!(
             "SELECT name FROM pragma_index_list({arguments}) WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
         );
-        for index in session.query(&text, |row| row.text(0))? {
+        for index in session.ask(&text, |row| row.text(0))? {
             let text =
                 format!("SELECT name FROM pragma_index_info({}, {})", literal(&index), literal(&self.schema));
-            keys.push(session.query(&text, |row| row.text(0))?);
+            keys.push(session.ask(&text, |row| row.text(0))?);
         }
         keys.retain(|names| !names.is_empty());
         Ok(keys)
     }
 
     /// Tables whose foreign keys point at this one, and what happens to their rows when its rows go.
-    pub(super) fn pointing(&self, session: &SqliteSession) -> Result<Vec<(String, String)>> {
+    pub(super) fn pointing(&self, session: &impl Statements) -> Result<Vec<(String, String)>> {
         let text = format!(
             "SELECT m.name, f.on_delete FROM {}.sqlite_schema AS m, pragma_foreign_key_list(m.name, {}) AS f \
              WHERE m.type = 'table' AND f.\"table\" = {} COLLATE NOCASE AND m.name <> f.\"table\" COLLATE NOCASE",
@@ -150,7 +150,7 @@ impl Table {
             literal(&self.schema),
             literal(&self.name)
         );
-        session.query(&text, |row| (row.text(0), row.text(1)))
+        session.ask(&text, |row| (row.text(0), row.text(1)))
     }
 
     /// Refuses a virtual or shadow table.
@@ -224,7 +224,7 @@ fn create_statement(load: &Load, quoted: &str) -> Result<String> {
 }
 
 /// A new table, in the place of the one that is there or where there is none.
-pub(super) fn create(session: &mut SqliteSession, load: &Load) -> Result<Table> {
+pub(super) fn create(session: &mut impl Statements, load: &Load) -> Result<Table> {
     let quoted = match Table::find(session, &load.table)? {
         Some(_) if load.if_exists == IfExists::Fail => {
             return Err(NAMING.already_exists(&load.table));
@@ -244,16 +244,16 @@ pub(super) fn create(session: &mut SqliteSession, load: &Load) -> Result<Table> 
 
 /// Drops `table`. All happens in one transaction, so that no other session sees the database without the table: there is no need to fill
 /// a second one and to rename it, which would fail where a view names the table.
-fn drop_table(session: &mut SqliteSession, table: &Table) -> Result<()> {
+fn drop_table(session: &mut impl Statements, table: &Table) -> Result<()> {
     table.expect_ordinary()?;
     expect_unused(table, session, |_| true)?;
     session.exec(&format!("DROP TABLE {}", table.quoted()))
 }
 
 /// The table without its rows.
-pub(super) fn truncate(session: &mut SqliteSession, name: &TableName) -> Result<Table> {
+pub(super) fn truncate(session: &mut impl Statements, name: &TableName) -> Result<Table> {
     let table = Table::expect(session, name)?;
-    let enforced = session.query("PRAGMA foreign_keys", |row| row.is_true(0))?;
+    let enforced = session.ask("PRAGMA foreign_keys", |row| row.is_true(0))?;
     if enforced.contains(&true) {
         // Where rows that point at one that goes would be changed.
         let changed = |action: &str| !matches!(action, "NO ACTION" | "RESTRICT");
@@ -264,7 +264,7 @@ pub(super) fn truncate(session: &mut SqliteSession, name: &TableName) -> Result<
 }
 
 /// Refuses a table that foreign keys of others point at, with such an action when its rows go.
-fn expect_unused(table: &Table, session: &SqliteSession, is_such: impl Fn(&str) -> bool) -> Result<()> {
+fn expect_unused(table: &Table, session: &impl Statements, is_such: impl Fn(&str) -> bool) -> Result<()> {
     let pointing = table.pointing(session)?.into_iter().filter(|(_, action)| is_such(action));
     let mut names: Vec<String> = pointing.map(|(name, _)| name).collect();
     names.dedup();

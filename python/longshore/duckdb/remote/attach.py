@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from longshore import sources
 from longshore.connection import Connection, connect, is_connection, scheme_of
 from longshore.duckdb.failures import Failure, TableAltered, error_from_text
 from longshore.duckdb.instance import duckdb, shared
@@ -59,7 +59,7 @@ class Source:
         """Take the URL or connection; it is opened when it is needed."""
         self.name = name
         self.dialect = _dialect_of(name, conn)
-        self._conn = conn
+        self._conn = sources.lasting(conn)
         self._options = options
         self._opened: Connection | None = None
         self._tables: dict[tuple[str, ...], Table] = {}
@@ -96,7 +96,7 @@ class Source:
     @property
     def is_single_threaded(self) -> bool:
         """Whether it works on this thread only, as connections of Python's sqlite3 do."""
-        return isinstance(self._conn, sqlite3.Connection)
+        return sources.is_adopted(self._conn) and sources.scheme(self._conn) == "sqlite"
 
     def table(self, parts: tuple[str, ...]) -> Table:
         """Look a table up; raises ``ProgrammingError`` where there is none."""

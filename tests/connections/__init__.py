@@ -1,0 +1,1 @@
+"""Connections of other libraries as `conn`."""
