@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 #: No server has more connections than that.
 _MOST = 1 << 16
 
-#: Rows that wait for their cursor while the connection runs another statement, in bytes of Arrow's memory.
-_READ_AHEAD = 64 << 20
-_BEYOND = "fetch them, close that cursor, or use another connection: connection.adbc_clone()"
+_BEYOND = "fetch them, close that cursor, use another connection, connection.adbc_clone(), or set cursor.read_ahead = None"
 
 #: What reads and writes take besides what can be connected to.
 _OTHERS = (
@@ -60,9 +58,9 @@ class _Session:
     def _free(self) -> _core.Connection:
         """Give the session for another statement: the rows that a cursor has not fetched are read ahead."""
         rows = None if self._rows is None else self._rows()
-        if rows is not None and self._cursor() is None:
+        if rows is not None and (cursor := self._cursor()) is None:
             rows.close()
-        elif rows is not None and not rows.read_ahead(_READ_AHEAD):
+        elif rows is not None and not rows.read_ahead(sys.maxsize if cursor.read_ahead is None else cursor.read_ahead):
             message = "a cursor has more rows to fetch than the connection reads ahead"
             raise InterfaceError(message, hint=_BEYOND)
         self._rows = self._kept = None

@@ -34,6 +34,8 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 Row = tuple[Any, ...]
 Description = tuple[str, "TypeCode", None, None, int | None, int | None, bool]
 
+#: Rows that wait for their cursor while the connection runs another statement, in bytes of Arrow's memory.
+_READ_AHEAD = 64 << 20
 _DIGITS = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")
 #: A statement that is plainly a query; any other is run to its end at once.
 _QUERY = re.compile(
@@ -116,6 +118,7 @@ class Cursor:
     Rows are tuples of Python objects that keep every value. They come from the server while they are fetched, a few
     thousand at a time, whatever the size of the result. A connection runs one statement at a time: the rows that
     another cursor of it has not fetched are read ahead first, into 64 MiB at most; more is an ``InterfaceError``.
+    ``read_ahead`` is that number of bytes, or None.
 
     >>> import longshore
     >>> with longshore.connect(url) as connection, connection.cursor() as cursor:
@@ -129,6 +132,8 @@ class Cursor:
         self._policy = None if options is None else policy("arrow", None, Options.of(options))
         #: How many rows ``fetchmany`` gives where it is not told.
         self.arraysize = 1
+        #: How many bytes of rows wait in memory while the connection does something else; None is all of them.
+        self.read_ahead: int | None = _READ_AHEAD
         self._result: _core.Result | None = None
         self._changed: tuple[int | None, int | None] = (None, None)
         self._description: list[Description] | None = None

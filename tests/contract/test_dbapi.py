@@ -186,6 +186,22 @@ def test_two_cursors_in_turn(database: Database, connection: longshore.Connectio
     assert (one.rowcount, other.rowcount) == (30_000, 20_000)
 
 
+def test_how_much_is_read_ahead(database: Database, connection: longshore.Connection) -> None:
+    one, other = connection.cursor(), connection.cursor()
+    one.read_ahead = 1 << 10
+    one.execute(counted(database, 30_000))
+    assert one.fetchone() == (1,)
+    with pytest.raises(longshore.InterfaceError, match="set cursor.read_ahead = None"):
+        other.execute("SELECT 1 AS n")
+    one.close()
+    connection.rollback()
+    every = connection.cursor()
+    every.read_ahead = None
+    every.execute(counted(database, 30_000))
+    other.execute("SELECT 1 AS n")
+    assert len(every.fetchall()) == 30_000
+
+
 def test_more_rows_than_are_read_ahead(database: Database, connection: longshore.Connection) -> None:
     one, other = connection.cursor(), connection.cursor()
     one.execute(database.quirks.streaming)

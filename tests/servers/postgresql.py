@@ -105,6 +105,7 @@ class PostgreSQL(Server, Endpoint):
             "port": str(self.port),
             "unix_socket_directories": self.socket_directory,
             "max_connections": "100",
+            "max_prepared_transactions": "2",
             # Nothing in a test has to survive a loss of power.
             "fsync": "off",
             "synchronous_commit": "off",

@@ -91,7 +91,8 @@ impl Connection {
     /// Runs a statement; see [`Session::execute`].
     pub fn execute(self: &Arc<Self>, query: &Query, deadline: &Deadline) -> Result<Option<u64>> {
         self.with(deadline, |session| {
-            if !self.commits_each() && session.transaction() == Transaction::None {
+            let begins = !self.commits_each() && session.begins_for(&query.text);
+            if begins && session.transaction() == Transaction::None {
                 session.begin()?;
             }
             session

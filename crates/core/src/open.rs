@@ -201,7 +201,9 @@ impl Opening<'_> {
     fn prepare(&self, session: &mut dyn Session) -> Result<()> {
         let Request { queries, options, estimate, .. } = self.request;
         // A list makes a snapshot of its own.
-        let begins = self.begins && (queries.len() == 1 || !options.snapshot);
+        let begins = self.begins
+            && (queries.len() == 1 || !options.snapshot)
+            && queries.iter().any(|query| session.begins_for(&query.text));
         if begins && session.transaction() == Transaction::None {
             session.begin()?;
         }

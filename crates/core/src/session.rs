@@ -134,6 +134,11 @@ pub trait Session: Send {
         self.execute(&Query::new(statement)).map(drop)
     }
 
+    /// Whether a transaction is begun for `statement`: not for one that does nothing, or fails, within one.
+    fn begins_for(&self, _statement: &str) -> bool {
+        true
+    }
+
     /// Begins a transaction as the server does by default.
     fn begin(&mut self) -> Result<()> {
         self.run(&self.statements().begin)

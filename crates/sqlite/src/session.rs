@@ -277,6 +277,11 @@ impl Session for SqliteSession {
         }
     }
 
+    fn begins_for(&self, statement: &str) -> bool {
+        // Within a transaction, `PRAGMA foreign_keys = ON` does nothing and says nothing, and VACUUM fails.
+        !matches!(first_word(statement).as_str(), "ATTACH" | "BEGIN" | "DETACH" | "PRAGMA" | "VACUUM")
+    }
+
     fn is_usable(&self) -> bool {
         self.connection.check_process().is_ok()
     }
@@ -358,8 +363,9 @@ impl Scripting for SqliteSession {
             let in_place = |error: Error| error.within(format!("statement {number}"));
             let (statement, after) = self.connection.prepare(rest).map_err(in_place)?;
             if let Some(mut statement) = statement {
-                self.has_own_settings |= first_word(&rest[..rest.len() - after.len()]) == "PRAGMA";
-                if begins && self.connection.is_idle() {
+                let text = &rest[..rest.len() - after.len()];
+                self.has_own_settings |= first_word(text) == "PRAGMA";
+                if begins && self.connection.is_idle() && self.begins_for(text) {
                     self.begin()?;
                 }
                 while statement.step().map_err(in_place)? {}

@@ -1,0 +1,581 @@
+"""SQLAlchemy's dialects ``postgresql+longshore``, ``mysql+longshore``, ``mariadb+longshore`` and ``sqlite+longshore``.
+
+An engine moves by its URL: ``create_engine("postgresql+longshore://user@host/database")``.
+"""
+
+import contextlib
+import copy
+import datetime as dt
+import decimal
+import functools
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from sqlalchemy import URL, bindparam, pool, text
+from sqlalchemy import types as generic
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.dialects.mysql.base import MySQLDialect as _MySQLBase
+from sqlalchemy.dialects.mysql.base import MySQLExecutionContext
+from sqlalchemy.dialects.mysql.mariadb import MariaDBDialect as _MariaDBBase
+from sqlalchemy.dialects.postgresql import ranges
+from sqlalchemy.dialects.postgresql.base import PGCompiler, PGDialect, PGExecutionContext
+from sqlalchemy.dialects.postgresql.json import JSONPathType
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect as _SQLiteBase
+from sqlalchemy.dialects.sqlite.base import SQLiteExecutionContext
+from sqlalchemy.exc import ArgumentError
+
+import longshore
+from longshore.errors import DataError, Error, NotSupportedError
+
+Process = Callable[[Any], Any]
+
+#: Of a URL or of ``connect_args``, what only Python's sqlite3 has: our connections go from thread to thread.
+_OF_SQLITE3 = frozenset({"check_same_thread"})
+_MYSQL_ERROR = re.compile(r"\(error (\d+)\)")
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
+
+
+class Module:
+    """Longshore as the module of PEP 249 that a dialect has: ``connect`` takes what ``create_connect_args`` gives."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Give what the package has."""
+        return getattr(longshore, name)
+
+    @functools.cached_property
+    def sqlite_version_info(self) -> tuple[int, ...]:
+        """The version of SQLite that is built in."""
+        with longshore.connect("sqlite://") as connection, connection.cursor() as cursor:
+            (version,) = cursor.execute("SELECT sqlite_version()").fetchone() or ("0",)
+        return tuple(int(part) for part in version.split("."))
+
+    @staticmethod
+    def connect(*, timeout: float | None = None, autocommit: bool = False, **place: Any) -> longshore.Connection:
+        """Open a connection: the names of ``longshore.connect``, and the source's own settings."""
+        if place.get("scheme") == "sqlite":
+            # What sqlite3 calls so is the wait for a lock.
+            place = {key: value for key, value in place.items() if key not in _OF_SQLITE3}
+            place, timeout = {**place, "timeout": timeout}, None
+        return longshore.connect(place, autocommit=autocommit, timeout=timeout)
+
+
+_MODULE = Module()
+
+
+@contextlib.contextmanager
+def _begins_none(connection: Any) -> Iterator[None]:
+    """Have the block's statements begin no transaction where none is open."""
+    if connection.autocommit or connection.in_transaction:
+        yield
+        return
+    connection.autocommit = True
+    try:
+        yield
+    finally:
+        connection.autocommit = False
+
+
+class _Context:
+    """A statement's cursors. Longshore's stream, which is what ``stream_results`` asks for."""
+
+    _dbapi_connection: Any
+
+    def create_server_side_cursor(self) -> Any:
+        return self._dbapi_connection.cursor()
+
+    def create_default_cursor(self) -> Any:
+        # Whoever has not asked for a stream may run other statements between its rows, however many there are.
+        cursor = self._dbapi_connection.cursor()
+        cursor.read_ahead = None
+        return cursor
+
+
+class _Dialect:
+    """What the dialects share; a base of SQLAlchemy's own comes behind it."""
+
+    name: str
+    driver = "longshore"
+    supports_statement_cache = True
+    supports_server_side_cursors = True
+    supports_sane_multi_rowcount = True
+    #: The source's own places need no look at the names in a statement.
+    default_paramstyle = "qmark"
+
+    def __init__(self, **keywords: Any) -> None:
+        keywords.setdefault("paramstyle", self.default_paramstyle)
+        super().__init__(**keywords)
+
+    @classmethod
+    def import_dbapi(cls) -> Module:
+        return _MODULE
+
+    def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
+        """Give the keywords of ``longshore.connect``, in which nothing has to be encoded."""
+        place = url.translate_connect_args(username="user")
+        return [], {"scheme": self.name, **place, **url.query}
+
+    def retrieve_dbapi_version(self, dbapi: Any) -> Any:
+        from sqlalchemy import util
+
+        return util.parse_version_string(dbapi.__version__)
+
+    def is_disconnect(self, e: BaseException, connection: Any, cursor: Any) -> bool:  # noqa: ARG002  SQLAlchemy's names
+        if not isinstance(e, Error):
+            return False
+        return (e.sqlstate or "").startswith("08") or bool(getattr(connection, "closed", False))
+
+    def do_ping(self, dbapi_connection: Any) -> bool:
+        with _begins_none(dbapi_connection), dbapi_connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        return True
+
+    def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
+        return bool(dbapi_conn.autocommit)
+
+    def get_isolation_level_values(self, dbapi_conn: Any) -> tuple[str, ...]:
+        levels: tuple[str, ...] = tuple(super().get_isolation_level_values(dbapi_conn))  # type: ignore[misc]
+        return (*levels, "AUTOCOMMIT")
+
+    def get_isolation_level(self, dbapi_connection: Any) -> str:
+        with _begins_none(dbapi_connection):
+            level: str = super().get_isolation_level(dbapi_connection)  # type: ignore[misc]
+        return level
+
+    def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
+        # What the dialect itself has looked at may have begun one.
+        dbapi_connection.rollback()
+        dbapi_connection.autocommit = level == "AUTOCOMMIT"
+        if level != "AUTOCOMMIT":
+            with _begins_none(dbapi_connection):
+                super().set_isolation_level(dbapi_connection, level)  # type: ignore[misc]
+
+
+# PostgreSQL
+
+
+def _cast(base: type, **more: Any) -> type:
+    """Give a type whose parameters say it: PostgreSQL would infer another, or text where nothing tells it."""
+    return type(f"_{base.__name__}", (base,), {"render_bind_cast": True, **more})
+
+
+class _Numeric(generic.Numeric[Any]):
+    render_bind_cast = True
+
+    def result_processor(self, dialect: Any, coltype: object) -> Process | None:
+        if not self.asdecimal:
+            return super().result_processor(dialect, coltype)
+        scale = self._effective_decimal_return_scale
+
+        def process(value: Any) -> Any:
+            return decimal.Decimal(f"{value:.{scale}f}") if isinstance(value, float) else value
+
+        return process
+
+
+class _Time(generic.Time):
+    render_bind_cast = True
+
+    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+        def process(value: Any) -> Any:
+            # A time with an offset arrives as text.
+            return dt.time.fromisoformat(value) if isinstance(value, str) else value
+
+        return process
+
+
+class _Interval(postgresql.INTERVAL):
+    render_bind_cast = True
+
+    @classmethod
+    def adapt_emulated_to_native(cls, interval: Any, **_keywords: Any) -> "_Interval":
+        return cls(precision=interval.second_precision)
+
+    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+        return _timedelta
+
+
+def _timedelta(value: Any) -> Any:
+    if not isinstance(value, longshore.Interval):
+        return value
+    if value.months:
+        hint = "read it without a type, as a longshore.Interval: text('SELECT ...'), or type_coerce(column, NullType())"
+        raise DataError(f"the interval {value} has months, which have no number of days", hint=hint)
+    return dt.timedelta(days=value.days, microseconds=value.nanoseconds // 1000)
+
+
+class _Untyped(generic.NullType):
+    """A column of a text: JSON arrives as Python's objects, as it does from the other drivers."""
+
+    def result_processor(self, dialect: Any, coltype: object) -> Process | None:
+        if coltype not in {"json", "jsonb"}:
+            return None
+        loads = dialect._json_deserializer or json.loads  # noqa: SLF001  its option
+
+        def process(value: Any) -> Any:
+            return None if value is None else loads(value)
+
+        return process
+
+
+def _address(type_: type, parsed: Process) -> type:
+    """Give a type of addresses: texts, or objects of ``ipaddress`` with ``native_inet_types=True``."""
+
+    def bind_processor(self: Any, dialect: Any) -> Process:  # noqa: ARG001
+        return lambda value: None if value is None else str(value)
+
+    def result_processor(self: Any, dialect: Any, coltype: object) -> Process | None:  # noqa: ARG001
+        if not dialect._native_inet_types:  # noqa: SLF001  its option
+            return None
+        return lambda value: None if value is None else parsed(value)
+
+    return _cast(type_, bind_processor=bind_processor, result_processor=result_processor)
+
+
+def _inet(value: str) -> Any:
+    return ipaddress.ip_interface(value) if "/" in value else ipaddress.ip_address(value)
+
+
+_BOUND = r'("(?:[^"\\]|\\.|"")*"|[^,"\[\]()]*)'
+_RANGE = re.compile(rf"(?P<empty>empty)|(?P<open>[\[(]){_BOUND},{_BOUND}(?P<close>[\])])")
+_ELEMENTS: Mapping[str, Process] = {
+    "int4": int,
+    "int8": int,
+    "num": decimal.Decimal,
+    "date": dt.date.fromisoformat,
+    "ts": dt.datetime.fromisoformat,
+    "tstz": dt.datetime.fromisoformat,
+}
+
+
+def _range_text(value: Any) -> Any:
+    """Give a range as PostgreSQL writes it; what is no range as it is."""
+    if not isinstance(value, ranges.Range):
+        return value
+    if value.empty:
+        return "empty"
+    lower, upper = ("" if bound is None else f'"{bound}"' for bound in (value.lower, value.upper))
+    return f"{value.bounds[0]}{lower},{upper}{value.bounds[1]}"
+
+
+def _ranges(written: str, coltype: object) -> "Iterator[ranges.Range[Any]]":
+    """Give the ranges in a text of PostgreSQL's."""
+    element = _ELEMENTS[re.sub(r"(?:multi)?range$", "", str(coltype))]
+
+    def bound(found: str) -> Any:
+        return element(found.strip('"')) if found else None
+
+    for found in _RANGE.finditer(written):
+        if found["empty"]:
+            yield ranges.Range(empty=True)
+        else:
+            bounds = cast("Any", found["open"] + found["close"])
+            yield ranges.Range(bound(found[3]), bound(found[4]), bounds=bounds)
+
+
+class _Range(ranges.AbstractSingleRangeImpl[Any]):
+    def bind_processor(self, dialect: Any) -> Process:  # noqa: ARG002
+        return _range_text
+
+    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+        return lambda value: None if value is None else next(_ranges(value, coltype))
+
+
+class _MultiRange(ranges.AbstractMultiRangeImpl[Any]):
+    def bind_processor(self, dialect: Any) -> Process:  # noqa: ARG002
+        def process(value: Any) -> Any:
+            return value if value is None or isinstance(value, str) else f"{{{','.join(map(_range_text, value))}}}"
+
+        return process
+
+    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+        return lambda value: None if value is None else ranges.MultiRange(_ranges(value, coltype))
+
+
+class _PostgreSQLCompiler(PGCompiler):
+    def render_bind_cast(self, type_: Any, dbapi_type: Any, sqltext: str) -> str:
+        if getattr(dbapi_type, "precision", None) is not None and not isinstance(dbapi_type, generic.Float):
+            # A cast to fewer digits would round what is compared; a column rounds what is stored in it.
+            dbapi_type = copy.copy(dbapi_type)
+            dbapi_type.precision = dbapi_type.scale = None
+        cast: str = super().render_bind_cast(type_, dbapi_type, sqltext)
+        return cast
+
+
+class _PostgreSQLContext(_Context, PGExecutionContext):
+    pass
+
+
+class PostgreSQLDialect(_Dialect, PGDialect):
+    """``postgresql+longshore``."""
+
+    default_paramstyle = "numeric_dollar"
+    supports_statement_cache = True
+    supports_native_decimal = True
+    execution_ctx_cls = _PostgreSQLContext
+    statement_compiler = _PostgreSQLCompiler
+    colspecs = {
+        **PGDialect.colspecs,
+        **{
+            type_: _cast(type_)
+            for type_ in (
+                generic.String,
+                generic.CHAR,
+                generic.Integer,
+                generic.SmallInteger,
+                generic.BigInteger,
+                generic.Boolean,
+                generic.Float,
+                generic.Date,
+                generic.DateTime,
+                postgresql.JSONB,
+                postgresql.BYTEA,
+                postgresql.CITEXT,
+                postgresql.OID,
+                postgresql.REGCLASS,
+                postgresql.REGCONFIG,
+            )
+        },
+        generic.Numeric: _Numeric,
+        generic.Time: _Time,
+        generic.Interval: _Interval,
+        postgresql.INTERVAL: _Interval,
+        generic.LargeBinary: _cast(postgresql.BYTEA),
+        generic.Enum: _cast(postgresql.ENUM),
+        generic.ARRAY: _cast(postgresql.ARRAY),
+        generic.JSON: _cast(postgresql.JSON),
+        generic.JSON.JSONPathType: JSONPathType,
+        generic.JSON.JSONIntIndexType: _cast(generic.JSON.JSONIntIndexType, __visit_name__="json_int_index"),
+        generic.JSON.JSONStrIndexType: _cast(generic.JSON.JSONStrIndexType, __visit_name__="json_str_index"),
+        generic.NullType: _Untyped,
+        postgresql.INET: _address(postgresql.INET, _inet),
+        postgresql.CIDR: _address(postgresql.CIDR, ipaddress.ip_network),
+        ranges.AbstractSingleRange: _Range,
+        ranges.AbstractMultiRange: _MultiRange,
+    }
+
+    def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
+        """Give the keywords of ``longshore.connect``; several hosts as libpq writes them."""
+        none, place = super().create_connect_args(url)
+        place["dbname"] = place.pop("database", None)
+        hosts, ports = self._split_multihost_from_url(url)
+        if hosts:
+            place["host"] = ",".join(host or "" for host in hosts)
+            if any(ports or ()):
+                place["port"] = ",".join(str(port or "") for port in ports or ())
+        return none, place
+
+    def set_readonly(self, connection: Any, value: bool) -> None:  # noqa: FBT001  SQLAlchemy's signature
+        self._set(connection, "READ ONLY" if value else "READ WRITE")
+
+    def get_readonly(self, connection: Any) -> bool:
+        return self._is_on(connection, "transaction_read_only")
+
+    def set_deferrable(self, connection: Any, value: bool) -> None:  # noqa: FBT001  likewise
+        self._set(connection, "DEFERRABLE" if value else "NOT DEFERRABLE")
+
+    def get_deferrable(self, connection: Any) -> bool:
+        return self._is_on(connection, "transaction_deferrable")
+
+    @staticmethod
+    def _set(connection: Any, characteristic: str) -> None:
+        with _begins_none(connection):
+            connection.execute(f"SET SESSION CHARACTERISTICS AS TRANSACTION {characteristic}")
+
+    @staticmethod
+    def _is_on(connection: Any, setting: str) -> bool:
+        with _begins_none(connection), connection.cursor() as cursor:
+            return bool(cursor.execute(f"SHOW {setting}").fetchone() == ("on",))
+
+    def do_rollback_twophase(
+        self,
+        connection: Any,
+        xid: Any,
+        is_prepared: bool = True,  # noqa: FBT001, FBT002  SQLAlchemy's signature
+        recover: bool = False,  # noqa: ARG002, FBT001, FBT002  likewise
+    ) -> None:
+        if is_prepared:
+            self._end_prepared(connection, "ROLLBACK", xid)
+        else:
+            self.do_rollback(connection.connection)
+
+    def do_commit_twophase(
+        self,
+        connection: Any,
+        xid: Any,
+        is_prepared: bool = True,  # noqa: FBT001, FBT002  SQLAlchemy's signature
+        recover: bool = False,  # noqa: ARG002, FBT001, FBT002  likewise
+    ) -> None:
+        if is_prepared:
+            self._end_prepared(connection, "COMMIT", xid)
+        else:
+            self.do_commit(connection.connection)
+
+    @staticmethod
+    def _end_prepared(connection: Any, verb: str, xid: Any) -> None:
+        driver = connection.connection.dbapi_connection
+        # A look at what was prepared has begun one; nothing ends it but this.
+        driver.rollback()
+        statement = text(f"{verb} PREPARED :xid").bindparams(bindparam("xid", xid, literal_execute=True))
+        with _begins_none(driver):
+            connection.execute(statement)
+
+
+# MySQL and MariaDB
+
+
+class _Naive:
+    """A date with a time: MySQL's ``TIMESTAMP`` as the time in the session's zone, as the other drivers give it."""
+
+    timezone: bool
+
+    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+        def process(value: Any) -> Any:
+            if value is None or value.tzinfo is None or self.timezone:
+                return value
+            return value.astimezone(dialect.zone).replace(tzinfo=None)
+
+        return process
+
+
+class _DateTime(_Naive, generic.DateTime):
+    pass
+
+
+class _DATETIME(_Naive, mysql.DATETIME):
+    pass
+
+
+class _TIMESTAMP(_Naive, mysql.TIMESTAMP):
+    pass
+
+
+class _TIME(mysql.TIME):
+    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+        return _time_of_day
+
+
+def _time_of_day(value: Any) -> Any:
+    if not isinstance(value, dt.timedelta):
+        return value
+    if value.days:
+        hint = "read it without a type, as a timedelta: text('SELECT ...'), or type_coerce(column, NullType())"
+        raise DataError(f"the TIME {value} is not a time of day", hint=hint)
+    return (dt.datetime.min + value).time()
+
+
+class _BIT(mysql.BIT):
+    def result_processor(self, dialect: Any, coltype: object) -> None:  # noqa: ARG002
+        # It arrives as an int.
+        return None
+
+
+class _MySQLContext(_Context, MySQLExecutionContext):
+    pass
+
+
+class MySQLDialect(_Dialect, _MySQLBase):
+    """``mysql+longshore``."""
+
+    supports_statement_cache = True
+    supports_native_decimal = True
+    #: One statement for many rows takes one wait for the server.
+    use_insertmanyvalues_wo_returning = True
+    execution_ctx_cls = _MySQLContext
+    colspecs = {
+        **_MySQLBase.colspecs,
+        generic.DateTime: _DateTime,
+        generic.TIMESTAMP: _TIMESTAMP,
+        mysql.DATETIME: _DATETIME,
+        mysql.TIMESTAMP: _TIMESTAMP,
+        generic.Time: _TIME,
+        mysql.TIME: _TIME,
+        mysql.BIT: _BIT,
+    }
+    #: The session's time zone, which a URL sets: ``?time-zone=+02:00``.
+    zone = dt.UTC
+
+    def initialize(self, connection: Any) -> None:
+        """Look at the server, and at the session's time zone."""
+        super().initialize(connection)
+        offset = _OFFSET.fullmatch(connection.exec_driver_sql("SELECT @@session.time_zone").scalar())
+        if offset is not None:
+            span = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+            self.zone = dt.timezone(-span if offset[1] == "-" else span)
+
+    def _set_mariadb(self, is_mariadb: bool | None, server_version_info: tuple[int, ...]) -> None:
+        super()._set_mariadb(is_mariadb, server_version_info)
+        # What SQLAlchemy has for MariaDB's uuid makes objects of texts; here they arrive as objects.
+        self.colspecs = {type_: own for type_, own in self.colspecs.items() if type_ is not generic.Uuid}
+
+    def _detect_charset(self, connection: Any) -> str:  # noqa: ARG002
+        return "utf8mb4"
+
+    def _extract_error_code(self, exception: BaseException) -> int | None:
+        found = _MYSQL_ERROR.search(str(exception))
+        return int(found[1]) if found else None
+
+    def do_begin_twophase(self, connection: Any, xid: Any) -> None:  # noqa: ARG002
+        message = "Longshore has no transactions of two phases in MySQL and MariaDB"
+        raise NotSupportedError(message, hint="leave twophase out")
+
+
+class MariaDBDialect(_MariaDBBase, MySQLDialect):
+    """``mariadb+longshore``."""
+
+    supports_statement_cache = True
+
+
+# SQLite
+
+
+def _read(type_: type) -> type:
+    """Give a type of SQLite's that takes what a column is declared as, besides the text that is stored."""
+
+    def result_processor(self: Any, dialect: Any, coltype: object) -> Process:
+        parse = type_.result_processor(self, dialect, coltype)  # type: ignore[attr-defined]
+        return lambda value: parse(value) if isinstance(value, str) else value
+
+    return type(f"_{type_.__name__}", (type_,), {"result_processor": result_processor})
+
+
+class _SQLiteContext(_Context, SQLiteExecutionContext):
+    pass
+
+
+class SQLiteDialect(_Dialect, _SQLiteBase):
+    """``sqlite+longshore``."""
+
+    supports_statement_cache = True
+    returns_native_bytes = True
+    execution_ctx_cls = _SQLiteContext
+    colspecs = {
+        **_SQLiteBase.colspecs,
+        generic.Date: _read(sqlite.DATE),
+        generic.DateTime: _read(sqlite.DATETIME),
+        generic.Time: _read(sqlite.TIME),
+    }
+
+    @classmethod
+    def get_pool_class(cls, url: URL) -> type[pool.Pool]:
+        """Give a pool: each thread has one connection of its own to a database in memory, which is another one."""
+        return pool.QueuePool if cls._is_url_file_db(url) else pool.SingletonThreadPool
+
+    @classmethod
+    def _is_url_file_db(cls, url: URL) -> bool:
+        return url.database not in {None, "", ":memory:"} and url.query.get("mode") != "memory"
+
+    def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
+        """Give the keywords of ``longshore.connect``; a file that is not there is made, as other drivers do."""
+        if url.username or url.password or url.host or url.port:
+            forms = "sqlite+longshore:///relative/path.db, or four slashes before an absolute path"
+            raise ArgumentError(f"a URL of SQLite has no user and no host: write {forms}")
+        none, place = super().create_connect_args(url)
+        if self._is_url_file_db(url) and "immutable" not in place:
+            place.setdefault("mode", "rwc")
+        return none, place
+
+    def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:  # noqa: ARG002
+        return _MODULE.sqlite_version_info
