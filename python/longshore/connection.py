@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 #: No server has more connections than that.
 _MOST = 1 << 16
 
-_BEYOND = "fetch them, close that cursor, use another connection, connection.adbc_clone(), or set cursor.read_ahead = None"
+_BEYOND = (
+    "fetch them, close that cursor, use another connection, connection.adbc_clone(), or set cursor.read_ahead = None"
+)
 
 #: What reads and writes take besides what can be connected to.
 _OTHERS = (

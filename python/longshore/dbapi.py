@@ -351,6 +351,7 @@ class Cursor:
         """Give the connection for another statement of this cursor."""
         self._check()
         self._forget()
+        self._changed = (None, None)
         return self.connection._free()  # noqa: SLF001
 
     def _check(self) -> None:
@@ -360,8 +361,7 @@ class Cursor:
             raise InterfaceError("the connection is closed", hint="connect again")
 
     def _forget(self, *, undone: bool = False) -> None:
-        result, self._result = self._result, None
-        self._description, self._changed = None, (None, None)
+        result, self._result, self._description = self._result, None, None
         if result is not None:
             result.close(undone=undone)
 

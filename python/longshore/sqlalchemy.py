@@ -17,8 +17,8 @@ from typing import Any, cast
 from sqlalchemy import URL, bindparam, pool, text
 from sqlalchemy import types as generic
 from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.dialects.mysql.base import MySQLCompiler, MySQLExecutionContext
 from sqlalchemy.dialects.mysql.base import MySQLDialect as _MySQLBase
-from sqlalchemy.dialects.mysql.base import MySQLExecutionContext
 from sqlalchemy.dialects.mysql.mariadb import MariaDBDialect as _MariaDBBase
 from sqlalchemy.dialects.postgresql import ranges
 from sqlalchemy.dialects.postgresql.base import PGCompiler, PGDialect, PGExecutionContext
@@ -122,7 +122,7 @@ class _Dialect:
 
         return util.parse_version_string(dbapi.__version__)
 
-    def is_disconnect(self, e: BaseException, connection: Any, cursor: Any) -> bool:  # noqa: ARG002  SQLAlchemy's names
+    def is_disconnect(self, e: BaseException, connection: Any, cursor: Any) -> bool:
         if not isinstance(e, Error):
             return False
         return (e.sqlstate or "").startswith("08") or bool(getattr(connection, "closed", False))
@@ -136,12 +136,12 @@ class _Dialect:
         return bool(dbapi_conn.autocommit)
 
     def get_isolation_level_values(self, dbapi_conn: Any) -> tuple[str, ...]:
-        levels: tuple[str, ...] = tuple(super().get_isolation_level_values(dbapi_conn))  # type: ignore[misc]
+        levels: tuple[str, ...] = tuple(super().get_isolation_level_values(dbapi_conn))
         return (*levels, "AUTOCOMMIT")
 
     def get_isolation_level(self, dbapi_connection: Any) -> str:
         with _begins_none(dbapi_connection):
-            level: str = super().get_isolation_level(dbapi_connection)  # type: ignore[misc]
+            level: str = super().get_isolation_level(dbapi_connection)
         return level
 
     def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
@@ -150,7 +150,7 @@ class _Dialect:
         dbapi_connection.autocommit = level == "AUTOCOMMIT"
         if level != "AUTOCOMMIT":
             with _begins_none(dbapi_connection):
-                super().set_isolation_level(dbapi_connection, level)  # type: ignore[misc]
+                super().set_isolation_level(dbapi_connection, level)
 
 
 # PostgreSQL
@@ -178,7 +178,7 @@ class _Numeric(generic.Numeric[Any]):
 class _Time(generic.Time):
     render_bind_cast = True
 
-    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+    def result_processor(self, dialect: Any, coltype: object) -> Process:
         def process(value: Any) -> Any:
             # A time with an offset arrives as text.
             return dt.time.fromisoformat(value) if isinstance(value, str) else value
@@ -193,7 +193,7 @@ class _Interval(postgresql.INTERVAL):
     def adapt_emulated_to_native(cls, interval: Any, **_keywords: Any) -> "_Interval":
         return cls(precision=interval.second_precision)
 
-    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+    def result_processor(self, dialect: Any, coltype: object) -> Process:
         return _timedelta
 
 
@@ -212,7 +212,7 @@ class _Untyped(generic.NullType):
     def result_processor(self, dialect: Any, coltype: object) -> Process | None:
         if coltype not in {"json", "jsonb"}:
             return None
-        loads = dialect._json_deserializer or json.loads  # noqa: SLF001  its option
+        loads = dialect._json_deserializer or json.loads
 
         def process(value: Any) -> Any:
             return None if value is None else loads(value)
@@ -223,11 +223,11 @@ class _Untyped(generic.NullType):
 def _address(type_: type, parsed: Process) -> type:
     """Give a type of addresses: texts, or objects of ``ipaddress`` with ``native_inet_types=True``."""
 
-    def bind_processor(self: Any, dialect: Any) -> Process:  # noqa: ARG001
+    def bind_processor(self: Any, dialect: Any) -> Process:
         return lambda value: None if value is None else str(value)
 
-    def result_processor(self: Any, dialect: Any, coltype: object) -> Process | None:  # noqa: ARG001
-        if not dialect._native_inet_types:  # noqa: SLF001  its option
+    def result_processor(self: Any, dialect: Any, coltype: object) -> Process | None:
+        if not dialect._native_inet_types:
             return None
         return lambda value: None if value is None else parsed(value)
 
@@ -276,21 +276,21 @@ def _ranges(written: str, coltype: object) -> "Iterator[ranges.Range[Any]]":
 
 
 class _Range(ranges.AbstractSingleRangeImpl[Any]):
-    def bind_processor(self, dialect: Any) -> Process:  # noqa: ARG002
+    def bind_processor(self, dialect: Any) -> Process:
         return _range_text
 
-    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+    def result_processor(self, dialect: Any, coltype: object) -> Process:
         return lambda value: None if value is None else next(_ranges(value, coltype))
 
 
 class _MultiRange(ranges.AbstractMultiRangeImpl[Any]):
-    def bind_processor(self, dialect: Any) -> Process:  # noqa: ARG002
+    def bind_processor(self, dialect: Any) -> Process:
         def process(value: Any) -> Any:
             return value if value is None or isinstance(value, str) else f"{{{','.join(map(_range_text, value))}}}"
 
         return process
 
-    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+    def result_processor(self, dialect: Any, coltype: object) -> Process:
         return lambda value: None if value is None else ranges.MultiRange(_ranges(value, coltype))
 
 
@@ -367,13 +367,13 @@ class PostgreSQLDialect(_Dialect, PGDialect):
                 place["port"] = ",".join(str(port or "") for port in ports or ())
         return none, place
 
-    def set_readonly(self, connection: Any, value: bool) -> None:  # noqa: FBT001  SQLAlchemy's signature
+    def set_readonly(self, connection: Any, value: bool) -> None:
         self._set(connection, "READ ONLY" if value else "READ WRITE")
 
     def get_readonly(self, connection: Any) -> bool:
         return self._is_on(connection, "transaction_read_only")
 
-    def set_deferrable(self, connection: Any, value: bool) -> None:  # noqa: FBT001  likewise
+    def set_deferrable(self, connection: Any, value: bool) -> None:
         self._set(connection, "DEFERRABLE" if value else "NOT DEFERRABLE")
 
     def get_deferrable(self, connection: Any) -> bool:
@@ -393,8 +393,8 @@ class PostgreSQLDialect(_Dialect, PGDialect):
         self,
         connection: Any,
         xid: Any,
-        is_prepared: bool = True,  # noqa: FBT001, FBT002  SQLAlchemy's signature
-        recover: bool = False,  # noqa: ARG002, FBT001, FBT002  likewise
+        is_prepared: bool = True,
+        recover: bool = False,
     ) -> None:
         if is_prepared:
             self._end_prepared(connection, "ROLLBACK", xid)
@@ -405,8 +405,8 @@ class PostgreSQLDialect(_Dialect, PGDialect):
         self,
         connection: Any,
         xid: Any,
-        is_prepared: bool = True,  # noqa: FBT001, FBT002  SQLAlchemy's signature
-        recover: bool = False,  # noqa: ARG002, FBT001, FBT002  likewise
+        is_prepared: bool = True,
+        recover: bool = False,
     ) -> None:
         if is_prepared:
             self._end_prepared(connection, "COMMIT", xid)
@@ -431,7 +431,7 @@ class _Naive:
 
     timezone: bool
 
-    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+    def result_processor(self, dialect: Any, coltype: object) -> Process:
         def process(value: Any) -> Any:
             if value is None or value.tzinfo is None or self.timezone:
                 return value
@@ -453,7 +453,7 @@ class _TIMESTAMP(_Naive, mysql.TIMESTAMP):
 
 
 class _TIME(mysql.TIME):
-    def result_processor(self, dialect: Any, coltype: object) -> Process:  # noqa: ARG002
+    def result_processor(self, dialect: Any, coltype: object) -> Process:
         return _time_of_day
 
 
@@ -463,13 +463,20 @@ def _time_of_day(value: Any) -> Any:
     if value.days:
         hint = "read it without a type, as a timedelta: text('SELECT ...'), or type_coerce(column, NullType())"
         raise DataError(f"the TIME {value} is not a time of day", hint=hint)
-    return (dt.datetime.min + value).time()
+    return (dt.datetime(1, 1, 1) + value).time()  # noqa: DTZ001  a time of day has no zone
 
 
 class _BIT(mysql.BIT):
-    def result_processor(self, dialect: Any, coltype: object) -> None:  # noqa: ARG002
+    def result_processor(self, dialect: Any, coltype: object) -> None:
         # It arrives as an int.
         return None
+
+
+class _MySQLCompiler(MySQLCompiler):
+    def _format_frame_clause(self, range_: Any, **keywords: Any) -> str:
+        # MariaDB takes no parameter there.
+        clause: str = super()._format_frame_clause(range_, **{**keywords, "literal_binds": True})
+        return clause
 
 
 class _MySQLContext(_Context, MySQLExecutionContext):
@@ -484,6 +491,7 @@ class MySQLDialect(_Dialect, _MySQLBase):
     #: One statement for many rows takes one wait for the server.
     use_insertmanyvalues_wo_returning = True
     execution_ctx_cls = _MySQLContext
+    statement_compiler = _MySQLCompiler
     colspecs = {
         **_MySQLBase.colspecs,
         generic.DateTime: _DateTime,
@@ -510,14 +518,14 @@ class MySQLDialect(_Dialect, _MySQLBase):
         # What SQLAlchemy has for MariaDB's uuid makes objects of texts; here they arrive as objects.
         self.colspecs = {type_: own for type_, own in self.colspecs.items() if type_ is not generic.Uuid}
 
-    def _detect_charset(self, connection: Any) -> str:  # noqa: ARG002
+    def _detect_charset(self, connection: Any) -> str:
         return "utf8mb4"
 
     def _extract_error_code(self, exception: BaseException) -> int | None:
         found = _MYSQL_ERROR.search(str(exception))
         return int(found[1]) if found else None
 
-    def do_begin_twophase(self, connection: Any, xid: Any) -> None:  # noqa: ARG002
+    def do_begin_twophase(self, connection: Any, xid: Any) -> None:
         message = "Longshore has no transactions of two phases in MySQL and MariaDB"
         raise NotSupportedError(message, hint="leave twophase out")
 
@@ -577,5 +585,5 @@ class SQLiteDialect(_Dialect, _SQLiteBase):
             place.setdefault("mode", "rwc")
         return none, place
 
-    def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:  # noqa: ARG002
+    def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:
         return _MODULE.sqlite_version_info

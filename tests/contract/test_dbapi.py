@@ -191,7 +191,7 @@ def test_how_much_is_read_ahead(database: Database, connection: longshore.Connec
     one.read_ahead = 1 << 10
     one.execute(counted(database, 30_000))
     assert one.fetchone() == (1,)
-    with pytest.raises(longshore.InterfaceError, match="set cursor.read_ahead = None"):
+    with pytest.raises(longshore.InterfaceError, match=r"set cursor\.read_ahead = None"):
         other.execute("SELECT 1 AS n")
     one.close()
     connection.rollback()

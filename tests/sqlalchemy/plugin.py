@@ -1,10 +1,10 @@
 """A plugin for pytest that runs SQLAlchemy's suite for dialects; for a process of its own, see ``test_suite``."""
 
-import contextlib
 import importlib
+from typing import Any
 
 import pytest
-from sqlalchemy.testing import provision
+from sqlalchemy.testing import config, provision
 
 from tests.sqlalchemy import register
 from tests.sqlalchemy.requirements import left_out
@@ -22,14 +22,11 @@ provision.post_configure_engine.for_db("postgresql")(lambda *_arguments: None)
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what a database cannot do."""
-    with contextlib.suppress(ImportError):
-        from sqlalchemy.testing import config
-
-        reasons = left_out(config.db.name)
-        for item in items:
-            parent = item.getparent(pytest.Class)
-            name = getattr(parent.cls, "_sa_orig_cls_name", parent.name) if parent else ""
-            test = getattr(item, "originalname", item.name)
-            reason = reasons.get(f"{name}.{item.name}") or reasons.get(f"{name}.{test}") or reasons.get(name)
-            if reason:
-                item.add_marker(pytest.mark.skip(reason=f"left out: {reason}"))
+    engine: Any = config.db
+    reasons = left_out(engine.name)
+    for item in items:
+        parent = item.getparent(pytest.Class)
+        name = getattr(parent.cls, "_sa_orig_cls_name", parent.name) if parent else ""
+        reason = reasons.get(f"{name}.{getattr(item, 'originalname', item.name)}")
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=f"left out: {reason}"))

@@ -1,3 +1,14 @@
 """SQLAlchemy's suite for dialects, for the process that ``test_suite`` starts."""
 
+from typing import Any
+
+from sqlalchemy.testing import suite
 from sqlalchemy.testing.suite import *  # noqa: F403  its tests are all of its names
+
+
+class ServerSideCursorsTest(suite.ServerSideCursorsTest):
+    """Its tests, which know the cursors of some drivers by name."""
+
+    def _is_server_side(self, cursor: Any) -> bool:
+        # Every cursor streams; of the others, all rows wait while the connection does something else.
+        return cursor.read_ahead is not None

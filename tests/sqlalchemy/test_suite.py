@@ -1,4 +1,4 @@
-"""SQLAlchemy's own suite for dialects, against real servers: in a process of its own, as its plugin wants pytest to itself."""
+"""SQLAlchemy's own suite for dialects, against real servers, in a process of its own: its plugin wants pytest whole."""
 
 import os
 import subprocess
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import Endpoint, MySQLEndpoint
 from tests.sqlalchemy import ROOT
 from tests.sqlalchemy.requirements import left_out
 
@@ -30,13 +29,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"sqlite+longshore:///{tmp_path}/suite.db"
         return
     if request.param == "postgresql":
-        postgres: Endpoint = request.getfixturevalue("postgres")
+        postgres = request.getfixturevalue("postgres")
         postgres.psql(f"CREATE DATABASE {DATABASE} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
         postgres.psql("; ".join(f"CREATE SCHEMA {name}" for name in SCHEMAS), database=DATABASE)
         yield postgres.url(database=DATABASE).replace("postgresql", "postgresql+longshore", 1)
         postgres.psql(f"DROP DATABASE {DATABASE} WITH (FORCE)")
         return
-    mariadb: MySQLEndpoint = request.getfixturevalue("mariadb")
+    mariadb = request.getfixturevalue("mariadb")
     mariadb.sql("; ".join(f"CREATE DATABASE {name} CHARACTER SET utf8mb4" for name in (DATABASE, *SCHEMAS)))
     yield mariadb.url(database=DATABASE).replace("mariadb", "mariadb+longshore", 1)
     mariadb.sql("; ".join(f"DROP DATABASE {name}" for name in (DATABASE, *SCHEMAS)))

@@ -6,7 +6,13 @@ import pytest
 
 import longshore
 
-STATEMENTS = ("PRAGMA foreign_keys = ON", "/* ours */ pragma cache_size", "ATTACH ':memory:' AS x", "DETACH x", "VACUUM")
+STATEMENTS = (
+    "PRAGMA foreign_keys = ON",
+    "/* ours */ pragma cache_size",
+    "ATTACH ':memory:' AS x",
+    "DETACH x",
+    "VACUUM",
+)
 
 
 @pytest.mark.parametrize("way", ["cursor", "execute", "script"])
