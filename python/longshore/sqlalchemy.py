@@ -473,10 +473,14 @@ class _BIT(mysql.BIT):
 
 
 class _MySQLCompiler(MySQLCompiler):
-    def _format_frame_clause(self, range_: Any, **keywords: Any) -> str:
-        # MariaDB takes no parameter there.
-        clause: str = super()._format_frame_clause(range_, **{**keywords, "literal_binds": True})
-        return clause
+    """The bounds of a window's frame are numbers in the statement: MariaDB takes no parameters there."""
+
+    def visit_frame_clause(self, frameclause: Any, **kw: Any) -> str:
+        return super().visit_frame_clause(frameclause, **{**kw, "literal_execute": True})
+
+    def _format_frame_clause(self, range_: Any, **kw: Any) -> str:
+        # Of SQLAlchemy 2.0.
+        return super()._format_frame_clause(range_, **{**kw, "literal_execute": True})
 
 
 class _MySQLContext(_Context, MySQLExecutionContext):

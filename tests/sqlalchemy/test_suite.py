@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.sqlalchemy import ROOT
-from tests.sqlalchemy.requirements import left_out
 
 CONFIGURATION = """
 [tool:pytest]
@@ -19,6 +18,8 @@ requirement_cls = tests.sqlalchemy.requirements:Requirements
 profile_file = profiles.txt
 """
 DATABASE = "sqlalchemy_suite"
+#: How many tests each database runs at least; `requirements` says what the others ask for, and why not of it.
+RUN = {"postgresql": 1850, "mariadb": 1700, "sqlite": 1580}
 SCHEMAS = ("test_schema", "test_schema_2")
 
 
@@ -51,6 +52,6 @@ def test_suite(url: str, tmp_path: Path) -> None:
     command.append(str(ROOT / "tests/sqlalchemy/suite.py"))
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-2000:]
-    skipped = [case.get("message", "") for case in ET.parse(tmp_path / "report.xml").iter("skipped")]  # noqa: S314  ours
-    said = {message.removeprefix("left out: ") for message in skipped if message.startswith("left out: ")}
-    assert said == set(left_out(url.partition("+")[0]).values())
+    report = ET.parse(tmp_path / "report.xml").find("testsuite")  # noqa: S314  our own
+    assert report is not None
+    assert int(report.attrib["tests"]) - int(report.attrib["skipped"]) >= RUN[url.partition("+")[0]]
