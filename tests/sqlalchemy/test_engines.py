@@ -94,7 +94,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     else:
         server = request.getfixturevalue("postgres" if request.param == "postgresql" else request.param)
         url = server.url().replace("://", "+longshore://", 1)
-    engine = sa.create_engine(url, pool_size=1, max_overflow=0)
+    engine = sa.create_engine(url, pool_size=1, max_overflow=0, insertmanyvalues_page_size=100)
     Base.metadata.create_all(engine)
     yield engine
     Base.metadata.drop_all(engine)
@@ -131,9 +131,9 @@ def test_models(session: orm.Session) -> None:
 
 def test_many_rows(session: orm.Session) -> None:
     # Keys of rows that are inserted at once: by RETURNING where the database has it for that.
-    session.add_all(Harbour(name=f"Berth {number}") for number in range(2500))
+    session.add_all(Harbour(name=f"Berth {number}") for number in range(250))
     session.flush()
-    assert session.scalar(sa.select(sa.func.count()).select_from(Harbour)) == 2500
+    assert session.scalar(sa.select(sa.func.count()).select_from(Harbour)) == 250
     names = {key: f"Pier {key}" for key in session.scalars(sa.select(Harbour.id).limit(3))}
     session.execute(sa.update(Harbour), [{"id": key, "name": name} for key, name in names.items()])
     assert set(session.scalars(sa.select(Harbour.name).where(Harbour.name.like("Pier %")))) == {*names.values()}
@@ -331,6 +331,10 @@ def test_types_of_mysql(engine: sa.Engine) -> None:
             connection.execute(sa.text("UPDATE alchemy_types SET span = '25:00:00'"))
             with pytest.raises(longshore.DataError, match="not a time of day"):
                 connection.scalar(sa.select(table.c.span))
+            # Texts of the session have the collation of the tables'.
+            assert (
+                connection.scalars(sa.select(Harbour.id).where(Harbour.name == sa.cast("x", sa.String(9)))).all() == []
+            )
     finally:
         east.dispose()
         with engine.begin() as connection:

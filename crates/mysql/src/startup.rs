@@ -80,11 +80,11 @@ fn start(settings: &Settings, mode: Mode, deadline: &Deadline) -> Result<Link, F
     };
     let capabilities = agreed(&greeting, settings, encrypted)?;
     if encrypted {
-        opening = opening.encrypt(capabilities)?;
+        opening = opening.encrypt(capabilities, greeting.collation)?;
     }
     let mut authentication = Authentication::new(settings, encrypted, encrypted || is_local)?;
     let (plugin, proof) = authentication.begin(&greeting.plugin, &greeting.nonce)?;
-    opening.send(&response(capabilities, settings, plugin, &proof))?;
+    opening.send(&response(capabilities, greeting.collation, settings, plugin, &proof))?;
     let done = opening.authenticate(&mut authentication, capabilities)?;
     let channel = match settings.compression {
         Some(compression) => Channel::Compressed(Box::new(Compressed::new(opening.socket, compression))),
@@ -148,12 +148,12 @@ impl Opening<'_> {
         self.socket.write_all(&bytes, self.deadline)
     }
 
-    fn encrypt(mut self, capabilities: u64) -> Result<Self, Failure> {
+    fn encrypt(mut self, capabilities: u64, collation: u8) -> Result<Self, Failure> {
         // What came before the encryption must not be taken for a part of what is encrypted.
         if !self.inbox.bytes().is_empty() {
             return Err(broken("bytes behind the greeting").into());
         }
-        self.send(&tls_request(capabilities))?;
+        self.send(&tls_request(capabilities, collation))?;
         let socket = self.socket.start_tls(&self.settings.tls, self.settings.host(), self.deadline);
         match socket {
             Ok(socket) => Ok(Self { socket, ..self }),
@@ -195,6 +195,8 @@ impl Opening<'_> {
 
 /// `utf8mb4_general_ci`: every version knows it.
 const UTF8MB4: u8 = 45;
+/// `utf8mb4_0900_ai_ci`, which MySQL 8 has for tables: what a session casts to text could not be compared with them in another.
+const UTF8MB4_0900: u8 = 255;
 
 /// The longest message that may come: what `max_allowed_packet` is at most.
 const MAX_MESSAGE: u32 = 1 << 30;
@@ -205,6 +207,8 @@ pub(crate) struct Greeting {
     pub(crate) version: String,
     pub(crate) thread: u32,
     pub(crate) capabilities: u64,
+    /// The collation of the session's own texts.
+    pub(crate) collation: u8,
     /// Random bytes that no proof may be repeated for.
     pub(crate) nonce: Vec<u8>,
     /// The authentication that most of the server's accounts have.
@@ -226,7 +230,7 @@ impl Greeting {
         let mut nonce = reader.bytes(8)?.to_vec();
         reader.bytes(1)?;
         let low = reader.u16()?;
-        let (_charset, _status, high) = (reader.u8()?, reader.u16()?, reader.u16()?);
+        let (charset, _status, high) = (reader.u8()?, reader.u16()?, reader.u16()?);
         let mut capabilities = u64::from(low) | u64::from(high) << 16;
         let nonce_length = usize::from(reader.u8()?);
         reader.bytes(6)?;
@@ -242,7 +246,8 @@ impl Greeting {
         let plugin = String::from_utf8_lossy(reader.until_zero()).into_owned();
         // MariaDB puts this in front, for replicas that take 10 for less than 5.
         let version = version.strip_prefix("5.5.5-").unwrap_or(&version).to_owned();
-        let greeting = Self { version, thread, capabilities, nonce, plugin };
+        let collation = if charset == UTF8MB4_0900 { UTF8MB4_0900 } else { UTF8MB4 };
+        let greeting = Self { version, thread, capabilities, collation, nonce, plugin };
         greeting.check()?;
         Ok(greeting)
     }
@@ -304,13 +309,13 @@ fn agreed(greeting: &Greeting, settings: &Settings, encrypted: bool) -> Result<u
 }
 
 /// The request to go on under TLS (`SSLRequest`), which is also the start of a [`response`].
-fn tls_request(capabilities: u64) -> Vec<u8> {
+fn tls_request(capabilities: u64, collation: u8) -> Vec<u8> {
     let [low, high] = [capabilities & 0xffff_ffff, capabilities >> 32]
         .map(|half| u32::try_from(half).unwrap_or_default().to_le_bytes());
     let mut packet = Vec::with_capacity(256);
     packet.extend(low);
     packet.extend(MAX_MESSAGE.to_le_bytes());
-    packet.push(UTF8MB4);
+    packet.push(collation);
     packet.extend([0; 19]);
     // MySQL wants zeros here, and MariaDB's own capabilities are only set with MariaDB.
     packet.extend(high);
@@ -318,8 +323,8 @@ fn tls_request(capabilities: u64) -> Vec<u8> {
 }
 
 /// Who the client is (`HandshakeResponse41`).
-fn response(capabilities: u64, settings: &Settings, plugin: &str, proof: &[u8]) -> Vec<u8> {
-    let mut packet = tls_request(capabilities);
+fn response(capabilities: u64, collation: u8, settings: &Settings, plugin: &str, proof: &[u8]) -> Vec<u8> {
+    let mut packet = tls_request(capabilities, collation);
     packet.extend_from_slice(settings.user.as_bytes());
     packet.push(0);
     if capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
