@@ -538,3 +538,11 @@ def test_what_is_known_of_statements_and_tables(
         assert clone is not connection
         assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchall() == [(0,)]
         clone.rollback()
+
+
+def test_counts_stay_after_close(connection: longshore.Connection, table: str) -> None:
+    connection.execute(f"CREATE TABLE {table} (a int)")
+    with connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {table} VALUES (:a)", [{"a": 1}, {"a": 2}])
+    assert cursor.rowcount == 2
+    connection.commit()
