@@ -59,12 +59,13 @@ class _Session:
 
     def _free(self) -> _core.Connection:
         """Give the session for another statement: the rows that a cursor has not fetched are read ahead."""
-        rows = None if self._rows is None else self._rows()
-        if rows is not None and (cursor := self._cursor()) is None:
-            rows.close()
-        elif rows is not None and not rows.read_ahead(sys.maxsize if cursor.read_ahead is None else cursor.read_ahead):
-            message = "a cursor has more rows to fetch than the connection reads ahead"
-            raise InterfaceError(message, hint=_BEYOND)
+        if self._rows is not None and (rows := self._rows()) is not None:
+            cursor = self._cursor()
+            if cursor is None:
+                rows.close()
+            elif not rows.read_ahead(sys.maxsize if cursor.read_ahead is None else cursor.read_ahead):
+                message = "a cursor has more rows to fetch than the connection reads ahead"
+                raise InterfaceError(message, hint=_BEYOND)
         self._rows = self._kept = None
         return self._core
 

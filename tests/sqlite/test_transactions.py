@@ -1,5 +1,6 @@
 """Statements that begin no transaction: within one, they do nothing without a word, or fail."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,12 @@ STATEMENTS = (
 @pytest.mark.parametrize("way", ["cursor", "execute", "script"])
 def test_statements_that_begin_none(path: Path, way: str) -> None:
     with longshore.connect(f"sqlite:///{path}?mode=rwc") as connection, connection.cursor() as cursor:
-        run = {"cursor": cursor.execute, "execute": connection.execute, "script": connection.execute_script}[way]
+        ways: dict[str, Callable[[str], object]] = {
+            "cursor": cursor.execute,
+            "execute": connection.execute,
+            "script": connection.execute_script,
+        }
+        run = ways[way]
         for statement in STATEMENTS:
             run(statement)
             assert connection.in_transaction is False
