@@ -1,7 +1,7 @@
 """Statements that begin no transaction: within one, they do nothing without a word, or fail."""
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +19,7 @@ STATEMENTS = (
 @pytest.mark.parametrize("way", ["cursor", "execute", "script"])
 def test_statements_that_begin_none(path: Path, way: str) -> None:
     with longshore.connect(f"sqlite:///{path}?mode=rwc") as connection, connection.cursor() as cursor:
-        ways: dict[str, Callable[[str], object]] = {
+        ways: dict[str, Any] = {
             "cursor": cursor.execute,
             "execute": connection.execute,
             "script": connection.execute_script,
