@@ -1,6 +1,7 @@
 """Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
 
 import contextlib
+import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, Union

@@ -210,8 +210,11 @@ def test_longshore_within(session: orm.Session) -> None:
     assert (found["id"].tolist(), found["name"].tolist()) == ([5], ["Kiel"])
     assert longshore.write_sql({"id": [6], "name": ["Husum"]}, "alchemy_harbours", driver, if_exists="append") == 1
     assert session.scalars(sa.select(Harbour.name).order_by(Harbour.id)).all() == ["Kiel", "Husum"]
+    # SQLAlchemy's connection as `conn` is the same.
+    query = "SELECT id FROM alchemy_harbours ORDER BY id"
+    assert longshore.read_sql(query, session.connection(), return_type="numpy")["id"].tolist() == [5, 6]
     session.rollback()
-    assert session.scalars(sa.select(Harbour.name)).all() == []
+    assert longshore.read_sql(query, session.get_bind(), return_type="numpy")["id"].size == 0
 
 
 ENDED = {
