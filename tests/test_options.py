@@ -26,6 +26,7 @@ WORDS = {
     "objects": ("error", "text"),
     "nested": ("error", "json"),
     "protocol": ("binary", "text"),
+    "sqlite_types": ("declared", "stored"),
 }
 SWITCHES = {"snapshot": True, "ordered": False, "lock": False}
 

@@ -46,6 +46,8 @@ class Options:
     """Whether MySQL may lock its tables briefly, where several connections cannot share a snapshot otherwise."""
     nested: Literal["error", "json"] = "error"
     """Lists, structs and maps on their way into MySQL and SQLite, which have no types for them: an error, or JSON."""
+    sqlite_types: Literal["declared", "stored"] = "declared"
+    """SQLite's columns: of the types that they are declared with, or of what is stored in them alone."""
 
     json: Literal["text", "object"] = "text"
     """JSON in pandas and NumPy: its text, or Python objects."""

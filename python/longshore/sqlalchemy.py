@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from sqlalchemy import URL, bindparam, pool, text
 from sqlalchemy import types as generic
-from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.dialects.mysql.base import MySQLCompiler, MySQLExecutionContext
 from sqlalchemy.dialects.mysql.base import MySQLDialect as _MySQLBase
 from sqlalchemy.dialects.mysql.mariadb import MariaDBDialect as _MariaDBBase
@@ -82,13 +82,15 @@ class _Context:
     """A statement's cursors. Longshore's stream, which is what ``stream_results`` asks for."""
 
     _dbapi_connection: Any
+    #: The options of its reads.
+    options: Mapping[str, Any] | None = None
 
     def create_server_side_cursor(self) -> Any:
-        return self._dbapi_connection.cursor()
+        return self._dbapi_connection.cursor(options=self.options)
 
     def create_default_cursor(self) -> Any:
         # Whoever has not asked for a stream may run other statements between its rows, however many there are.
-        cursor = self._dbapi_connection.cursor()
+        cursor = self._dbapi_connection.cursor(options=self.options)
         cursor.read_ahead = None
         return cursor
 
@@ -543,18 +545,9 @@ class MariaDBDialect(_MariaDBBase, MySQLDialect):
 # SQLite
 
 
-def _read(type_: type) -> type:
-    """Give a type of SQLite's that takes what a column is declared as, besides the text that is stored."""
-
-    def result_processor(self: Any, dialect: Any, coltype: object) -> Process:
-        parse = type_.result_processor(self, dialect, coltype)  # type: ignore[attr-defined]
-        return lambda value: parse(value) if isinstance(value, str) else value
-
-    return type(f"_{type_.__name__}", (type_,), {"result_processor": result_processor})
-
-
 class _SQLiteContext(_Context, SQLiteExecutionContext):
-    pass
+    # SQLAlchemy's own types read what is stored.
+    options = {"sqlite_types": "stored"}
 
 
 class SQLiteDialect(_Dialect, _SQLiteBase):
@@ -563,12 +556,6 @@ class SQLiteDialect(_Dialect, _SQLiteBase):
     supports_statement_cache = True
     returns_native_bytes = True
     execution_ctx_cls = _SQLiteContext
-    colspecs = {
-        **_SQLiteBase.colspecs,
-        generic.Date: _read(sqlite.DATE),
-        generic.DateTime: _read(sqlite.DATETIME),
-        generic.Time: _read(sqlite.TIME),
-    }
 
     @classmethod
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:

@@ -95,3 +95,23 @@ def test_rows_keep_the_class_of_each_value(make: Make) -> None:
     assert [row[0] for row in wanted] == values
     assert rows == wanted
     assert [list(map(type, row)) for row in rows] == [list(map(type, row)) for row in wanted]
+
+
+def test_columns_as_they_are_stored(make: Make) -> None:
+    columns = "a integer, b real, c boolean, d datetime, e numeric"
+    url = make(
+        f"CREATE TABLE t ({columns})",
+        "INSERT INTO t VALUES (1, 2.5, 1, '2020-01-01 10:00', 1)",
+        "INSERT INTO t VALUES (2, 1e300, 0, 86400, 2.5)",
+    )
+    query, options = "SELECT * FROM t", {"sqlite_types": "stored"}
+    with longshore.connect(url) as connection, connection.cursor(options=options) as cursor:
+        rows = cursor.execute(query).fetchall()
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as peer:
+        wanted = peer.execute(query).fetchall()
+    assert rows == wanted
+    assert [list(map(type, row)) for row in rows] == [list(map(type, row)) for row in wanted]
+    found = read(url, query, options=options)
+    assert found["c"].to_pylist() == [1, 0]
+    assert found["d"].to_pylist() == ["2020-01-01 10:00", "86400"]
+    assert read(url, query, options=options, schema={"c": "bool"})["c"].to_pylist() == [True, False]

@@ -16,7 +16,9 @@ impl Driver for Sqlite {
     }
 
     fn options(&self) -> Vec<SourceOption> {
-        vec![Nested::option()]
+        let sentence =
+            "SQLite's columns: of the types that they are declared with, or of what is stored in them alone.";
+        vec![Nested::option(), SourceOption::new("sqlite_types", &["declared", "stored"], sentence)]
     }
 
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {

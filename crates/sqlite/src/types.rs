@@ -223,6 +223,7 @@ pub fn plan(facts: Vec<Facts>, options: &ReadOptions) -> Result<Vec<Plan>> {
 fn one(facts: Facts, options: &ReadOptions) -> Result<Plan> {
     let declared = facts.declared.as_deref().unwrap_or_default();
     let class = match Class::of(declared) {
+        _ if options.own.has("sqlite_types", "stored") => Class::Any,
         Class::Decimal(digits, scale) if options.decimals == Decimals::Float64 => {
             Class::Rounded(digits, scale)
         }

@@ -143,6 +143,7 @@ impl ValueKinds {
     fn decide_objects(&self, class: Class) -> Result<DataType, CellFault> {
         match self.decide(class) {
             Ok(DataType::Utf8) if self.integers || self.reals => Ok(own_values()),
+            Ok(DataType::Float64) if self.integers && class == Class::Any => Ok(own_values()),
             Err(_) => Ok(own_values()),
             decided => decided,
         }

@@ -211,6 +211,8 @@ def open_sources(attach: Mapping[str, Any], options: Options) -> Iterator[dict[s
 
 def lossy_kinds(options: Options) -> frozenset[Kind]:
     """Give the kinds whose values are loaded otherwise than they are stored, by these options."""
+    if options.sqlite_types == "stored":
+        return frozenset(Kind)
     kinds = set()
     if options.numeric_nan == "null":
         kinds.add(Kind.DECIMAL)
