@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, final
 
 __all__ = [
+    "CATALOGUES",
     "READ_OPTIONS",
     "SCHEMES",
     "SOURCE_OPTIONS",
@@ -33,9 +34,11 @@ __all__ = [
     "__version__",
     "codes",
     "copy",
+    "current",
     "describe",
     "first_bytes",
     "memory_left",
+    "objects",
     "open_read",
     "open_result",
     "parameters",
@@ -45,15 +48,19 @@ __all__ = [
     "postgresql_inlined",
     "room_for_thread",
     "search",
+    "statistics",
     "table_schema",
+    "table_types",
     "tables",
     "texts",
+    "use_schema",
     "with_reserve",
     "write",
 ]
 
 _Limit: TypeAlias = int | Literal["auto"] | None
 
+CATALOGUES: dict[str, dict[str, str]]
 SCHEMES: list[str]
 READ_OPTIONS: dict[str, tuple[list[str], str]]
 SOURCE_OPTIONS: dict[str, tuple[list[str], str]]
@@ -411,6 +418,35 @@ def tables(
     timeout: float | None,
     cancel_handle: CancelHandle,
 ) -> Reading: ...
+def objects(
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    wait: Mapping[str, Any],
+    *,
+    depth: str,
+    catalog: str | None,
+    schema: str | None,
+    table: str | None,
+    table_types: Sequence[str] | None,
+    column: str | None,
+) -> Table: ...
+def statistics(
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    wait: Mapping[str, Any],
+    *,
+    catalog: str | None,
+    schema: str | None,
+    table: str | None,
+    approximate: bool,
+) -> Table: ...
+def current(
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any]
+) -> tuple[str | None, str | None, str, str]: ...
+def table_types(
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any]
+) -> list[str]: ...
+def use_schema(
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any], schema: str
+) -> str: ...
 def partition(
     *,
     source: Target | Pool | Connection | SqliteConnection | ArrowConnection,

@@ -4,11 +4,11 @@ import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, Union
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, Self, Union
 from weakref import ref
 
 from longshore import _core, errors, sources
-from longshore.arguments import bound, exact_name, seconds, table_name, without_clauses
+from longshore.arguments import bound, exact_name, is_list_of_texts, seconds, table_name, without_clauses
 from longshore.catalogue import current_place
 from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
@@ -34,6 +34,8 @@ _MOST = 1 << 16
 _BEYOND = (
     "fetch them, close that cursor, use another connection, connection.adbc_clone(), or set cursor.read_ahead = None"
 )
+#: How far down objects are listed.
+_DEPTHS = ("all", "catalogs", "schemas", "tables", "columns")
 
 #: What reads and writes take besides what can be connected to.
 _OTHERS = (
@@ -230,6 +232,72 @@ class Connection(_Session):
         reading = _core.tables(source=self._free(), timeout=seconds(timeout), cancel_handle=own_cancel_handle())
         return ArrowTarget().build(reading.table(for_polars=False))
 
+    def objects(
+        self,
+        *,
+        depth: Literal["all", "catalogs", "schemas", "tables", "columns"] = "all",
+        catalog: str | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        table_types: Sequence[str] | None = None,
+        column: str | None = None,
+        timeout: float | None = None,
+    ) -> "pa.Table":
+        """List catalogs, their schemas, tables, columns and constraints, nested as ADBC's ``GetObjects`` has them.
+
+        Names are patterns of ``LIKE``: ``%`` is any text, ``_`` one character, and an empty one what has no name.
+        ``depth`` is the last level that is listed; "all" is as far as "columns". Needs pyarrow. As other reads do, it
+        begins a transaction.
+        """
+        if depth not in _DEPTHS:
+            raise InterfaceError(f"depth is one of {', '.join(_DEPTHS)}, not {display(depth)}")
+        if isinstance(table_types, str) or (table_types is not None and not is_list_of_texts(table_types)):
+            raise InterfaceError(f"table_types is a list of texts, not {display(table_types)}")
+        names = {"catalog": catalog, "schema": schema, "table": table, "column": column}
+        types = None if table_types is None else list(table_types)
+        level = "columns" if depth == "all" else depth
+        return _table(_core.objects(self._free(), _wait(timeout), depth=level, table_types=types, **_patterns(names)))
+
+    def statistics(
+        self,
+        *,
+        catalog: str | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        approximate: bool = True,
+        timeout: float | None = None,
+    ) -> "pa.Table":
+        """Tell how many rows tables have and what is known of their values, nested as in ADBC's ``GetStatistics``.
+
+        They are the server's estimates. Where it keeps none, and with ``approximate=False``, the rows of each table are
+        counted. Names are patterns as in ``objects``. Needs pyarrow.
+        """
+        if not isinstance(approximate, bool):
+            raise InterfaceError(f"approximate is True or False, not {display(approximate)}")
+        names = _patterns({"catalog": catalog, "schema": schema, "table": table})
+        return _table(_core.statistics(self._free(), _wait(timeout), approximate=approximate, **names))
+
+    def table_types(self, *, timeout: float | None = None) -> list[str]:
+        """Give the words of ``table_type``: "table", "view" and the database's own."""
+        return _core.table_types(self._free(), _wait(timeout))
+
+    def info(self, *, timeout: float | None = None) -> dict[str, str | None]:
+        """Tell the current catalog and schema, and the database's name and version.
+
+        The keys are ``current_catalog``, ``current_schema``, ``vendor_name`` and ``vendor_version``.
+        """
+        keys = ("current_catalog", "current_schema", "vendor_name", "vendor_version")
+        return dict(zip(keys, _core.current(self._free(), _wait(timeout)), strict=True))
+
+    def use_schema(self, schema: str, *, timeout: float | None = None) -> None:
+        """Make ``schema`` the one of names without one: MySQL's database, PostgreSQL's ``search_path``.
+
+        Raises ``NotSupportedError`` where there is none to choose, as in SQLite.
+        """
+        if not isinstance(schema, str) or not schema or "\0" in schema:
+            raise InterfaceError(f"a schema is a name, not {display(schema)}")
+        self.execute(_core.use_schema(self._free(), _wait(timeout), schema), timeout=timeout)
+
     def table_schema(self, table: str | tuple[str, str], *, timeout: float | None = None) -> "pa.Schema":
         """Give the Arrow schema of a table or view, named as in ``write_sql``; no row is read.
 
@@ -296,6 +364,11 @@ class AsyncConnection(_Session):
     execute_script = awaited(Connection.execute_script)
     parameters = awaited(Connection.parameters)
     tables = awaited(Connection.tables)
+    objects = awaited(Connection.objects)
+    statistics = awaited(Connection.statistics)
+    table_types = awaited(Connection.table_types)
+    info = awaited(Connection.info)
+    use_schema = awaited(Connection.use_schema)
     table_schema = awaited(Connection.table_schema)
     commit = awaited(Connection.commit)
     rollback = awaited(Connection.rollback)
@@ -531,6 +604,23 @@ def _statement(sql: object) -> str:
     if not isinstance(sql, str):
         raise InterfaceError(f"a statement is a text, not {type(sql).__name__}")
     return statement_text(sql, "the statement")
+
+
+def _wait(timeout: object) -> dict[str, Any]:
+    return {"timeout": seconds(timeout), "cancel_handle": own_cancel_handle()}
+
+
+def _patterns(names: Mapping[str, object]) -> dict[str, Any]:
+    for key, name in names.items():
+        if not isinstance(name, str | None):
+            raise InterfaceError(f"{key} is a name or a pattern of LIKE, not {display(name)}")
+    return dict(names)
+
+
+def _table(listed: _core.Table) -> "pa.Table":
+    from longshore.frames.arrow import ArrowTarget
+
+    return ArrowTarget().build(listed)
 
 
 def _schema(described: _core.Schema) -> "pa.Schema":

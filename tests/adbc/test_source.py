@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import adbc_driver_sqlite.dbapi as sqlite
 import pyarrow as pa
 import pytest
 
@@ -17,6 +18,50 @@ import longshore
 
 #: The contract asks it of PostgreSQL's driver.
 OTHERS = pytest.mark.parametrize("url", ["sqlite", "duckdb"], indirect=True)
+#: ADBC 1.1.0, "GetStatistics".
+STATISTICS = pa.schema(
+    [
+        ("catalog_name", pa.string()),
+        pa.field(
+            "catalog_db_schemas",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("db_schema_name", pa.string()),
+                        pa.field(
+                            "db_schema_statistics",
+                            pa.list_(
+                                pa.struct(
+                                    [
+                                        pa.field("table_name", pa.string(), nullable=False),
+                                        ("column_name", pa.string()),
+                                        pa.field("statistic_key", pa.int16(), nullable=False),
+                                        pa.field(
+                                            "statistic_value",
+                                            pa.dense_union(
+                                                [
+                                                    pa.field("int64", pa.int64()),
+                                                    pa.field("uint64", pa.uint64()),
+                                                    pa.field("float64", pa.float64()),
+                                                    pa.field("binary", pa.binary()),
+                                                ]
+                                            ),
+                                            nullable=False,
+                                        ),
+                                        pa.field("statistic_is_approximate", pa.bool_(), nullable=False),
+                                    ]
+                                )
+                            ),
+                            nullable=False,
+                        ),
+                    ]
+                )
+            ),
+            nullable=False,
+        ),
+    ]
+)
+
 BOATS = pa.table({"id": [1, 2], "name": ["Ada", None]})
 
 
@@ -140,23 +185,43 @@ def test_parameters(url: str) -> None:
             assert connection.parameters("SELECT ?").types == [pa.null()]
 
 
-@pytest.mark.parametrize("url", ["postgresql", "duckdb"], indirect=True)
-def test_tables_are_listed(url: str) -> None:
+def test_the_catalogue_is_that_of_the_drivers_database(url: str) -> None:
     longshore.write_sql(BOATS, "adbc_boats", url)
-    with longshore.connect(url) as connection:
+    with longshore.connect(url, autocommit=True) as connection:
         # A server has other tests' tables, too.
         assert "adbc_boats" in connection.tables()["table_name"].to_pylist()
+        info = connection.info()
+        assert str(info["vendor_name"]).lower() in url
+        (schema,) = (
+            schema
+            for catalog in connection.objects(table="adbc_boats").to_pylist()
+            if catalog["catalog_name"] == info["current_catalog"]
+            for schema in catalog["catalog_db_schemas"]
+            if schema["db_schema_name"] == info["current_schema"]
+        )
+        (table,) = schema["db_schema_tables"]
+        assert [column["column_name"] for column in table["table_columns"]] == BOATS.column_names
+        assert connection.statistics(table="adbc_boats", approximate=False).num_rows == 1
+
+
+@pytest.mark.parametrize("url", ["postgresql", "duckdb"], indirect=True)
+def test_the_schema_of_a_table(url: str) -> None:
+    longshore.write_sql(BOATS, "adbc_boats", url)
+    with longshore.connect(url) as connection:
         assert connection.table_schema("adbc_boats").names == BOATS.column_names
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_tables_are_not_listed_without_a_query_of_the_dialect(url: str) -> None:
+def test_the_schema_of_a_table_whose_driver_tells_none(url: str) -> None:
     longshore.write_sql(BOATS, "adbc_boats", url)
-    with longshore.connect(url) as connection:
-        with pytest.raises(longshore.NotSupportedError, match="does not list its tables"):
-            connection.tables()
-        with pytest.raises(longshore.NotSupportedError, match="does not list its tables"):
-            connection.table_schema("adbc_boats")
+    with longshore.connect(url) as connection, pytest.raises(longshore.NotSupportedError):
+        connection.table_schema("adbc_boats")
+
+
+def test_objects_and_statistics_have_the_standards_schemas(tmp_path: Path) -> None:
+    with sqlite.connect() as other, longshore.connect(f"sqlite:///{tmp_path / 'a.db'}?mode=rwc") as connection:
+        assert connection.objects().schema.equals(other.adbc_get_objects().read_all().schema)
+        assert connection.statistics().schema.equals(STATISTICS)
 
 
 @OTHERS

@@ -78,3 +78,171 @@ def test_in_asyncio(database: Database, table: str, view: str) -> None:
             return [row["table_name"] for row in listed], (await connection.table_schema(view)).names
 
     assert asyncio.run(found()) == ([table, view], ["id", "odd name"])
+
+
+@pytest.fixture
+def family(database: Database, table: str) -> Iterator[str]:
+    """Give a table with constraints, and of the same name with `_child` one that points at it."""
+    database.execute(
+        f"CREATE TABLE {table} ({database.column('id', 'int32', 'NOT NULL')}, code varchar(50) DEFAULT 'x', "
+        f"amount decimal(10,2), CONSTRAINT {table}_pk PRIMARY KEY (id), CONSTRAINT {table}_uq UNIQUE (code, id), "
+        f"CONSTRAINT {table}_ck CHECK (id > 0))",
+        f"INSERT INTO {table} VALUES (1, 'a', 1.5), (2, 'b', NULL), (3, 'c', 0)",
+        f"CREATE TABLE {table}_child ({database.column('parent', 'int32')}, "
+        f"CONSTRAINT {table}_fk FOREIGN KEY (parent) REFERENCES {table} (id))",
+    )
+    yield table
+    database.execute(f"DROP TABLE {table}_child")
+
+
+def objects(database: Database, table: str, **wanted: Any) -> list[dict[str, Any]]:
+    """Return the tables of the current schema whose names begin so."""
+    with longshore.connect(database.url, autocommit=True) as connection:
+        info = connection.info()
+        listed = connection.objects(table=f"{table}%", **wanted).to_pylist()
+    (catalog,) = (each for each in listed if each["catalog_name"] == info["current_catalog"])
+    (schema,) = (each for each in catalog["catalog_db_schemas"] if each["db_schema_name"] == info["current_schema"])
+    tables: list[dict[str, Any]] = schema["db_schema_tables"]
+    return tables
+
+
+def test_columns(database: Database, family: str) -> None:
+    columns = objects(database, family)[0]["table_columns"]
+    assert [(each["column_name"], each["ordinal_position"]) for each in columns] == [
+        ("id", 1),
+        ("code", 2),
+        ("amount", 3),
+    ]
+    assert [each["xdbc_type_name"] for each in columns] == list(database.quirks.listed_types)
+    assert [each["xdbc_is_nullable"] for each in columns] == ["NO", "YES", "YES"]
+    assert [each["xdbc_nullable"] for each in columns] == [0, 1, 1]
+    assert [each["xdbc_column_def"] and each["xdbc_column_def"].strip("'")[0] for each in columns] == [None, "x", None]
+    assert [each["xdbc_data_type"] for each in columns] in ([4, 12, 2], [4, 12, 3])
+    numbers = [
+        (each["xdbc_column_size"], each["xdbc_decimal_digits"], each["xdbc_num_prec_radix"])
+        for each in (columns[0], columns[2])
+    ]
+    assert numbers == [(10, 0, 10), (10, 2, 10)]
+    assert [each["xdbc_is_generatedcolumn"] for each in columns] == [False] * 3
+
+
+def test_constraints(database: Database, family: str) -> None:
+    parent, child = objects(database, family)
+    assert (parent["table_type"], child["table_name"]) == ("table", f"{family}_child")
+    found = {each["constraint_type"]: each for each in parent["table_constraints"]}
+    expected = {"PRIMARY KEY": ["id"], "UNIQUE": ["code", "id"]}
+    if database.quirks.check_columns is not None:
+        expected["CHECK"] = list(database.quirks.check_columns)
+    assert {kind: each["constraint_column_names"] for kind, each in found.items()} == expected
+    assert [each["constraint_column_usage"] for each in found.values()] == [[]] * len(found)
+    (reference,) = child["table_constraints"]
+    assert (reference["constraint_type"], reference["constraint_column_names"]) == ("FOREIGN KEY", ["parent"])
+    with longshore.connect(database.url) as connection:
+        info = connection.info()
+    assert reference["constraint_column_usage"] == [
+        {
+            "fk_catalog": info["current_catalog"],
+            "fk_db_schema": info["current_schema"],
+            "fk_table": family,
+            "fk_column_name": "id",
+        }
+    ]
+    names = (found["UNIQUE"]["constraint_name"], reference["constraint_name"])
+    told = database.quirks.tells_constraint_names
+    assert (names == (f"{family}_uq", f"{family}_fk")) is told
+
+
+def test_objects_are_listed_as_deep_as_wanted(database: Database, family: str) -> None:
+    with longshore.connect(database.url, autocommit=True) as connection:
+        info = connection.info()
+        assert str(info["vendor_name"]).lower() == database.source
+        assert info["vendor_version"]
+
+        def listed(depth: Any, **wanted: Any) -> Any:
+            rows = connection.objects(depth=depth, **wanted).to_pylist()
+            (own,) = (each for each in rows if each["catalog_name"] == info["current_catalog"])
+            return own["catalog_db_schemas"]
+
+        assert listed("catalogs") is None
+        schemas = listed("schemas")
+        assert info["current_schema"] in [each["db_schema_name"] for each in schemas]
+        assert {each["db_schema_tables"] is None for each in schemas} == {True}
+        only = {"schema": info["current_schema"], "table": f"{family}_ch%"}
+        (schema,) = listed("tables", **only)
+        assert schema["db_schema_tables"] == [
+            {
+                "table_name": f"{family}_child",
+                "table_type": "table",
+                "table_columns": None,
+                "table_constraints": None,
+            }
+        ]
+        assert listed("all", **only) == listed("columns", **only)
+        assert connection.objects(catalog="no_such_catalog").num_rows == 0
+        (schema,) = listed("all", **only, table_types=["View"])
+        assert schema["db_schema_tables"] == []
+        (schema,) = listed("all", **only, column="no_such_column")
+        assert schema["db_schema_tables"][0]["table_columns"] == []
+        assert "table" in connection.table_types()
+        assert "view" in connection.table_types()
+        for wrong in ({"depth": "everything"}, {"table": 7}, {"table_types": "view"}):
+            with pytest.raises(longshore.InterfaceError):
+                connection.objects(**wrong)
+
+
+def test_statistics(database: Database, family: str) -> None:
+    def rows(*, approximate: bool) -> list[dict[str, Any]]:
+        with longshore.connect(database.url, autocommit=True) as connection:
+            info = connection.info()
+            names: dict[str, Any] = {
+                "catalog": info["current_catalog"] or "",
+                "schema": info["current_schema"],
+                "table": family,
+            }
+            (catalog,) = connection.statistics(approximate=approximate, **names).to_pylist()
+        assert catalog["catalog_name"] == info["current_catalog"]
+        (schema,) = catalog["catalog_db_schemas"]
+        assert schema["db_schema_name"] == info["current_schema"]
+        found: list[dict[str, Any]] = schema["db_schema_statistics"]
+        return found
+
+    counted = {
+        "table_name": family,
+        "column_name": None,
+        "statistic_key": 6,
+        "statistic_value": 3,
+        "statistic_is_approximate": False,
+    }
+    assert rows(approximate=False) == [counted]
+    if database.quirks.analyze is None:
+        assert rows(approximate=True) == [counted]
+        return
+    database.execute(database.quirks.analyze.format(table=family))
+    estimated = rows(approximate=True)
+    assert [each for each in estimated if each["statistic_key"] == 6] == [
+        counted | {"statistic_value": 3.0, "statistic_is_approximate": True}
+    ]
+    assert {each["statistic_is_approximate"] for each in estimated} == {True}
+
+
+def test_a_schema_becomes_the_current_one(database: Database) -> None:
+    with longshore.connect(database.url) as connection, database.can("a current schema"):
+        connection.use_schema("information_schema")
+        assert connection.info()["current_schema"] == "information_schema"
+
+
+def test_the_catalogue_is_read_in_the_transaction(database: Database) -> None:
+    with longshore.connect(database.url) as connection:
+        connection.objects(depth="catalogs")
+        assert connection.in_transaction
+        connection.rollback()
+        assert not connection.in_transaction
+
+
+def test_objects_in_asyncio(database: Database, family: str) -> None:
+    async def found() -> tuple[int, list[str]]:
+        async with await longshore.connect_async(database.url) as connection:
+            listed = await connection.statistics(table=family, approximate=False)
+            return listed.num_rows, await connection.table_types()
+
+    assert asyncio.run(found())[0] == 1

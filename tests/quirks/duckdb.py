@@ -25,6 +25,9 @@ _INTEGERS = {"8": "TINYINT", "16": "SMALLINT", "32": "INTEGER", "64": "BIGINT"}
 
 QUIRKS = Quirks(
     source="duckdb",
+    listed_types=("INTEGER", "VARCHAR", "DECIMAL(10,2)"),
+    check_columns=("id",),
+    tells_constraint_names=False,
     place=in_file,
     types={
         "bool": Kind("BOOLEAN", pa.bool_()),

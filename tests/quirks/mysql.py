@@ -19,6 +19,8 @@ def since_midnight(time: dt.time) -> dt.timedelta:
 
 
 SHARED: dict[str, Any] = {
+    "listed_types": ("int(11)", "varchar(50)", "decimal(10,2)"),
+    "analyze": "ANALYZE TABLE {table}",
     "types": {
         "bool": Kind("tinyint(1)", pa.int8(), int),
         "int8": Kind("tinyint", pa.int8()),

@@ -11,6 +11,8 @@ from tests.quirks.quirks import Column, Kind, Quirks, on_server
 
 QUIRKS = Quirks(
     source="postgresql",
+    listed_types=("integer", "character varying(50)", "numeric(10,2)"),
+    check_columns=("id",),
     place=on_server("postgres"),
     types={
         "bool": Kind("boolean", pa.bool_()),

@@ -88,6 +88,14 @@ class Quirks:
     #: Whether the error of a value that its column's type cannot hold has the column and the row.
     tells_failed_casts: bool = True
     has_sqlstates: bool = True
+    #: How the catalogue calls the shared int32, varchar(50) and decimal(10,2).
+    listed_types: tuple[str, str, str]
+    #: The columns that the catalogue tells of a CHECK over one; None where it tells of none.
+    check_columns: tuple[str, ...] | None = None
+    #: Whether the catalogue keeps the names of constraints.
+    tells_constraint_names: bool = True
+    #: What has the server estimate the rows of {table}; None where it keeps no statistics.
+    analyze: str | None = "ANALYZE {table}"
     #: Whether an open session reads a table that another has replaced, or has to be told to read it again.
     reads_what_is_replaced: bool = True
     #: Options under which several sessions see one snapshot.

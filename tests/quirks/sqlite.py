@@ -23,6 +23,9 @@ ENDLESS = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELE
 
 QUIRKS = Quirks(
     source="sqlite",
+    listed_types=("INTEGER", "varchar(50)", "decimal(10,2)"),
+    tells_constraint_names=False,
+    analyze=None,
     place=in_file,
     types={
         "bool": Kind("BOOLEAN", pa.bool_()),
@@ -48,6 +51,7 @@ QUIRKS = Quirks(
     reads_what_is_replaced=False,
     contended="?busy_timeout=0.1",
     cannot={
+        "a current schema": Refusal("no current schema to change"),
         "types of parameters": Refusal("takes a value of any type"),
         "uint64": Refusal("beyond SQLite's integers|does not fit 64 bits", longshore.DataError),
         # Its columns have the types of their first values.

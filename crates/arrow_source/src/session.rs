@@ -1,9 +1,9 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, Column, Deadline, Done, Failed, Load, Loading, Metadata, NATIVE_TYPE, NOT_PREPARED, NOT_SPLIT,
-    NoRows, OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting, Session, Sink, Source,
-    Splitting, TableName, Transaction,
+    Batches, CatalogueQueries, Column, Deadline, Done, Failed, Load, Loading, Metadata, NATIVE_TYPE,
+    NOT_PREPARED, NOT_SPLIT, NoRows, OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting,
+    Session, Sink, Source, Splitting, TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
 use longshore_source::sql::{POSTGRESQL, SQLITE, positional};
@@ -72,9 +72,10 @@ impl ArrowSession {
         Ok(Query { text: numbered.text, params: Params::Positional(values) })
     }
 
-    /// The query of the tables, where the driver's database has one.
-    fn listing(&self) -> Option<String> {
-        self.handle.attribute("tables", |query| query.extract::<Option<String>>()).flatten()
+    /// The queries of the catalogue, where they are known of the driver's database.
+    fn catalogue(&self) -> Option<CatalogueQueries> {
+        let queries = self.handle.attribute("catalogue", |queries| queries.extract::<Option<_>>());
+        queries.flatten().map(CatalogueQueries::of)
     }
 
     /// The columns of what a method tells of a statement without running it.
@@ -204,7 +205,7 @@ impl Session for ArrowSession {
     }
 
     fn metadata(&self) -> Option<&dyn Metadata> {
-        if self.listing().is_some() { Some(self) } else { None }
+        if self.catalogue().is_some() { Some(self) } else { None }
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
@@ -231,8 +232,8 @@ impl Preparing for ArrowSession {
 }
 
 impl Metadata for ArrowSession {
-    fn tables(&self) -> String {
-        self.listing().unwrap_or_default()
+    fn queries(&self) -> CatalogueQueries {
+        self.catalogue().unwrap_or_default()
     }
 
     fn qualified(&self, table: &TableName) -> String {

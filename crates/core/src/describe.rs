@@ -5,12 +5,13 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::agreement::{agree, nullable};
+use crate::catalogue::metadata;
 use crate::remedy::with_remedy;
 use crate::source::{Reservation, Source};
 use crate::split::divide;
 use crate::{
-    Column, Deadline, Delivery, Division, Error, Kind, Metadata, Opened, Query, ReadOptions, Request, Result,
-    Session, Split, TableName, open_read,
+    Column, Deadline, Delivery, Division, Error, Kind, Opened, Query, ReadOptions, Request, Result, Session,
+    Split, TableName, open_read,
 };
 
 /// The one schema of what `queries` return, told by a session of `source`.
@@ -51,9 +52,9 @@ pub fn table_schema(
     })
 }
 
-/// The tables and views of `source`, as its catalogue lists them; see [`Metadata::tables`].
+/// The tables and views of `source`, as its catalogue lists them; see [`CatalogueQueries::tables`](crate::CatalogueQueries).
 pub fn tables(source: &dyn Source, deadline: &Deadline) -> Result<Opened> {
-    let query = on_session(source, deadline, |session| Ok(Query::new(metadata(session)?.tables())))?;
+    let query = on_session(source, deadline, |session| Ok(Query::new(metadata(session)?.queries().tables)))?;
     let request = Request {
         setup: Vec::new(),
         queries: vec![query],
@@ -63,13 +64,6 @@ pub fn tables(source: &dyn Source, deadline: &Deadline) -> Result<Opened> {
         options: ReadOptions::default(),
     };
     open_read(source, &request, deadline)
-}
-
-fn metadata(session: &dyn Session) -> Result<&dyn Metadata> {
-    session.metadata().ok_or_else(|| {
-        Error::new(Kind::NotSupported, "this source does not list its tables")
-            .with_hint("read the catalogue by a query of the database's own")
-    })
 }
 
 /// Disjoint parts of `query`, as texts that need neither this session nor its snapshot; the query itself where it has no

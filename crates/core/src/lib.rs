@@ -4,6 +4,7 @@
 //! the words both sides speak, and knows no socket and no Python.
 
 mod agreement;
+mod catalogue;
 mod chain;
 mod connection;
 mod deadline;
@@ -32,6 +33,10 @@ mod typename;
 mod warnings;
 mod write;
 
+pub use catalogue::{
+    CatalogueQueries, Current, Depth, Metadata, ObjectFilter, STATISTIC_NAMES, current, objects, statistics,
+    table_types, use_schema,
+};
 pub use connection::Connection;
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
 pub use describe::{describe, parameters, partition, table_schema, tables};
@@ -49,9 +54,8 @@ pub use read_ahead::ReadAhead;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
 pub use session::{
-    Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Loading, Metadata, NOT_PREPARED, NOT_SPLIT,
-    NoRows, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
-    TransactionStatements,
+    Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Loading, NOT_PREPARED, NOT_SPLIT, NoRows,
+    ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction, TransactionStatements,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
-    Deadline, Division, Error, Kind, Load, Params, Placeholders, Query, ReadOptions, Result, Sink,
-    SourceOption, Split, Stage, TableName, Target,
+    Deadline, Division, Error, Kind, Load, Metadata, Params, Placeholders, Query, ReadOptions, Result, Sink,
+    SourceOption, Split, Stage, Target,
 };
 
 /// How long it may take to end a transaction that its owner no longer waits for.
@@ -205,16 +205,6 @@ pub trait Splitting {
 pub trait Preparing {
     /// The parameters of `statement`, in their order, each by the name or the number that it has there. It is not run.
     fn parameters(&mut self, statement: &str, options: &ReadOptions) -> Result<Vec<Column>>;
-}
-
-/// The catalogue of a database.
-pub trait Metadata {
-    /// The query of the tables and views that are not the system's own, in the order of their names: `catalog_name`,
-    /// `db_schema_name`, `table_name` and `table_type`, all texts.
-    fn tables(&self) -> String;
-
-    /// The name of a table for a statement.
-    fn qualified(&self, table: &TableName) -> String;
 }
 
 /// Scripts: texts of several statements.

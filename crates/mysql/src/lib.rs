@@ -11,6 +11,7 @@ mod encode;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod message;
+mod metadata;
 mod options;
 mod packet;
 mod rows;

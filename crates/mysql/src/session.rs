@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading, Metadata, NATIVE_TYPE,
-    NoRows, ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting,
-    Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, TransactionStatements, Value,
+    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading,
+    Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result,
+    SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction,
+    TransactionStatements, Value,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional, positional_sets};
@@ -17,6 +18,7 @@ use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};
 use crate::dialect::{self, dialect, is_setting, tokens};
 use crate::message::{self, Definition, capability};
+use crate::metadata::CATALOGUE;
 use crate::rows::{Layout, ResultWire};
 use crate::settings::Settings;
 use crate::temporal::unknown_zone;
@@ -60,12 +62,6 @@ const SILENT: &[&str] = &[
     "revoke",
     "load",
 ];
-
-/// The tables and views that are not the system's.
-const TABLES: &str = "SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, \
-     table_name AS table_name, CASE WHEN table_type = 'VIEW' THEN 'view' WHEN table_type = 'SEQUENCE' THEN 'sequence' \
-     ELSE 'table' END AS table_type FROM information_schema.tables \
-     WHERE table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') ORDER BY 2, 3";
 
 /// One connection to MySQL or MariaDB.
 pub(crate) struct MySqlSession {
@@ -530,8 +526,8 @@ impl Splitting for MySqlSession {
 }
 
 impl Metadata for MySqlSession {
-    fn tables(&self) -> String {
-        TABLES.into()
+    fn queries(&self) -> CatalogueQueries {
+        CATALOGUE.clone()
     }
 
     fn qualified(&self, table: &TableName) -> String {

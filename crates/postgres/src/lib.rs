@@ -12,6 +12,7 @@ mod foreign;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod many;
+mod metadata;
 mod rows;
 mod session;
 mod settings;
@@ -26,5 +27,6 @@ pub use foreign::{
     Answers, Arrival, Broken, Description, Inquiry, Knowledge, Piece, Port, RowSink, Splitter, Wanted,
     inlined,
 };
+pub use metadata::CATALOGUE;
 pub use types::native_name;
 pub use write::{CopyData, copy_columns};

@@ -1,9 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, ParameterSets,
-    Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split,
-    Splitting, Stage, TableName, Target, Transaction, Value,
+    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata,
+    NoRows, ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting,
+    Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, Value,
 };
 use longshore_source::sql::positional;
 
@@ -13,18 +13,11 @@ use crate::connection::{Connection, Described, Prepared};
 use crate::dialect::{DIALECT, settings};
 use crate::encode;
 use crate::many;
+use crate::metadata::CATALOGUE;
 use crate::rows::{ResultWire, RowReader};
 use crate::split::{self, Coordinator};
 use crate::types::Type;
 use crate::write;
-
-/// The tables and views that are not the system's; temporary ones are this session's own.
-const TABLES: &str = "SELECT current_database()::text AS catalog_name, n.nspname::text AS db_schema_name, \
-     c.relname::text AS table_name, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' \
-     WHEN 'f' THEN 'foreign table' ELSE 'table' END AS table_type \
-     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
-     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' \
-     AND (left(n.nspname, 3) <> 'pg_' OR n.oid = pg_my_temp_schema()) ORDER BY 2, 3";
 
 /// One connection to PostgreSQL, or to a server that speaks its wire.
 pub(crate) struct PostgresSession {
@@ -341,8 +334,8 @@ impl Preparing for PostgresSession {
 }
 
 impl Metadata for PostgresSession {
-    fn tables(&self) -> String {
-        TABLES.into()
+    fn queries(&self) -> CatalogueQueries {
+        CATALOGUE.clone()
     }
 
     fn qualified(&self, table: &TableName) -> String {

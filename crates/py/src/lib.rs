@@ -1,6 +1,7 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
 mod asyncpg;
+mod catalogue;
 mod columns;
 mod cursor;
 mod describe;
@@ -33,6 +34,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::table_schema, module)?)?;
     module.add_function(wrap_pyfunction!(read::tables, module)?)?;
     module.add_function(wrap_pyfunction!(describe::partition, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::objects, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::statistics, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::current, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::table_types, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::use_schema, module)?)?;
     module.add_function(wrap_pyfunction!(result::open_result, module)?)?;
     module.add_function(wrap_pyfunction!(source::first_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(limit::memory_left, module)?)?;
@@ -74,6 +80,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let [read, own] = policy::declared_options(module.py())?;
     module.add("READ_OPTIONS", read)?;
     module.add("SOURCE_OPTIONS", own)?;
+    module.add("CATALOGUES", catalogue::catalogues(module.py())?)?;
     module.add("SCHEMES", registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -4,22 +4,18 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata, NoRows, ParameterSets,
-    Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, Splitting, TableName,
-    Target, Transaction,
+    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata,
+    NoRows, ParameterSets, Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split,
+    Splitting, TableName, Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
 use crate::decode::{Collector, Rows};
 use crate::dialect::{DIALECT, first_word, is_one_table, is_setting, literal, quoted_name, rest_is_empty};
+use crate::metadata::CATALOGUE;
 use crate::settings::Settings;
 use crate::types::{Facts, Plan, plan};
 use crate::{encode, split};
-
-/// The tables and views that are not SQLite's own, in each of the databases that are attached.
-const TABLES: &str = "SELECT CAST(NULL AS TEXT) AS catalog_name, schema AS db_schema_name, name AS table_name, \
-     CASE type WHEN 'virtual' THEN 'virtual table' ELSE type END AS table_type FROM pragma_table_list \
-     WHERE substr(name, 1, 7) <> 'sqlite_' AND type <> 'shadow' ORDER BY 2, 3";
 
 /// One connection to a database.
 pub(crate) struct SqliteSession {
@@ -347,8 +343,8 @@ impl Splitting for SqliteSession {
 }
 
 impl Metadata for SqliteSession {
-    fn tables(&self) -> String {
-        TABLES.into()
+    fn queries(&self) -> CatalogueQueries {
+        CATALOGUE.clone()
     }
 
     fn qualified(&self, table: &TableName) -> String {

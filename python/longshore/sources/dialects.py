@@ -1,11 +1,12 @@
 """What databases do not all say alike: one value for each."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from longshore import errors
+from longshore._core import CATALOGUES
 
 _FRACTIONS = ("DECIMAL", "NUMERIC", "DOUBLE", "FLOAT", "REAL")
 #: A number's text without the zeros at its end.
@@ -24,8 +25,8 @@ class Dialect:
     columns: str
     #: The query of a table's unique keys: the number of the key, and the name of one of its columns.
     keys: str
-    #: The query of the tables and views, with the columns of the core's `Metadata`; None where they are not listed.
-    tables: str | None = None
+    #: The queries of the catalogue, as the core's `CatalogueQueries` describes them.
+    catalogue: Mapping[str, str]
     #: What gives a transaction that has just begun one snapshot, where it has not.
     snapshot: str | None = None
     #: The bytes of a name that the database keeps; it would cut a longer one without a word.
@@ -101,6 +102,33 @@ _IN_CATALOGUE = (
     "WHERE database_name = current_database() AND schema_name = {schema} AND lower(table_name) = lower({table})"
 )
 
+_DUCKDB_TABLE = "SELECT database_name AS catalog_name, schema_name AS db_schema_name, table_name"
+_DUCKDB_CATALOGUE = {
+    "current": "SELECT current_database() AS catalog_name, current_schema() AS db_schema_name, "
+    "'DuckDB' AS vendor_name, version() AS vendor_version",
+    "schemas": "SELECT database_name AS catalog_name, schema_name AS db_schema_name FROM duckdb_schemas() "
+    "WHERE database_name <> 'system' AND schema_name NOT IN ('information_schema', 'pg_catalog') ORDER BY 1, 2",
+    "tables": "SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, table_name, "
+    "CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS table_type "
+    "FROM information_schema.tables ORDER BY 1, 2, 3",
+    "columns": f"{_DUCKDB_TABLE}, column_name, column_index::VARCHAR AS ordinal_position, data_type AS type_name, "
+    "CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable, "
+    "CASE WHEN NOT is_generated THEN column_default END AS column_default, comment AS remarks, "
+    "CASE WHEN column_default LIKE 'nextval(%' THEN 'YES' ELSE 'NO' END AS is_autoincrement, "
+    "CASE WHEN is_generated THEN 'YES' ELSE 'NO' END AS is_generated "
+    "FROM duckdb_columns() WHERE NOT internal ORDER BY 1, 2, 3, column_index",
+    "constraints": f"{_DUCKDB_TABLE}, constraint_index::VARCHAR AS constraint_key, constraint_name, constraint_type, "
+    "unnest(CASE WHEN len(constraint_column_names) > 0 THEN constraint_column_names ELSE [NULL] END) AS column_name, "
+    "CASE WHEN constraint_type = 'FOREIGN KEY' THEN database_name END AS fk_catalog, "
+    "CASE WHEN constraint_type = 'FOREIGN KEY' THEN schema_name END AS fk_db_schema, referenced_table AS fk_table, "
+    "unnest(referenced_column_names) AS fk_column_name FROM duckdb_constraints() "
+    "WHERE constraint_type <> 'NOT NULL' ORDER BY 1, 2, 3, constraint_index",
+    "statistics": f"{_DUCKDB_TABLE}, NULL::VARCHAR AS column_name, '6' AS statistic_key, "
+    "estimated_size::VARCHAR AS statistic_value FROM duckdb_tables() WHERE NOT internal",
+    "table_types": "table, view",
+    "use_schema": "USE {}",
+}
+
 
 def _duckdb_error(text: str) -> errors.Error | None:
     from longshore.duckdb.failures import error_from_driver
@@ -118,9 +146,7 @@ DUCKDB = Dialect(
     + _IN_CATALOGUE,
     keys="SELECT constraint_index, unnest(constraint_column_names)::VARCHAR FROM duckdb_constraints() "
     f"{_IN_CATALOGUE} AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
-    tables="SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, table_name, "
-    "CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS table_type "
-    "FROM information_schema.tables ORDER BY 1, 2, 3",
+    catalogue=_DUCKDB_CATALOGUE,
     schema="current_schema()",
     null='"NULL"',
     wide=frozenset({"VARCHAR", "JSON"}),
@@ -146,11 +172,7 @@ POSTGRESQL = Dialect(
     "CROSS JOIN unnest(i.indkey) WITH ORDINALITY k (number, place) "
     "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number WHERE i.indrelid = to_regclass({target}) "
     "AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts",
-    tables="SELECT current_database()::text AS catalog_name, n.nspname::text AS db_schema_name, "
-    "c.relname::text AS table_name, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' "
-    "WHEN 'f' THEN 'foreign table' ELSE 'table' END AS table_type FROM pg_class c "
-    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
-    "n.nspname <> 'information_schema' AND (left(n.nspname, 3) <> 'pg_' OR n.oid = pg_my_temp_schema()) ORDER BY 2, 3",
+    catalogue=CATALOGUES["postgresql"],
     snapshot="SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     within="SELECT transaction_timestamp()::text",
     longest=63,
@@ -171,6 +193,7 @@ SQLITE = Dialect(
     "UNION ALL SELECT l.seq, i.name FROM pragma_index_list({table}, {schema}) l, pragma_index_info(l.name, {schema}) i "
     'WHERE l."unique" AND NOT l.partial',
     places="?",
+    catalogue=CATALOGUES["sqlite"],
     schema="'main'",
     text="TEXT",
     cast="{0}",

@@ -179,9 +179,9 @@ class DriverSession:
     # What the core calls, and a loader.
 
     @property
-    def tables(self) -> str | None:
-        """The query of the tables and views."""
-        return self.dialect.tables if self.dialect else None
+    def catalogue(self) -> Mapping[str, str] | None:
+        """The queries of the catalogue; None where nothing is listed."""
+        return self.dialect.catalogue if self.dialect else None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:

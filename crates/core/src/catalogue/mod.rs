@@ -1,0 +1,370 @@
+//! What a database holds, out of its own catalogue, in the form that ADBC gives it: objects, statistics, names.
+
+mod objects;
+mod statistics;
+mod xdbc;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+
+use crate::source::Reservation;
+use crate::{
+    Deadline, Error, Failed, Kind, Query, ReadOptions, Result, Session, Source, TableName, Transaction,
+};
+
+pub use statistics::{STATISTIC_NAMES, statistics};
+
+/// The catalogue of a database.
+pub trait Metadata {
+    /// The queries of the catalogue.
+    fn queries(&self) -> CatalogueQueries;
+
+    /// The name of a table for a statement.
+    fn qualified(&self, table: &TableName) -> String;
+}
+
+/// The queries of a database's catalogue, without what is the system's own. Their columns are texts in the order that is told
+/// here; what is true is YES, and what is false NO. A catalogue of whose catalogs only one can be seen into has the others
+/// without schemas.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogueQueries {
+    /// The session: `catalog_name`, `db_schema_name`, `vendor_name`, `vendor_version`.
+    pub current: Cow<'static, str>,
+    /// The schemas: `catalog_name`, `db_schema_name`.
+    pub schemas: Cow<'static, str>,
+    /// The tables and views: `catalog_name`, `db_schema_name`, `table_name`, `table_type`.
+    pub tables: Cow<'static, str>,
+    /// Their columns: `catalog_name`, `db_schema_name`, `table_name`, `column_name`, `ordinal_position`, `type_name`, `is_nullable`,
+    /// `column_default`, `remarks`, `is_autoincrement`, `is_generated`.
+    pub columns: Cow<'static, str>,
+    /// Their constraints, a row for each column: `catalog_name`, `db_schema_name`, `table_name`, `constraint_key`, which tells
+    /// them apart, `constraint_name`, `constraint_type`, `column_name`, `fk_catalog`, `fk_db_schema`, `fk_table`, `fk_column_name`.
+    pub constraints: Cow<'static, str>,
+    /// What the server has estimated: `catalog_name`, `db_schema_name`, `table_name`, `column_name`, the key of
+    /// [`STATISTIC_NAMES`], and a number. Empty where it keeps no statistics.
+    pub statistics: Cow<'static, str>,
+    /// The values of `table_type`, with commas between.
+    pub table_types: Cow<'static, str>,
+    /// Makes the schema {} the one of names without one; empty where none does.
+    pub use_schema: Cow<'static, str>,
+}
+
+impl CatalogueQueries {
+    /// The queries by their names.
+    #[must_use]
+    pub fn entries(&self) -> [(&'static str, &str); 8] {
+        [
+            ("current", &self.current),
+            ("schemas", &self.schemas),
+            ("tables", &self.tables),
+            ("columns", &self.columns),
+            ("constraints", &self.constraints),
+            ("statistics", &self.statistics),
+            ("table_types", &self.table_types),
+            ("use_schema", &self.use_schema),
+        ]
+    }
+
+    /// Queries of the names of [`CatalogueQueries::entries`].
+    #[must_use]
+    pub fn of(mut entries: BTreeMap<String, String>) -> Self {
+        let mut query = |name| Cow::Owned(entries.remove(name).unwrap_or_default());
+        Self {
+            current: query("current"),
+            schemas: query("schemas"),
+            tables: query("tables"),
+            columns: query("columns"),
+            constraints: query("constraints"),
+            statistics: query("statistics"),
+            table_types: query("table_types"),
+            use_schema: query("use_schema"),
+        }
+    }
+}
+
+/// How far down objects are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Catalogs alone.
+    Catalogs,
+    /// And their schemas.
+    Schemas,
+    /// And their tables.
+    Tables,
+    /// And their columns and constraints.
+    #[default]
+    Columns,
+}
+
+/// The objects that are wanted. Names are patterns of LIKE, in which `%` is any text and `_` one character; an empty one
+/// is of what has no name.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectFilter {
+    /// How far down.
+    pub depth: Depth,
+    /// The catalogs.
+    pub catalog: Option<String>,
+    /// The schemas.
+    pub schema: Option<String>,
+    /// The tables.
+    pub table: Option<String>,
+    /// The types of tables, in any case; `None` is all.
+    pub table_types: Option<Vec<String>>,
+    /// The columns.
+    pub column: Option<String>,
+}
+
+impl ObjectFilter {
+    fn has_schema(&self, row: &Row) -> bool {
+        is_like(self.catalog.as_deref(), row.first()) && is_like(self.schema.as_deref(), row.get(1))
+    }
+
+    fn has_table(&self, row: &Row) -> bool {
+        self.has_schema(row) && is_like(self.table.as_deref(), row.get(2))
+    }
+
+    fn has_type(&self, table_type: &str) -> bool {
+        let wanted = self.table_types.as_ref();
+        wanted.is_none_or(|wanted| wanted.iter().any(|one| one.eq_ignore_ascii_case(table_type)))
+    }
+}
+
+/// Where a session is, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Current {
+    /// The current catalog.
+    pub catalog: Option<String>,
+    /// The schema of names without one.
+    pub schema: Option<String>,
+    /// The database's name.
+    pub vendor: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The catalogs, schemas, tables, columns and constraints of `source` that `filter` wants: `GetObjects` of ADBC 1.1.0.
+pub fn objects(source: &dyn Source, filter: &ObjectFilter, deadline: &Deadline) -> Result<RecordBatch> {
+    on_catalogue(source, deadline, |reader| {
+        let queries = reader.queries.clone();
+        let mut rows = |query: &str, depth| {
+            if filter.depth < depth { Ok(Vec::new()) } else { reader.rows(query) }
+        };
+        let schemas = rows(&queries.schemas, Depth::Catalogs)?;
+        let tables = rows(&queries.tables, Depth::Tables)?;
+        let columns = rows(&queries.columns, Depth::Columns)?;
+        let constraints = rows(&queries.constraints, Depth::Columns)?;
+        objects::nested(filter, schemas, tables, columns, constraints)
+    })
+}
+
+/// Where a session of `source` is, and whose it is.
+pub fn current(source: &dyn Source, deadline: &Deadline) -> Result<Current> {
+    on_catalogue(source, deadline, Reader::current)
+}
+
+/// The types of tables that `source` has.
+pub fn table_types(source: &dyn Source, deadline: &Deadline) -> Result<Vec<String>> {
+    on_catalogue(source, deadline, |reader| {
+        Ok(reader.queries.table_types.split(", ").map(str::to_owned).collect())
+    })
+}
+
+/// The statement after which `source` looks for names without a schema in this one.
+pub fn use_schema(source: &dyn Source, schema: &str, deadline: &Deadline) -> Result<String> {
+    on_catalogue(source, deadline, |reader| {
+        if reader.queries.use_schema.is_empty() {
+            return Err(Error::new(Kind::NotSupported, "this source has no current schema to change")
+                .with_hint("write the schema before the table's name"));
+        }
+        let name = reader.qualified(&TableName { schema: None, table: schema.into() })?;
+        Ok(reader.queries.use_schema.replace("{}", &name))
+    })
+}
+
+/// One row of a query of the catalogue.
+type Row = Vec<Option<String>>;
+
+/// The text in a column of `row` that always has one.
+fn text(row: &Row, at: usize) -> Result<&str> {
+    row.get(at)
+        .and_then(Option::as_deref)
+        .ok_or_else(|| Error::internal(format!("column {at} of the catalogue is NULL")))
+}
+
+/// A session that reads its catalogue.
+struct Reader {
+    /// `None` where it was lost.
+    session: Option<Box<dyn Session>>,
+    queries: CatalogueQueries,
+}
+
+/// Does `work` on a session of `source`, and gives that back. As other reads do, it is a part of the owner's transaction.
+fn on_catalogue<T>(
+    source: &dyn Source,
+    deadline: &Deadline,
+    work: impl FnOnce(&mut Reader) -> Result<T>,
+) -> Result<T> {
+    let Reservation { mut first, lease, factory, begins, .. } = source.reserve(1, deadline)?;
+    factory.keep_only(1);
+    let queries = metadata(first.as_ref()).map(Metadata::queries);
+    let begun = queries.and_then(|queries| {
+        if begins && first.transaction() == Transaction::None {
+            first.begin()?;
+        }
+        Ok(queries)
+    });
+    let (done, session) = match begun {
+        Ok(queries) => {
+            let mut reader = Reader { session: Some(first), queries };
+            (work(&mut reader), reader.session)
+        }
+        Err(error) => (Err(error), Some(first)),
+    };
+    if let Some(session) = session {
+        lease.release(session);
+    }
+    done
+}
+
+/// The capability, or the error of a source that lacks it.
+pub(crate) fn metadata(session: &dyn Session) -> Result<&dyn Metadata> {
+    session.metadata().ok_or_else(|| {
+        Error::new(Kind::NotSupported, "this source does not list its tables")
+            .with_hint("read the catalogue by a query of the database's own")
+    })
+}
+
+impl Reader {
+    fn qualified(&self, table: &TableName) -> Result<String> {
+        let session = self.session.as_ref().ok_or_else(lost)?;
+        Ok(metadata(session.as_ref())?.qualified(table))
+    }
+
+    fn read(&mut self, query: &str) -> Result<Vec<RecordBatch>> {
+        let session = self.session.take().ok_or_else(lost)?;
+        let mut batches = match session.read(&Query::new(query), &ReadOptions::default()) {
+            Ok(batches) => batches,
+            Err(Failed { error, session }) => {
+                self.session = session;
+                return Err(error);
+            }
+        };
+        let (schema, finaliser) = (batches.schema(), batches.finaliser());
+        let read: Result<Vec<_>> = batches.by_ref().collect();
+        self.session = batches.into_session();
+        match finaliser {
+            Some(finaliser) => Ok(finaliser.finalise(&schema, read?)?.1),
+            None => read,
+        }
+    }
+
+    /// The rows of a query of the catalogue.
+    fn rows(&mut self, query: &str) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for batch in self.read(query)? {
+            let columns = batch.columns().iter().map(texts).collect::<Result<Vec<_>>>()?;
+            let row = |at: usize| columns.iter().map(|column| column[at].map(str::to_owned)).collect();
+            rows.extend((0..batch.num_rows()).map(row));
+        }
+        Ok(rows)
+    }
+
+    fn current(&mut self) -> Result<Current> {
+        let query = self.queries.current.clone();
+        let rows = self.rows(&query)?;
+        let row =
+            rows.first().ok_or_else(|| Error::internal("the catalogue does not say where the session is"))?;
+        let optional = |at: usize| row.get(at).cloned().flatten();
+        Ok(Current {
+            catalog: optional(0),
+            schema: optional(1),
+            vendor: text(row, 2)?.into(),
+            version: text(row, 3)?.into(),
+        })
+    }
+
+    /// How many rows a table has, counted.
+    fn count(&mut self, table: &TableName) -> Result<i64> {
+        let name = self.qualified(table)?;
+        let counts = self.read(&format!("SELECT count(*) AS n FROM {name}"))?;
+        let count = counts
+            .iter()
+            .filter(|batch| batch.num_rows() == 1)
+            .find_map(|batch| batch.column(0).as_primitive_opt::<Int64Type>().map(|counts| counts.value(0)));
+        count.ok_or_else(|| Error::internal("a count is not one integer"))
+    }
+}
+
+fn lost() -> Error {
+    Error::operational("the connection was lost while its catalogue was read")
+}
+
+/// The texts of a column; a source without types of its own has any type for a column without values.
+fn texts(column: &ArrayRef) -> Result<Vec<Option<&str>>> {
+    match column.data_type() {
+        DataType::Utf8 => Ok(column.as_string::<i32>().iter().collect()),
+        DataType::LargeUtf8 => Ok(column.as_string::<i64>().iter().collect()),
+        DataType::Utf8View => Ok(column.as_string_view().iter().collect()),
+        _ if column.logical_null_count() == column.len() => Ok(vec![None; column.len()]),
+        other => Err(Error::internal(format!("a column of the catalogue is {other} instead of a text"))),
+    }
+}
+
+/// Whether a name has the pattern; one without a pattern has.
+fn is_like(pattern: Option<&str>, name: Option<&Option<String>>) -> bool {
+    let name = name.and_then(Option::as_deref).unwrap_or_default();
+    pattern
+        .is_none_or(|pattern| like(&pattern.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>()))
+}
+
+fn like(pattern: &[char], name: &[char]) -> bool {
+    let (mut at, mut here) = (0, 0);
+    // Where the last % stands, and what it has taken so far.
+    let mut any: Option<(usize, usize)> = None;
+    while here < name.len() {
+        match pattern.get(at) {
+            Some('%') => {
+                any = Some((at, here));
+                at += 1;
+            }
+            Some(&one) if one == '_' || one == name[here] => {
+                at += 1;
+                here += 1;
+            }
+            _ => {
+                let Some((percent, taken)) = any else { return false };
+                any = Some((percent, taken + 1));
+                (at, here) = (percent + 1, taken + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|rest| *rest == '%')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_those_of_like() {
+        let name = |name: &str| Some(name.to_owned());
+        for (pattern, yes, no) in [
+            ("boats", "boats", "boats2"),
+            ("b%s", "bs", "bsx"),
+            ("%a_s%", "boats", "bas"),
+            ("_", "ä", ""),
+            ("%%", "", "\0"),
+            ("a%b%c", "a1b2b3c", "a1c2b"),
+        ] {
+            assert!(is_like(Some(pattern), Some(&name(yes))), "{pattern} {yes}");
+            assert!(pattern == "%%" || !is_like(Some(pattern), Some(&name(no))), "{pattern} {no}");
+        }
+        assert!(is_like(None, Some(&name("any"))) && is_like(Some(""), Some(&None)));
+        assert!(!is_like(Some("main"), Some(&None)) && !is_like(Some(""), Some(&name("main"))));
+    }
+}

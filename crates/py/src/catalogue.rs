@@ -1,0 +1,117 @@
+//! What a database holds: objects, statistics, names.
+
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use longshore_core::{CatalogueQueries, Current, Deadline, Depth, Error, ObjectFilter, Result, Source};
+use longshore_interpreter::capsule::Table;
+use longshore_interpreter::raise;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::interrupt::{CancelHandle, deadline};
+use crate::source::source;
+
+/// How long to wait for the catalogue, and what ends the wait.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Wait {
+    timeout: Option<f64>,
+    cancel_handle: CancelHandle,
+}
+
+/// Asks the catalogue of `given` without the interpreter's lock.
+fn asked<T: Send>(
+    given: &Bound<'_, PyAny>,
+    wait: Wait,
+    ask: impl FnOnce(&dyn Source, &Deadline) -> Result<T> + Send,
+) -> PyResult<T> {
+    let (py, source) = (given.py(), source(given)?);
+    let deadline = deadline(py, wait.timeout, Some(wait.cancel_handle))?;
+    py.detach(|| ask(source.as_ref(), &deadline)).map_err(raise)
+}
+
+fn table(batch: RecordBatch) -> Table {
+    let schema = batch.schema();
+    Table::new(Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+}
+
+/// The objects that have these names, as ADBC nests them.
+#[pyfunction]
+#[pyo3(signature = (source, wait, *, depth, catalog, schema, table, table_types, column))]
+// One call from one place, by keyword.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn objects(
+    source: &Bound<'_, PyAny>,
+    wait: Wait,
+    depth: &str,
+    catalog: Option<String>,
+    schema: Option<String>,
+    table: Option<String>,
+    table_types: Option<Vec<String>>,
+    column: Option<String>,
+) -> PyResult<Table> {
+    let depth = match depth {
+        "catalogs" => Depth::Catalogs,
+        "schemas" => Depth::Schemas,
+        "tables" => Depth::Tables,
+        "columns" => Depth::Columns,
+        other => return Err(raise(Error::internal(format!("{other:?} is not a depth")))),
+    };
+    let filter = ObjectFilter { depth, catalog, schema, table, table_types, column };
+    asked(source, wait, move |source, deadline| longshore_core::objects(source, &filter, deadline))
+        .map(self::table)
+}
+
+/// What is known of the tables that have these names, as ADBC nests it.
+#[pyfunction]
+#[pyo3(signature = (source, wait, *, catalog, schema, table, approximate))]
+pub(crate) fn statistics(
+    source: &Bound<'_, PyAny>,
+    wait: Wait,
+    catalog: Option<String>,
+    schema: Option<String>,
+    table: Option<String>,
+    approximate: bool,
+) -> PyResult<Table> {
+    let filter = ObjectFilter { catalog, schema, table, ..ObjectFilter::default() };
+    let known = asked(source, wait, move |source, deadline| {
+        longshore_core::statistics(source, &filter, approximate, deadline)
+    });
+    known.map(self::table)
+}
+
+/// Where a session is, and whose it is: catalog, schema, vendor, version.
+#[pyfunction]
+pub(crate) fn current(
+    source: &Bound<'_, PyAny>,
+    wait: Wait,
+) -> PyResult<(Option<String>, Option<String>, String, String)> {
+    let Current { catalog, schema, vendor, version } = asked(source, wait, longshore_core::current)?;
+    Ok((catalog, schema, vendor, version))
+}
+
+/// The types of tables that there are.
+#[pyfunction]
+pub(crate) fn table_types(source: &Bound<'_, PyAny>, wait: Wait) -> PyResult<Vec<String>> {
+    asked(source, wait, longshore_core::table_types)
+}
+
+/// The statement that makes `schema` the one of names without one.
+#[pyfunction]
+pub(crate) fn use_schema(source: &Bound<'_, PyAny>, wait: Wait, schema: String) -> PyResult<String> {
+    asked(source, wait, move |source, deadline| longshore_core::use_schema(source, &schema, deadline))
+}
+
+/// The queries of the catalogues that drivers of Python ask, too, by the database's name.
+pub(crate) fn catalogues(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let catalogues = PyDict::new(py);
+    let known: [(&str, &CatalogueQueries); 2] =
+        [("postgresql", &longshore_postgres::CATALOGUE), ("sqlite", &longshore_sqlite::CATALOGUE)];
+    for (name, queries) in known {
+        let entries = PyDict::new(py);
+        for (key, query) in queries.entries() {
+            entries.set_item(key, query)?;
+        }
+        catalogues.set_item(name, entries)?;
+    }
+    Ok(catalogues)
+}
