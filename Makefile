@@ -16,7 +16,8 @@ PYTHONS := .venv-3.12 .venv-3.13
 interpreter = $(if $(filter $(@D),$(PYTHONS)),$(call found,$(@D:.venv-%=%)),$(PYTHON))
 found = $(shell for p in $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/$(1).*/bin/python python$(1); do \
 	$$p -c '' 2>/dev/null && echo $$p && break; done)
-SOURCES := $(shell find .cargo crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' 2>/dev/null)
+DRIVER := python/longshore/$(if $(filter Darwin,$(shell uname)),liblongshore_adbc.dylib,liblongshore_adbc.so)
+SOURCES := $(shell find .cargo crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' ! -name '*longshore_adbc.*' 2>/dev/null)
 PYTEST := -m pytest $(PYTEST_OPTIONS)
 SPREAD = --numprocesses=$(WORKERS) --dist=loadfile --durations=15
 
@@ -28,7 +29,7 @@ export PIP_NO_COMPILE := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-oldest test-pythons test-all record doctest lint bench fuzz miri docs clean tools
+.PHONY: help adbc demo test test-rust test-python test-oldest test-pythons test-all record doctest lint bench fuzz miri docs clean tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
@@ -125,8 +126,15 @@ $(PYTHONS:%=%/.group-test): %/.group-test: %/.pip pyproject.toml
 	$(@D)/bin/pip install --quiet --group test
 	@touch $@
 
+adbc: $(DRIVER) ## build the ADBC driver, a library without Python, into python/longshore
+
+# Not by the profile: with another one, all that it is made of would be built again.
+$(DRIVER): $(SOURCES) | tools
+	cargo rustc --quiet --release --package longshore-adbc -- -C strip=symbols
+	@cp "$$(cargo metadata --format-version 1 --no-deps | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/$(@F)" $@
+
 # One wheel (abi3) for every environment.
-dist/.built: $(VENV)/.group-dev $(SOURCES)
+dist/.built: $(VENV)/.group-dev $(SOURCES) $(DRIVER)
 	@rm -rf dist
 	$(VENV)/bin/maturin build --profile $(PROFILE) --compatibility linux --interpreter $(PYO3_PYTHON) --out dist
 	@touch $@

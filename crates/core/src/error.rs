@@ -51,6 +51,7 @@ struct Inner {
     hint: Option<String>,
     detail: Option<String>,
     sqlstate: Option<String>,
+    vendor_code: Option<i32>,
     position: Option<u32>,
     place: Place,
     is_passing: bool,
@@ -70,6 +71,7 @@ impl Error {
             hint: None,
             detail: None,
             sqlstate: None,
+            vendor_code: None,
             position: None,
             place: Place::default(),
             is_passing: false,
@@ -128,6 +130,13 @@ impl Error {
     #[must_use]
     pub fn with_sqlstate(mut self, sqlstate: impl Into<String>) -> Self {
         self.0.sqlstate = Some(sqlstate.into());
+        self
+    }
+
+    /// Adds the database's own number of the error.
+    #[must_use]
+    pub fn with_vendor_code(mut self, code: i32) -> Self {
+        self.0.vendor_code = Some(code);
         self
     }
 
@@ -216,6 +225,12 @@ impl Error {
     #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
         self.0.sqlstate.as_deref()
+    }
+
+    /// The database's own number of the error, where it has one.
+    #[must_use]
+    pub fn vendor_code(&self) -> Option<i32> {
+        self.0.vendor_code
     }
 
     /// The position in the statement, in characters from 1.

@@ -206,7 +206,9 @@ fn read_error(payload: &[u8]) -> Result<Error> {
 }
 
 fn error(code: u16, sqlstate: &str, text: &str) -> Error {
-    let error = Error::new(kind(code, sqlstate), format!("{text} (error {code})")).with_sqlstate(sqlstate);
+    let error = Error::new(kind(code, sqlstate), format!("{text} (error {code})"))
+        .with_sqlstate(sqlstate)
+        .with_vendor_code(code.into());
     hint(code).into_iter().fold(error, Error::with_hint)
 }
 

@@ -81,6 +81,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("READ_OPTIONS", read)?;
     module.add("SOURCE_OPTIONS", own)?;
     module.add("CATALOGUES", catalogue::catalogues(module.py())?)?;
-    module.add("SCHEMES", registry::schemes())?;
+    module.add("SCHEMES", longshore_registry::schemes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

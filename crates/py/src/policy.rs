@@ -9,7 +9,6 @@ use longshore_core::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::registry;
 use longshore_interpreter::raise;
 
 /// What a result becomes, as far as its columns' types depend on it.
@@ -77,7 +76,7 @@ pub(crate) struct Own(pub(crate) OwnOptions);
 impl Own {
     fn parse(words: BTreeMap<String, String>) -> Result<Self> {
         for (key, chosen) in &words {
-            let known = registry::options().into_iter().find(|option| option.name == *key);
+            let known = longshore_registry::options().into_iter().find(|option| option.name == *key);
             let known = known.ok_or_else(|| Error::interface(format!("unknown option {key:?}")))?;
             if !known.words.iter().any(|word| word == chosen) {
                 return Err(unknown(key, chosen, &known.words));
@@ -168,7 +167,7 @@ pub(crate) fn declared_options(py: Python<'_>) -> PyResult<[Bound<'_, PyDict>; 2
         }
         PyResult::Ok(dict)
     };
-    Ok([dict(&read_options())?, dict(&registry::options())?])
+    Ok([dict(&read_options())?, dict(&longshore_registry::options())?])
 }
 
 #[cfg(test)]

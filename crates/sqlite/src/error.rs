@@ -42,7 +42,7 @@ fn name(code: i32) -> String {
 #[cold]
 #[must_use]
 pub fn error_of(code: i32, message: &str) -> Error {
-    let error = Error::new(kind(code), format!("{message} [{}]", name(code)));
+    let error = Error::new(kind(code), format!("{message} [{}]", name(code))).with_vendor_code(code);
     let error = if is_passing(code) { error.passing() } else { error };
     let error = match sqlstate(code) {
         Some(sqlstate) => error.with_sqlstate(sqlstate),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import longshore
-from longshore.shell import bench, commands, signals
+from longshore.shell import bench, commands, drivers, signals
 from longshore.shell.errors import ClosedPipeError, ExitCode, SecretFilter, error_text, exit_code
 from longshore.shell.output import discard_output, write_error, write_output
 
@@ -44,6 +44,10 @@ def _root(
     """Load and unload databases."""
 
 
+def _adbc() -> None:
+    """Longshore as an ADBC driver."""
+
+
 def application() -> typer.Typer:
     """Make the application of all commands."""
     app = typer.Typer(
@@ -55,6 +59,10 @@ def application() -> typer.Typer:
     app.callback()(_root)
     for name, command in _COMMANDS.items():
         app.command(name)(_guarded(command))
+    adbc = typer.Typer()
+    adbc.callback()(_adbc)
+    adbc.command("install")(_guarded(drivers.install))
+    app.add_typer(adbc, name="adbc")
     return app
 
 

@@ -167,6 +167,16 @@ pub fn current(source: &dyn Source, deadline: &Deadline) -> Result<Current> {
     on_catalogue(source, deadline, Reader::current)
 }
 
+/// Whether `source` lists a table or view of this name; one without a schema is in the current one.
+pub fn has_table(source: &dyn Source, table: &TableName, deadline: &Deadline) -> Result<bool> {
+    on_catalogue(source, deadline, |reader| {
+        let query = reader.queries.tables.clone();
+        let Current { catalog, schema, .. } = reader.current()?;
+        let key = [catalog, table.schema.clone().or(schema), Some(table.table.clone())];
+        Ok(reader.rows(&query)?.iter().any(|row| row.starts_with(&key)))
+    })
+}
+
 /// The types of tables that `source` has.
 pub fn table_types(source: &dyn Source, deadline: &Deadline) -> Result<Vec<String>> {
     on_catalogue(source, deadline, |reader| {

@@ -1,0 +1,36 @@
+//! The drivers that are Rust's: one line each. What Python adds is above it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use longshore_core::{Driver, SourceOption};
+
+fn drivers() -> [Arc<dyn Driver>; 3] {
+    [
+        Arc::new(longshore_postgres::Postgres),
+        Arc::new(longshore_mysql::MySql),
+        Arc::new(longshore_sqlite::Sqlite),
+    ]
+}
+
+/// The driver that a URL's scheme names.
+#[must_use]
+pub fn driver(scheme: &str) -> Option<Arc<dyn Driver>> {
+    drivers().into_iter().find(|driver| driver.schemes().contains(&scheme))
+}
+
+/// Every scheme that names a driver.
+#[must_use]
+pub fn schemes() -> Vec<String> {
+    let names = |driver: Arc<dyn Driver>| driver.schemes().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    drivers().into_iter().flat_map(names).collect()
+}
+
+/// Every key of `options=` that is a source's own, once.
+#[must_use]
+pub fn options() -> Vec<SourceOption> {
+    let mut options: Vec<SourceOption> = drivers().iter().flat_map(|driver| driver.options()).collect();
+    let mut names = HashSet::new();
+    options.retain(|option| names.insert(option.name.clone()));
+    options
+}

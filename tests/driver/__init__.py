@@ -1,0 +1,1 @@
+"""Longshore as an ADBC driver, through the driver managers of several languages."""

@@ -1,0 +1,304 @@
+"""Through Python's driver manager: queries, parameters, ingestion, errors, cancelling, the catalogue."""
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from adbc_driver_manager import AdbcStatusCode, _lib, dbapi
+
+import longshore
+import longshore.adbc
+from tests.contract.conftest import Database, wait
+from tests.quirks import COLUMNS
+
+if TYPE_CHECKING:
+    from adbc_driver_manager.dbapi import Connection
+
+ROWS = pa.table({"id": [1, 2, 3], "name": ["Ada", None, "Böe"]})
+
+
+def ingested(connection: "Connection", table: str, mode: Any = "create") -> int:
+    with connection.cursor() as cursor:
+        rows = cursor.adbc_ingest(table, ROWS, mode=mode)
+    connection.commit()
+    return rows
+
+
+def read(cursor: Any, query: str) -> pa.Table:
+    return cursor.execute(query).fetch_arrow_table()
+
+
+def test_a_result_is_that_of_read_sql(database: Database, connection: "Connection", table: str) -> None:
+    # Of what SQLite and MySQL have no literal for.
+    columns = [name for name in COLUMNS if name not in {"uint64", "uuid"}]
+    database.execute(f"CREATE TABLE {table} ({', '.join(database.column(f'c_{name}', name) for name in columns)})")
+    for at in range(2):
+        values = (database.quirks.literal(COLUMNS[name].held[at]) for name in columns)
+        database.execute(f"INSERT INTO {table} VALUES ({', '.join(values)})")
+    query: Any = f"SELECT * FROM {table}"
+    with connection.cursor() as cursor:
+        found = cursor.execute(query).fetch_arrow_table()
+    with longshore.read_sql(query, database.url, return_type="arrow_stream") as stream:
+        expected = pa.RecordBatchReader.from_stream(stream).read_all()
+    assert found.schema.equals(expected.schema, check_metadata=True)
+    assert found.equals(expected)
+    assert found.num_rows == 2
+
+
+def test_a_large_result_comes_in_batches(database: Database, connection: "Connection") -> None:
+    with connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "1000"}) as cursor:
+        cursor.execute(database.series(10_000))
+        batches = list(cursor.fetch_record_batch())
+    assert max(batch.num_rows for batch in batches) == 1000
+    assert sorted(pa.Table.from_batches(batches).column(0).to_pylist()) == list(range(1, 10_001))
+
+
+def test_statements_without_rows(database: Database, connection: "Connection", table: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {table} ({database.column('id', 'int64')})")
+        assert cursor.fetchall() == []
+        cursor.executemany(f"INSERT INTO {table} VALUES ({database.quirks.places(1)})", [(1,), (2,), (3,)])
+        assert cursor.rowcount == 3
+        cursor.execute(f"DELETE FROM {table} WHERE id > 1")
+    connection.commit()
+    assert database.rows(table) == [(1,)]
+
+
+def test_parameters_are_bound(database: Database, connection: "Connection", table: str) -> None:
+    with connection.cursor() as cursor:
+        columns = ", ".join(
+            database.column(f"c_{name}", name) for name in ("int64", "float64", "text", "binary", "date")
+        )
+        cursor.execute(f"CREATE TABLE {table} ({columns})")
+        rows = pa.table(
+            {
+                "a": pa.array([2**63 - 1, None]),
+                "b": pa.array([0.1, -0.0]),
+                "c": pa.array(["ä€𝄞", ""], pa.large_string()),
+                "d": pa.array([b"\0\xff", None], pa.binary()),
+                "e": pa.array([19782, None], pa.date32()),
+            }
+        )
+        cursor.executemany(f"INSERT INTO {table} VALUES ({database.quirks.places(5)})", rows)
+        found = cursor.execute(f"SELECT * FROM {table} ORDER BY c_int64 IS NULL").fetch_arrow_table()
+    assert [column.to_pylist() for column in found.columns] == [column.to_pylist() for column in rows.columns]
+
+
+def test_a_query_runs_with_each_row_of_parameters(database: Database, connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    with connection.cursor() as cursor:
+        place = database.quirks.places(1)
+        cursor.execute(f"SELECT name FROM {table} WHERE id = {place}", pa.record_batch({"id": [3, 1]}))
+        assert cursor.fetchall() == [("Böe",), ("Ada",)]
+        cursor.execute(f"SELECT name FROM {table} WHERE id = :id", {"id": 1})
+        assert cursor.fetchall() == [("Ada",)]
+
+
+def test_all_modes_of_ingestion(database: Database, connection: "Connection", table: str) -> None:
+    with pytest.raises(dbapi.Error) as failed:
+        ingested(connection, table, "append")
+    connection.rollback()
+    assert table in str(failed.value)
+    assert ingested(connection, table, "create_append") == 3
+    with pytest.raises(dbapi.Error):
+        ingested(connection, table, "create")
+    connection.rollback()
+    assert ingested(connection, table, "append") == 3
+    assert len(database.rows(table)) == 6
+    assert ingested(connection, table, "create_append") == 3
+    assert len(database.rows(table)) == 9
+    assert ingested(connection, table, "replace") == 3
+    assert database.rows(table) == [(1, "Ada"), (2, None), (3, "Böe")]
+    with connection.cursor() as cursor:
+        reader = pa.RecordBatchReader.from_batches(ROWS.schema, ROWS.to_batches(max_chunksize=1))
+        assert cursor.adbc_ingest(table, reader, mode="append") == 3
+        with pytest.raises(dbapi.NotSupportedError, match="catalog"):
+            cursor.adbc_ingest(table, ROWS, mode="append", catalog_name="no_such_catalog")
+
+
+def test_errors_have_status_sqlstate_and_details(database: Database, connection: "Connection") -> None:
+    with connection.cursor() as cursor, pytest.raises(dbapi.ProgrammingError) as failed:
+        cursor.execute("SELECT * FROM no_such_table")
+    error: Any = failed.value
+    states = {"postgresql": "42P01", "mariadb": "42S02", "mysql": "42S02", "sqlite": None}
+    assert error.sqlstate == states[database.source]
+    assert "no_such_table" in str(error)
+    details = {key.decode() if isinstance(key, bytes) else key: value.decode() for key, value in error.details}
+    codes = {"postgresql": None, "mariadb": "1146", "mysql": "1146", "sqlite": "1"}
+    assert details.get("longshore.vendor_code") == codes[database.source]
+    with connection.cursor() as cursor:
+        # The driver is not poisoned, and neither is the connection.
+        connection.rollback()
+        assert cursor.execute("SELECT 1 AS n").fetchall() == [(1,)]
+
+
+def test_an_error_after_the_first_rows_keeps_its_sqlstate(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url()) as connection:
+        cursor = connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "10"})
+        cursor.execute("SELECT 1 / (100000 - i) AS n FROM generate_series(1, 200000) AS s (i)")
+        assert cursor.fetchone() == (0,)
+        with pytest.raises(dbapi.Error) as failed:
+            cursor.fetchall()
+        error: Any = failed.value
+        assert (error.sqlstate, error.status_code) == ("22012", AdbcStatusCode.INVALID_DATA)
+        assert "division by zero" in str(error)
+        cursor.close()
+
+
+@pytest.mark.parametrize("kind", ["computing", "streaming"])
+def test_another_thread_cancels(database: Database, connection: "Connection", kind: str) -> None:
+    query = getattr(database.quirks, kind)
+    with connection.cursor() as cursor:
+        timer = threading.Timer(0.5, cursor.adbc_cancel)
+        timer.start()
+        with pytest.raises(dbapi.OperationalError) as failed:
+            read(cursor, query)
+        timer.join()
+        assert failed.value.status_code == AdbcStatusCode.CANCELLED
+        connection.rollback()
+        assert cursor.execute("SELECT 1 AS n").fetchall() == [(1,)]
+
+
+def test_two_threads_have_a_statement_each(database: Database, connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    failures: list[BaseException] = []
+
+    def insert(first: int) -> None:
+        try:
+            with connection.cursor() as cursor:
+                for at in range(20):
+                    cursor.executemany(
+                        f"INSERT INTO {table} (id) VALUES ({database.quirks.places(1)})", [(first + at,)]
+                    )
+        except BaseException as error:  # noqa: BLE001  the test raises it
+            failures.append(error)
+
+    threads = [threading.Thread(target=insert, args=(first,)) for first in (100, 200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    connection.commit()
+    assert failures == []
+    assert len(database.rows(table)) == 43
+
+
+def test_the_catalogue_is_that_of_the_connection(database: Database, connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    with longshore.connect(database.url, autocommit=True) as own:
+        objects = connection.adbc_get_objects(table_name_filter=table).read_all()
+        assert objects.equals(own.objects(table=table))
+        assert connection.adbc_get_table_types() == own.table_types()
+        assert connection.adbc_get_table_schema(table) == own.table_schema(table)
+        info = own.info()
+        assert (connection.adbc_current_db_schema, info["current_schema"]) == (info["current_schema"],) * 2
+        statistics = connection.adbc_get_statistics(table_name_filter=table, approximate=False)
+        assert statistics.read_all().equals(own.statistics(table=table, approximate=False))
+    found = connection.adbc_get_info()
+    assert (found["driver_name"], found["driver_adbc_version"]) == ("Longshore", 1_001_000)
+    assert (found["vendor_name"], found["vendor_version"]) == (info["vendor_name"], info["vendor_version"])
+    names = connection.adbc_get_statistic_names().read_all().to_pydict()
+    assert dict(zip(names["statistic_name"], names["statistic_key"], strict=True))["adbc.statistic.row_count"] == 6
+
+
+def test_schemas_are_told_without_a_run(database: Database, connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    with connection.cursor() as cursor:
+        query = f"SELECT id FROM {table} WHERE id = {database.quirks.places(1)}"
+        assert cursor.adbc_execute_schema(query, (1,)).names == ["id"]
+        schema = cursor.adbc_prepare(query)
+        assert (schema is not None) is (database.source == "postgresql")
+
+
+def test_transactions(database: Database, connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table}")
+        connection.rollback()
+        assert len(database.rows(table)) == 3
+    with longshore.adbc.connect(database.url, autocommit=True) as other, other.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table} WHERE id = 1")
+        assert len(database.rows(table)) == 2
+
+
+def test_options_have_all_types(database: Database, connection: "Connection") -> None:
+    with connection.cursor() as cursor:
+        statement: Any = cursor.adbc_statement
+        statement.set_options(**{"longshore.batch_size": 7, "longshore.timeout": 2.5, "longshore.partition_on": b"id"})
+        assert statement.get_option_int("longshore.batch_size") == 7
+        assert statement.get_option("longshore.batch_size") == "7"
+        assert statement.get_option_float("longshore.timeout") == 2.5
+        assert statement.get_option_bytes("longshore.partition_on") == b"id"
+        for key, value in (("longshore.batch_size", "many"), ("longshore.timeout", -1.0), ("longshore.batch_size", 0)):
+            with pytest.raises(dbapi.ProgrammingError, match=key):
+                statement.set_options(**{key: value})
+        with pytest.raises(dbapi.NotSupportedError, match="no_such_option"):
+            statement.set_options(no_such_option="1")
+        with pytest.raises(dbapi.NotSupportedError, match="Substrait"):
+            cursor.execute(b"a plan")
+        statement.set_options(**{"longshore.timeout": 0.2})
+        with pytest.raises(dbapi.OperationalError) as failed:
+            read(cursor, database.quirks.computing)
+        assert failed.value.status_code == AdbcStatusCode.TIMEOUT
+    connection.rollback()
+    assert connection.adbc_connection.get_option("adbc.connection.autocommit") == "false"
+    with pytest.raises(dbapi.NotSupportedError):
+        connection.adbc_connection.set_options(no_such_option="1")
+
+
+def test_partitions_are_read_by_other_connections(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url(), autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE parted AS SELECT i, repeat('x', 100) AS t FROM generate_series(1, 50000) AS s (i)")
+        cursor.execute("ANALYZE parted")
+        cursor.execute("SELECT 1")
+        with pytest.raises(dbapi.NotSupportedError, match="snapshot"):
+            cursor.adbc_execute_partitions("SELECT * FROM parted")
+        statement: Any = cursor.adbc_statement
+        statement.set_options(**{"longshore.snapshot": "false", "longshore.partition_num": 3})
+        partitions, schema = cursor.adbc_execute_partitions("SELECT i, t FROM parted")
+        assert (len(partitions), schema.names) == (3, ["i", "t"])
+        assert not any(b"password" in part or b"://" in part for part in partitions)
+        found: list[int] = []
+        for part in partitions:
+            with longshore.adbc.connect(postgres.url()) as other, other.cursor() as reader:
+                reader.adbc_read_partition(part)
+                found += reader.fetch_arrow_table().column("i").to_pylist()
+        assert sorted(found) == list(range(1, 50_001))
+        with pytest.raises(dbapi.ProgrammingError, match="not a partition"):
+            cursor.adbc_read_partition(b"else")
+        cursor.execute("DROP TABLE parted")
+
+
+def test_what_is_not_in_the_library_is_said() -> None:
+    for url, text in (("duckdb:///a.db", "live in Python"), ("nowhere://a", "no driver for URLs"), ("a", "not a URL")):
+        with pytest.raises(dbapi.Error, match=text):
+            longshore.adbc.connect(url)
+    with pytest.raises(dbapi.Error, match='"uri" is missing'):
+        dbapi.connect(longshore.adbc.driver_path(), entrypoint=longshore.adbc.ENTRYPOINT)
+
+
+def test_no_secret_is_told(database: Database) -> None:
+    database_object = _lib.AdbcDatabase(driver=longshore.adbc.driver_path(), uri=database.url, password="hidden!")
+    with database_object:
+        assert database_object.get_option("uri").endswith("://***")
+        with pytest.raises(dbapi.Error):
+            database_object.get_option("password")
+        if database.quirks.users:
+            return
+    with pytest.raises(dbapi.Error) as failed:
+        longshore.adbc.connect(database.url, password="hidden!")
+    assert "hidden!" not in str(failed.value)
+
+
+def test_a_stream_that_is_dropped_cancels(database: Database) -> None:
+    connection = longshore.adbc.connect(database.url, autocommit=True)
+    cursor = connection.cursor()
+    cursor.execute(database.marked("streaming", "dropped by a test"))
+    reader = cursor.fetch_record_batch()
+    assert reader.read_next_batch().num_rows > 0
+    del reader
+    cursor.close()
+    connection.close()
+    if database.quirks.running is not None:
+        wait(lambda: not database.running("dropped by a test"))
