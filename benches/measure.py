@@ -10,7 +10,7 @@ import time
 import warnings
 from typing import Any
 
-from benches.peers import peers
+from benches.peers import DRIVER, peers
 
 KIBIBYTE = 1024
 PARTITION = {"partition_num": int, "partition_on": str}
@@ -18,7 +18,7 @@ PARTITION = {"partition_num": int, "partition_on": str}
 
 def main(client: str, frame: str, query: str, url: str, *parts: str) -> None:
     """Read once, in parts if asked to, and print seconds, bytes and rows, and what the client warned of."""
-    peer = next(peer for peer in peers(url) if (peer.client, peer.frame) == (client, frame))
+    peer = next(peer for peer in (*peers(url), *DRIVER) if (peer.client, peer.frame) == (client, frame))
     partition = {name: kind(text) for (name, kind), text in zip(PARTITION.items(), parts, strict=False)}
     peer.prepare()
     baseline = resource.getrusage(resource.RUSAGE_SELF)

@@ -63,6 +63,23 @@ def _adbc(driver: str, method: str) -> Callable[..., Any]:
     return read
 
 
+def _driver(query: str, url: str) -> Any:
+    import longshore.adbc
+
+    with longshore.adbc.connect(url) as connection, connection.cursor() as cursor:
+        return cursor.execute(query).fetch_arrow_table()
+
+
+def _read_sql(query: str, url: str) -> Any:
+    import pandas as pd
+
+    import longshore.adbc
+
+    connection: Any = longshore.adbc.connect(url)
+    with connection:
+        return pd.read_sql(query, connection)
+
+
 def _asyncpg(query: str, url: str) -> Any:
     import asyncpg
 
@@ -154,6 +171,13 @@ SQLITE = (
     Peer("pandas", "pandas", ("pandas", "sqlalchemy", "pyarrow"), _pandas("sqlite")),
     Peer(TWO, "-", (), partial(drain_sqlite.drain, partition_num=2), TWO),
     *PARTS,
+)
+#: Longshore as an ADBC driver, which has a benchmark of its own.
+MANAGER = ("longshore.adbc", "adbc_driver_manager.dbapi", "pandas", "pyarrow")
+DRIVER = (
+    Peer("longshore.adbc", "arrow", MANAGER, _driver),
+    Peer("longshore.adbc", "arrow.to_pandas()", MANAGER, lambda query, url: _driver(query, url).to_pandas()),
+    Peer("longshore.adbc", "pandas.read_sql", MANAGER, _read_sql),
 )
 #: Who reads what a URL of this scheme names.
 PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlite": SQLITE}
