@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from longshore.connection import Connection
     from longshore.dbapi import Cursor
 
-_CURRENT = "SELECT current_database()::varchar AS c, current_schema()::varchar AS s"
-#: The session's catalog and schema.
-_PLACES = {
-    **dict.fromkeys(("postgresql", "postgres", "duckdb", "adbc"), _CURRENT),
-    **dict.fromkeys(("mysql", "mariadb"), "SELECT 'def' AS c, DATABASE() AS s"),
-    "sqlite": "SELECT NULL AS c, 'main' AS s",
-}
 #: The quote around names, of sources that have procedures.
 _CALLS = {"postgresql": '"', "postgres": '"', "mysql": "`", "mariadb": "`"}
 _POSTGRESQL = {"postgresql", "postgres"}
@@ -32,12 +25,9 @@ _KIND = (
 
 def current_place(connection: "Connection") -> tuple[str | None, str | None]:
     """Give the catalog and the schema that the session is in; raises ``NotSupportedError`` where they are not known."""
-    query = _PLACES.get(_scheme(connection))
-    if query is None:
-        raise NotSupportedError("this source does not tell its catalog and schema")
-    with _aside(connection) as cursor:
-        catalog, schema = cursor.execute(query).fetchall()[0]
-    return catalog, schema
+    with aside(connection):
+        info = connection.info()
+    return info["current_catalog"], info["current_schema"]
 
 
 def calling(connection: "Connection", procedure: str, parameters: Iterable[str]) -> str:
@@ -50,7 +40,7 @@ def calling(connection: "Connection", procedure: str, parameters: Iterable[str])
     quoted = _quoted(schema, name, _CALLS[scheme])
     places = ", ".join(f":{parameter}" for parameter in parameters)
     if scheme in _POSTGRESQL:
-        with _aside(connection) as cursor:
+        with aside(connection) as cursor:
             kinds = cursor.execute(_KIND, {"schema": schema, "name": name}).fetchall()
         if ("f",) in kinds:
             return f"SELECT * FROM {quoted}({places})"  # noqa: S608  the name is in quotes
@@ -62,12 +52,12 @@ def has_table(connection: "Connection", table: str | tuple[str, str]) -> bool:
     schema, name = table_name(table)
     scheme = _scheme(connection)
     if scheme in _POSTGRESQL:
-        with _aside(connection) as cursor:
+        with aside(connection) as cursor:
             query = "SELECT to_regclass(:name) IS NOT NULL"
             return cursor.execute(query, {"name": _quoted(schema, name, '"')}).fetchall() == [(True,)]
     if schema is None and scheme != "sqlite":
         schema = current_place(connection)[1]
-    with _aside(connection):
+    with aside(connection):
         core = connection._free()  # noqa: SLF001  the two belong together
         reading = _core.tables(source=core, timeout=None, cancel_handle=own_cancel_handle())
         columns, _ = reading.columns(backend="numpy", arrow_strings=False, json_objects=False)
@@ -78,7 +68,8 @@ def has_table(connection: "Connection", table: str | tuple[str, str]) -> bool:
 
 
 @contextlib.contextmanager
-def _aside(connection: "Connection") -> "Iterator[Cursor]":
+def aside(connection: "Connection") -> "Iterator[Cursor]":
+    """Give a cursor for a question, after which no transaction is open where none was."""
     was_open = connection.in_transaction
     try:
         with connection.cursor() as cursor:

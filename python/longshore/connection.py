@@ -9,7 +9,7 @@ from weakref import ref
 
 from longshore import _core, errors, sources
 from longshore.arguments import bound, exact_name, is_list_of_texts, seconds, table_name, without_clauses
-from longshore.catalogue import current_place
+from longshore.catalogue import aside, current_place
 from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
@@ -154,6 +154,59 @@ class Connection(_Session):
     def adbc_current_db_schema(self) -> str | None:
         """The schema in which the session makes tables: in MySQL the database, in SQLite ``"main"``."""
         return current_place(self)[1]
+
+    @adbc_current_db_schema.setter
+    def adbc_current_db_schema(self, schema: str) -> None:
+        self.use_schema(schema)
+
+    def adbc_get_objects(
+        self,
+        *,
+        depth: Literal["all", "catalogs", "db_schemas", "tables", "columns"] = "all",
+        catalog_filter: str | None = None,
+        db_schema_filter: str | None = None,
+        table_name_filter: str | None = None,
+        table_types_filter: Sequence[str] | None = None,
+        column_name_filter: str | None = None,
+    ) -> "pa.RecordBatchReader":
+        """List what ``objects`` lists; no transaction is open afterwards where none was."""
+        with aside(self):
+            listed = self.objects(
+                depth="schemas" if depth == "db_schemas" else depth,
+                catalog=catalog_filter,
+                schema=db_schema_filter,
+                table=table_name_filter,
+                table_types=table_types_filter,
+                column=column_name_filter,
+            )
+        return listed.to_reader()
+
+    def adbc_get_statistics(
+        self,
+        *,
+        catalog_filter: str | None = None,
+        db_schema_filter: str | None = None,
+        table_name_filter: str | None = None,
+        approximate: bool = True,
+    ) -> "pa.RecordBatchReader":
+        """Tell what ``statistics`` tells, likewise."""
+        with aside(self):
+            told = self.statistics(
+                catalog=catalog_filter, schema=db_schema_filter, table=table_name_filter, approximate=approximate
+            )
+        return told.to_reader()
+
+    def adbc_get_table_types(self) -> list[str]:
+        """Give the words of ``table_types``, likewise."""
+        with aside(self):
+            return self.table_types()
+
+    def adbc_get_info(self) -> dict[str | int, Any]:
+        """Tell the names and versions of the database and of Longshore."""
+        with aside(self):
+            info = self.info()
+        vendor: dict[str | int, Any] = {key: info[key] for key in ("vendor_name", "vendor_version")}
+        return {**vendor, "driver_name": "Longshore", "driver_version": _core.__version__}
 
     def adbc_get_table_schema(
         self, table_name: str, *, catalog_filter: str | None = None, db_schema_filter: str | None = None

@@ -246,3 +246,20 @@ def test_objects_in_asyncio(database: Database, family: str) -> None:
             return listed.num_rows, await connection.table_types()
 
     assert asyncio.run(found())[0] == 1
+
+
+def test_the_methods_of_adbc_leave_no_transaction(database: Database, family: str) -> None:
+    with longshore.connect(database.url) as connection:
+        listed = connection.adbc_get_objects(depth="db_schemas").read_all()
+        assert connection.adbc_get_objects(table_name_filter=family).read_all().num_rows == listed.num_rows
+        counted = connection.adbc_get_statistics(table_name_filter=family, approximate=False).read_all()
+        assert counted.num_rows == 1
+        assert "view" in connection.adbc_get_table_types()
+        info = connection.adbc_get_info()
+        assert (str(info["vendor_name"]).lower(), info["driver_name"]) == (database.source, "Longshore")
+        assert connection.in_transaction is False
+        assert listed.equals(connection.objects(depth="schemas"))
+        connection.rollback()
+    with longshore.connect(database.url, autocommit=True) as connection, database.can("a current schema"):
+        connection.adbc_current_db_schema = "information_schema"
+        assert connection.adbc_current_db_schema == "information_schema"

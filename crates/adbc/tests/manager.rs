@@ -99,10 +99,8 @@ fn a_statement_is_cancelled_from_another_thread() {
         handle.try_cancel().unwrap();
     });
     let error = statement.execute().err().unwrap();
-    assert_eq!(
-        (error.status, error.sqlstate.map(|byte| byte.cast_unsigned())),
-        (Status::Cancelled, *b"57014")
-    );
+    let state: Vec<u8> = error.sqlstate.iter().flat_map(|byte| byte.to_ne_bytes()).collect();
+    assert_eq!((error.status, state.as_slice()), (Status::Cancelled, b"57014".as_slice()));
     stops.join().unwrap();
     assert_eq!(query(&mut connection, "SELECT 1 AS n"), [1]);
 }
