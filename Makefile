@@ -128,10 +128,10 @@ $(PYTHONS:%=%/.group-test): %/.group-test: %/.pip pyproject.toml
 
 adbc: $(DRIVER) ## build the ADBC driver, a library without Python, into python/longshore
 
-# Not by the profile: with another one, all that it is made of would be built again.
+# By the wheel's profile: with another one, all that it is made of would be built again.
 $(DRIVER): $(SOURCES) | tools
-	cargo rustc --quiet --release --package longshore-adbc -- -C strip=symbols
-	@cp "$$(cargo metadata --format-version 1 --no-deps | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/$(@F)" $@
+	cargo rustc --quiet --profile $(PROFILE) --package longshore-adbc -- -C strip=symbols
+	@cp "$$(cargo metadata --format-version 1 --no-deps | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/$(PROFILE)/$(@F)" $@
 
 # One wheel (abi3) for every environment.
 dist/.built: $(VENV)/.group-dev $(SOURCES) $(DRIVER)

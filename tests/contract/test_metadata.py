@@ -155,7 +155,7 @@ def test_constraints(database: Database, family: str) -> None:
 def test_objects_are_listed_as_deep_as_wanted(database: Database, family: str) -> None:
     with longshore.connect(database.url, autocommit=True) as connection:
         info = connection.info()
-        assert str(info["vendor_name"]).lower() == database.source
+        assert str(info["vendor_name"]).lower() == database.source.removeprefix("adbc_")
         assert info["vendor_version"]
 
         def listed(depth: Any, **wanted: Any) -> Any:
@@ -225,6 +225,31 @@ def test_statistics(database: Database, family: str) -> None:
     assert {each["statistic_is_approximate"] for each in estimated} == {True}
 
 
+def test_statistics_of_a_table_with_children_and_an_expression_index(postgres: Any) -> None:
+    url = postgres.url()
+    with longshore.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kin_parent (id bigint)")
+        connection.execute("CREATE TABLE kin_child () INHERITS (kin_parent)")
+        connection.execute("CREATE TABLE kin_parts (id bigint) PARTITION BY RANGE (id)")
+        connection.execute("CREATE TABLE kin_part PARTITION OF kin_parts DEFAULT")
+        connection.execute("CREATE INDEX kin_index ON kin_parent ((id + 1))")
+        try:
+            connection.execute("INSERT INTO kin_parent SELECT generate_series(1, 10)")
+            connection.execute("INSERT INTO kin_child SELECT generate_series(1, 30)")
+            connection.execute("INSERT INTO kin_parts SELECT generate_series(1, 7)")
+            connection.execute("ANALYZE kin_parent, kin_child, kin_parts")
+            (catalog,) = connection.statistics(table="kin%").to_pylist()
+        finally:
+            connection.execute("DROP TABLE kin_parent, kin_child, kin_parts")
+    (schema,) = catalog["catalog_db_schemas"]
+    distinct = {
+        row["table_name"]: row["statistic_value"] for row in schema["db_schema_statistics"] if row["statistic_key"] == 1
+    }
+    assert distinct == {"kin_parent": 10.0, "kin_child": 30.0, "kin_parts": 7.0, "kin_part": 7.0}
+    keys = [(row["table_name"], row["column_name"], row["statistic_key"]) for row in schema["db_schema_statistics"]]
+    assert len(keys) == len(set(keys)) == 16
+
+
 def test_a_schema_becomes_the_current_one(database: Database) -> None:
     with longshore.connect(database.url) as connection, database.can("a current schema"):
         connection.use_schema("information_schema")
@@ -256,7 +281,10 @@ def test_the_methods_of_adbc_leave_no_transaction(database: Database, family: st
         assert counted.num_rows == 1
         assert "view" in connection.adbc_get_table_types()
         info = connection.adbc_get_info()
-        assert (str(info["vendor_name"]).lower(), info["driver_name"]) == (database.source, "Longshore")
+        assert (str(info["vendor_name"]).lower(), info["driver_name"]) == (
+            database.source.removeprefix("adbc_"),
+            "Longshore",
+        )
         assert connection.in_transaction is False
         assert listed.equals(connection.objects(depth="schemas"))
         connection.rollback()

@@ -95,6 +95,99 @@ def test_a_query_runs_with_each_row_of_parameters(database: Database, connection
         assert cursor.fetchall() == [("Ada",)]
 
 
+def adding(database: Database, table: str) -> str:
+    returned = "" if database.source == "mysql" else " RETURNING id"
+    return f"INSERT INTO {table} VALUES ({database.quirks.places(1)}){returned}"
+
+
+def test_all_sets_of_a_statement_are_run_whether_its_rows_are_read_or_not(
+    database: Database, connection: "Connection", table: str
+) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('id', 'int64')})")
+    with connection.cursor() as cursor:
+        cursor.execute(adding(database, table), pa.record_batch({"id": [1, 2, 3, 4]}))
+    connection.commit()
+    assert database.rows(table) == [(1,), (2,), (3,), (4,)]
+
+
+def test_a_set_that_fails_undoes_all_of_them(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('id', 'int64')} PRIMARY KEY)")
+    with longshore.adbc.connect(database.url, autocommit=True) as connection, connection.cursor() as cursor:
+        with pytest.raises(dbapi.IntegrityError):
+            cursor.execute(adding(database, table), pa.record_batch({"id": [1, 2, 2]}))
+        assert database.rows(table) == []
+        cursor.execute(adding(database, table), pa.record_batch({"id": [1, 2]}))
+        assert database.rows(table) == [(1,), (2,)]
+
+
+def test_no_sets_give_no_rows(database: Database, connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    none = pa.record_batch({"id": pa.array([], pa.int64())})
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT name FROM {table} WHERE id = {database.quirks.places(1)}", none)
+        assert cursor.fetch_arrow_table().column_names == ["name"]
+        cursor.execute(f"DELETE FROM {table} WHERE id = {database.quirks.places(1)}", none)
+        assert cursor.fetch_arrow_table().num_rows == 0
+        cursor.executemany(f"DELETE FROM {table} WHERE id = {database.quirks.places(1)}", none)
+    connection.commit()
+    assert len(database.rows(table)) == 3
+
+
+def test_a_row_that_is_null_as_a_whole_is_refused(database: Database, connection: "Connection", table: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('id', 'int64')})")
+    rows: Any = pa.StructArray.from_arrays([pa.array([1, 2])], ["id"], mask=pa.array([False, True]))
+    insert = f"INSERT INTO {table} VALUES ({database.quirks.places(1)})"
+    with connection.cursor() as cursor:
+        statement = cursor.adbc_statement
+        statement.set_sql_query(insert)
+        with pytest.raises(dbapi.DataError, match="row 1 is NULL as a whole"):
+            statement.bind(rows)
+        statement.bind_stream(pa.chunked_array([rows]))
+        with pytest.raises(dbapi.Error, match="row 1 is NULL as a whole"):
+            statement.execute_update()
+        connection.rollback()
+        statement.set_options(**{"adbc.ingest.target_table": table, "adbc.ingest.mode": "adbc.ingest.mode.append"})
+        statement.bind_stream(pa.chunked_array([rows]))
+        with pytest.raises(dbapi.Error, match="row 1 is NULL as a whole"):
+            statement.execute_update()
+        connection.rollback()
+    with connection.cursor() as cursor:
+        cursor.executemany(insert, pa.record_batch({"id": [7]}))
+    connection.commit()
+    assert database.rows(table) == [(7,)]
+
+
+def test_data_that_is_released_is_refused(connection: "Connection") -> None:
+    with connection.cursor() as cursor:
+        for _ in range(2):
+            with pytest.raises(dbapi.ProgrammingError, match="released"):
+                cursor.adbc_statement.bind(_lib.ArrowArrayHandle(), _lib.ArrowSchemaHandle())
+            with pytest.raises(dbapi.ProgrammingError, match="released"):
+                cursor.adbc_statement.bind_stream(_lib.ArrowArrayStreamHandle())
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_an_error_has_the_row_of_all_that_is_bound(database: Database, connection: "Connection") -> None:
+    times = pa.array([0, 0, 1], pa.timestamp("ns"))
+    batches = [pa.record_batch({"at": times.slice(0, 2)}), pa.record_batch({"at": times.slice(2)})]
+    rows = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    with connection.cursor() as cursor, pytest.raises(dbapi.DataError) as failed:
+        cursor.executemany(f"SELECT {database.quirks.places(1)}", rows)
+    details = {key.decode() if isinstance(key, bytes) else key: value.decode() for key, value in failed.value.details}
+    assert (details["longshore.column"], details["longshore.row"]) == ("at", "2")
+
+
+def test_rows_of_a_call_that_was_refused_are_bound_no_longer(connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    with connection.cursor() as cursor:
+        statement = cursor.adbc_statement
+        statement.bind(pa.record_batch({"id": [1]}))
+        with pytest.raises(dbapi.Error, match="no query"):
+            statement.execute_update()
+        statement.set_sql_query(f"DELETE FROM {table}")
+        assert statement.execute_update() == 3
+
+
 def test_all_modes_of_ingestion(database: Database, connection: "Connection", table: str) -> None:
     with pytest.raises(dbapi.Error) as failed:
         ingested(connection, table, "append")
@@ -115,6 +208,47 @@ def test_all_modes_of_ingestion(database: Database, connection: "Connection", ta
         assert cursor.adbc_ingest(table, reader, mode="append") == 3
         with pytest.raises(dbapi.NotSupportedError, match="catalog"):
             cursor.adbc_ingest(table, ROWS, mode="append", catalog_name="no_such_catalog")
+
+
+def test_a_table_is_found_as_a_statement_finds_it(database: Database, connection: "Connection", table: str) -> None:
+    assert ingested(connection, table) == 3
+    if database.source == "postgresql":
+        database.execute("CREATE SCHEMA elsewhere")
+        with connection.cursor() as cursor:
+            cursor.execute("SET search_path TO elsewhere, public")
+    name = table.upper() if database.source == "sqlite" else table
+    assert ingested(connection, name, "create_append") == 3
+    assert len(database.rows(table)) == 6
+    if database.source == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET search_path TO public")
+        connection.commit()
+        database.execute("DROP SCHEMA elsewhere")
+
+
+def test_the_schema_of_no_table_is_not_found_and_the_transaction_goes_on(
+    database: Database, connection: "Connection", table: str
+) -> None:
+    assert ingested(connection, table) == 3
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table} WHERE id = 1")
+        with pytest.raises(dbapi.ProgrammingError) as failed:
+            connection.adbc_get_table_schema("no_such_table")
+        assert failed.value.status_code == AdbcStatusCode.NOT_FOUND
+    connection.commit()
+    assert len(database.rows(table)) == 2
+
+
+def test_a_schema_lasts_and_an_unknown_one_is_refused(postgres: Any) -> None:
+    for autocommit in (False, True):
+        with longshore.adbc.connect(postgres.url(), autocommit=autocommit) as connection:
+            connection.adbc_current_db_schema = "information_schema"
+            if not autocommit:
+                connection.rollback()
+            assert connection.adbc_current_db_schema == "information_schema"
+            with pytest.raises(dbapi.Error, match='no schema "no_such_schema"'):
+                connection.adbc_current_db_schema = "no_such_schema"
+            assert connection.adbc_current_db_schema == "information_schema"
 
 
 def test_errors_have_status_sqlstate_and_details(database: Database, connection: "Connection") -> None:

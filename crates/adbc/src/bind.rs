@@ -24,12 +24,28 @@ pub(crate) fn data_error(error: ArrowError) -> Error {
 
 /// The rows that a statement is run with, a piece at a time.
 pub(crate) struct Sets {
-    pub(crate) reader: Reader,
+    reader: Reader,
     /// Whether columns are parameters by their names.
-    pub(crate) by_name: bool,
+    by_name: bool,
+    /// How many rows have been given.
+    given: u64,
 }
 
 impl Sets {
+    pub(crate) fn new(reader: Reader, by_name: bool) -> Self {
+        Self { reader, by_name, given: 0 }
+    }
+
+    /// Parameters that are all NULL.
+    pub(crate) fn nulls(&self) -> Params {
+        let schema = self.reader.schema();
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        if self.by_name {
+            return Params::Named(names.map(|name| Param { name, value: Value::Null }).collect());
+        }
+        Params::Positional(names.map(|_| Value::Null).collect())
+    }
+
     /// All rows.
     pub(crate) fn all(self) -> AdbcResult<Vec<Params>> {
         let pieces = self.collect::<Result<Vec<_>>>().map_err(adbc_error)?;
@@ -42,12 +58,14 @@ impl Iterator for Sets {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.reader.next()?;
-        Some(batch.map_err(data_error).and_then(|batch| parameters(&batch, self.by_name)))
+        let sets = batch.map_err(data_error).and_then(|batch| parameters(&batch, self.by_name, self.given));
+        self.given += sets.as_ref().map_or(0, |sets| sets.len() as u64);
+        Some(sets)
     }
 }
 
-/// The parameters of each row.
-fn parameters(batch: &RecordBatch, by_name: bool) -> Result<Vec<Params>> {
+/// The parameters of each row, of which `first` is the number of the first.
+fn parameters(batch: &RecordBatch, by_name: bool, first: u64) -> Result<Vec<Params>> {
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, array)| Items::new(array, field)).collect::<Result<Vec<_>>>()?;
@@ -56,7 +74,7 @@ fn parameters(batch: &RecordBatch, by_name: bool) -> Result<Vec<Params>> {
             value(&column.get(at), field).map_err(|error| {
                 error.at(Place {
                     column: Some(field.name().clone()),
-                    row: Some(at as u64),
+                    row: Some(first + at as u64),
                     native_type: None,
                 })
             })
@@ -130,4 +148,19 @@ pub(crate) fn reader_of(batch: RecordBatch) -> Reader {
 pub(crate) fn nothing() -> Reader {
     let schema = Arc::new(arrow_schema::Schema::empty());
     Box::new(arrow_array::RecordBatchIterator::new([], schema))
+}
+
+/// The key of a schema's metadata that no rows are behind.
+const REFUSED: &str = "longshore.refused";
+
+/// What stands for rows that were refused: with it, nothing is bound.
+pub(crate) fn refused_rows() -> Reader {
+    let metadata = std::collections::HashMap::from([(REFUSED.to_owned(), String::new())]);
+    let schema = Arc::new(arrow_schema::Schema::empty().with_metadata(metadata));
+    Box::new(arrow_array::RecordBatchIterator::new([], schema))
+}
+
+/// Whether `reader` stands for rows that were refused.
+pub(crate) fn is_refused(reader: &dyn RecordBatchReader) -> bool {
+    reader.schema().metadata().contains_key(REFUSED)
 }

@@ -49,6 +49,34 @@ impl Shared {
         self.catalogue(deadline, |core, deadline| longshore_core::current(core, deadline))
     }
 
+    /// Has names without a schema be of this one. Where no transaction was open, that lasts.
+    fn use_schema(&self, schema: &str, deadline: &Deadline) -> Result<()> {
+        let was_free = self.core.transaction() == Some(Transaction::None);
+        let used = self.try_schema(schema, deadline);
+        if was_free {
+            let end = if used.is_ok() { CoreConnection::commit } else { CoreConnection::rollback };
+            let ended = end(&self.core, deadline).map_err(adbc_error);
+            return used.and(ended);
+        }
+        used
+    }
+
+    /// A server may take a schema that it does not have, and then tells none.
+    fn try_schema(&self, schema: &str, deadline: &Deadline) -> Result<()> {
+        let current = || longshore_core::current(&self.core, deadline).map_err(adbc_error);
+        let put = |schema: &str| {
+            let statement = longshore_core::use_schema(&self.core, schema, deadline).map_err(adbc_error)?;
+            self.core.execute(&Query::new(statement), deadline).map(drop).map_err(adbc_error)
+        };
+        let before = current()?.schema;
+        put(schema)?;
+        if current()?.schema.is_some() {
+            return Ok(());
+        }
+        before.as_deref().map_or(Ok(()), put)?;
+        Err(refused(Status::NotFound, format!("there is no schema {schema:?}")))
+    }
+
     /// Fails for another catalog than the current one, which no name of a table can have.
     pub(crate) fn check_catalog(&self, catalog: Option<&str>, deadline: &Deadline) -> Result<()> {
         let Some(catalog) = catalog else { return Ok(()) };
@@ -114,10 +142,8 @@ impl Connection {
             OptionConnection::AutoCommit => self.set_autocommit(flag(key, value)?),
             OptionConnection::CurrentSchema => {
                 let schema = text(key, value)?;
-                self.call(|core, deadline| {
-                    let statement = longshore_core::use_schema(core, &schema, deadline)?;
-                    core.execute(&Query::new(statement), deadline).map(drop)
-                })
+                let _turn = locked(&self.shared.turn);
+                self.shared.use_schema(&schema, &self.cancel.deadline(None))
             }
             OptionConnection::CurrentCatalog => {
                 let catalog = text(key, value)?;
@@ -231,8 +257,15 @@ impl adbc_core::Connection for Connection {
         caught(|| self.shared.check_catalog(catalog, &self.cancel.deadline(None)))?;
         let table = TableName { schema: db_schema.map(str::to_owned), table: table_name.to_owned() };
         let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
-        self.catalogue(|core, deadline| longshore_core::table_schema(core, &table, &options, deadline))
-            .map(|schema| schema.as_ref().clone())
+        // Asked for what is not there, PostgreSQL would end the transaction.
+        let schema = self.catalogue(|core, deadline| {
+            if longshore_core::lacks_table(core, &table, deadline)? {
+                return Ok(None);
+            }
+            longshore_core::table_schema(core, &table, &options, deadline).map(Some)
+        })?;
+        let schema = schema.ok_or_else(|| refused(Status::NotFound, format!("there is no table {table}")))?;
+        Ok(schema.as_ref().clone())
     }
 
     fn get_table_types(&self) -> Result<Reader> {
@@ -288,7 +321,7 @@ impl adbc_core::Connection for Connection {
                 options: ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() },
                 split: None,
             };
-            Rows::open(reading, vec![Query::new(query)]).map(|rows| Box::new(rows) as Reader)
+            Rows::open(&reading, Query::new(query)).map(|rows| Box::new(rows) as Reader)
         })
     }
 }

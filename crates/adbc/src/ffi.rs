@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 use adbc_core::constants::ADBC_STATUS_OK;
-use adbc_core::error::{AdbcStatusCode, Status};
+use adbc_core::error::{AdbcStatusCode, Error as AdbcError, Result, Status};
 use adbc_core::options::AdbcVersion;
 use adbc_ffi::{
     FFI_AdbcConnection, FFI_AdbcDriver, FFI_AdbcError, FFI_AdbcStatement, FFIDriver, export_error,
@@ -19,8 +19,11 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use longshore_core::locked;
 
+use crate::Reader;
+use crate::bind::refused_rows;
 use crate::database::Driver;
-use crate::error::refused;
+use crate::error::{caught, refused};
+use crate::incoming;
 use crate::rows::{Failure, last_failure};
 
 /// The entry point of the library's name.
@@ -57,6 +60,8 @@ pub(crate) unsafe extern "C" fn AdbcDriverInit(
         return Status::NotImplemented.into();
     }
     let exported = FFI_AdbcDriver {
+        StatementBind: Some(bind),
+        StatementBindStream: Some(bind_stream),
         StatementExecuteQuery: Some(execute_query),
         ConnectionReadPartition: Some(read_partition),
         ErrorFromArrayStream: Some(error_from_stream),
@@ -65,6 +70,64 @@ pub(crate) unsafe extern "C" fn AdbcDriverInit(
     // SAFETY: `driver` points to memory for a driver of this version, as the caller promises.
     unsafe { ptr::write_unaligned(driver.cast(), exported) };
     ADBC_STATUS_OK
+}
+
+unsafe extern "C" fn bind(
+    statement: *mut FFI_AdbcStatement,
+    values: *mut FFI_ArrowArray,
+    schema: *mut FFI_ArrowSchema,
+    error: *mut FFI_AdbcError,
+) -> AdbcStatusCode {
+    let rows = caught(|| {
+        // SAFETY: each is null or points to what the caller hands over; the array is ours from here on.
+        unsafe {
+            let schema = schema.as_ref().filter(|_| !values.is_null()).ok_or_else(no_data)?;
+            incoming::batch(FFI_ArrowArray::from_raw(values), schema)
+        }
+    });
+    // SAFETY: the arguments are the caller's own.
+    unsafe { bind_rows(statement, rows, error) }
+}
+
+unsafe extern "C" fn bind_stream(
+    statement: *mut FFI_AdbcStatement,
+    stream: *mut FFI_ArrowArrayStream,
+    error: *mut FFI_AdbcError,
+) -> AdbcStatusCode {
+    let rows = caught(|| {
+        let stream = stream.cast::<Stream>();
+        if stream.is_null() {
+            return Err(no_data());
+        }
+        // SAFETY: the stream is the caller's, and ours from here on.
+        unsafe { incoming::stream(ptr::replace(stream, Stream::default())) }
+    });
+    // SAFETY: the arguments are the caller's own.
+    unsafe { bind_rows(statement, rows, error) }
+}
+
+fn no_data() -> AdbcError {
+    refused(Status::InvalidArguments, "no data is given to be bound")
+}
+
+/// Binds rows. After those that are refused nothing is bound, as what was before is not what the caller wants.
+unsafe fn bind_rows(
+    statement: *mut FFI_AdbcStatement,
+    rows: Result<Reader>,
+    error: *mut FFI_AdbcError,
+) -> AdbcStatusCode {
+    let Some(bind) = Driver::ffi_driver().StatementBindStream else { return Status::Internal.into() };
+    let (rows, refusal) = match rows {
+        Ok(rows) => (rows, None),
+        Err(refusal) => (refused_rows(), Some(refusal)),
+    };
+    // SAFETY: the statement and the error are the caller's own.
+    let status = unsafe { bind(statement, &mut FFI_ArrowArrayStream::new(rows), error) };
+    let Some(refusal) = refusal.filter(|_| status == ADBC_STATUS_OK) else { return status };
+    let status = refusal.status.into();
+    // SAFETY: `error` is null or points to an error, as the caller promises.
+    unsafe { export_error(error, refusal) };
+    status
 }
 
 unsafe extern "C" fn execute_query(
@@ -100,15 +163,23 @@ unsafe extern "C" fn read_partition(
 
 /// `ArrowArrayStream` of Arrow's C stream interface.
 #[repr(C)]
-struct Stream {
-    get_schema: Option<unsafe extern "C" fn(*mut Stream, *mut FFI_ArrowSchema) -> c_int>,
-    get_next: Option<unsafe extern "C" fn(*mut Stream, *mut FFI_ArrowArray) -> c_int>,
-    get_last_error: Option<unsafe extern "C" fn(*mut Stream) -> *const c_char>,
-    release: Option<Release>,
+pub(crate) struct Stream {
+    pub(crate) get_schema: Option<unsafe extern "C" fn(*mut Stream, *mut FFI_ArrowSchema) -> c_int>,
+    pub(crate) get_next: Option<unsafe extern "C" fn(*mut Stream, *mut FFI_ArrowArray) -> c_int>,
+    pub(crate) get_last_error: Option<unsafe extern "C" fn(*mut Stream) -> *const c_char>,
+    pub(crate) release: Option<Release>,
     private_data: *mut c_void,
 }
 
-type Release = unsafe extern "C" fn(*mut Stream);
+pub(crate) type Release = unsafe extern "C" fn(*mut Stream);
+
+impl Default for Stream {
+    /// One that is released.
+    fn default() -> Self {
+        let (get_schema, get_next, get_last_error, release) = Default::default();
+        Self { get_schema, get_next, get_last_error, release, private_data: ptr::null_mut() }
+    }
+}
 
 impl Drop for Stream {
     fn drop(&mut self) {

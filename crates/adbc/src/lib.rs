@@ -8,6 +8,7 @@ mod connection;
 mod database;
 mod error;
 mod ffi;
+mod incoming;
 mod info;
 mod options;
 mod rows;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use adbc_core::error::{Error as AdbcError, Result};
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use longshore_core::{
     CancelHandle, Connection, Deadline, Delivery, Done, Error, LiveResult, Never, Opened, Progress, Query,
-    ReadOptions, Request, Split, Warnings, locked, open_read,
+    ReadOptions, Request, Split, Transaction, Warnings, locked, open_read,
 };
 
 use crate::error::adbc_error;
@@ -83,27 +83,21 @@ fn unwarned(_warnings: &Warnings) -> longshore_core::Result<()> {
     Ok(())
 }
 
-/// The rows of a statement, run with one set of parameters after another.
+/// The rows of a statement.
 pub(crate) struct Rows {
     schema: SchemaRef,
+    /// What is kept of runs that are over.
+    kept: std::vec::IntoIter<RecordBatch>,
     live: Option<LiveResult>,
-    rest: std::vec::IntoIter<Query>,
-    reading: Reading,
     failure: Failure,
 }
 
 impl Rows {
-    /// Runs the first of `queries`, which differ in their parameters alone.
-    pub(crate) fn open(reading: Reading, queries: Vec<Query>) -> Result<Self> {
-        let mut rest = queries.into_iter();
-        let first = rest.next().ok_or_else(|| {
-            adbc_error(Error::programming("no set of parameters is bound").with_hint("bind one row at least"))
-        })?;
-        let (live, done) = reading.open(first)?;
-        let failure = Failure::default();
-        let mut rows = Self { schema: live.schema(), live: Some(live), rest, reading, failure };
+    /// Runs `query`.
+    pub(crate) fn open(reading: &Reading, query: Query) -> Result<Self> {
+        let (live, done) = reading.open(query)?;
+        let mut rows = Self::of(live.schema(), Vec::new(), Some(live));
         if done.is_some() {
-            // A statement without rows is run with all its parameters at once.
             while let Some(batch) = rows.next_batch()? {
                 drop(batch);
             }
@@ -112,26 +106,65 @@ impl Rows {
         Ok(rows)
     }
 
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        while let Some(live) = &mut self.live {
-            if let Some(batch) = live.next_batch().map_err(adbc_error)? {
-                return Ok(Some(batch));
-            }
-            self.live = self.rest.next().map(|query| self.following(query)).transpose()?;
+    /// Runs each of `queries`, which differ in their parameters alone: whether the rows are read or not, all are run.
+    /// Where no transaction is open, they are one.
+    pub(crate) fn open_all(reading: &Reading, queries: Vec<Query>) -> Result<Self> {
+        let connection = &reading.connection;
+        let is_own = connection.commits_each() && connection.transaction() == Some(Transaction::None);
+        if is_own {
+            connection.begin(&reading.deadline).map_err(adbc_error)?;
         }
-        Ok(None)
+        let ran = collected(reading, queries);
+        if is_own && ran.is_ok() {
+            connection.commit(&reading.deadline).map_err(adbc_error)?;
+        } else if is_own {
+            // What stopped the run must not stop this.
+            connection.rollback(&Deadline::never()).map_err(adbc_error)?;
+        }
+        let (schema, batches) = ran?;
+        Ok(Self::of(schema, batches, None))
     }
 
-    fn following(&self, query: Query) -> Result<LiveResult> {
-        let (live, _) = self.reading.open(query)?;
-        if live.schema().fields() == self.schema.fields() {
-            return Ok(live);
-        }
-        let error = Error::data("the result has other types with other parameters");
-        Err(adbc_error(
-            error.with_hint("cast the columns in the query, so that their types are always the same"),
-        ))
+    /// No rows.
+    pub(crate) fn none(schema: SchemaRef) -> Self {
+        Self::of(schema, Vec::new(), None)
     }
+
+    fn of(schema: SchemaRef, kept: Vec<RecordBatch>, live: Option<LiveResult>) -> Self {
+        Self { schema, kept: kept.into_iter(), live, failure: Failure::default() }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(batch) = self.kept.next() {
+            return Ok(Some(batch));
+        }
+        let Some(live) = &mut self.live else { return Ok(None) };
+        let batch = live.next_batch().map_err(adbc_error)?;
+        if batch.is_none() {
+            self.live = None;
+        }
+        Ok(batch)
+    }
+}
+
+/// What each of `queries` returns, which have the same columns.
+fn collected(reading: &Reading, queries: Vec<Query>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+    let mut schema: Option<SchemaRef> = None;
+    let mut batches = Vec::new();
+    for query in queries {
+        let (mut live, _) = reading.open(query)?;
+        let columns = schema.get_or_insert_with(|| live.schema());
+        if live.schema().fields() != columns.fields() {
+            let error = Error::data("the result has other types with other parameters");
+            return Err(adbc_error(
+                error.with_hint("cast the columns in the query, so that their types are always the same"),
+            ));
+        }
+        while let Some(batch) = live.next_batch().map_err(adbc_error)? {
+            batches.push(batch);
+        }
+    }
+    Ok((schema.unwrap_or_else(|| Arc::new(Schema::empty())), batches))
 }
 
 impl Iterator for Rows {

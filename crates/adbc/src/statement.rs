@@ -8,14 +8,14 @@ use adbc_core::PartitionedResult;
 use adbc_core::error::{Result, Status};
 use adbc_core::options::{IngestMode, OptionStatement, OptionValue};
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::Schema;
+use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
     Deadline, Decimals, Frame, Frames, IfExists, Load, OwnOptions, Params, Query, ReadOptions, Split, Spread,
     TableName, locked,
 };
 
 use crate::Reader;
-use crate::bind::{Sets, data_error, nothing, reader_of};
+use crate::bind::{Sets, data_error, is_refused, nothing, reader_of};
 use crate::connection::Shared;
 use crate::error::{adbc_error, caught, refused, unsupported};
 use crate::options::{self, count, double, flag, optionable, text, unknown, untold, wrong};
@@ -153,7 +153,10 @@ impl Statement {
             let _turn = locked(&shared.turn);
             let timeout = self.choices.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             let deadline = self.cancel.deadline(timeout);
-            work(self, &deadline)
+            let done = work(self, &deadline);
+            // What a refused call has not taken is not the next one's.
+            self.bound = None;
+            done
         })
     }
 
@@ -163,7 +166,7 @@ impl Statement {
 
     fn sets(&mut self) -> Option<Sets> {
         let by_name = self.choices.by_name;
-        self.bound.take().map(|reader| Sets { reader, by_name })
+        self.bound.take().map(|reader| Sets::new(reader, by_name))
     }
 
     fn options(&self, any_statement: bool) -> ReadOptions {
@@ -189,20 +192,39 @@ impl Statement {
             return Ok(nothing());
         }
         let text = self.text()?;
-        let queries = match self.sets() {
-            Some(sets) => {
-                sets.all()?.into_iter().map(|params| Query { text: text.clone(), params }).collect()
-            }
-            None => vec![Query::new(text)],
-        };
-        let split = self.split().filter(|_| queries.len() == 1);
-        let reading = Reading {
+        let mut reading = Reading {
             connection: self.shared.core.clone(),
             deadline: deadline.clone(),
             options: self.options(true),
-            split,
+            split: self.split(),
         };
-        Rows::open(reading, queries).map(|rows| Box::new(rows) as Reader)
+        let rows = match self.sets() {
+            None => Rows::open(&reading, Query::new(text)),
+            Some(sets) => {
+                let untold = Query { text: text.clone(), params: sets.nulls() };
+                let sets = sets.all()?.into_iter();
+                let mut queries: Vec<_> = sets.map(|params| Query { text: text.clone(), params }).collect();
+                match queries.len() {
+                    0 => self.described(untold, deadline).map(Rows::none),
+                    1 => Rows::open(&reading, queries.remove(0)),
+                    _ => {
+                        reading.split = None;
+                        Rows::open_all(&reading, queries)
+                    }
+                }
+            }
+        };
+        rows.map(|rows| Box::new(rows) as Reader)
+    }
+
+    /// The columns of what `query` would return; none of a statement without rows.
+    fn described(&self, query: Query, deadline: &Deadline) -> Result<SchemaRef> {
+        match longshore_core::describe(&self.shared.core, &[query], &self.options(true), deadline) {
+            Err(error) if error.message().starts_with("the statement returns no rows") => {
+                Ok(Arc::new(Schema::empty()))
+            }
+            described => described.map_err(adbc_error),
+        }
     }
 
     /// Runs the query or writes the rows, and tells how many rows that changed.
@@ -295,7 +317,7 @@ impl adbc_core::Statement for Statement {
     }
 
     fn bind_stream(&mut self, reader: Box<dyn RecordBatchReader + Send>) -> Result<()> {
-        self.bound = Some(reader);
+        self.bound = Some(reader).filter(|reader| !is_refused(reader.as_ref()));
         Ok(())
     }
 

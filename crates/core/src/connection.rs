@@ -141,6 +141,11 @@ impl Connection {
         })
     }
 
+    /// Begins a transaction, where none is open.
+    pub fn begin(self: &Arc<Self>, deadline: &Deadline) -> Result<()> {
+        self.with(deadline, |session| session.begin())
+    }
+
     /// Ends the transaction.
     pub fn commit(self: &Arc<Self>, deadline: &Deadline) -> Result<()> {
         self.with(deadline, |session| session.commit())

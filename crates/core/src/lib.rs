@@ -34,8 +34,8 @@ mod warnings;
 mod write;
 
 pub use catalogue::{
-    CatalogueQueries, Current, Depth, Metadata, ObjectFilter, STATISTIC_NAMES, current, has_table, objects,
-    statistics, table_types, use_schema,
+    CatalogueQueries, Current, Depth, Metadata, ObjectFilter, STATISTIC_NAMES, current, has_table,
+    lacks_table, objects, statistics, table_types, use_schema,
 };
 pub use connection::Connection;
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};

@@ -71,6 +71,7 @@ pub(crate) static CATALOGUE: CatalogueQueries = CatalogueQueries {
     ),
     schemas: Cow::Borrowed(SCHEMAS),
     tables: Cow::Borrowed(TABLES),
+    found: Cow::Borrowed(""),
     columns: Cow::Borrowed(COLUMNS),
     constraints: Cow::Borrowed(CONSTRAINTS),
     statistics: Cow::Borrowed(STATISTICS),

@@ -68,7 +68,8 @@ const CONSTRAINTS: &str = concat!(
     " ORDER BY 2, 3, o.conname, k.place"
 );
 
-/// A table that was never looked at has -1 rows, or none in no pages.
+/// A table that was never looked at has -1 rows, or none in no pages. Those of a table with children are its own rows' alone,
+/// as its number of rows is; a partitioned one has none but its partitions'.
 const STATISTICS: &str = concat!(
     table!(),
     "NULL::text AS column_name, '6' AS statistic_key, c.reltuples::bigint::text AS statistic_value \
@@ -82,7 +83,8 @@ const STATISTICS: &str = concat!(
      JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = s.tablename \
      CROSS JOIN LATERAL (VALUES ('0', s.avg_width::float8), \
      ('1', CASE WHEN s.n_distinct < 0 THEN round(-s.n_distinct * c.reltuples::float8) ELSE s.n_distinct END), \
-     ('5', round(s.null_frac * c.reltuples::float8))) AS k (key, value) WHERE c.reltuples >= 0 AND ",
+     ('5', round(s.null_frac * c.reltuples::float8))) AS k (key, value) \
+     WHERE c.relkind IN ('r', 'p', 'm') AND s.inherited = (c.relkind = 'p') AND c.reltuples >= 0 AND ",
     own!()
 );
 
@@ -94,6 +96,10 @@ pub static CATALOGUE: CatalogueQueries = CatalogueQueries {
     ),
     schemas: Cow::Borrowed(SCHEMAS),
     tables: Cow::Borrowed(TABLES),
+    found: Cow::Borrowed(
+        "SELECT 'YES'::text AS found FROM pg_catalog.pg_class AS c WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') \
+         AND c.oid = to_regclass(coalesce(quote_ident($1::text) || '.', '') || quote_ident($2::text))",
+    ),
     columns: Cow::Borrowed(COLUMNS),
     constraints: Cow::Borrowed(CONSTRAINTS),
     statistics: Cow::Borrowed(STATISTICS),

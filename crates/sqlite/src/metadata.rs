@@ -82,6 +82,10 @@ pub static CATALOGUE: CatalogueQueries = CatalogueQueries {
         "SELECT CAST(NULL AS TEXT) AS catalog_name, name AS db_schema_name FROM pragma_database_list ORDER BY seq",
     ),
     tables: Cow::Borrowed(TABLES),
+    found: Cow::Borrowed(
+        "SELECT 'YES' AS found FROM pragma_table_list AS t \
+         WHERE coalesce(t.schema = ? COLLATE NOCASE, 1) AND t.name = ? COLLATE NOCASE",
+    ),
     columns: Cow::Borrowed(COLUMNS),
     constraints: Cow::Borrowed(CONSTRAINTS),
     statistics: Cow::Borrowed(""),

@@ -14,7 +14,8 @@ use arrow_schema::DataType;
 
 use crate::source::Reservation;
 use crate::{
-    Deadline, Error, Failed, Kind, Query, ReadOptions, Result, Session, Source, TableName, Transaction,
+    Deadline, Error, Failed, Kind, Params, Query, ReadOptions, Result, Session, Source, TableName,
+    Transaction, Value,
 };
 
 pub use statistics::{STATISTIC_NAMES, statistics};
@@ -39,6 +40,9 @@ pub struct CatalogueQueries {
     pub schemas: Cow<'static, str>,
     /// The tables and views: `catalog_name`, `db_schema_name`, `table_name`, `table_type`.
     pub tables: Cow<'static, str>,
+    /// A row where there is a table or view that a statement finds by the two parameters: a schema or NULL, and a name. Empty
+    /// where names are found as they are listed.
+    pub found: Cow<'static, str>,
     /// Their columns: `catalog_name`, `db_schema_name`, `table_name`, `column_name`, `ordinal_position`, `type_name`, `is_nullable`,
     /// `column_default`, `remarks`, `is_autoincrement`, `is_generated`.
     pub columns: Cow<'static, str>,
@@ -57,11 +61,12 @@ pub struct CatalogueQueries {
 impl CatalogueQueries {
     /// The queries by their names.
     #[must_use]
-    pub fn entries(&self) -> [(&'static str, &str); 8] {
+    pub fn entries(&self) -> [(&'static str, &str); 9] {
         [
             ("current", &self.current),
             ("schemas", &self.schemas),
             ("tables", &self.tables),
+            ("found", &self.found),
             ("columns", &self.columns),
             ("constraints", &self.constraints),
             ("statistics", &self.statistics),
@@ -78,6 +83,7 @@ impl CatalogueQueries {
             current: query("current"),
             schemas: query("schemas"),
             tables: query("tables"),
+            found: query("found"),
             columns: query("columns"),
             constraints: query("constraints"),
             statistics: query("statistics"),
@@ -167,14 +173,17 @@ pub fn current(source: &dyn Source, deadline: &Deadline) -> Result<Current> {
     on_catalogue(source, deadline, Reader::current)
 }
 
-/// Whether `source` lists a table or view of this name; one without a schema is in the current one.
+/// Whether a statement of `source` finds a table or view by this name.
 pub fn has_table(source: &dyn Source, table: &TableName, deadline: &Deadline) -> Result<bool> {
-    on_catalogue(source, deadline, |reader| {
-        let query = reader.queries.tables.clone();
-        let Current { catalog, schema, .. } = reader.current()?;
-        let key = [catalog, table.schema.clone().or(schema), Some(table.table.clone())];
-        Ok(reader.rows(&query)?.iter().any(|row| row.starts_with(&key)))
+    on_catalogue(source, deadline, |reader| match reader.finds(table)? {
+        Some(found) => Ok(found),
+        None => reader.lists(table),
     })
+}
+
+/// Whether `source` would fail for a table or view that is not there; false where only the statement itself can tell.
+pub fn lacks_table(source: &dyn Source, table: &TableName, deadline: &Deadline) -> Result<bool> {
+    on_catalogue(source, deadline, |reader| Ok(reader.finds(table)? == Some(false)))
 }
 
 /// The types of tables that `source` has.
@@ -256,8 +265,12 @@ impl Reader {
     }
 
     fn read(&mut self, query: &str) -> Result<Vec<RecordBatch>> {
+        self.run(&Query::new(query))
+    }
+
+    fn run(&mut self, query: &Query) -> Result<Vec<RecordBatch>> {
         let session = self.session.take().ok_or_else(lost)?;
-        let mut batches = match session.read(&Query::new(query), &ReadOptions::default()) {
+        let mut batches = match session.read(query, &ReadOptions::default()) {
             Ok(batches) => batches,
             Err(Failed { error, session }) => {
                 self.session = session;
@@ -271,6 +284,25 @@ impl Reader {
             Some(finaliser) => Ok(finaliser.finalise(&schema, read?)?.1),
             None => read,
         }
+    }
+
+    /// Whether a statement finds a table by this name, where there is a query that tells.
+    fn finds(&mut self, table: &TableName) -> Result<Option<bool>> {
+        if self.queries.found.is_empty() {
+            return Ok(None);
+        }
+        let schema = table.schema.clone().map_or(Value::Null, Value::Text);
+        let params = Params::Positional(vec![schema, Value::Text(table.table.clone())]);
+        let batches = self.run(&Query { text: self.queries.found.to_string(), params })?;
+        Ok(Some(batches.iter().any(|batch| batch.num_rows() > 0)))
+    }
+
+    /// Whether a table is listed, in the current schema where it is named without one.
+    fn lists(&mut self, table: &TableName) -> Result<bool> {
+        let query = self.queries.tables.clone();
+        let Current { catalog, schema, .. } = self.current()?;
+        let key = [catalog, table.schema.clone().or(schema), Some(table.table.clone())];
+        Ok(self.rows(&query)?.iter().any(|row| row.starts_with(&key)))
     }
 
     /// The rows of a query of the catalogue.
