@@ -8,7 +8,7 @@ def test_the_quirks_are_counted() -> None:
         "postgresql": 0,
         "mariadb": 4,
         "mysql": 6,
-        "sqlite": 7,
+        "sqlite": 8,
         "duckdb": 6,
         "adbc_postgresql": 7,
     }

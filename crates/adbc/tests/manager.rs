@@ -16,14 +16,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchReader};
 
-/// The library, which cargo builds next to the tests.
+/// The library of the wheel: cargo builds none for a test. `make test-rust` has it built, and so has `make adbc`.
 fn library() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    tests.parent().unwrap().join(format!(
-        "{}longshore_adbc{}",
-        std::env::consts::DLL_PREFIX,
-        std::env::consts::DLL_SUFFIX
-    ))
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/longshore");
+    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    PathBuf::from(folder).join(format!("{prefix}longshore_adbc{suffix}"))
 }
 
 fn connect(uri: &str) -> adbc_core::error::Result<ManagedConnection> {
