@@ -1,6 +1,7 @@
 """Through Python's driver manager: queries, parameters, ingestion, errors, cancelling, the catalogue."""
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from tests.contract.conftest import Database, wait
 from tests.quirks import COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adbc_driver_manager.dbapi import Connection
 
 ROWS = pa.table({"id": [1, 2, 3], "name": ["Ada", None, "Böe"]})
@@ -316,6 +319,49 @@ def test_two_threads_have_a_statement_each(database: Database, connection: "Conn
     connection.commit()
     assert failures == []
     assert len(database.rows(table)) == 43
+
+
+def test_data_that_uses_its_own_connection_is_refused(postgres: Any) -> None:
+    def batches(other: Any) -> "Iterator[pa.RecordBatch]":
+        yield from ROWS.to_batches()
+        other.execute("SELECT 1")
+
+    with (
+        longshore.adbc.connect(postgres.url()) as connection,
+        connection.cursor() as cursor,
+        connection.cursor() as other,
+    ):
+        rows = pa.RecordBatchReader.from_batches(ROWS.schema, batches(other))
+        with pytest.raises(dbapi.Error, match="the connection is in use"):
+            cursor.adbc_ingest("entered", rows)
+        connection.rollback()
+        assert other.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_call_that_waits_for_its_turn_is_cancelled(postgres: Any) -> None:
+    with (
+        longshore.adbc.connect(postgres.url()) as connection,
+        connection.cursor() as cursor,
+        connection.cursor() as other,
+    ):
+        sleep: Any = "DO 'BEGIN PERFORM pg_sleep(60); END'"
+        thread = threading.Thread(target=lambda: pytest.raises(dbapi.Error, cursor.execute, sleep))
+        thread.start()
+        time.sleep(0.2)
+        other.adbc_statement.set_options(**{"longshore.timeout": 0.1})
+        with pytest.raises(dbapi.OperationalError) as failed:
+            other.execute("SELECT 1")
+        assert failed.value.status_code == AdbcStatusCode.TIMEOUT
+        other.adbc_statement.set_options(**{"longshore.timeout": 30.0})
+        timer = threading.Timer(0.2, other.adbc_cancel)
+        timer.start()
+        with pytest.raises(dbapi.OperationalError) as failed:
+            other.execute("SELECT 1")
+        assert failed.value.status_code == AdbcStatusCode.CANCELLED
+        assert thread.is_alive()
+        cursor.adbc_cancel()
+        thread.join()
+        timer.join()
 
 
 def test_the_catalogue_is_that_of_the_connection(database: Database, connection: "Connection", table: str) -> None:

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, TimeUnit};
+use arrow_schema::{ArrowError, Field, SchemaRef, TimeUnit};
 use longshore_core::{Error, Param, Params, Place, Result, Value};
 use longshore_values::{Item, Items, microseconds, push_number};
 
 use crate::Reader;
+use crate::connection::Shared;
 use crate::error::adbc_error;
 
 /// The error of batches that a caller hands over.
@@ -19,6 +20,32 @@ pub(crate) fn data_error(error: ArrowError) -> Error {
             Err(other) => Error::operational(format!("the data stopped: {other}")),
         },
         other => Error::operational(format!("the data stopped: {other}")),
+    }
+}
+
+/// The caller's rows, whose code may call the connection that they are bound on.
+pub(crate) struct Outside {
+    reader: Reader,
+    shared: Arc<Shared>,
+}
+
+impl Outside {
+    pub(crate) fn new(reader: Reader, shared: Arc<Shared>) -> Self {
+        Self { reader, shared }
+    }
+}
+
+impl Iterator for Outside {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.shared.turns.outside(|| self.reader.next())
+    }
+}
+
+impl RecordBatchReader for Outside {
+    fn schema(&self) -> SchemaRef {
+        self.reader.schema()
     }
 }
 

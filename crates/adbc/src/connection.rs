@@ -1,7 +1,7 @@
 //! A connection: its transactions, its catalogue, and the statements on it.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use adbc_core::error::{Result, Status};
 use adbc_core::options::{InfoCode, ObjectDepth, OptionConnection, OptionValue};
@@ -10,7 +10,7 @@ use arrow_array::{Int16Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
 use longshore_core::{
     Connection as CoreConnection, Current, Deadline, Decimals, Depth, Direct, ObjectFilter, Query,
-    ReadOptions, STATISTIC_NAMES, TableName, Transaction, locked,
+    ReadOptions, STATISTIC_NAMES, TableName, Transaction,
 };
 
 use crate::Reader;
@@ -20,12 +20,12 @@ use crate::info;
 use crate::options::{self, flag, optionable, text, unknown, untold};
 use crate::rows::{Cancel, Reading, Rows};
 use crate::statement::{PARTITION, Statement};
+use crate::turns::Turns;
 
 /// What a connection shares with its statements.
 pub(crate) struct Shared {
     pub(crate) core: Arc<CoreConnection>,
-    /// Held by the call that is under way: calls of several threads come one after another.
-    pub(crate) turn: Mutex<()>,
+    pub(crate) turns: Turns,
 }
 
 impl Shared {
@@ -112,18 +112,23 @@ impl adbc_core::CancelHandle for CancelAll {
 impl Connection {
     pub(crate) fn open(source: Arc<Direct>) -> Result<Self> {
         let core = CoreConnection::open(source, true, &Deadline::never()).map_err(adbc_error)?;
-        Ok(Self { shared: Arc::new(Shared { core, turn: Mutex::default() }), cancel: Cancel::default() })
+        Ok(Self { shared: Arc::new(Shared { core, turns: Turns::default() }), cancel: Cancel::default() })
     }
 
-    /// Makes a call in its turn.
+    /// Makes a call in its turn, for which it can be stopped from waiting, too.
+    fn in_turn<T>(&self, work: impl FnOnce(&Deadline) -> Result<T>) -> Result<T> {
+        caught(|| {
+            let deadline = self.cancel.deadline(None);
+            let _turn = self.shared.turns.take(&deadline)?;
+            work(&deadline)
+        })
+    }
+
     fn call<T>(
         &self,
         work: impl FnOnce(&Arc<CoreConnection>, &Deadline) -> longshore_core::Result<T>,
     ) -> Result<T> {
-        caught(|| {
-            let _turn = locked(&self.shared.turn);
-            work(&self.shared.core, &self.cancel.deadline(None)).map_err(adbc_error)
-        })
+        self.in_turn(|deadline| work(&self.shared.core, deadline).map_err(adbc_error))
     }
 
     /// Asks the catalogue in its turn.
@@ -131,10 +136,7 @@ impl Connection {
         &self,
         ask: impl FnOnce(&Arc<CoreConnection>, &Deadline) -> longshore_core::Result<T>,
     ) -> Result<T> {
-        caught(|| {
-            let _turn = locked(&self.shared.turn);
-            self.shared.catalogue(&self.cancel.deadline(None), ask)
-        })
+        self.in_turn(|deadline| self.shared.catalogue(deadline, ask))
     }
 
     pub(crate) fn set(&mut self, key: &str, value: &OptionValue) -> Result<()> {
@@ -142,13 +144,11 @@ impl Connection {
             OptionConnection::AutoCommit => self.set_autocommit(flag(key, value)?),
             OptionConnection::CurrentSchema => {
                 let schema = text(key, value)?;
-                let _turn = locked(&self.shared.turn);
-                self.shared.use_schema(&schema, &self.cancel.deadline(None))
+                self.in_turn(|deadline| self.shared.use_schema(&schema, deadline))
             }
             OptionConnection::CurrentCatalog => {
                 let catalog = text(key, value)?;
-                let _turn = locked(&self.shared.turn);
-                self.shared.check_catalog(Some(&catalog), &self.cancel.deadline(None))
+                self.in_turn(|deadline| self.shared.check_catalog(Some(&catalog), deadline))
             }
             OptionConnection::ReadOnly if !flag(key, value)? => Ok(()),
             OptionConnection::ReadOnly => {
@@ -254,7 +254,7 @@ impl adbc_core::Connection for Connection {
         db_schema: Option<&str>,
         table_name: &str,
     ) -> Result<Schema> {
-        caught(|| self.shared.check_catalog(catalog, &self.cancel.deadline(None)))?;
+        self.in_turn(|deadline| self.shared.check_catalog(catalog, deadline))?;
         let table = TableName { schema: db_schema.map(str::to_owned), table: table_name.to_owned() };
         let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
         // Asked for what is not there, PostgreSQL would end the transaction.
@@ -313,11 +313,10 @@ impl adbc_core::Connection for Connection {
         let query = query.ok_or_else(|| {
             refused(Status::InvalidArguments, "these bytes are not a partition of Longshore's")
         })?;
-        caught(|| {
-            let _turn = locked(&self.shared.turn);
+        self.in_turn(|deadline| {
             let reading = Reading {
                 connection: self.shared.core.clone(),
-                deadline: self.cancel.deadline(None),
+                deadline: deadline.clone(),
                 options: ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() },
                 split: None,
             };

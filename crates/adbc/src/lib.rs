@@ -13,6 +13,7 @@ mod info;
 mod options;
 mod rows;
 mod statement;
+mod turns;
 
 use longshore_core::memory::Reserving;
 

@@ -11,11 +11,11 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
     Deadline, Decimals, Frame, Frames, IfExists, Load, OwnOptions, Params, Query, ReadOptions, Split, Spread,
-    TableName, locked,
+    TableName,
 };
 
 use crate::Reader;
-use crate::bind::{Sets, data_error, is_refused, nothing, reader_of};
+use crate::bind::{Outside, Sets, data_error, is_refused, nothing, reader_of};
 use crate::connection::Shared;
 use crate::error::{adbc_error, caught, refused, unsupported};
 use crate::options::{self, count, double, flag, optionable, text, unknown, untold, wrong};
@@ -149,11 +149,10 @@ impl Statement {
     /// Makes a call in its turn.
     fn call<T>(&mut self, work: impl FnOnce(&mut Self, &Deadline) -> Result<T>) -> Result<T> {
         caught(|| {
-            let shared = self.shared.clone();
-            let _turn = locked(&shared.turn);
             let timeout = self.choices.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            let deadline = self.cancel.deadline(timeout);
-            let done = work(self, &deadline);
+            let (shared, deadline) = (self.shared.clone(), self.cancel.deadline(timeout));
+            let turn = shared.turns.take(&deadline);
+            let done = turn.and_then(|_turn| work(self, &deadline));
             // What a refused call has not taken is not the next one's.
             self.bound = None;
             done
@@ -317,7 +316,8 @@ impl adbc_core::Statement for Statement {
     }
 
     fn bind_stream(&mut self, reader: Box<dyn RecordBatchReader + Send>) -> Result<()> {
-        self.bound = Some(reader).filter(|reader| !is_refused(reader.as_ref()));
+        let is_given = !is_refused(reader.as_ref());
+        self.bound = is_given.then(|| Box::new(Outside::new(reader, self.shared.clone())) as Reader);
         Ok(())
     }
 
@@ -350,8 +350,8 @@ impl adbc_core::Statement for Statement {
 
     fn get_parameter_schema(&self) -> Result<Schema> {
         caught(|| {
-            let _turn = locked(&self.shared.turn);
             let deadline = self.cancel.deadline(None);
+            let _turn = self.shared.turns.take(&deadline)?;
             let schema =
                 longshore_core::parameters(&self.shared.core, &self.text()?, &self.options(false), &deadline);
             schema.map(|schema| schema.as_ref().clone()).map_err(adbc_error)

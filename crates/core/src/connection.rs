@@ -65,9 +65,7 @@ impl Connection {
             }
             leased @ Slot::Leased(_) => {
                 *slot = leased;
-                Err(Error::interface("the connection is in use by a stream or by another thread").with_hint(
-                    "read the stream to its end or close it first; give each thread a connection of its own, or a pool",
-                ))
+                Err(in_use())
             }
             Slot::Closed => {
                 *slot = Slot::Closed;
@@ -187,6 +185,14 @@ impl Connection {
             Slot::Closed => Some(Transaction::None),
         }
     }
+}
+
+/// The error of a connection whose session is lent.
+#[must_use]
+pub fn in_use() -> Error {
+    Error::interface("the connection is in use by a stream or by another thread").with_hint(
+        "read the stream to its end or close it first; give each thread a connection of its own, or a pool",
+    )
 }
 
 /// The lease of a connection's session. One that never comes back has closed the connection.

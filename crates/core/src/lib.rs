@@ -37,7 +37,7 @@ pub use catalogue::{
     CatalogueQueries, Current, Depth, Metadata, ObjectFilter, STATISTIC_NAMES, current, has_table,
     lacks_table, objects, statistics, table_types, use_schema,
 };
-pub use connection::Connection;
+pub use connection::{Connection, in_use};
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
 pub use describe::{describe, parameters, partition, table_schema, tables};
 pub use error::{Error, Kind, Place, Result};

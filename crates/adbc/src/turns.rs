@@ -1,0 +1,77 @@
+//! Turns: the calls of several threads on one connection come one after another.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use adbc_core::error::Result;
+use longshore_core::{Deadline, in_use, locked};
+
+use crate::error::adbc_error;
+
+/// How long a call waits for one that waits for the caller's data: their code may itself wait for this call.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Whose call is under way on a connection.
+#[derive(Default)]
+pub(crate) struct Turns {
+    holder: Mutex<Option<Holder>>,
+    changed: Condvar,
+}
+
+struct Holder {
+    thread: ThreadId,
+    /// The thread that runs the code of the caller's data, and since when.
+    outside: Option<(ThreadId, Instant)>,
+}
+
+impl Holder {
+    /// Whether `thread` would wait for itself, or might.
+    fn blocks(&self, thread: ThreadId) -> bool {
+        let outside = self.outside.is_some_and(|(own, since)| own == thread || since.elapsed() > LONGEST);
+        self.thread == thread || outside
+    }
+}
+
+impl Turns {
+    /// Waits for the turn as long as `deadline` allows. An error where that could be for ever, as the call that has it waits
+    /// for code that makes this one.
+    pub(crate) fn take(&self, deadline: &Deadline) -> Result<Turn<'_>> {
+        let thread = thread::current().id();
+        let mut holder = locked(&self.holder);
+        while let Some(other) = holder.as_ref() {
+            if other.blocks(thread) {
+                return Err(adbc_error(in_use()));
+            }
+            deadline.check().map_err(adbc_error)?;
+            let waited = self.changed.wait_timeout(holder, deadline.slice());
+            holder = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *holder = Some(Holder { thread, outside: None });
+        Ok(Turn(self))
+    }
+
+    /// Runs code of the caller's data, which may call the same connection.
+    pub(crate) fn outside<T>(&self, code: impl FnOnce() -> T) -> T {
+        self.put(Some((thread::current().id(), Instant::now())));
+        let done = code();
+        self.put(None);
+        done
+    }
+
+    fn put(&self, outside: Option<(ThreadId, Instant)>) {
+        if let Some(holder) = locked(&self.holder).as_mut() {
+            holder.outside = outside;
+        }
+    }
+}
+
+/// The turn of a call.
+pub(crate) struct Turn<'a>(&'a Turns);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *locked(&self.0.holder) = None;
+        self.0.changed.notify_one();
+    }
+}
