@@ -364,6 +364,19 @@ def test_a_call_that_waits_for_its_turn_is_cancelled(postgres: Any) -> None:
         timer.join()
 
 
+def test_a_result_that_is_released_leaves_its_transaction(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url()) as connection:
+        with connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "10"}) as cursor:
+            cursor.execute("CREATE TABLE kept AS SELECT 1 AS id")
+            cursor.execute("SELECT repeat('x', 1000) FROM generate_series(1, 100000)")
+            assert cursor.fetchone() == ("x" * 1000,)
+        connection.commit()
+        with connection.cursor() as cursor:
+            assert cursor.execute("SELECT id FROM kept").fetchall() == [(1,)]
+            cursor.execute("DROP TABLE kept")
+        connection.commit()
+
+
 def test_the_catalogue_is_that_of_the_connection(database: Database, connection: "Connection", table: str) -> None:
     assert ingested(connection, table) == 3
     with longshore.connect(database.url, autocommit=True) as own:

@@ -193,6 +193,6 @@ impl Drop for Rows {
     fn drop(&mut self) {
         // A panic must not cross the interface that releases the stream.
         let live = self.live.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(live)));
+        let _ = catch_unwind(AssertUnwindSafe(|| live.map(LiveResult::give_up)));
     }
 }

@@ -59,7 +59,7 @@ pub use session::{
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};
-pub use stream::{LiveResult, Stream};
+pub use stream::{LiveResult, Stream, give_up};
 pub use target::{Target, percent_decode};
 pub use texts::misencoded;
 pub use typename::{parse_type, type_name};

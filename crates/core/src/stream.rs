@@ -3,12 +3,27 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::deadline::Idle;
 use crate::{Batches, Deadline, Error, Progress, Result, Warnings, locked};
+
+/// How long the end of a result is waited for that no one wants.
+const LEFT: Duration = Duration::from_millis(50);
+
+/// The same where the transaction fails if it is not waited for.
+const KEPT: Duration = Duration::from_secs(10);
+
+/// Ends a result that comes under `deadline`. What is left of it is thrown away; where that is much, the statement is stopped
+/// on the server, later where a transaction fails by it that is not `undone` anyway.
+pub fn give_up(mut batches: Box<dyn Batches>, deadline: &Deadline, undone: bool) {
+    let keeps_transaction = !undone && batches.fails_transaction();
+    deadline.end_within(if keeps_transaction { KEPT } else { LEFT });
+    while matches!(batches.next(), Some(Ok(_))) {}
+}
 
 /// A result on its way, batch by batch. A batch without rows is left out, but for the one of an empty result.
 pub struct LiveResult {
@@ -126,6 +141,14 @@ impl LiveResult {
 
     fn put(&self, state: State) {
         *locked(&self.source) = state;
+    }
+
+    /// Ends it as [`give_up`] does.
+    pub fn give_up(self) {
+        let state = std::mem::replace(&mut *locked(&self.source), State::Ended);
+        if let State::Running(batches) = state {
+            give_up(batches, &self.deadline, false);
+        }
     }
 
     fn told(&self, batch: Option<RecordBatch>) -> Result<Option<RecordBatch>> {
@@ -304,7 +327,6 @@ fn gone(why: &str) -> Error {
 mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::sync::{OnceLock, Weak};
-    use std::time::Duration;
 
     use arrow_array::{Int64Array, RecordBatchOptions};
     use arrow_schema::{DataType, Field, Schema};

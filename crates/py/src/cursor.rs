@@ -1,13 +1,13 @@
 //! What a DB-API cursor has of its statement: rows as tuples, made batch by batch, or the rest of them in Arrow's memory.
 
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 use std::vec::IntoIter;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, SchemaRef};
 use longshore_core::{
-    Batches, DEFERRED, Deadline, Done, Error, Kind, NATIVE_TYPE, Progress, Result, Warnings, type_name,
+    Batches, DEFERRED, Deadline, Done, Error, Kind, NATIVE_TYPE, Progress, Result, Warnings, give_up,
+    type_name,
 };
 use longshore_frames::{Form, Pending, Remainder, RowMaker, failed};
 use longshore_interpreter::{raise, released};
@@ -16,12 +16,6 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::read::Reading;
 use crate::warn::warn;
-
-/// How long the end of a result is waited for that no one wants.
-const LEFT: Duration = Duration::from_millis(50);
-
-/// The same where the transaction fails if it is not waited for.
-const KEPT: Duration = Duration::from_secs(10);
 
 /// A statement that has been sent: what it has done, or its rows.
 #[pyclass(frozen, weakref, name = "Result", module = "longshore._core")]
@@ -224,12 +218,9 @@ impl StatementResult {
     fn close(&self, py: Python<'_>, undone: bool) -> PyResult<()> {
         let mut rest = self.rest()?;
         (rest.tuples, rest.batch, rest.is_closed) = (Vec::new().into_iter(), None, true);
-        let Some(mut live) = rest.source.fail() else { return Ok(()) };
-        py.detach(move || {
-            let keeps_transaction = !undone && live.fails_transaction();
-            self.deadline.end_within(if keeps_transaction { KEPT } else { LEFT });
-            while matches!(live.next(), Some(Ok(_))) {}
-        });
+        if let Some(live) = rest.source.fail() {
+            py.detach(|| give_up(live, &self.deadline, undone));
+        }
         Ok(())
     }
 }
