@@ -377,6 +377,32 @@ def test_a_result_that_is_released_leaves_its_transaction(postgres: Any) -> None
         connection.commit()
 
 
+def test_what_ended_the_sets_of_a_statement_is_told(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url(), autocommit=True) as connection, connection.cursor() as cursor:
+        with pytest.raises(dbapi.Error) as failed:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pg_backend_pid()) WHERE $1 = 1", pa.record_batch({"id": [1, 1]})
+            )
+        assert failed.value.sqlstate == "57P01"
+
+
+def test_a_cancelled_call_on_the_catalogue_leaves_no_transaction(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url()) as other, other.cursor() as locking:
+        locking.execute("CREATE TABLE locked AS SELECT 1 AS id")
+        other.commit()
+        locking.execute("LOCK TABLE locked")
+        with longshore.adbc.connect(postgres.url()) as connection, connection.cursor() as cursor:
+            timer = threading.Timer(0.3, connection.adbc_cancel)
+            timer.start()
+            with pytest.raises(dbapi.OperationalError) as failed:
+                connection.adbc_get_statistics(table_name_filter="locked", approximate=False)
+            timer.join()
+            assert failed.value.status_code == AdbcStatusCode.CANCELLED
+            assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+        locking.execute("DROP TABLE locked")
+        other.commit()
+
+
 def test_the_catalogue_is_that_of_the_connection(database: Database, connection: "Connection", table: str) -> None:
     assert ingested(connection, table) == 3
     with longshore.connect(database.url, autocommit=True) as own:

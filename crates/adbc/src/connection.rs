@@ -38,7 +38,7 @@ impl Shared {
         let was_free = self.core.transaction() == Some(Transaction::None);
         let told = ask(&self.core, deadline);
         if was_free {
-            let ended = self.core.rollback(deadline);
+            let ended = self.core.undo();
             return told.and_then(|told| ended.map(|()| told)).map_err(adbc_error);
         }
         told.map_err(adbc_error)

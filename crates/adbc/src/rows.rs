@@ -110,16 +110,19 @@ impl Rows {
     /// Where no transaction is open, they are one.
     pub(crate) fn open_all(reading: &Reading, queries: Vec<Query>) -> Result<Self> {
         let connection = &reading.connection;
-        let is_own = connection.commits_each() && connection.transaction() == Some(Transaction::None);
+        let is_own = connection.transaction() == Some(Transaction::None);
         if is_own {
             connection.begin(&reading.deadline).map_err(adbc_error)?;
         }
-        let ran = collected(reading, queries);
-        if is_own && ran.is_ok() {
-            connection.commit(&reading.deadline).map_err(adbc_error)?;
-        } else if is_own {
-            // What stopped the run must not stop this.
-            connection.rollback(&Deadline::never()).map_err(adbc_error)?;
+        let ran = collected(reading, queries).and_then(|ran| {
+            if is_own && connection.commits_each() {
+                connection.commit(&reading.deadline).map_err(adbc_error)?;
+            }
+            Ok(ran)
+        });
+        if is_own && ran.is_err() {
+            // What the error is about matters more; a session that is lost tells it to the next statement.
+            let _ = connection.undo();
         }
         let (schema, batches) = ran?;
         Ok(Self::of(schema, batches, None))

@@ -154,6 +154,11 @@ impl Connection {
         self.with(deadline, |session| session.rollback())
     }
 
+    /// Undoes the transaction of a call that has failed, whatever has stopped that.
+    pub fn undo(self: &Arc<Self>) -> Result<()> {
+        self.rollback(&Deadline::never().at_most(ENDING))
+    }
+
     /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it.
     pub fn close(&self) {
         let closed = std::mem::replace(&mut *locked(&self.slot), Slot::Closed);
