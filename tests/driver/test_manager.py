@@ -249,9 +249,12 @@ def test_a_schema_lasts_and_an_unknown_one_is_refused(postgres: Any) -> None:
             if not autocommit:
                 connection.rollback()
             assert connection.adbc_current_db_schema == "information_schema"
-            with pytest.raises(dbapi.Error, match='no schema "no_such_schema"'):
-                connection.adbc_current_db_schema = "no_such_schema"
-            assert connection.adbc_current_db_schema == "information_schema"
+            with connection.cursor() as cursor:
+                cursor.execute("SET search_path TO information_schema, public")
+                with pytest.raises(dbapi.ProgrammingError, match='no schema "no_such_schema"') as failed:
+                    connection.adbc_current_db_schema = "no_such_schema"
+                assert failed.value.status_code == AdbcStatusCode.NOT_FOUND
+                assert cursor.execute("SHOW search_path").fetchall() == [("information_schema, public",)]
 
 
 def test_errors_have_status_sqlstate_and_details(database: Database, connection: "Connection") -> None:

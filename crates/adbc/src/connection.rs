@@ -52,29 +52,14 @@ impl Shared {
     /// Has names without a schema be of this one. Where no transaction was open, that lasts.
     fn use_schema(&self, schema: &str, deadline: &Deadline) -> Result<()> {
         let was_free = self.core.transaction() == Some(Transaction::None);
-        let used = self.try_schema(schema, deadline);
-        if was_free {
-            let end = if used.is_ok() { CoreConnection::commit } else { CoreConnection::rollback };
-            let ended = end(&self.core, deadline).map_err(adbc_error);
-            return used.and(ended);
-        }
-        used
-    }
-
-    /// A server may take a schema that it does not have, and then tells none.
-    fn try_schema(&self, schema: &str, deadline: &Deadline) -> Result<()> {
-        let current = || longshore_core::current(&self.core, deadline).map_err(adbc_error);
-        let put = |schema: &str| {
-            let statement = longshore_core::use_schema(&self.core, schema, deadline).map_err(adbc_error)?;
-            self.core.execute(&Query::new(statement), deadline).map(drop).map_err(adbc_error)
+        let used = longshore_core::use_schema(&self.core, schema, deadline)
+            .and_then(|statement| self.core.execute(&Query::new(statement), deadline));
+        let ended = match &used {
+            _ if !was_free => Ok(()),
+            Ok(_) => self.core.commit(deadline),
+            Err(_) => self.core.undo(),
         };
-        let before = current()?.schema;
-        put(schema)?;
-        if current()?.schema.is_some() {
-            return Ok(());
-        }
-        before.as_deref().map_or(Ok(()), put)?;
-        Err(refused(Status::NotFound, format!("there is no schema {schema:?}")))
+        used.and(ended).map_err(adbc_error)
     }
 
     /// Fails for another catalog than the current one, which no name of a table can have.

@@ -76,5 +76,6 @@ pub(crate) static CATALOGUE: CatalogueQueries = CatalogueQueries {
     constraints: Cow::Borrowed(CONSTRAINTS),
     statistics: Cow::Borrowed(STATISTICS),
     table_types: Cow::Borrowed("table, view, sequence"),
+    found_schema: Cow::Borrowed(""),
     use_schema: Cow::Borrowed("USE {}"),
 };

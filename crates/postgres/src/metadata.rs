@@ -104,5 +104,10 @@ pub static CATALOGUE: CatalogueQueries = CatalogueQueries {
     constraints: Cow::Borrowed(CONSTRAINTS),
     statistics: Cow::Borrowed(STATISTICS),
     table_types: Cow::Borrowed("table, view, materialized view, foreign table"),
+    // One that may not be used is left out of the search path without a word, as one that is not there.
+    found_schema: Cow::Borrowed(
+        "SELECT 'YES'::text AS found FROM pg_catalog.pg_namespace AS n \
+         WHERE n.nspname = $1::text AND has_schema_privilege(n.oid, 'USAGE')",
+    ),
     use_schema: Cow::Borrowed("SET search_path TO {}"),
 };

@@ -90,5 +90,6 @@ pub static CATALOGUE: CatalogueQueries = CatalogueQueries {
     constraints: Cow::Borrowed(CONSTRAINTS),
     statistics: Cow::Borrowed(""),
     table_types: Cow::Borrowed("table, view, virtual table"),
+    found_schema: Cow::Borrowed(""),
     use_schema: Cow::Borrowed(""),
 };

@@ -54,6 +54,9 @@ pub struct CatalogueQueries {
     pub statistics: Cow<'static, str>,
     /// The values of `table_type`, with commas between.
     pub table_types: Cow<'static, str>,
+    /// A row where there is a schema of the parameter's name, which may be used. Empty where `use_schema` fails by itself for
+    /// one that is not there.
+    pub found_schema: Cow<'static, str>,
     /// Makes the schema {} the one of names without one; empty where none does.
     pub use_schema: Cow<'static, str>,
 }
@@ -61,7 +64,7 @@ pub struct CatalogueQueries {
 impl CatalogueQueries {
     /// The queries by their names.
     #[must_use]
-    pub fn entries(&self) -> [(&'static str, &str); 9] {
+    pub fn entries(&self) -> [(&'static str, &str); 10] {
         [
             ("current", &self.current),
             ("schemas", &self.schemas),
@@ -71,6 +74,7 @@ impl CatalogueQueries {
             ("constraints", &self.constraints),
             ("statistics", &self.statistics),
             ("table_types", &self.table_types),
+            ("found_schema", &self.found_schema),
             ("use_schema", &self.use_schema),
         ]
     }
@@ -88,6 +92,7 @@ impl CatalogueQueries {
             constraints: query("constraints"),
             statistics: query("statistics"),
             table_types: query("table_types"),
+            found_schema: query("found_schema"),
             use_schema: query("use_schema"),
         }
     }
@@ -193,12 +198,16 @@ pub fn table_types(source: &dyn Source, deadline: &Deadline) -> Result<Vec<Strin
     })
 }
 
-/// The statement after which `source` looks for names without a schema in this one.
+/// The statement after which `source` looks for names without a schema in this one. Fails for one that is not there, where
+/// the statement does not.
 pub fn use_schema(source: &dyn Source, schema: &str, deadline: &Deadline) -> Result<String> {
     on_catalogue(source, deadline, |reader| {
         if reader.queries.use_schema.is_empty() {
             return Err(Error::new(Kind::NotSupported, "this source has no current schema to change")
                 .with_hint("write the schema before the table's name"));
+        }
+        if !reader.has_schema(schema)? {
+            return Err(Error::programming(format!("there is no schema {schema:?}")).with_sqlstate("3F000"));
         }
         let name = reader.qualified(&TableName { schema: None, table: schema.into() })?;
         Ok(reader.queries.use_schema.replace("{}", &name))
@@ -292,9 +301,18 @@ impl Reader {
             return Ok(None);
         }
         let schema = table.schema.clone().map_or(Value::Null, Value::Text);
-        let params = Params::Positional(vec![schema, Value::Text(table.table.clone())]);
-        let batches = self.run(&Query { text: self.queries.found.to_string(), params })?;
-        Ok(Some(batches.iter().any(|batch| batch.num_rows() > 0)))
+        self.has_row(self.queries.found.to_string(), vec![schema, Value::Text(table.table.clone())]).map(Some)
+    }
+
+    /// Whether there is a schema of this name, or nothing tells before it is used.
+    fn has_schema(&mut self, schema: &str) -> Result<bool> {
+        let query = self.queries.found_schema.to_string();
+        Ok(query.is_empty() || self.has_row(query, vec![Value::Text(schema.into())])?)
+    }
+
+    fn has_row(&mut self, text: String, params: Vec<Value>) -> Result<bool> {
+        let batches = self.run(&Query { text, params: Params::Positional(params) })?;
+        Ok(batches.iter().any(|batch| batch.num_rows() > 0))
     }
 
     /// Whether a table is listed, in the current schema where it is named without one.
