@@ -406,6 +406,16 @@ def test_a_cancelled_call_on_the_catalogue_leaves_no_transaction(postgres: Any) 
         other.commit()
 
 
+def test_a_stream_that_has_failed_fails_on(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url()) as connection:
+        with connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "10"}) as cursor:
+            cursor.execute("SELECT 1 / (100 - i) AS n FROM generate_series(1, 200) AS s (i)")
+            reader = cursor.fetch_record_batch()
+            for _ in range(2):
+                with pytest.raises(pa.ArrowException, match="division by zero"):
+                    reader.read_all()
+
+
 def test_the_catalogue_is_that_of_the_connection(database: Database, connection: "Connection", table: str) -> None:
     assert ingested(connection, table) == 3
     with longshore.connect(database.url, autocommit=True) as own:

@@ -137,7 +137,12 @@ impl Rows {
         Self { schema, kept: kept.into_iter(), live, failure: Failure::default() }
     }
 
+    /// The next batch. After an error there is that error for ever: no end would be the proper one.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let failed = locked(&self.failure).clone();
+        if let Some(error) = failed {
+            return Err(error);
+        }
         if let Some(batch) = self.kept.next() {
             return Ok(Some(batch));
         }
