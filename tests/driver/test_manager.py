@@ -380,6 +380,28 @@ def test_a_result_that_is_released_leaves_its_transaction(postgres: Any) -> None
         connection.commit()
 
 
+def test_a_schema_is_told_before_the_run_and_rows_stay_bound(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url()) as connection, connection.cursor() as cursor:
+        batches = [pa.record_batch({"id": pa.array(ids, pa.int64())}) for ids in ([], [1, 2], [3])]
+        statement = cursor.adbc_statement
+        statement.set_sql_query("SELECT $1 + 1 AS n")
+        statement.bind_stream(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
+        assert pa.Schema._import_from_c(statement.execute_schema().address).names == ["n"]
+        stream, _ = statement.execute_query()
+        found = pa.RecordBatchReader._import_from_c(stream.address).read_all()
+        assert found.to_pydict() == {"n": [2, 3, 4]}
+
+
+def test_a_stream_that_has_failed_fails_on(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url()) as connection:
+        with connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "10"}) as cursor:
+            cursor.execute("SELECT 1 / (100 - i) AS n FROM generate_series(1, 200) AS s (i)")
+            reader = cursor.fetch_record_batch()
+            for _ in range(2):
+                with pytest.raises(pa.ArrowException, match="division by zero"):
+                    reader.read_all()
+
+
 def test_what_ended_the_sets_of_a_statement_is_told(postgres: Any) -> None:
     with longshore.adbc.connect(postgres.url(), autocommit=True) as connection, connection.cursor() as cursor:
         with pytest.raises(dbapi.Error) as failed:
@@ -404,16 +426,6 @@ def test_a_cancelled_call_on_the_catalogue_leaves_no_transaction(postgres: Any) 
             assert cursor.execute("SELECT 1").fetchall() == [(1,)]
         locking.execute("DROP TABLE locked")
         other.commit()
-
-
-def test_a_stream_that_has_failed_fails_on(postgres: Any) -> None:
-    with longshore.adbc.connect(postgres.url()) as connection:
-        with connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "10"}) as cursor:
-            cursor.execute("SELECT 1 / (100 - i) AS n FROM generate_series(1, 200) AS s (i)")
-            reader = cursor.fetch_record_batch()
-            for _ in range(2):
-                with pytest.raises(pa.ArrowException, match="division by zero"):
-                    reader.read_all()
 
 
 def test_the_catalogue_is_that_of_the_connection(database: Database, connection: "Connection", table: str) -> None:

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, SchemaRef, TimeUnit};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef, TimeUnit};
 use longshore_core::{Error, Param, Params, Place, Result, Value};
 use longshore_values::{Item, Items, microseconds, push_number};
 
@@ -65,12 +65,7 @@ impl Sets {
 
     /// Parameters that are all NULL.
     pub(crate) fn nulls(&self) -> Params {
-        let schema = self.reader.schema();
-        let names = schema.fields().iter().map(|field| field.name().clone());
-        if self.by_name {
-            return Params::Named(names.map(|name| Param { name, value: Value::Null }).collect());
-        }
-        Params::Positional(names.map(|_| Value::Null).collect())
+        nulls(&self.reader.schema(), self.by_name)
     }
 
     /// All rows.
@@ -78,6 +73,14 @@ impl Sets {
         let pieces = self.collect::<Result<Vec<_>>>().map_err(adbc_error)?;
         Ok::<_, AdbcError>(pieces.into_iter().flatten().collect())
     }
+}
+
+fn nulls(schema: &Schema, by_name: bool) -> Params {
+    let names = schema.fields().iter().map(|field| field.name().clone());
+    if by_name {
+        return Params::Named(names.map(|name| Param { name, value: Value::Null }).collect());
+    }
+    Params::Positional(names.map(|_| Value::Null).collect())
 }
 
 impl Iterator for Sets {
@@ -89,6 +92,20 @@ impl Iterator for Sets {
         self.given += sets.as_ref().map_or(0, |sets| sets.len() as u64);
         Some(sets)
     }
+}
+
+/// The parameters of the first row, NULL where there is none, and the reader of all rows.
+pub(crate) fn first_set(mut reader: Reader, by_name: bool) -> AdbcResult<(Params, Reader)> {
+    let schema = reader.schema();
+    let first = reader.find(|batch| batch.as_ref().map_or(true, |batch| batch.num_rows() > 0)).transpose();
+    let first = first.map_err(data_error).map_err(adbc_error)?;
+    let row = first.as_ref().map_or_else(nothing, |batch| reader_of(batch.slice(0, 1)));
+    let params = match Sets::new(row, by_name).all()?.pop() {
+        Some(params) => params,
+        None => nulls(&schema, by_name),
+    };
+    let all = first.into_iter().map(Ok).chain(reader);
+    Ok((params, Box::new(RecordBatchIterator::new(all, schema))))
 }
 
 /// The parameters of each row, of which `first` is the number of the first.
@@ -168,13 +185,13 @@ fn fields(array: &arrow_array::StructArray, row: usize) -> Result<Vec<Value>> {
 /// One batch as a reader.
 pub(crate) fn reader_of(batch: RecordBatch) -> Reader {
     let schema = batch.schema();
-    Box::new(arrow_array::RecordBatchIterator::new([Ok(batch)], schema)) as Box<dyn RecordBatchReader + Send>
+    Box::new(RecordBatchIterator::new([Ok(batch)], schema)) as Box<dyn RecordBatchReader + Send>
 }
 
 /// A reader of a schema without rows.
 pub(crate) fn nothing() -> Reader {
-    let schema = Arc::new(arrow_schema::Schema::empty());
-    Box::new(arrow_array::RecordBatchIterator::new([], schema))
+    let schema = Arc::new(Schema::empty());
+    Box::new(RecordBatchIterator::new([], schema))
 }
 
 /// The key of a schema's metadata that no rows are behind.
@@ -183,8 +200,8 @@ const REFUSED: &str = "longshore.refused";
 /// What stands for rows that were refused: with it, nothing is bound.
 pub(crate) fn refused_rows() -> Reader {
     let metadata = std::collections::HashMap::from([(REFUSED.to_owned(), String::new())]);
-    let schema = Arc::new(arrow_schema::Schema::empty().with_metadata(metadata));
-    Box::new(arrow_array::RecordBatchIterator::new([], schema))
+    let schema = Arc::new(Schema::empty().with_metadata(metadata));
+    Box::new(RecordBatchIterator::new([], schema))
 }
 
 /// Whether `reader` stands for rows that were refused.

@@ -15,7 +15,7 @@ use longshore_core::{
 };
 
 use crate::Reader;
-use crate::bind::{Outside, Sets, data_error, is_refused, nothing, reader_of};
+use crate::bind::{Outside, Sets, data_error, first_set, is_refused, nothing, reader_of};
 use crate::connection::Shared;
 use crate::error::{adbc_error, caught, refused, unsupported};
 use crate::options::{self, count, double, flag, optionable, text, unknown, untold, wrong};
@@ -331,17 +331,24 @@ impl adbc_core::Statement for Statement {
     }
 
     fn execute_schema(&mut self) -> Result<Schema> {
-        self.call(|statement, deadline| {
+        let mut unused = None;
+        let schema = self.call(|statement, deadline| {
             // One set of parameters tells the types of all.
-            let params = match statement.sets() {
-                Some(sets) => sets.all()?.into_iter().next().unwrap_or_default(),
-                None => Params::None,
+            let (params, bound) = match statement.bound.take() {
+                Some(reader) => {
+                    first_set(reader, statement.choices.by_name).map(|(params, all)| (params, Some(all)))?
+                }
+                None => (Params::None, None),
             };
+            unused = bound;
             let query = Query { text: statement.text()?, params };
             let options = statement.options(false);
             let schema = longshore_core::describe(&statement.shared.core, &[query], &options, deadline);
             schema.map(|schema| schema.as_ref().clone()).map_err(adbc_error)
-        })
+        })?;
+        // The call has run nothing: they are still those of the next one.
+        self.bound = unused;
+        Ok(schema)
     }
 
     fn execute_partitions(&mut self) -> Result<PartitionedResult> {
