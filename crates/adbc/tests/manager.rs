@@ -16,11 +16,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchReader};
 
-/// The library of the wheel: cargo builds none for a test. `make test-rust` has it built, and so has `make adbc`.
+/// The library that was built last, the wheel's or cargo's own: cargo builds none for a test, but `make test-rust` has one built.
 fn library() -> PathBuf {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/longshore");
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    PathBuf::from(folder).join(format!("{prefix}longshore_adbc{suffix}"))
+    let wheel = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/longshore"));
+    let test = std::env::current_exe().unwrap();
+    let name = format!("{}longshore_adbc{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let both = [wheel, test.ancestors().nth(2).unwrap().to_owned()].map(|folder| folder.join(&name));
+    let built = |library: &PathBuf| library.metadata().and_then(|metadata| metadata.modified()).ok();
+    both.into_iter().max_by_key(built).unwrap()
 }
 
 fn connect(uri: &str) -> adbc_core::error::Result<ManagedConnection> {
