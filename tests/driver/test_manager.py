@@ -1,7 +1,6 @@
 """Through Python's driver manager: queries, parameters, ingestion, errors, cancelling, the catalogue."""
 
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -346,11 +345,17 @@ def test_a_call_that_waits_for_its_turn_is_cancelled(postgres: Any) -> None:
         longshore.adbc.connect(postgres.url()) as connection,
         connection.cursor() as cursor,
         connection.cursor() as other,
+        longshore.connect(postgres.url(), autocommit=True) as control,
     ):
-        sleep: Any = "DO 'BEGIN PERFORM pg_sleep(60); END'"
-        thread = threading.Thread(target=lambda: pytest.raises(dbapi.Error, cursor.execute, sleep))
+
+        def sleep() -> None:
+            with pytest.raises(dbapi.OperationalError):
+                cursor.execute("DO 'BEGIN PERFORM pg_sleep(60); END'")
+
+        thread = threading.Thread(target=sleep)
         thread.start()
-        time.sleep(0.2)
+        sleeping: Any = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'DO %'"
+        wait(lambda: longshore.read_sql(sleeping, control, return_type="arrow")["n"].to_pylist() == [1])
         other.adbc_statement.set_options(**{"longshore.timeout": 0.1})
         with pytest.raises(dbapi.OperationalError) as failed:
             other.execute("SELECT 1")
@@ -386,20 +391,21 @@ def test_a_schema_is_told_before_the_run_and_rows_stay_bound(postgres: Any) -> N
         statement = cursor.adbc_statement
         statement.set_sql_query("SELECT $1 + 1 AS n")
         statement.bind_stream(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
-        assert pa.Schema._import_from_c(statement.execute_schema().address).names == ["n"]
+        assert pa.schema(statement.execute_schema()).names == ["n"]
         stream, _ = statement.execute_query()
-        found = pa.RecordBatchReader._import_from_c(stream.address).read_all()
-        assert found.to_pydict() == {"n": [2, 3, 4]}
+        assert pa.table(stream).to_pydict() == {"n": [2, 3, 4]}
 
 
 def test_a_stream_that_has_failed_fails_on(postgres: Any) -> None:
-    with longshore.adbc.connect(postgres.url()) as connection:
-        with connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "10"}) as cursor:
-            cursor.execute("SELECT 1 / (100 - i) AS n FROM generate_series(1, 200) AS s (i)")
-            reader = cursor.fetch_record_batch()
-            for _ in range(2):
-                with pytest.raises(pa.ArrowException, match="division by zero"):
-                    reader.read_all()
+    with (
+        longshore.adbc.connect(postgres.url()) as connection,
+        connection.cursor(adbc_stmt_kwargs={"longshore.batch_size": "10"}) as cursor,
+    ):
+        cursor.execute("SELECT 1 / (100 - i) AS n FROM generate_series(1, 200) AS s (i)")
+        reader = cursor.fetch_record_batch()
+        for _ in range(2):
+            with pytest.raises(pa.ArrowException, match="division by zero"):
+                reader.read_all()
 
 
 def test_what_ended_the_sets_of_a_statement_is_told(postgres: Any) -> None:
