@@ -134,6 +134,8 @@ class Cursor:
         self.arraysize = 1
         #: How many bytes of rows wait in memory while the connection does something else; None is all of them.
         self.read_ahead: int | None = _READ_AHEAD
+        #: Whether a query runs to its first rows only; else it has run to its end, as in most drivers.
+        self.streams = True
         self._result: _core.Result | None = None
         self._changed: tuple[int | None, int | None] = (None, None)
         self._description: list[Description] | None = None
@@ -144,6 +146,7 @@ class Cursor:
         """Run one statement, with or without rows, and give the cursor itself.
 
         A query runs to its first rows; what may change the database has run to its end, and its rows wait in memory.
+        With ``streams = False`` so has a query.
 
         ``parameters`` are a dict for ``:name``, or a sequence for the source's own places: ``$1`` in PostgreSQL, ``?``
         elsewhere. What an earlier statement of this cursor has left is thrown away.
@@ -153,7 +156,7 @@ class Cursor:
         self._cancel_handle = cancel_handle = _core.CancelHandle()
         text = _text(operation)
         # What may change the database is done before its rows are fetched, which may be never.
-        to_its_end = _QUERY.match(text) is None
+        to_its_end = not self.streams or _QUERY.match(text) is None
         result = core.run(
             text,
             bound(parameters),

@@ -82,6 +82,7 @@ class _Context:
     """A statement's cursors. Longshore's stream, which is what ``stream_results`` asks for."""
 
     _dbapi_connection: Any
+    execution_options: Mapping[str, Any]
     #: The options of its reads.
     options: Mapping[str, Any] | None = None
 
@@ -89,9 +90,9 @@ class _Context:
         return self._dbapi_connection.cursor(options=self.options)
 
     def create_default_cursor(self) -> Any:
-        # Whoever has not asked for a stream may run other statements between its rows, however many there are.
+        # What its functions write is done although the rows may never be fetched.
         cursor = self._dbapi_connection.cursor(options=self.options)
-        cursor.read_ahead = None
+        cursor.streams = False
         return cursor
 
 

@@ -10,5 +10,4 @@ class ServerSideCursorsTest(suite.ServerSideCursorsTest):
     """Its tests, which know the cursors of some drivers by name."""
 
     def _is_server_side(self, cursor: Any) -> bool:
-        # Every cursor streams; of the others, all rows wait while the connection does something else.
-        return cursor.read_ahead is not None
+        return cursor.streams

@@ -295,6 +295,21 @@ def test_types_of_postgresql(engine: sa.Engine) -> None:
         Flag_.drop(connection)
 
 
+WRITES = """
+CREATE FUNCTION pg_temp.moor(number int) RETURNS text LANGUAGE sql
+AS 'INSERT INTO alchemy_harbours VALUES (number, number) RETURNING name'
+"""
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_dropped_results_have_run(engine: sa.Engine, session: orm.Session) -> None:
+    del session
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql(WRITES)
+        connection.execute(sa.text("SELECT pg_temp.moor(n) FROM generate_series(1, 30000) AS n"))
+        assert connection.scalar(sa.select(sa.func.count()).select_from(Harbour)) == 30_000
+
+
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_two_phases(engine: sa.Engine, session: orm.Session) -> None:
     del session
