@@ -35,6 +35,7 @@ Process = Callable[[Any], Any]
 #: Of a URL or of ``connect_args``, what only Python's sqlite3 has: our connections go from thread to thread.
 _OF_SQLITE3 = frozenset({"check_same_thread"})
 _MYSQL_ERROR = re.compile(r"\(error (\d+)\)")
+_LIMITS = frozenset({"precision", "scale", "fields"})
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
 
@@ -297,13 +298,38 @@ class _MultiRange(ranges.AbstractMultiRangeImpl[Any]):
         return lambda value: None if value is None else ranges.MultiRange(_ranges(value, coltype))
 
 
+class _BlankPadded(generic.UserDefinedType[str]):
+    """A CHAR of any length: it equals itself with other blanks at its end, as a column does."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_keywords: Any) -> str:
+        return "BPCHAR"
+
+
+def _unlimited(type_: Any, dialect: Any) -> Any:
+    """Give a type that holds each value whole: a cast would cut or round it, and a column tells of it or rounds."""
+    own = type_._variant_mapping.get(dialect.name, type_)
+    if isinstance(own, generic.TypeDecorator):
+        own = own.type_engine(dialect)
+    if isinstance(own, generic.CHAR):
+        return _BlankPadded()
+    if own._type_affinity is generic.String and own.length:
+        return generic.STRINGTYPE
+    limited = copy.copy(own)
+    if isinstance(own, postgresql.ARRAY):
+        limited.item_type = _unlimited(own.item_type, dialect)
+    elif isinstance(own, postgresql.BIT):
+        limited.varying, limited.length = True, None
+    elif not isinstance(own, generic.Float):
+        for limit in _LIMITS & vars(own).keys():
+            setattr(limited, limit, None)
+    return limited
+
+
 class _PostgreSQLCompiler(PGCompiler):
     def render_bind_cast(self, type_: Any, dbapi_type: Any, sqltext: str) -> str:
-        if getattr(dbapi_type, "precision", None) is not None and not isinstance(dbapi_type, generic.Float):
-            # A cast to fewer digits would round what is compared; a column rounds what is stored in it.
-            dbapi_type = copy.copy(dbapi_type)
-            dbapi_type.precision = dbapi_type.scale = None
-        cast: str = super().render_bind_cast(type_, dbapi_type, sqltext)
+        cast: str = super().render_bind_cast(type_, _unlimited(dbapi_type, self.dialect), sqltext)
         return cast
 
 

@@ -295,6 +295,33 @@ def test_types_of_postgresql(engine: sa.Engine) -> None:
         Flag_.drop(connection)
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_no_value_is_cut_or_rounded_in_postgresql(engine: sa.Engine) -> None:
+    of = postgresql
+    cases: list[tuple[Any, Any]] = [
+        (sa.String(2), "abc"),
+        (sa.CHAR(), "abc"),
+        (sa.ARRAY(sa.String(2)), ["abc"]),
+        (sa.ARRAY(sa.CHAR(2)), ["abc"]),
+        (sa.ARRAY(sa.Numeric(10, 2)), [Decimal("0.001")]),
+        (of.ARRAY(of.VARCHAR(1), dimensions=1), ["abc"]),
+        (sa.Numeric(4, 1), Decimal("12345.67")),
+        (of.BIT(2), of.BitString("101") if hasattr(of, "BitString") else "101"),
+        (of.INTERVAL(fields="DAY"), dt.timedelta(days=1, microseconds=5)),
+        (of.INTERVAL(precision=2), dt.timedelta(microseconds=5)),
+        (of.TIME(precision=2), dt.time(1, 2, 3, 4)),
+        (of.ARRAY(of.TIMESTAMP(precision=2)), [dt.datetime(2024, 1, 1, microsecond=5)]),  # noqa: DTZ001
+    ]
+    with engine.connect() as connection:
+        for type_, value in cases:
+            assert connection.scalar(sa.select(sa.literal(value, type_))) == value, type_
+        # A column's value equals itself, with the blanks at its end.
+        padded = sa.cast(sa.literal_column("'ab'"), sa.CHAR(5))
+        assert connection.scalar(sa.select(padded)) == "ab   "
+        for value in ("ab", "ab   "):
+            assert connection.scalar(sa.select(padded == value)) is True
+
+
 WRITES = """
 CREATE FUNCTION pg_temp.moor(number int) RETURNS text LANGUAGE sql
 AS 'INSERT INTO alchemy_harbours VALUES (number, number) RETURNING name'
