@@ -244,6 +244,7 @@ def _inet(value: str) -> Any:
 
 _BOUND = r'("(?:[^"\\]|\\.|"")*"|[^,"\[\]()]*)'
 _RANGE = re.compile(rf"(?P<empty>empty)|(?P<open>[\[(]){_BOUND},{_BOUND}(?P<close>[\])])")
+_KIND = re.compile(r"(?:multi)?range$", re.IGNORECASE)
 _ELEMENTS: Mapping[str, Process] = {
     "int4": int,
     "int8": int,
@@ -254,22 +255,53 @@ _ELEMENTS: Mapping[str, Process] = {
 }
 
 
-def _range_text(value: Any) -> Any:
+#: Of a range's type, the bounds that PostgreSQL would change without a word, and what to give instead.
+_CHANGED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "DATE": (lambda bound: isinstance(bound, dt.datetime), "give dates: value.date()"),
+    "TS": (
+        lambda bound: isinstance(bound, dt.datetime) and bound.tzinfo is not None,
+        "give datetimes without a time zone: value.astimezone(timezone.utc).replace(tzinfo=None)",
+    ),
+    "TSTZ": (
+        lambda bound: isinstance(bound, dt.date) and (not isinstance(bound, dt.datetime) or bound.tzinfo is None),
+        "give datetimes with a time zone: value.replace(tzinfo=timezone.utc)",
+    ),
+}
+
+
+def _bound_text(bound: Any, name: str) -> str:
+    if bound is None:
+        return ""
+    message = f"the bound {bound} does not fit {name.lower()} exactly"
+    is_changed, remedy = _CHANGED.get(_KIND.sub("", name), (None, ""))
+    if is_changed is not None and is_changed(bound):
+        raise DataError(message, hint=remedy)
+    if getattr(bound, "nanosecond", 0):
+        raise DataError(message, hint="round it to microseconds")
+    return '"{}"'.format(str(bound).replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _range_text(value: Any, name: str) -> Any:
     """Give a range as PostgreSQL writes it; what is no range as it is."""
     if not isinstance(value, ranges.Range):
         return value
     if value.empty:
         return "empty"
-    lower, upper = ("" if bound is None else f'"{bound}"' for bound in (value.lower, value.upper))
-    return f"{value.bounds[0]}{lower},{upper}{value.bounds[1]}"
+    return f"{value.bounds[0]}{_bound_text(value.lower, name)},{_bound_text(value.upper, name)}{value.bounds[1]}"
 
 
 def _ranges(written: str, coltype: object) -> "Iterator[ranges.Range[Any]]":
     """Give the ranges in a text of PostgreSQL's."""
-    element = _ELEMENTS[re.sub(r"(?:multi)?range$", "", str(coltype))]
+    native = str(coltype).removesuffix("[]")
+    hint = "read its text: type_coerce(column, Text()), or lower(column) and upper(column)"
+    if (element := _ELEMENTS.get(_KIND.sub("", native))) is None:
+        raise DataError(f"the bounds of {written}, a {native}, have a type that is not known", hint=hint)
 
     def bound(found: str) -> Any:
-        return element(found.strip('"')) if found else None
+        try:
+            return element(found.strip('"')) if found else None
+        except ValueError:
+            raise DataError(f"the {native} {written} has a bound that Python cannot hold", hint=hint) from None
 
     for found in _RANGE.finditer(written):
         if found["empty"]:
@@ -281,7 +313,7 @@ def _ranges(written: str, coltype: object) -> "Iterator[ranges.Range[Any]]":
 
 class _Range(ranges.AbstractSingleRangeImpl[Any]):
     def bind_processor(self, dialect: Any) -> Process:
-        return _range_text
+        return lambda value: _range_text(value, self.__visit_name__)
 
     def result_processor(self, dialect: Any, coltype: object) -> Process:
         return lambda value: None if value is None else next(_ranges(value, coltype))
@@ -290,7 +322,9 @@ class _Range(ranges.AbstractSingleRangeImpl[Any]):
 class _MultiRange(ranges.AbstractMultiRangeImpl[Any]):
     def bind_processor(self, dialect: Any) -> Process:
         def process(value: Any) -> Any:
-            return value if value is None or isinstance(value, str) else f"{{{','.join(map(_range_text, value))}}}"
+            if value is None or isinstance(value, str):
+                return value
+            return f"{{{','.join(_range_text(each, self.__visit_name__) for each in value)}}}"
 
         return process
 

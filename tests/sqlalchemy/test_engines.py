@@ -271,6 +271,8 @@ def test_types_of_postgresql(engine: sa.Engine) -> None:
         (of.TSTZRANGE, ranges(None, dt.datetime(2024, 1, 1, tzinfo=UTC))),
         (of.INT4RANGE, ranges(empty=True)),
         (of.INT4MULTIRANGE, [ranges(1, 3), ranges(5, 7)]),
+        (of.ARRAY(of.INT4RANGE), [ranges(1, 3), None, ranges(empty=True)]),
+        (of.ARRAY(of.TSTZMULTIRANGE, dimensions=1), [[ranges(dt.datetime(2024, 1, 1, tzinfo=UTC), None)]]),
         (of.ARRAY(of.UUID), [uuid.UUID(int=1)]),
         (of.BYTEA, b"\x00\\"),
         (of.INET, "10.0.0.1"),
@@ -320,6 +322,46 @@ def test_no_value_is_cut_or_rounded_in_postgresql(engine: sa.Engine) -> None:
         assert connection.scalar(sa.select(padded)) == "ab   "
         for value in ("ab", "ab   "):
             assert connection.scalar(sa.select(padded == value)) is True
+
+
+AWARE, NAIVE = dt.datetime(2024, 1, 1, 12, tzinfo=UTC), dt.datetime(2024, 1, 1, 12)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("range_type", "bound", "remedy"),
+    [
+        (postgresql.DATERANGE, NAIVE, "give dates"),
+        (postgresql.TSRANGE, AWARE, "without a time zone"),
+        (postgresql.TSTZRANGE, NAIVE, "with a time zone"),
+        (postgresql.TSTZRANGE, NAIVE.date(), "with a time zone"),
+        (postgresql.TSRANGE, pd.Timestamp("2024-01-01 00:00:00.000000001"), "round it"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_bounds_that_do_not_fit(engine: sa.Engine, range_type: Any, bound: Any, remedy: str) -> None:
+    multirange = getattr(postgresql, range_type.__name__.replace("RANGE", "MULTIRANGE"))
+    with engine.connect() as connection:
+        for type_, value in ((range_type, postgresql.Range(None, bound)), (multirange, [postgresql.Range(bound)])):
+            with pytest.raises(sa.exc.DataError, match=remedy):
+                connection.execute(sa.select(sa.literal(value, type_)))
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_ranges_that_python_does_not_have(engine: sa.Engine) -> None:
+    class Names(postgresql.ranges.AbstractSingleRange[str]):
+        __visit_name__ = "names"
+
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE TYPE pg_temp.names AS RANGE (subtype = text)")
+        for written, type_ in (
+            ("'[2024-01-01,infinity)'::daterange", postgresql.DATERANGE),
+            ("ARRAY['[0044-03-15 BC,)'::tsrange]", postgresql.ARRAY(postgresql.TSRANGE)),
+            ("'[a,b)'::pg_temp.names", Names),
+        ):
+            with pytest.raises(longshore.DataError, match=r"read its text: type_coerce\(column, Text\(\)\)"):
+                connection.scalar(sa.select(sa.literal_column(written, type_)))
+        text = sa.type_coerce(sa.literal_column("'[a,b)'::pg_temp.names", Names), sa.Text())
+        assert connection.scalar(sa.select(text)) == "[a,b)"
 
 
 WRITES = """
