@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, bindparam, pool, text
 from sqlalchemy import types as generic
@@ -494,13 +495,10 @@ class _Naive:
 
     timezone: bool
 
-    def result_processor(self, dialect: Any, coltype: object) -> Process:
-        def process(value: Any) -> Any:
-            if value is None or value.tzinfo is None or self.timezone:
-                return value
-            return value.astimezone(dialect.zone).replace(tzinfo=None)
-
-        return process
+    def result_processor(self, dialect: Any, coltype: object) -> Process | None:
+        if self.timezone:
+            return None
+        return lambda value: None if value is None else value.replace(tzinfo=None)
 
 
 class _DateTime(_Naive, generic.DateTime):
@@ -546,8 +544,65 @@ class _MySQLCompiler(MySQLCompiler):
         return super()._format_frame_clause(range_, **{**kw, "literal_execute": True})
 
 
+class _Zoned:
+    """A cursor whose datetimes that have a time zone have the session's."""
+
+    def __init__(self, cursor: Any, zone: dt.tzinfo) -> None:
+        self._cursor = cursor
+        self._zone = zone
+        self._columns: set[int] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+    def execute(self, *arguments: Any) -> "_Zoned":
+        self._cursor.execute(*arguments)
+        columns = enumerate(self._cursor.description or ())
+        self._columns = {at for at, (_name, code, *_) in columns if "tz=" in code.kind}
+        return self
+
+    def fetchone(self) -> Any:
+        row = self._cursor.fetchone()
+        return row if row is None else self._in_zone([row])[0]
+
+    def fetchmany(self, size: int | None = None) -> list[Any]:
+        return self._in_zone(self._cursor.fetchmany(size))
+
+    def fetchall(self) -> list[Any]:
+        return self._in_zone(self._cursor.fetchall())
+
+    def _in_zone(self, rows: list[Any]) -> list[Any]:
+        if not self._columns:
+            return rows
+        return [tuple(self._value(at, value) for at, value in enumerate(row)) for row in rows]
+
+    def _value(self, at: int, value: Any) -> Any:
+        return value.astimezone(self._zone) if at in self._columns and value is not None else value
+
+
 class _MySQLContext(_Context, MySQLExecutionContext):
-    pass
+    def create_cursor(self) -> Any:
+        # Of each connection, as events set it: it is asked for before the first statement, and after one that sets it.
+        zones = self.dialect.zones
+        driver = self._dbapi_connection.dbapi_connection
+        if driver not in zones:
+            zones[driver] = _zone(driver)
+        return _Zoned(super().create_cursor(), zones[driver])
+
+    def post_exec(self) -> None:
+        super().post_exec()
+        if "time_zone" in self.statement.lower():
+            self.dialect.zones.pop(self._dbapi_connection.dbapi_connection, None)
+
+
+def _zone(connection: Any) -> dt.tzinfo:
+    with _begins_none(connection), connection.cursor() as cursor:
+        offset = _OFFSET.fullmatch(cursor.execute("SELECT @@session.time_zone").fetchone()[0])
+    if offset is None:
+        # One that is named: the driver refuses to read a TIMESTAMP.
+        return dt.UTC
+    span = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+    return dt.timezone(-span if offset[1] == "-" else span)
 
 
 class MySQLDialect(_Dialect, _MySQLBase):
@@ -569,16 +624,17 @@ class MySQLDialect(_Dialect, _MySQLBase):
         mysql.TIME: _TIME,
         mysql.BIT: _BIT,
     }
-    #: The session's time zone, which a URL sets: ``?time-zone=+02:00``.
-    zone = dt.UTC
+
+    def __init__(self, **keywords: Any) -> None:
+        """Know no session yet."""
+        super().__init__(**keywords)
+        #: The time zone of each session.
+        self.zones: WeakKeyDictionary[Any, dt.tzinfo] = WeakKeyDictionary()
 
     def initialize(self, connection: Any) -> None:
-        """Look at the server, and at the session's time zone."""
+        """Look at the server; the program's events may set the session's time zone after that."""
         super().initialize(connection)
-        offset = _OFFSET.fullmatch(connection.exec_driver_sql("SELECT @@session.time_zone").scalar())
-        if offset is not None:
-            span = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
-            self.zone = dt.timezone(-span if offset[1] == "-" else span)
+        self.zones.clear()
 
     def _set_mariadb(self, is_mariadb: bool | None, server_version_info: tuple[int, ...]) -> None:
         super()._set_mariadb(is_mariadb, server_version_info)

@@ -428,6 +428,34 @@ def test_types_of_mysql(engine: sa.Engine) -> None:
             table.drop(connection)
 
 
+@pytest.mark.parametrize("engine", ["mariadb", "mysql"], indirect=True)
+def test_time_zone_that_an_event_sets(engine: sa.Engine) -> None:
+    from sqlalchemy.dialects import mysql
+
+    columns = [sa.Column("at", mysql.TIMESTAMP), sa.Column("aware", mysql.TIMESTAMP(timezone=True))]
+    table = sa.Table("alchemy_zones", sa.MetaData(), *columns, prefixes=["TEMPORARY"])
+    ours = sa.create_engine(engine.url)
+    offsets = iter(["+02:00", "-03:30"])
+
+    @sa.event.listens_for(ours, "connect")
+    def set_zone(connection: Any, _record: Any) -> None:
+        connection.execute(f"SET time_zone = '{next(offsets)}'")
+
+    noon = dt.datetime(2024, 2, 29, 12, tzinfo=UTC)
+    values = {"at": noon.replace(tzinfo=None), "aware": noon}
+    with ours.connect() as east, ours.connect() as west:
+        for connection in (east, west):
+            table.create(connection)
+            connection.execute(sa.insert(table), values)
+            assert connection.execute(sa.select(table)).all() == [tuple(values.values())]
+        aware = west.execution_options(stream_results=True).scalar(sa.select(table.c.aware))
+        assert aware.utcoffset() == dt.timedelta(hours=-3.5)
+        # The same points in time in another time zone, from a statement.
+        east.exec_driver_sql("SET time_zone = '+00:00'")
+        assert east.execute(sa.select(table)).all() == [(dt.datetime(2024, 2, 29, 10), noon)]  # noqa: DTZ001
+    ours.dispose()
+
+
 def test_foreign_keys_of_sqlite(tmp_path: Path) -> None:
     engine = sa.create_engine(f"sqlite+longshore:///{tmp_path}/new.db", connect_args={"check_same_thread": False})
 
