@@ -12,6 +12,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -581,6 +582,8 @@ class _Zoned:
 
 
 class _MySQLContext(_Context, MySQLExecutionContext):
+    dialect: "MySQLDialect"
+
     def create_cursor(self) -> Any:
         # Of each connection, as events set it: it is asked for before the first statement, and after one that sets it.
         zones = self.dialect.zones
@@ -689,8 +692,11 @@ class SQLiteDialect(_Dialect, _SQLiteBase):
             forms = "sqlite+longshore:///relative/path.db, or four slashes before an absolute path"
             raise ArgumentError(f"a URL of SQLite has no user and no host: write {forms}")
         none, place = super().create_connect_args(url)
-        if self._is_url_file_db(url) and "immutable" not in place:
-            place.setdefault("mode", "rwc")
+        if self._is_url_file_db(url):
+            # The same file after the program has changed its folder.
+            place["database"] = str(Path.cwd() / place["database"])
+            if "immutable" not in place:
+                place.setdefault("mode", "rwc")
         return none, place
 
     def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:

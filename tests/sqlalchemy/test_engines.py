@@ -449,6 +449,7 @@ def test_time_zone_that_an_event_sets(engine: sa.Engine) -> None:
             connection.execute(sa.insert(table), values)
             assert connection.execute(sa.select(table)).all() == [tuple(values.values())]
         aware = west.execution_options(stream_results=True).scalar(sa.select(table.c.aware))
+        assert aware is not None
         assert aware.utcoffset() == dt.timedelta(hours=-3.5)
         # The same points in time in another time zone, from a statement.
         east.exec_driver_sql("SET time_zone = '+00:00'")
@@ -472,6 +473,18 @@ def test_foreign_keys_of_sqlite(tmp_path: Path) -> None:
         with pytest.raises(sa.exc.IntegrityError, match="FOREIGN KEY"):
             session.flush()
     engine.dispose()
+
+
+def test_relative_path_of_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    engine = sa.create_engine("sqlite+longshore:///new.db", poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (a int)")
+    monkeypatch.chdir(tmp_path / "other")
+    with engine.connect() as connection:
+        assert sa.inspect(connection).get_table_names() == ["t"]
+    assert not Path("new.db").exists()
 
 
 def test_begin_by_hand_of_sqlite(tmp_path: Path) -> None:
@@ -510,7 +523,8 @@ def test_entry_points() -> None:
         ),
         ("postgresql+longshore:///db?host=a:1&host=b:2", {"host": "a,b", "port": "1,2"}),
         ("sqlite+longshore:////srv/100%.db", {"database": "/srv/100%.db", "mode": "rwc"}),
-        ("sqlite+longshore:///a.db?mode=ro", {"database": "a.db", "mode": "ro"}),
+        ("sqlite+longshore:///a.db?mode=ro", {"database": str(Path.cwd() / "a.db"), "mode": "ro"}),
+        ("sqlite+longshore://", {"scheme": "sqlite"}),
     ],
 )
 def test_places(url: str, place: dict[str, Any]) -> None:
