@@ -446,6 +446,8 @@ class PostgreSQLDialect(_Dialect, PGDialect):
 
     @staticmethod
     def _set(connection: Any, characteristic: str) -> None:
+        # It counts from the next transaction, and a rollback undoes it within one.
+        connection.rollback()
         with _begins_none(connection):
             connection.execute(f"SET SESSION CHARACTERISTICS AS TRANSACTION {characteristic}")
 

@@ -380,6 +380,25 @@ def test_dropped_results_have_run(engine: sa.Engine, session: orm.Session) -> No
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_read_only_where_an_event_has_begun_a_transaction(engine: sa.Engine) -> None:
+    ours = sa.create_engine(engine.url)
+
+    @sa.event.listens_for(ours, "connect")
+    def look(connection: Any, _record: Any) -> None:
+        connection.execute("SELECT 1")
+
+    options = {"postgresql_readonly": True, "postgresql_deferrable": True}
+    with ours.connect().execution_options(**options) as connection:
+        shown = sa.text("SELECT current_setting('transaction_read_only'), current_setting('transaction_deferrable')")
+        for _ in range(2):
+            assert connection.execute(shown).one() == ("on", "on")
+            connection.rollback()
+    with ours.connect() as connection:
+        assert connection.execute(shown).one() == ("off", "off")
+    ours.dispose()
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_two_phases(engine: sa.Engine, session: orm.Session) -> None:
     del session
     for end in ("commit", "rollback"):
