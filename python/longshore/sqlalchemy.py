@@ -5,6 +5,7 @@ An engine moves by its URL: ``create_engine("postgresql+longshore://user@host/da
 
 import contextlib
 import copy
+import dataclasses
 import datetime as dt
 import decimal
 import functools
@@ -86,17 +87,23 @@ class _Context:
 
     _dbapi_connection: Any
     execution_options: Mapping[str, Any]
-    #: The options of its reads.
-    options: Mapping[str, Any] | None = None
+    #: The options of its reads, besides those that the program gives.
+    options: Mapping[str, Any] = {}
 
     def create_server_side_cursor(self) -> Any:
-        return self._dbapi_connection.cursor(options=self.options)
+        return self._dbapi_connection.cursor(options=self._reading())
 
     def create_default_cursor(self) -> Any:
         # What its functions write is done although the rows may never be fetched.
-        cursor = self._dbapi_connection.cursor(options=self.options)
+        cursor = self.create_server_side_cursor()
         cursor.streams = False
         return cursor
+
+    def _reading(self) -> Any:
+        given = self.execution_options.get("longshore_options") or {}
+        if isinstance(given, longshore.Options):
+            return dataclasses.replace(given, **self.options)
+        return {**self.options, **given} or None if isinstance(given, Mapping) else given
 
 
 class _Dialect:

@@ -238,18 +238,32 @@ def test_reconnects(engine: sa.Engine, is_asked: bool) -> None:  # noqa: FBT001 
             connection.scalar(sa.text(who))
         assert caught.value.connection_invalidated
     with ours.connect() as connection:
-        assert connection.scalar(sa.text(who)) != session
+        other = connection.scalar(sa.text(who))
+        assert other != session
+        # A session that is lost inside a transaction, whose work is not taken for done.
+        connection.execute(sa.insert(Harbour), {"name": "Lost"})
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as killer:
+            killer.exec_driver_sql(end.format(other))
+        with pytest.raises(sa.exc.DBAPIError) as caught:
+            connection.commit()
+        assert caught.value.connection_invalidated
+    with ours.connect() as connection:
+        assert connection.scalars(sa.select(Harbour.name).where(Harbour.name == "Lost")).all() == []
     ours.dispose()
 
 
+@pytest.mark.parametrize("engine", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_secrets(engine: sa.Engine) -> None:
-    url = (
-        engine.url.set(password="anchor") if engine.name != "sqlite" else make_url("sqlite+longshore:///no/such/dir/a")
-    )
-    refused = sa.create_engine(url.set(port=1) if engine.name != "sqlite" else url)
+    refused = sa.create_engine(engine.url.set(password="anchor", port=1))
     with pytest.raises(sa.exc.OperationalError) as caught:
         refused.connect()
     assert "anchor" not in f"{caught.value}{caught.value.orig!r}{refused!r}"
+
+
+def test_secrets_of_sqlite() -> None:
+    with pytest.raises(sa.exc.ArgumentError, match="no user and no host") as caught:
+        sa.create_engine("sqlite+longshore://me:anchor@/a.db")
+    assert "anchor" not in str(caught.value)
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
@@ -396,6 +410,31 @@ def test_read_only_where_an_event_has_begun_a_transaction(engine: sa.Engine) -> 
     with ours.connect() as connection:
         assert connection.execute(shown).one() == ("off", "off")
     ours.dispose()
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_options(engine: sa.Engine) -> None:
+    query = sa.text("SELECT 'NaN'::numeric")
+    lenient = engine.execution_options(longshore_options={"numeric_nan": "null"})
+    with lenient.connect() as connection:
+        assert connection.scalar(query) is None
+        strict = {"longshore_options": longshore.Options()}
+        with pytest.raises(sa.exc.DataError, match="numeric_nan"):
+            connection.scalar(query, execution_options=strict)
+        with pytest.raises(sa.exc.InterfaceError, match="did you mean 'numeric_nan'"):
+            connection.scalar(query, execution_options={"longshore_options": {"numeric_man": "null"}})
+
+
+def test_options_of_sqlite() -> None:
+    # Next to those that the dialect itself needs.
+    for options in ({"memory_limit": None}, longshore.Options(memory_limit=None)):
+        engine = sa.create_engine("sqlite+longshore://", execution_options={"longshore_options": options})
+        with engine.connect() as connection:
+            connection.exec_driver_sql("CREATE TABLE days (day date)")
+            connection.execute(sa.text("INSERT INTO days VALUES ('2024-02-29')"))
+            days = sa.table("days", sa.column("day", sa.Date))
+            assert connection.scalar(sa.select(days.c.day)) == dt.date(2024, 2, 29)
+        engine.dispose()
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)

@@ -20,6 +20,8 @@ profile_file = profiles.txt
 DATABASE = "sqlalchemy_suite"
 #: How many tests each database runs at least; `requirements` says what the others ask for, and why not of it.
 RUN = {"postgresql": 1850, "mariadb": 1700, "sqlite": 1580}
+#: Seconds that a hang is taken for: CI takes a tenth of them.
+LONGEST = 900
 SCHEMAS = ("test_schema", "test_schema_2")
 
 
@@ -50,7 +52,9 @@ def test_suite(url: str, tmp_path: Path) -> None:
     command += [f"-c{tmp_path}/setup.cfg", f"--dburi={url}", "--junitxml=report.xml", "-q", "--tb=short"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     command.append(str(ROOT / "tests/sqlalchemy/suite.py"))
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST
+    )
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-2000:]
     report = ET.parse(tmp_path / "report.xml").find("testsuite")  # noqa: S314  our own
     assert report is not None
