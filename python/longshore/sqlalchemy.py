@@ -581,6 +581,9 @@ class _Zoned:
     def fetchall(self) -> list[Any]:
         return self._in_zone(self._cursor.fetchall())
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetchone, None)
+
     def _in_zone(self, rows: list[Any]) -> list[Any]:
         if not self._columns:
             return rows
@@ -603,7 +606,8 @@ class _MySQLContext(_Context, MySQLExecutionContext):
 
     def post_exec(self) -> None:
         super().post_exec()
-        if "time_zone" in self.statement.lower():
+        statement = self.statement.lower()
+        if 0 <= statement.find("set") < statement.rfind("time_zone"):
             self.dialect.zones.pop(self._dbapi_connection.dbapi_connection, None)
 
 

@@ -200,6 +200,10 @@ def test_how_much_is_read_ahead(database: Database, connection: longshore.Connec
     every.execute(counted(database, 30_000))
     other.execute("SELECT 1 AS n")
     assert len(every.fetchall()) == 30_000
+    every.streams = False
+    # It has run to its end.
+    assert every.execute(counted(database, 30_000)).rowcount == 30_000
+    assert every.fetchone() == (1,)
 
 
 def test_more_rows_than_are_read_ahead(database: Database, connection: longshore.Connection) -> None:

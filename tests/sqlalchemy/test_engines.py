@@ -38,6 +38,13 @@ class Flag(enum.Enum):
     DANISH = "dk"
 
 
+class Short(sa.TypeDecorator[str]):
+    """A type of a program's own."""
+
+    impl = sa.String(2)
+    cache_ok = True
+
+
 class Harbour(Base):
     """A harbour."""
 
@@ -319,6 +326,8 @@ def test_no_value_is_cut_or_rounded_in_postgresql(engine: sa.Engine) -> None:
         (sa.CHAR(), "abc"),
         (sa.ARRAY(sa.String(2)), ["abc"]),
         (sa.ARRAY(sa.CHAR(2)), ["abc"]),
+        (sa.ARRAY(Short), ["abc"]),
+        (sa.ARRAY(sa.Integer().with_variant(sa.String(2), "postgresql")), ["abc"]),
         (sa.ARRAY(sa.Numeric(10, 2)), [Decimal("0.001")]),
         (of.ARRAY(of.VARCHAR(1), dimensions=1), ["abc"]),
         (sa.Numeric(4, 1), Decimal("12345.67")),
