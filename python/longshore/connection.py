@@ -632,9 +632,7 @@ def source(conn: object, *, creates: bool = False) -> Source:
         if is_open:
             sqlite3.begin(conn)
         return _core.SqliteConnection(conn if lender is None else sqlite3.Lent(conn, lender))
-    session = sources.adopt(conn, is_open=is_open)
-    session.lender = lender
-    return _core.ArrowConnection(session)
+    return _core.ArrowConnection(sources.adopt(conn, lender))
 
 
 def is_connection(value: object) -> bool:

@@ -10,6 +10,7 @@ from longshore.foreign import COPY, refusing
 from longshore.options import Options
 from longshore.progress import Progress, reporting
 from longshore.read import opened
+from longshore.sources import refuse_shared
 from longshore.threads import own_cancel_handle, twin
 from longshore.write import destination
 
@@ -53,6 +54,7 @@ def copy(
     """
     cancel_handle = own_cancel_handle()
     chosen = Options.of(options)
+    refuse_shared(source, target)
     into = destination(table, target, if_exists=if_exists, key=key, types=types, options=chosen)
     with (
         reporting(progress) as report,

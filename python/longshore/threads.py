@@ -73,6 +73,15 @@ async def switched(work: Callable[[], T]) -> T:
     return await on_a_thread(run, cancel_handle.cancel)
 
 
+class _Own(threading.Thread):
+    """The thread of one verb that is awaited."""
+
+
+def is_own() -> bool:
+    """Whether the caller's thread is not the one that the verb was called on."""
+    return isinstance(threading.current_thread(), _Own)
+
+
 def start(thread: threading.Thread) -> None:
     """Start a thread; raises ``MemoryLimitError``, or ``OperationalError`` where more are not allowed."""
     _core.room_for_thread()
@@ -100,7 +109,7 @@ async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(ended.set_result, None)
 
-    start(threading.Thread(target=run, name="longshore-read"))
+    start(_Own(target=run, name="longshore-read"))
     try:
         await asyncio.shield(ended)
     except asyncio.CancelledError:

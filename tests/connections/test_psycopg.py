@@ -152,7 +152,6 @@ def test_writes_are_part_of_the_transaction(conn: Conn, postgres: Endpoint) -> N
                 longshore.write_sql(pa.table({"berth": [4, 5]}), "quays", conn, if_exists="append")
             with pytest.raises(longshore.InterfaceError, match="64 bytes"):
                 longshore.write_sql(BOATS, "x" * 64, conn)
-            assert longshore.copy(QUERY, conn, "quays", conn, if_exists="truncate") == 2
             conn.rollback()
             assert other.execute("SELECT * FROM quays").fetchall() == []
         finally:
@@ -212,13 +211,45 @@ def test_settings_that_are_not_ours_go_through(postgres: Endpoint, targets: list
         assert rows(conn, "SELECT pg_backend_pid() AS pid") == [{"pid": conn.info.backend_pid}]
         assert longshore.write_sql(BOATS, "quays", conn) == 2
         assert rows(conn, "SELECT * FROM quays ORDER BY berth") == BOATS.to_pylist()
-        assert (conn.info.transaction_status, conn.autocommit) == (TransactionStatus.IDLE, False)
-        # It was committed, as a write by the URL is.
+        # As after every statement of the client's, a transaction is open, which the user ends.
+        assert (conn.info.transaction_status, conn.autocommit) == (TransactionStatus.INTRANS, False)
         conn.rollback()
-        conn.execute("DROP TABLE quays")
         with pytest.raises(longshore.ProgrammingError):
-            rows(conn, "SELECT * FROM nowhere")
+            rows(conn, "SELECT * FROM quays")
+        conn.rollback()
+        conn.autocommit = True
+        with pytest.raises(longshore.InterfaceError, match="autocommit"):
+            rows(conn, "SELECT 1 AS n")
+        with conn.transaction():
+            assert rows(conn, "SELECT pg_backend_pid() AS pid") == [{"pid": conn.info.backend_pid}]
+        assert conn.info.transaction_status == TransactionStatus.IDLE
     assert targets == []
+
+
+def test_how_its_transactions_are_isolated_holds(postgres: Endpoint, targets: list[Any]) -> None:
+    with psycopg.connect(postgres.url()) as conn:
+        conn.isolation_level, conn.read_only = psycopg.IsolationLevel.SERIALIZABLE, True
+        query = "SELECT current_setting('transaction_isolation') AS level, current_setting('transaction_read_only') AS fixed"
+        assert rows(conn, query) == [{"level": "serializable", "fixed": "on"}]
+        with pytest.raises(longshore.Error) as caught:
+            longshore.write_sql(BOATS, "quays", conn)
+        assert caught.value.sqlstate == "25006"
+        conn.rollback()
+        conn.execute("SET standard_conforming_strings TO off")
+        with pytest.raises(longshore.InterfaceError, match="standard_conforming_strings"):
+            rows(conn, query)
+    assert targets == []
+
+
+def test_rows_are_not_read_and_written_through_one_connection(conn: Conn) -> None:
+    conn.execute("INSERT INTO boats SELECT generate_series(3, 5000), 'x'")
+    with pytest.raises(longshore.InterfaceError, match="same connection"):
+        longshore.copy(QUERY, conn, "quays", conn)
+    with longshore.read_sql(QUERY, conn, return_type="arrow_stream", batch_size=1000) as stream:
+        with pytest.raises(longshore.InterfaceError, match="same connection"):
+            longshore.write_sql(stream, "quays", conn)
+    assert longshore.write_sql(longshore.read_sql(QUERY, conn, return_type="arrow"), "quays", conn) == 5000
+    assert rows(conn, "SELECT count(*) AS n FROM quays") == [{"n": 5000}]
 
 
 def test_what_cannot_be_read_through_is_refused(postgres: Endpoint) -> None:

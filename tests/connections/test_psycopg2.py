@@ -1,5 +1,6 @@
 """psycopg2's connections, as SQLAlchemy opens them: what `read_sql` gives by a URL, from the server's texts."""
 
+import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -84,11 +85,62 @@ def test_writes_are_part_of_the_transaction(conn: sa.Connection) -> None:
         rows(conn)
 
 
-def test_without_a_transaction_a_write_is_its_own(postgres: Endpoint) -> None:
+def test_without_a_transaction_the_client_begins_one(postgres: Endpoint) -> None:
     conn = psycopg2.connect(postgres.url())
+    conn.set_session(isolation_level="REPEATABLE READ")
+    assert rows(conn, "SELECT current_setting('transaction_isolation') AS level") == [{"level": "repeatable read"}]
     assert longshore.write_sql(BOATS, "psycopg2_boats", conn) == 2
+    with pytest.raises(longshore.InterfaceError, match="same connection"):
+        longshore.copy("SELECT * FROM psycopg2_boats", conn, "psycopg2_others", conn)
+    assert conn.info.transaction_status == psycopg2.extensions.TRANSACTION_STATUS_INTRANS
     conn.rollback()
-    assert rows(conn, "SELECT * FROM psycopg2_boats ORDER BY berth") == BOATS.to_pylist()
-    assert (conn.autocommit, conn.info.transaction_status) == (False, psycopg2.extensions.TRANSACTION_STATUS_IDLE)
+    with pytest.raises(longshore.ProgrammingError, match="psycopg2_boats"):
+        rows(conn, "SELECT * FROM psycopg2_boats")
+    conn.rollback()
+    conn.set_session(autocommit=True)
+    with pytest.raises(longshore.InterfaceError, match="autocommit"):
+        rows(conn, "SELECT 1 AS n")
+    assert conn.info.transaction_status == psycopg2.extensions.TRANSACTION_STATUS_IDLE
     conn.close()
-    postgres.psql("DROP TABLE psycopg2_boats")
+
+
+def test_several_statements_are_refused_before_any_runs(conn: sa.Connection) -> None:
+    for query in ("SELECT 1 AS n; INSERT INTO boats VALUES (3, 'Cid')", "SELECT 1 AS n; COMMIT"):
+        for verb in (longshore.schema, rows):
+            with pytest.raises(longshore.ProgrammingError, match="more than one statement"):
+                verb(query, conn) if verb is longshore.schema else verb(conn, query)
+    with pytest.raises(longshore.ProgrammingError, match="more than one statement"):
+        rows(conn, pre_execution_query="SELECT 1; COMMIT")
+    assert rows(conn, "SELECT count(*) AS n FROM boats; -- ;") == [{"n": 2}]
+    conn.rollback()
+    with pytest.raises(longshore.ProgrammingError, match="boats"):
+        rows(conn)
+
+
+def test_parameters_are_of_the_types_that_the_server_tells(conn: sa.Connection, postgres: Endpoint) -> None:
+    query = (
+        "SELECT $1::float8 AS a, $1 / 2 AS b, $2::bpchar || '|' AS c, $3::int[] AS d, $3[2] AS e, $4::bit(3) AS f, "
+        "$5::float8 / 2 AS g, '2020-01-31'::date + $6::int AS h, ('' || berth) AS i FROM boats WHERE berth = $7"
+    )
+    params = [7, "ab", [1, 2], "101", None, 1, 1]
+    found = rows(conn, query, params=params)
+    assert found == [
+        {"a": 7.0, "b": 3.5, "c": "ab|", "d": [1, 2], "e": 2, "f": "101", "g": None, "h": dt.date(2020, 2, 1), "i": "1"}
+    ]
+    by_url = longshore.read_sql(
+        query.replace("FROM boats", "FROM (VALUES (1)) AS boats(berth)"), postgres.url(), params=params, return_type="arrow"
+    )
+    assert by_url.to_pylist() == found
+    # The catalogue is asked once more than for columns of types of PostgreSQL's own.
+    conn.execute(sa.text("CREATE DOMAIN label AS text"))
+    assert rows(conn, "SELECT 'x'::label AS a, ARRAY['y'::label] AS b") == [{"a": "x", "b": ["y"]}]
+
+
+def test_settings_in_which_texts_are_others_are_refused(conn: sa.Connection) -> None:
+    for setting, value in (("client_encoding", "'LATIN1'"), ("standard_conforming_strings", "off")):
+        transaction = conn.begin_nested()
+        conn.execute(sa.text(f"SET {setting} TO {value}"))
+        with pytest.raises(longshore.InterfaceError, match=setting):
+            rows(conn)
+        transaction.rollback()
+    assert rows(conn) == BOATS.to_pylist()

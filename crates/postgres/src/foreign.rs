@@ -187,10 +187,17 @@ fn rounded() -> Error {
         .with_hint("SET extra_float_digits TO 3")
 }
 
-/// `statement` with a literal in the place of each parameter, for clients that bind none.
+/// `statement`, which is one, with a literal in the place of each parameter, for clients that bind none.
 pub fn inlined(statement: &str, literals: &[String]) -> Result<String> {
     let mut text = String::with_capacity(statement.len());
+    let mut has_ended = false;
     for token in POSTGRESQL.scan(statement) {
+        // Without parameters, a client runs all of a text.
+        if has_ended && token.kind != TokenKind::Blank && !token.is_mark(";") {
+            return Err(Error::programming("more than one statement")
+                .with_hint("before a query, statements go into pre_execution_query, each for itself"));
+        }
+        has_ended |= token.is_mark(";");
         if token.kind != TokenKind::Parameter || literals.is_empty() {
             text.push_str(token.text);
             continue;
@@ -473,6 +480,8 @@ mod tests {
         );
         assert_eq!(inline("SELECT $3").unwrap_err().to_string(), "there is no value for $3");
         assert_eq!(inlined("SELECT $1", &[]).unwrap(), "SELECT $1");
+        assert_eq!(inlined("SELECT ';'; -- ;\n ;", &[]).unwrap(), "SELECT ';'; -- ;\n ;");
+        assert!(inlined("SELECT ';'; SELECT 1", &[]).is_err());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 A source's module has ``connect(rest, keywords, creates=...)``, which takes what follows the scheme, and whether one
 write that makes its table is to come, and gives a ``session.DriverSession``. The core has the rest: types, ``schema=``,
 deadlines, Ctrl-C, memory, streams, pools and asyncio. Where callers may give a connection that they have opened,
-``adopt(connection, is_open=...)`` gives a session over it. Where an address may say as much as the connection,
+``adopt(connection, lender)`` gives a session over it. Where an address may say as much as the connection,
 ``address(connection)`` gives that, or None and why it does not; and ``through(connection)`` gives the driver's own
-connection where the caller's is another library's around it.
+connection where the caller's is another library's around it, and ``driven(connection)`` the same without a transaction.
 """
 
 import importlib
@@ -50,6 +50,10 @@ LIBPQ = frozenset(
     | {"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count"}
 )
 
+#: Why one connection of a caller's cannot be both source and target.
+SHARED = "the rows to be written are read through the same connection, which does one thing at a time"
+APART = "read them whole first: write_sql(read_sql(...), ...), or give the URL"
+
 _CONNECTED = "give a connection of it: engine.connect()"
 _SESSION = "give it to read_sql, write_sql and the other verbs, which go through it, or connect by a URL"
 
@@ -59,9 +63,9 @@ class Resolved(NamedTuple):
 
     #: An address, or a driver's own connection.
     conn: Any
-    #: What has lent the driver's connection, and takes it back by ``close``.
+    #: What has lent the driver's connection for us alone: it begins and ends transactions, and takes it back by ``close``.
     lender: Any = None
-    #: Whether a transaction is open, though the driver may not have begun it yet.
+    #: Whether a transaction is open, though SQLite may not have begun it yet.
     is_open: bool = False
 
     def __repr__(self) -> str:
@@ -126,10 +130,25 @@ def scheme(value: object) -> str:
     return name
 
 
-def adopt(value: object, *, is_open: bool = False) -> "DriverSession":
-    """Give a session over a driver's own connection, on which a transaction may be open that it does not know of."""
-    session: DriverSession = _adopter(value).adopt(value, is_open=is_open)
+def adopt(value: object, lender: object = None) -> "DriverSession":
+    """Give a session over a driver's own connection, which may be lent for us alone."""
+    session: DriverSession = _adopter(value).adopt(value, lender)
     return session
+
+
+def refuse_shared(source: object, target: object) -> None:
+    """Raise ``InterfaceError`` where rows would be read and written through one connection at once."""
+    driven = _driven(source)
+    if driven is not None and driven is _driven(target):
+        raise InterfaceError(f"{SHARED}\nHint: {APART}", hint=APART)
+
+
+def _driven(value: object) -> object:
+    """Give the driver's connection that is gone through; None where sessions of our own are opened, or it is ours."""
+    module: Any = _adopter(value)
+    if module is None or (hasattr(module, "address") and module.address(value)[0] is not None):
+        return None
+    return module.driven(value) if hasattr(module, "driven") else value
 
 
 def _adopter(value: object) -> Any:

@@ -35,7 +35,7 @@ def scheme(_connection: object) -> str:
     return "adbc"
 
 
-def adopt(connection: dbapi.Connection, *, is_open: bool) -> "Session":  # noqa: ARG001  it says itself
+def adopt(connection: dbapi.Connection, _lender: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open and gets its settings back."""
     return Session(lambda: connection, {}, is_own=False)
 

@@ -34,7 +34,7 @@ def scheme(_connection: object) -> str:
     return "duckdb"
 
 
-def adopt(connection: Any, *, is_open: bool) -> "Session":  # noqa: ARG001  it says itself
+def adopt(connection: Any, _lender: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open and gets its setting back."""
     query = "SELECT txid_current(), current_setting('arrow_lossless_conversion')"
     with translate_errors():

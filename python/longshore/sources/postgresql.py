@@ -2,14 +2,23 @@
 
 import secrets
 import struct
+import weakref
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from longshore import _core, errors
+from longshore.sources import APART, SHARED
 from longshore.sources.dialects import POSTGRESQL
+from longshore.sources.loading import TableLoader
 from longshore.sources.session import DriverSession
 
-_UTF8 = "SET client_encoding TO 'UTF8'"
+#: What opens a client's transaction, and leaves open how it is isolated.
+BEGIN = "SHOW transaction_isolation"
+_SETTINGS = {
+    "client_encoding": ("UTF8", "SET client_encoding TO 'UTF8'"),
+    "standard_conforming_strings": ("on", "SET standard_conforming_strings TO on"),
+}
+_BEGUN = "begin a transaction on it, as with connection.transaction(), or give the URL"
 _GUARD = "longshore_guard"
 #: What DECLARE says of a statement that returns rows and is not a SELECT, or changes some within it.
 NO_CURSOR = {"42601", "0A000"}
@@ -21,7 +30,11 @@ def scheme(_connection: object) -> str:
 
 
 class ClientSession(DriverSession):
-    """One connection of a client's, in the transaction that is open on it, or between two."""
+    """One connection of a client's, in the transaction that the client has begun, or begins as with any statement.
+
+    Whoever has the connection ends that transaction. A connection that an engine has lent has one for us alone, which
+    the lender begins and ends.
+    """
 
     is_own = False
     not_split = "a client's connection is one connection: give the URL"
@@ -34,29 +47,30 @@ class ClientSession(DriverSession):
     has_binary, is_binary = True, False
     #: Whether the result began the transaction, and whether it has a savepoint.
     begins = is_guarded = False
-    #: Whether the client begins transactions by itself, and is to do so again.
-    was_manual = False
+    #: The sessions whose rows are still to come, by their connection.
+    readers: ClassVar[weakref.WeakKeyDictionary[Any, "weakref.WeakSet[ClientSession]"]] = weakref.WeakKeyDictionary()
 
-    def __init__(self, connection: Any, *, is_open: bool) -> None:
-        """Keep the connection; where a transaction ``is_open`` that it has not begun yet, begin it."""
+    def __init__(self, connection: Any, lender: Any) -> None:
+        """Keep the connection, and begin the client's transaction on it where none is open."""
         super().__init__(connection)
-        if not self._is_utf8():
-            message = f"the session's client_encoding is not UTF8, in which text is read\nHint: {_UTF8}"
-            raise errors.InterfaceError(message, hint=_UTF8)
+        self.lender = lender
+        for setting, (wanted, hint) in _SETTINGS.items():
+            if self._setting(setting) not in {wanted, None}:
+                message = f"the session's {setting} is not {wanted}, in which text is read\nHint: {hint}"
+                raise errors.InterfaceError(message, hint=hint)
         self._types: dict[str, list[tuple[int, int]]] = {}
-        is_idle = self._status() == "none"
-        self._is_free = is_idle and not (is_open and not connection.autocommit)
-        self.transaction = "none" if self._is_free else "open"
-        # Else the client would begin a transaction, and leave it open.
-        self.was_manual = self._is_free and not connection.autocommit
-        if self.was_manual:
-            connection.autocommit = True
-        elif is_idle and not self._is_free:
-            self._begin_as_client()
+        if connection.autocommit and self._status() == "none":
+            message = f"the connection is in autocommit: each statement of ours would be for itself\nHint: {_BEGUN}"
+            raise errors.InterfaceError(message, hint=_BEGUN)
+        if lender is None:
+            with self.translating():
+                self._begin()
+            self.transaction = "open"
 
     # A client's own.
 
-    def _is_utf8(self) -> bool:
+    def _setting(self, name: str) -> str | None:
+        """Tell a setting that the server reports; None where it reports none."""
         raise NotImplementedError
 
     def _status(self) -> Literal["none", "open", "failed", "lost"]:
@@ -82,29 +96,24 @@ class ClientSession(DriverSession):
     def _copy(self, statement: str, rows: bytes) -> None:
         raise NotImplementedError
 
-    def _begin_as_client(self) -> None:
-        """Begin the transaction that the client would begin with its next statement."""
-        self._send("BEGIN")
-
     # The same for all of them.
 
     def _give_back(self) -> None:
-        if self._is_free and self._status() in {"open", "failed"}:
-            self._send("ROLLBACK")
-        was_manual, self.was_manual = self.was_manual, False
-        if was_manual and self._status() == "none":
-            self.connection.autocommit = False
-
-    def __del__(self) -> None:
-        """Give back the connection of a session that nothing has used: an argument was wrong."""
-        if self.was_manual:
-            self._give_back()
+        self._forget()
 
     def _begin(self) -> None:
-        self._send("BEGIN")
+        if self.lender is not None:
+            self.lender.begin()
+        if self._status() == "none":
+            # By the client itself, whose isolation level and the like it then has. It has no snapshot yet.
+            self.opened().execute(BEGIN)
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
-        self._send(how)
+        self._close_cursor()
+        getattr(self.lender or self.connection, how)()
+
+    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+        return super()._prepared(_core.postgresql_inlined(query, []), params)
 
     def translated(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the client's, whose text also draws where in the statement."""
@@ -117,9 +126,10 @@ class ClientSession(DriverSession):
     def prepare(self, query: str) -> tuple[bytes | None, list[int]]:
         """Describe a statement: the server's message about its columns, and the OIDs of its parameters' types."""
         with self.running():
-            self.begins = self.transaction == "none"
-            if self.begins:
-                self._send("BEGIN")
+            if self.transaction == "none":
+                self._begin()
+                self.begins = self.lender is not None
+                self.transaction = "none" if self.begins else "open"
             self._guard()
             described, oids = self._describe(query)
         return (_description(described) if described.nfields else None), oids
@@ -132,6 +142,7 @@ class ClientSession(DriverSession):
     def open(self, query: str, values: Sequence[bytes | None], is_binary: bool) -> None:  # noqa: FBT001  the core's
         """Run a query; its rows are all in binary, or all as texts."""
         self.name, self.is_binary, self.taken = f"longshore_{secrets.token_hex(8)}", is_binary, 0
+        self.readers.setdefault(self.connection, weakref.WeakSet()).add(self)
         with self.running():
             try:
                 self._send(f"DECLARE {self.name} NO SCROLL CURSOR FOR {query}", values)
@@ -159,20 +170,22 @@ class ClientSession(DriverSession):
             if self.name is not None:
                 self._send(f"CLOSE {self.name}")
             if self.begins:
-                self._send("COMMIT")
+                self._end("commit")
         self._forget()
 
     def abandon(self) -> None:
         """End a result that does not come to its end, and leave the transaction as it was, where the server can."""
-        with self.translating():
-            if self.begins:
-                self._send("ROLLBACK")
-            elif self.is_guarded:
-                self._unguard()
-                self.transaction = "open"
-            elif self.name is not None and self._status() == "open":
-                self._send(f"CLOSE {self.name}")
-        self._forget()
+        try:
+            with self.translating():
+                if self.begins:
+                    self._end("rollback")
+                elif self.is_guarded:
+                    self._unguard()
+                    self.transaction = "open"
+                elif self.name is not None and self._status() == "open":
+                    self._send(f"CLOSE {self.name}")
+        finally:
+            self._forget()
 
     def _guard(self) -> None:
         self._send(f"SAVEPOINT {_GUARD}")
@@ -190,6 +203,13 @@ class ClientSession(DriverSession):
     def _forget(self) -> None:
         self.name = self.result = None
         self.begins = self.is_guarded = False
+        self.readers.get(self.connection, weakref.WeakSet()).discard(self)
+
+    def load(self, **load: Any) -> TableLoader:
+        """Begin to write."""
+        if self.readers.get(self.connection):
+            raise errors.InterfaceError(f"{SHARED}\nHint: {APART}", hint=APART)
+        return super().load(**load)
 
     # Rows into a temporary table.
 

@@ -29,9 +29,13 @@ def address(connection: Any) -> tuple[dict[str, str] | None, str]:
         raise errors.InterfaceError("the psycopg connection is closed", hint="connect again")
     if info.transaction_status == pq.TransactionStatus.ACTIVE or info.pipeline_status != pq.PipelineStatus.OFF:
         raise errors.InterfaceError("the psycopg connection is busy, or in pipeline mode", hint=_BUSY)
-    settings = {**info.get_parameters(), **({"password": info.password} if info.password else {})}
+    # What is a default of libpq's is told apart, and has not to be one of ours.
+    settings = {"host": info.host, "port": str(info.port), "user": info.user, "dbname": info.dbname}
+    settings |= {**info.get_parameters(), **({"password": info.password} if info.password else {})}
     if info.transaction_status != pq.TransactionStatus.IDLE:
         reason = "a transaction is open on it"
+    elif (connection.isolation_level, connection.read_only, connection.deferrable) != (None, None, None):
+        reason = "its transactions have an isolation level, or are read-only or deferrable"
     elif not settings.keys() <= LIBPQ:
         reason = "it was opened with settings that Longshore does not have"
     if not reason:
@@ -42,9 +46,9 @@ def address(connection: Any) -> tuple[dict[str, str] | None, str]:
     return None, reason
 
 
-def adopt(connection: "psycopg.Connection[Any]", *, is_open: bool) -> "Session":
+def adopt(connection: "psycopg.Connection[Any]", lender: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, is_open=is_open)
+    return Session(connection, lender)
 
 
 class Session(ClientSession):
@@ -52,8 +56,9 @@ class Session(ClientSession):
 
     failure = psycopg.Error
 
-    def _is_utf8(self) -> bool:
-        return bool(self.connection.pgconn.parameter_status(b"client_encoding") == b"UTF8")
+    def _setting(self, name: str) -> str | None:
+        value = self.connection.pgconn.parameter_status(name.encode())
+        return None if value is None else value.decode()
 
     def _status(self) -> Literal["none", "open", "failed", "lost"]:
         return _STATUS.get(self.connection.info.transaction_status, "lost")

@@ -24,13 +24,17 @@ _BUILTIN = tuple(range(1, 10_000))
 _NUMERIC = 1700
 #: Those that a numeric can be declared with; of none, the client takes -1 apart.
 _MOST_DIGITS = 1000
-_PARAMETERS = "SELECT t::oid::bigint, t::text FROM pg_prepared_statements, unnest(parameter_types) t WHERE name = '{}'"
+#: Without a length: char and bit have 1 by default.
+_PARAMETERS = (
+    "SELECT t::oid::bigint, format_type(t::oid, -1) FROM pg_prepared_statements, "
+    "unnest(parameter_types) WITH ORDINALITY AS p(t, n) WHERE name = '{}' ORDER BY n"
+)
 _OTHER = "use postgresql+psycopg, or a SELECT"
 
 
-def adopt(connection: Any, *, is_open: bool) -> "Session":
+def adopt(connection: Any, lender: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, is_open=is_open)
+    return Session(connection, lender)
 
 
 class Session(ClientSession):
@@ -38,17 +42,17 @@ class Session(ClientSession):
 
     failure = psycopg2.Error
     has_binary = False
-    #: The OIDs of the types of the columns that are fetched; PostgreSQL's own until then.
-    columns: tuple[int, ...] = ()
+    #: The OIDs of the types of the columns, which may be users', and the names of those of the parameters.
+    _columns: tuple[int, ...] = ()
+    _parameter_types: Sequence[str] = ()
 
-    def _is_utf8(self) -> bool:
-        return bool(self.connection.encoding == "UTF8")
+    def _setting(self, name: str) -> str | None:
+        # Its own `encoding` is that of the beginning.
+        value: str | None = self.connection.get_parameter_status(name)
+        return value
 
     def _status(self) -> Literal["none", "open", "failed", "lost"]:
         return "lost" if self.connection.closed else _STATUS.get(self.connection.info.transaction_status, "lost")
-
-    def _begin_as_client(self) -> None:
-        """Leave it to the client, which begins one with its next statement."""
 
     def opened(self) -> Any:
         """Open a cursor that makes tuples, whatever the connection makes."""
@@ -58,12 +62,12 @@ class Session(ClientSession):
 
     def _send(self, command: str, values: Sequence[bytes | None] = (), *, is_binary: bool = False) -> Any:
         del is_binary  # it has texts alone, and the core is told so
-        self.opened().execute(_core.postgresql_inlined(command, [_literal(value) for value in values]))
+        self.opened().execute(_core.postgresql_inlined(command, self._literals(values)))
 
     def _ask(self, query: str, *, is_binary: bool = False) -> Any:
         del is_binary  # as above
         cursor = self.opened()
-        texts = extensions.new_type(self.columns or _BUILTIN, "TEXTS", lambda value, _cursor: value)
+        texts = extensions.new_type(_BUILTIN + self._columns, "TEXTS", lambda value, _cursor: value)
         extensions.register_type(texts, cursor)
         cursor.execute(query)
         return _Result(cursor)
@@ -74,8 +78,8 @@ class Session(ClientSession):
             self._send(f"PREPARE {name} AS {query}")
             parameters = self.rows(_PARAMETERS.format(name))
             self._send(f"DEALLOCATE {name}")
-            nulls = [f"NULL::{kind}" for _, kind in parameters]
-            self._send(_core.postgresql_inlined(f"DECLARE {name} NO SCROLL CURSOR FOR {query}", nulls))
+            self._parameter_types = [kind for _, kind in parameters]
+            self._send(f"DECLARE {name} NO SCROLL CURSOR FOR {query}", [None] * len(parameters))
         except psycopg2.Error as error:
             if error.pgcode not in NO_CURSOR:
                 raise
@@ -85,17 +89,13 @@ class Session(ClientSession):
             raise NotSupportedError(message, hint=_OTHER) from None
         described = self._ask(f"FETCH 0 FROM {name}")
         self._send(f"CLOSE {name}")
-        self._kinds = tuple(described.ftype(at) for at in range(described.nfields))
+        self._columns = tuple(described.ftype(at) for at in range(described.nfields))
         return described, [oid for oid, _ in parameters]
 
-    def fetch(self, rows: int) -> tuple[Any, int, int, bool]:
-        """Give the next rows, of types that may be users'."""
-        self.columns = self._kinds
-        return super().fetch(rows)
-
-    def _forget(self) -> None:
-        super()._forget()
-        self.columns = ()
+    def _literals(self, values: Sequence[bytes | None]) -> list[str]:
+        # Else each would be of the type of what stands around it.
+        kinds = zip(values, self._parameter_types, strict=True) if values else ()
+        return [f"(CAST({_literal(value)} AS {kind}))" for value, kind in kinds]
 
     def _copy(self, statement: str, rows: bytes) -> None:
         self.opened().copy_expert(statement, io.BytesIO(rows))

@@ -1,5 +1,6 @@
 """SQLAlchemy's engines and connections: their URL where that says all of them, else the driver's connection."""
 
+import contextlib
 import inspect
 import sys
 from collections.abc import Iterator
@@ -7,7 +8,9 @@ from typing import Any
 
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
+from longshore import threads
 from longshore.errors import InterfaceError, OperationalError
 from longshore.sources import LIBPQ, Resolved
 
@@ -23,14 +26,25 @@ _OWN = {"create_engine.<locals>.on_connect", "create_engine.<locals>.first_conne
 #: Events of a pool, of a dialect and of an engine by which a connection, or a statement, becomes another.
 _EVENTS = {
     "pool": ("connect", "first_connect", "checkout"),
-    "dialect": ("do_connect", "do_execute", "do_execute_no_params"),
-    "engine": ("engine_connect", "before_execute", "before_cursor_execute"),
+    "dialect": ("do_connect", "do_execute", "do_execute_no_params", "do_executemany", "do_setinputsizes"),
+    "engine": ("engine_connect", "begin", "before_execute", "before_cursor_execute"),
 }
+#: Options of a connection by which its transactions are others.
+_OPTIONS = ("isolation_level", "postgresql_readonly", "postgresql_deferrable")
+_AUTOCOMMIT = "AUTOCOMMIT"
+#: What a URL has to name: drivers differ in what they take otherwise, from the environment or by default.
+_NAMED = {"host": "host", "username": "user", "database": "dbname"}
 _ENGINE = "create_engine.<locals>.connect"
 
 #: Those whose connections can be read and written through.
 _DRIVERS = {"psycopg", "psycopg2", "pysqlite", "longshore"}
+#: What begins a transaction, as any statement does.
+_BEGIN = {"sqlite": "SELECT 1", "postgresql": "SHOW transaction_isolation"}
 _OPEN = "a transaction is open on it"
+_CONNECTED = "give a connection of it, engine.connect(), and commit there"
+_ALONE = "the connection is in autocommit: each statement of ours would be for itself"
+_BEGUN = "give one that is not in autocommit, or the URL"
+_NAME = "name the schema: table=(schema, table)"
 _ENDED = "end its transaction first, or give a URL"
 _URL = "give its URL, without what only the driver knows: engine.url"
 
@@ -48,6 +62,13 @@ def address(value: object) -> tuple[Any, str]:
         raise InterfaceError("the SQLAlchemy connection is closed", hint="connect again, or give the engine")
     if connection is not None and connection.in_transaction():
         return None, _OPEN
+    options = (connection or engine).get_execution_options()
+    if options.get("schema_translate_map"):
+        message = f"the schema_translate_map is not followed\nHint: {_NAME}, without the map"
+        raise InterfaceError(message, hint=f"{_NAME}, without the map")
+    level = getattr(engine.dialect, "_on_connect_isolation_level", None)
+    if {level, *map(options.get, _OPTIONS)} - {None, False, _AUTOCOMMIT}:
+        return None, "its transactions have an isolation level, or are read-only or deferrable"
     creator: Any = engine.pool._creator  # noqa: SLF001  no other name tells
     if getattr(creator, "__qualname__", "") != _ENGINE:
         return None, "its engine has a creator of its own"
@@ -55,8 +76,8 @@ def address(value: object) -> tuple[Any, str]:
     arguments, keywords = engine.dialect.create_connect_args(engine.url)
     if given.get("cparams") != keywords:
         return None, "its engine has connect_args"
-    if any(_listeners(engine)):
-        return None, "its engine has listeners for events"
+    if any(_listeners(engine, connection)):
+        return None, "it has listeners for events"
     return of_url(engine.url, given.get("cargs_tup", arguments))
 
 
@@ -70,12 +91,108 @@ def through(value: object, reason: str) -> Resolved:
         message = f"{kind} cannot be read through, and has to be, since {reason}\nHint: {hint}"
         raise InterfaceError(message, hint=hint)
     if connection is not None:
-        return Resolved(connection.connection.driver_connection, is_open=connection.in_transaction())
+        return _begun(connection)
+    return _lent(engine)
+
+
+def driven(value: object) -> object:
+    """Give the driver's connection that is gone through where there is one already."""
+    engine, connection = _parts(value)
+    if connection is not None:
+        return connection.connection.driver_connection
+    return engine.pool if isinstance(engine.pool, SingletonThreadPool | StaticPool) else None
+
+
+def _begun(connection: Connection) -> Resolved:
+    """Have SQLAlchemy begin the transaction, and leave it open: the caller ends it."""
+    driver: Any = connection.connection.driver_connection
+    _not_in_autocommit(connection, driver)
+    if not connection.in_transaction() or _is_idle(driver):
+        Lender(connection).begin()
+    if getattr(driver, "isolation_level", "") is None and not getattr(driver, "in_transaction", True):
+        _refuse(_ALONE, _BEGUN)
+    return Resolved(driver, is_open=True)
+
+
+def _lent(engine: Engine) -> Resolved:
+    """Have an engine lend a connection for us alone, whose transaction we end."""
+    name, is_one = engine.dialect.name, isinstance(engine.pool, SingletonThreadPool | StaticPool)
+    if isinstance(engine.pool, SingletonThreadPool) and threads.is_own():
+        _refuse("each thread has a connection of its own from the engine's pool, and this verb is on another")
+    if engine.dialect.driver == "longshore" or (is_one and name != "sqlite"):
+        _refuse("the connections of this engine are not for us alone")
+    with _unwrapped():
+        connection = engine.connect()
+    lender, driver = Lender(connection), connection.connection.driver_connection
     try:
-        lender = engine.connect()
+        if name == "sqlite" and getattr(driver, "in_transaction", False):
+            _refuse("a transaction is open on the connection that the engine lends")
+        if name != "sqlite":
+            _not_in_autocommit(connection, driver)
+    except InterfaceError:
+        lender.close()
+        raise
+    return Resolved(driver, lender)
+
+
+def _refuse(message: str, hint: str = _CONNECTED) -> None:
+    raise InterfaceError(f"{message}\nHint: {hint}", hint=hint)
+
+
+def _not_in_autocommit(connection: Connection, driver: Any) -> None:
+    """Refuse a connection whose transaction SQLAlchemy would not end."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    # Python's sqlite3 has a number there, where it begins transactions as it always has.
+    if getattr(driver, "autocommit", False) is True or (is_sqlite and _level(connection) == _AUTOCOMMIT):
+        _refuse(_ALONE, _BEGUN)
+
+
+def _level(connection: Connection) -> object:
+    told = connection.get_execution_options().get("isolation_level")
+    return told or getattr(connection.dialect, "_on_connect_isolation_level", None)
+
+
+def _is_idle(driver: Any) -> bool:
+    """Whether the driver of PostgreSQL has not begun what SQLAlchemy has told of."""
+    return getattr(getattr(driver, "info", None), "transaction_status", None) == 0
+
+
+class Lender:
+    """A connection of SQLAlchemy's, by which the transaction of the driver's begins and ends."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Keep the connection."""
+        self._connection = connection
+
+    def begin(self) -> None:
+        """Begin a transaction, as any statement does."""
+        with _unwrapped():
+            self._connection.exec_driver_sql(_BEGIN.get(self._connection.dialect.name, "SELECT 1")).close()
+
+    def commit(self) -> None:
+        """Make what was done lasting."""
+        with _unwrapped():
+            self._connection.commit()
+
+    def rollback(self) -> None:
+        """Undo it."""
+        with _unwrapped():
+            self._connection.rollback()
+
+    def close(self) -> None:
+        """Give the connection back to its pool."""
+        with _unwrapped():
+            self._connection.close()
+
+
+@contextlib.contextmanager
+def _unwrapped() -> Iterator[None]:
+    """Raise an error of the driver's as one of ours."""
+    try:
+        yield
     except DBAPIError as error:
-        raise OperationalError(str(error.orig)) from None
-    return Resolved(lender.connection.driver_connection, lender)
+        sqlstate = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+        raise OperationalError(str(error.orig), sqlstate=sqlstate) from None
 
 
 def _parts(value: Any) -> tuple[Engine, Connection | None]:
@@ -87,10 +204,11 @@ def _parts(value: Any) -> tuple[Engine, Connection | None]:
     return (value, None) if isinstance(value, Engine) else (value.engine, value)
 
 
-def _listeners(engine: Engine) -> Iterator[object]:
+def _listeners(engine: Engine, connection: Connection | None) -> Iterator[object]:
     """Give the listeners that are not SQLAlchemy's own."""
     for name, events in _EVENTS.items():
-        dispatch = (engine if name == "engine" else getattr(engine, name)).dispatch
+        # A connection has the engine's, and its own.
+        dispatch = ((connection or engine) if name == "engine" else getattr(engine, name)).dispatch
         for event in events:
             yield from (each for each in getattr(dispatch, event) if _name(each) not in _OWN)
 
@@ -110,6 +228,9 @@ def of_url(url: Any, arguments: Any) -> tuple[Any, str]:
         return _of_file(str(arguments[0]), query)
     if driver not in _LIBPQ | _PLAIN:
         return None, f"of {backend}+{driver} there is no URL here"
+    missing = [part for part, key in _NAMED.items() if not (getattr(url, part) or query.get(key))]
+    if missing and driver != "longshore":
+        return None, f"its URL has no {missing[0]}"
     if driver in _PLAIN and query.keys() <= {_CHARSET}:
         return url.set(query={}), ""
     if driver in _LIBPQ and query.keys() <= LIBPQ and all(isinstance(value, str) for value in query.values()):
