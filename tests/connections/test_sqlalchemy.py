@@ -22,7 +22,7 @@ SECRET = "s3cr3t"
 NAMED = "SELECT current_setting('application_name') AS name"
 
 
-def rows(conn: Any, query: str = "SELECT berth, name FROM boats ORDER BY berth", **arguments: Any) -> Any:
+def rows(conn: Any, query: Any = "SELECT berth, name FROM boats ORDER BY berth", **arguments: Any) -> Any:
     return longshore.read_sql(query, conn, return_type="arrow", **arguments).to_pylist()
 
 
@@ -45,6 +45,10 @@ def url(postgres: Endpoint) -> Iterator[sa.URL]:
         (f"postgresql+psycopg://me:{SECRET}@h/d?krbsrvname=x", "keys of the driver"),
         (f"postgresql+psycopg://me:{SECRET}@/d?host=a&host=b", "keys of the driver"),
         (f"mysql+pymysql://me:{SECRET}@h/d?read_timeout=5", "keys of the driver"),
+        (f"postgresql+asyncpg://me:{SECRET}@/d", "no host"),
+        ("postgresql+psycopg://h/d", "no username"),
+        (f"mysql+pymysql://me:{SECRET}@h", "no database"),
+        (f"postgresql+psycopg://me:{SECRET}@/d?host=h", None),
         ("sqlite://", "in memory"),
         ("sqlite:///a.db?timeout=3", "a query"),
         (f"mssql+pymssql://me:{SECRET}@h/d", "no URL"),
@@ -147,6 +151,112 @@ def test_sqlite_in_memory_and_in_a_file(tmp_path: Path, targets: list[Any]) -> N
     assert longshore.write_sql(BOATS, "boats", file) == 2
     assert rows(file) == BOATS.to_pylist()
     assert targets == [{"database": str(tmp_path / "a.db")}] * 2
+
+
+def test_a_write_through_an_engine_is_committed(url: sa.URL, targets: list[Any]) -> None:
+    text = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    for at, driver in enumerate(("psycopg", "psycopg2")):
+        engine = sa.create_engine(url.set(drivername=f"postgresql+{driver}"))
+        begun: list[object] = []
+        # A statement of a listener's has begun a transaction before ours.
+        sa.event.listen(engine, "engine_connect", lambda connection: connection.exec_driver_sql("SELECT 1").close())
+        sa.event.listen(engine, "begin", begun.append)
+        assert longshore.write_sql(BOATS, "boats", engine, if_exists="append") == 2
+        assert len(rows(text)) == 4 + 3 * at
+        with pytest.raises(longshore.DataError):
+            longshore.write_sql(pa.table({"berth": [1, 2**40]}), "boats", engine, if_exists="append")
+        insert = "INSERT INTO boats VALUES (9, NULL) RETURNING berth"
+        if driver == "psycopg":
+            assert rows(engine, insert) == [{"berth": 9}]
+        else:
+            assert rows(engine, "SELECT 1 AS n", pre_execution_query=insert) == [{"n": 1}]
+        assert len(rows(text)) == 5 + 3 * at
+        queries = ["SELECT 1 AS n", "SELECT 2 AS n"]
+        with pytest.raises(longshore.NotSupportedError, match="a listener's statement"):
+            rows(engine, queries)
+        assert rows(engine, queries, options={"snapshot": False}) == [{"n": 1}, {"n": 2}]
+        assert len(begun) == 6
+        engine.dispose()
+    assert targets == [text] * 4
+
+
+def test_a_connection_without_a_transaction_begins_one_of_its_own(url: sa.URL, targets: list[Any]) -> None:
+    heard = sa.create_engine(url, connect_args={"application_name": "argued"})
+    begun: list[object] = []
+    with heard.connect() as connection:
+        sa.event.listen(connection, "begin", begun.append)
+        assert longshore.write_sql(BOATS, "boats", connection, if_exists="append") == 2
+        assert (connection.in_transaction(), len(begun)) == (True, 1)
+        connection.rollback()
+        assert len(rows(connection)) == 2
+        connection.commit()
+    alone = heard.execution_options(isolation_level="AUTOCOMMIT")
+    with alone.connect() as connection:
+        for conn in (alone, connection):
+            with pytest.raises(longshore.InterfaceError, match="autocommit"):
+                longshore.write_sql(BOATS, "boats", conn, if_exists="append")
+    assert targets == []
+    heard.dispose()
+
+
+def test_how_a_connection_differs_is_not_lost_by_its_url(url: sa.URL, targets: list[Any]) -> None:
+    engine = sa.create_engine(url)
+    level = (
+        "SELECT current_setting('transaction_isolation') AS level, current_setting('transaction_read_only') AS fixed"
+    )
+    options: dict[str, Any] = {"isolation_level": "SERIALIZABLE", "postgresql_readonly": True}
+    with engine.connect().execution_options(**options) as connection:
+        assert rows(connection, level) == [{"level": "serializable", "fixed": "on"}]
+    serial = sa.create_engine(url, isolation_level="SERIALIZABLE")
+    assert rows(serial, level) == [{"level": "serializable", "fixed": "off"}]
+    serial.dispose()
+    with engine.connect() as connection:
+        heard: list[object] = []
+        sa.event.listen(connection, "begin", heard.append)
+        assert rows(connection, NAMED) == [{"name": ""}]
+        assert len(heard) == 1
+    assert targets == []
+    with pytest.raises(longshore.InterfaceError, match="schema_translate_map"):
+        rows(engine.execution_options(schema_translate_map={None: "other"}), NAMED)
+    engine.dispose()
+
+
+def test_one_connection_is_not_source_and_target(url: sa.URL) -> None:
+    engine = sa.create_engine(url)
+    one = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"application_name": "one"})
+    with engine.begin() as connection:
+        assert len(rows(connection)) == 2
+        driver: Any = connection.connection.driver_connection
+        for target in (connection, driver):
+            with pytest.raises(longshore.InterfaceError, match="same connection"):
+                longshore.copy(
+                    "SELECT generate_series(1, 5000) AS berth", connection, "boats", target, if_exists="append"
+                )
+        assert len(rows(connection)) == 2
+    with pytest.raises(longshore.InterfaceError, match="for us alone"):
+        rows(one)
+    engine.dispose()
+    one.dispose()
+
+
+def test_sqlite_through_an_engine(tmp_path: Path) -> None:
+    memory = sa.create_engine("sqlite://")
+    # The thread of an awaited verb would have a database of its own there.
+    with pytest.raises(longshore.InterfaceError, match="each thread"):
+        asyncio.run(longshore.write_sql_async(BOATS, "boats", memory))
+    file = sa.create_engine(f"sqlite:///{tmp_path / 'a.db'}", connect_args={"timeout": 3})
+    assert longshore.write_sql(BOATS, "boats", file) == 2
+    assert rows(file, "INSERT INTO boats VALUES (3, NULL) RETURNING berth") == [{"berth": 3}]
+    assert len(rows(str(tmp_path / "a.db"))) == 3
+    sa.event.listen(file, "engine_connect", lambda connection: connection.exec_driver_sql("DELETE FROM boats"))
+    with pytest.raises(longshore.InterfaceError, match="a transaction is open"):
+        longshore.write_sql(BOATS, "boats", file, if_exists="append")
+    assert len(rows(str(tmp_path / "a.db"))) == 3
+    alone = sa.create_engine("sqlite://", isolation_level="AUTOCOMMIT")
+    with alone.connect() as connection, pytest.raises(longshore.InterfaceError, match="autocommit"):
+        rows(connection, "SELECT 1 AS n")
+    for engine in (memory, file, alone):
+        engine.dispose()
 
 
 def test_engines_for_asyncio(url: sa.URL) -> None:

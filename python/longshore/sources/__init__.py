@@ -63,7 +63,7 @@ class Resolved(NamedTuple):
 
     #: An address, or a driver's own connection.
     conn: Any
-    #: What has lent the driver's connection for us alone: it begins and ends transactions, and takes it back by ``close``.
+    #: What has lent the driver's connection for us alone, begins and ends its transaction, and takes it back.
     lender: Any = None
     #: Whether a transaction is open, though SQLite may not have begun it yet.
     is_open: bool = False

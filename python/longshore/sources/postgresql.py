@@ -19,6 +19,8 @@ _SETTINGS = {
     "standard_conforming_strings": ("on", "SET standard_conforming_strings TO on"),
 }
 _BEGUN = "begin a transaction on it, as with connection.transaction(), or give the URL"
+_HAS_SNAPSHOT = "25001"
+_LEVEL = 'give the engine isolation_level="REPEATABLE READ", or options={"snapshot": False}'
 _GUARD = "longshore_guard"
 #: What DECLARE says of a statement that returns rows and is not a SELECT, or changes some within it.
 NO_CURSOR = {"42601", "0A000"}
@@ -107,6 +109,19 @@ class ClientSession(DriverSession):
         if self._status() == "none":
             # By the client itself, whose isolation level and the like it then has. It has no snapshot yet.
             self.opened().execute(BEGIN)
+
+    def begin_snapshot(self) -> None:
+        """Begin a transaction whose statements see one snapshot."""
+        self.begin()
+        if self.rows(BEGIN) in ([("repeatable read",)], [("serializable",)]):
+            return
+        try:
+            self.execute(str(self.dialect.snapshot))
+        except errors.Error as error:
+            if error.sqlstate != _HAS_SNAPSHOT:
+                raise
+            message = f"a listener's statement has run, so that several queries have no snapshot\nHint: {_LEVEL}"
+            raise errors.NotSupportedError(message, hint=_LEVEL) from None
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
         self._close_cursor()
