@@ -199,6 +199,20 @@ def test_a_connection_without_a_transaction_begins_one_of_its_own(url: sa.URL, t
     heard.dispose()
 
 
+def test_a_commit_that_fails_is_an_error(url: sa.URL) -> None:
+    engine = sa.create_engine(url, connect_args={"application_name": "argued"})
+    longshore.read_sql(
+        "SELECT 1 AS n",
+        engine,
+        pre_execution_query="ALTER TABLE boats ADD UNIQUE (berth) DEFERRABLE INITIALLY DEFERRED",
+    )
+    with pytest.raises(longshore.IntegrityError) as caught:
+        longshore.write_sql(BOATS, "boats", engine, if_exists="append")
+    assert caught.value.sqlstate == "23505"
+    assert len(rows(engine)) == 2
+    engine.dispose()
+
+
 def test_how_a_connection_differs_is_not_lost_by_its_url(url: sa.URL, targets: list[Any]) -> None:
     engine = sa.create_engine(url)
     level = (

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
-from longshore import threads
+from longshore import errors, threads
 from longshore.errors import InterfaceError, OperationalError
 from longshore.sources import LIBPQ, Resolved
 
@@ -192,7 +192,8 @@ def _unwrapped() -> Iterator[None]:
         yield
     except DBAPIError as error:
         sqlstate = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
-        raise OperationalError(str(error.orig), sqlstate=sqlstate) from None
+        # Both have PEP 249's names.
+        raise getattr(errors, type(error).__name__, OperationalError)(str(error.orig), sqlstate=sqlstate) from None
 
 
 def _parts(value: Any) -> tuple[Engine, Connection | None]:
