@@ -266,6 +266,17 @@ def test_sqlite_through_an_engine(tmp_path: Path) -> None:
     with pytest.raises(longshore.InterfaceError, match="a transaction is open"):
         longshore.write_sql(BOATS, "boats", file, if_exists="append")
     assert len(rows(str(tmp_path / "a.db"))) == 3
+    static = sa.create_engine("sqlite://", poolclass=sa.StaticPool)
+    with static.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE boats (berth INTEGER, name TEXT)"))
+        with pytest.raises(longshore.InterfaceError, match="for us alone"):
+            longshore.write_sql(BOATS, "boats", static, if_exists="append")
+        assert longshore.write_sql(BOATS, "boats", connection, if_exists="append") == 2
+        with pytest.raises(longshore.InterfaceError, match="same connection"):
+            longshore.copy("SELECT * FROM boats", connection, "others", static)
+    with static.connect() as connection:
+        assert rows(connection) == BOATS.to_pylist()
+    static.dispose()
     alone = sa.create_engine("sqlite://", isolation_level="AUTOCOMMIT")
     with alone.connect() as connection, pytest.raises(longshore.InterfaceError, match="autocommit"):
         rows(connection, "SELECT 1 AS n")

@@ -98,9 +98,9 @@ def through(value: object, reason: str) -> Resolved:
 def driven(value: object) -> object:
     """Give the driver's connection that is gone through where there is one already."""
     engine, connection = _parts(value)
-    if connection is not None:
-        return connection.connection.driver_connection
-    return engine.pool if isinstance(engine.pool, SingletonThreadPool | StaticPool) else None
+    if isinstance(engine.pool, SingletonThreadPool | StaticPool):
+        return engine.pool
+    return None if connection is None else connection.connection.driver_connection
 
 
 def _begun(connection: Connection) -> Resolved:
@@ -116,10 +116,12 @@ def _begun(connection: Connection) -> Resolved:
 
 def _lent(engine: Engine) -> Resolved:
     """Have an engine lend a connection for us alone, whose transaction we end."""
-    name, is_one = engine.dialect.name, isinstance(engine.pool, SingletonThreadPool | StaticPool)
-    if isinstance(engine.pool, SingletonThreadPool) and threads.is_own():
+    name, is_threads = engine.dialect.name, isinstance(engine.pool, SingletonThreadPool)
+    if is_threads and threads.is_own():
         _refuse("each thread has a connection of its own from the engine's pool, and this verb is on another")
-    if engine.dialect.driver == "longshore" or (is_one and name != "sqlite"):
+    # What such a pool takes back it rolls back, with all that others have done on the same connection.
+    is_shared = isinstance(engine.pool, StaticPool) or (is_threads and name != "sqlite")
+    if engine.dialect.driver == "longshore" or is_shared:
         _refuse("the connections of this engine are not for us alone")
     with _unwrapped():
         connection = engine.connect()
