@@ -78,6 +78,15 @@ static void bind(int64_t* value) {
   check(driver.StatementBind(&statement, &array, &schema, &error));
 }
 
+/* A schema that counts a child and has none. */
+static void bind_hollow(void) {
+  static const void* none[1];
+  struct ArrowSchema schema = {.format = "+s", .n_children = 1, .release = nothing_of_schema};
+  struct ArrowArray array = {.length = 1, .n_buffers = 1, .buffers = none, .release = nothing_of_array};
+  told("hollow", driver.StatementBind(&statement, &array, &schema, &error), &error);
+  end();
+}
+
 int main(int count, char** arguments) {
   if (count != 5) return 2;
   void* library = dlopen(arguments[1], RTLD_NOW);
@@ -100,6 +109,7 @@ int main(int count, char** arguments) {
   bind(&seven);
   check(driver.StatementExecuteQuery(&statement, NULL, &changed, &error));
   printf("ingested %ld\n", (long)changed);
+  bind_hollow();
 
   snprintf(query, sizeof query, "SELECT * FROM %s WHERE id = $1", arguments[3]);
   check(driver.StatementSetSqlQuery(&statement, query, &error));

@@ -45,6 +45,7 @@ def test_c(place: tuple[str, str], tmp_path: Path) -> None:
     output("cc", *flags, HERE / "driver.c", "-ldl", "-o", program)
     assert output(program, longshore.adbc.driver_path(), *place, COMPUTING) == [
         "ingested 1",
+        "hollow 5  with text",
         "bound 1",
         "failed 3 42P01 with text",
         "detail longshore.position",

@@ -34,18 +34,23 @@ struct CSchema {
 impl CSchema {
     /// Whether it, its children and its dictionary are there.
     unsafe fn is_whole(&self) -> bool {
-        // SAFETY: a schema that is not released has the children that it counts, as the caller promises.
+        let Ok(children) = usize::try_from(self.n_children) else { return false };
+        if self.release.is_none() || self.format.is_null() || (children > 0 && self.children.is_null()) {
+            return false;
+        }
+        // SAFETY: a schema that is not released has an array of as many children as it counts, as the caller promises; each is
+        // null or a schema.
         unsafe {
-            self.release.is_some()
-                && self.dictionary.as_ref().is_none_or(|dictionary| dictionary.is_whole())
-                && (0..usize::try_from(self.n_children).unwrap_or_default())
+            self.dictionary.as_ref().is_none_or(|dictionary| dictionary.is_whole())
+                && (0..children)
                     .all(|at| (*self.children.add(at)).as_ref().is_some_and(|child| child.is_whole()))
         }
     }
 }
 
 fn released(what: &str) -> AdbcError {
-    refused(Status::InvalidArguments, format!("the {what} is released: bind data that is there"))
+    let message = format!("the {what} is released, or lacks what it counts: bind data that is there");
+    refused(Status::InvalidArguments, message)
 }
 
 /// The schema of what has `schema`.
