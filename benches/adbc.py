@@ -1,6 +1,6 @@
 """Longshore as an ADBC driver: `python -m benches.adbc`.
 
-Reading lineitem through Python's and Go's driver managers next to `read_sql` and PostgreSQL's own ADBC driver, and
+Reading lineitem through Python's and Go's driver managers next to `read_sql`, PostgreSQL's own ADBC driver and pgx, and
 `adbc_ingest` next to `write_sql`. Each read runs in a process of its own; the clients take turns, and medians are
 printed and kept.
 """
@@ -8,6 +8,7 @@ printed and kept.
 import argparse
 import datetime as dt
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -31,7 +32,9 @@ LIMIT = ("longshore", "arrow")
 PEERS = [
     peer for peer in (*POSTGRESQL, *DRIVER) if peer in DRIVER or (peer.client, peer.frame) in {LIMIT, ("ADBC", "arrow")}
 ]
-GO = Path(__file__).parents[1] / "tests" / "driver" / "go"
+#: Programs that read in Go: through the driver manager, and by pgx.
+MANAGER = Path(__file__).parents[1] / "tests" / "driver" / "go"
+PGX = Path(__file__).parent / "go"
 FIGURES = ("wall", "cpu", "peak", "size")
 INGESTED = 1_000_000
 
@@ -43,15 +46,16 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1)
     arguments = parser.parse_args()
     with SOURCES["postgresql"].open(arguments.scale) as place, tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "driver"
-        subprocess.run(["go", "build", "-o", program, "."], cwd=GO, check=True)  # noqa: S607
+        programs = {name: Path(folder) / name for name in ("driver", "pgx")}
+        for name, source in (("driver", MANAGER), ("pgx", PGX)):
+            subprocess.run(["go", "build", "-o", programs[name], "."], cwd=source, check=True)  # noqa: S607
         report = {
             "date": dt.datetime.now(dt.UTC).date().isoformat(),
             "machine": machine(),
             "server": place.title,
             "scale": arguments.scale,
             "rounds": arguments.rounds,
-            "tables": {table: compare(table, place.url, program, arguments.rounds) for table in TABLES},
+            "tables": {table: compare(table, place.url, programs, arguments.rounds) for table in TABLES},
             "ingested": ingested(place.url, arguments.rounds),
         }
     RESULTS.mkdir(exist_ok=True)
@@ -59,12 +63,14 @@ def main() -> None:
     print(markdown(report))
 
 
-def compare(table: str, url: str, program: Path, rounds: int) -> list[dict[str, object]]:
+def compare(table: str, url: str, programs: dict[str, Path], rounds: int) -> list[dict[str, object]]:
     """Return each client's median figures on one table."""
+    query = f"SELECT * FROM {table}"
     clients: dict[tuple[str, str], Callable[[], Figures]] = {
-        (peer.client, peer.frame): partial(measure, peer, f"SELECT * FROM {table}", url) for peer in PEERS
+        (peer.client, peer.frame): partial(measure, peer, query, url) for peer in PEERS
     }
-    clients["longshore.adbc", "Go"] = lambda: go(program, f"SELECT * FROM {table}", url)
+    clients["longshore.adbc", "Go"] = partial(go, programs["driver"], longshore.adbc.driver_path(), url, "-", query)
+    clients["pgx", "Go rows"] = partial(go, programs["pgx"], url, query)
     runs: dict[tuple[str, str], list[Figures]] = {key: [] for key in clients}
     for number in range(rounds):
         for key, run in clients.items():
@@ -78,11 +84,13 @@ def compare(table: str, url: str, program: Path, rounds: int) -> list[dict[str, 
     return rows
 
 
-def go(program: Path, query: str, url: str) -> Figures:
-    """Read through Go's driver manager."""
-    command = [str(program), longshore.adbc.driver_path(), url, "-", query]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    return dict.fromkeys(FIGURES) | {"wall": float(run.stderr.split()[-1])}
+def go(program: Path, *arguments: str) -> Figures:
+    """Read by a program in Go, which tells its seconds; the CPU is the whole process's."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return dict.fromkeys(FIGURES) | {"wall": float(run.stderr.split()[-1]), "cpu": cpu}
 
 
 def ingested(url: str, rounds: int) -> dict[str, float]:

@@ -37,6 +37,7 @@ __all__ = [
     "current",
     "describe",
     "first_bytes",
+    "has_table",
     "memory_left",
     "objects",
     "open_read",
@@ -52,8 +53,8 @@ __all__ = [
     "table_schema",
     "table_types",
     "tables",
+    "temporary_schema",
     "texts",
-    "use_schema",
     "with_reserve",
     "write",
 ]
@@ -141,6 +142,18 @@ class Connection:
         policy: dict[str, str] | None = None,
         cancel_handle: CancelHandle,
     ) -> Result: ...
+    def execute_partitions(
+        self,
+        query: str,
+        partition: Mapping[str, Any],
+        *,
+        lease: float,
+        policy: Mapping[str, Any] | None = None,
+        cancel_handle: CancelHandle,
+    ) -> tuple[Schema, list[bytes]]: ...
+    def read_partition(
+        self, partition: bytes, *, policy: Mapping[str, Any] | None = None, cancel_handle: CancelHandle
+    ) -> Result: ...
     def execute_many(self, statement: str, sets: Iterator[object], *, cancel_handle: CancelHandle) -> int | None: ...
     def another(self, *, cancel_handle: CancelHandle) -> Connection: ...
     @property
@@ -149,6 +162,7 @@ class Connection:
     def execute_script(
         self, script: str, *, timeout: float | None, cancel_handle: CancelHandle | None = None
     ) -> None: ...
+    def use_schema(self, schema: str, *, timeout: float | None, cancel_handle: CancelHandle) -> None: ...
     def commit(self, *, cancel_handle: CancelHandle | None = None) -> None: ...
     def rollback(self, *, cancel_handle: CancelHandle | None = None) -> None: ...
     def close(self) -> None: ...
@@ -444,8 +458,14 @@ def current(
 def table_types(
     source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any]
 ) -> list[str]: ...
-def use_schema(
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any], schema: str
+def has_table(
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    wait: Mapping[str, Any],
+    schema: str | None,
+    table: str,
+) -> bool: ...
+def temporary_schema(
+    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any]
 ) -> str: ...
 def partition(
     *,

@@ -105,6 +105,16 @@ def seconds(timeout: object) -> float | None:
     raise InterfaceError(f"timeout is a number of seconds, zero or more, not {display(timeout)}")
 
 
+def lease_time(lease: object) -> float:
+    """Give the seconds of a lease; raises ``InterfaceError`` for what is none."""
+    if isinstance(lease, int | float) and not isinstance(lease, bool) and 0 < lease <= _LONGEST_LEASE:
+        return float(lease)
+    message = f"lease is a number of seconds above zero, a day at most, not {display(lease)}"
+    raise InterfaceError(
+        message, hint="a snapshot that is kept has the server keep every row that is deleted meanwhile"
+    )
+
+
 _PYTHON = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "binary"}
 
 
@@ -171,7 +181,10 @@ class Partition(TypedDict):
     range: tuple[Any, Any] | None
 
 
-_UNSPLIT = Partition(number=None, most=None, unasked=False, on=None, range=None)
+#: A day.
+_LONGEST_LEASE = 86_400
+#: One part, unless more is said.
+UNSPLIT = Partition(number=None, most=None, unasked=False, on=None, range=None)
 
 
 def partition(query: object, on: str | None, number: Number | None, range_: Sequence[Any] | None) -> Partition | None:
@@ -185,17 +198,17 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
     if queries != 1 and on is not None:
         raise InterfaceError("a list of queries is its own partitioning: give either the list or partition_on")
     if number is None and queries > 1:
-        return {**_UNSPLIT, "most": min(queries, max(_LIST, _cores()))}
+        return {**UNSPLIT, "most": min(queries, max(_LIST, _cores()))}
     if on is None and number in {None, 1}:
         return None
     if isinstance(number, int):
-        return {**_UNSPLIT, "number": number, "on": on, "range": ends}
-    return {**_UNSPLIT, "most": min(_MOST, _cores()), "on": on, "range": ends}
+        return {**UNSPLIT, "number": number, "on": on, "range": ends}
+    return {**UNSPLIT, "most": min(_MOST, _cores()), "on": on, "range": ends}
 
 
 def unasked() -> Partition:
     """Give the split of a whole result for which no one asked: a source whose readers burden no one may take it."""
-    return {**_UNSPLIT, "most": min(_MOST, _cores()), "unasked": True}
+    return {**UNSPLIT, "most": min(_MOST, _cores()), "unasked": True}
 
 
 def _cores() -> int:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longshore import _core
 from longshore.arguments import table_name
@@ -48,23 +48,21 @@ def calling(connection: "Connection", procedure: str, parameters: Iterable[str])
 
 
 def has_table(connection: "Connection", table: str | tuple[str, str]) -> bool:
-    """Whether there is a table or view of this name."""
+    """Whether a statement finds a table or view by this name."""
     schema, name = table_name(table)
-    scheme = _scheme(connection)
-    if scheme in _POSTGRESQL:
-        with aside(connection) as cursor:
-            query = "SELECT to_regclass(:name) IS NOT NULL"
-            return cursor.execute(query, {"name": _quoted(schema, name, '"')}).fetchall() == [(True,)]
-    if schema is None and scheme != "sqlite":
-        schema = current_place(connection)[1]
     with aside(connection):
-        core = connection._free()  # noqa: SLF001  the two belong together
-        reading = _core.tables(source=core, timeout=None, cancel_handle=own_cancel_handle())
-        columns, _ = reading.columns(backend="numpy", arrow_strings=False, json_objects=False)
-    _, schemas, names, _ = (list(column.data) for column in columns)
-    # SQLite's names, and MySQL's on some systems, are the same in either case.
-    known = {(each, found.casefold()) for each, found in zip(schemas, names, strict=True)}
-    return any(found == name.casefold() and schema in {None, each} for each, found in known)
+        return _core.has_table(*_asking(connection), schema, name)
+
+
+def temporary_schema(connection: "Connection") -> str:
+    """Give the schema of the session's temporary tables; raises ``NotSupportedError`` where rows make none."""
+    with aside(connection):
+        return _core.temporary_schema(*_asking(connection))
+
+
+def _asking(connection: "Connection") -> tuple[_core.Connection, dict[str, Any]]:
+    """Give the session that is asked, and how long to wait for it."""
+    return connection._free(), {"timeout": None, "cancel_handle": own_cancel_handle()}  # noqa: SLF001  as below
 
 
 @contextlib.contextmanager

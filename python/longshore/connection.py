@@ -265,7 +265,7 @@ class Connection(_Session):
         Each has the name or the number that it has in the statement: ``$1`` in PostgreSQL. Raises ``NotSupportedError``
         where the source tells none. Without pyarrow, it is an object with ``__arrow_c_schema__``.
         """
-        return _schema(
+        return arrow_schema(
             _core.parameters(
                 source=self._free(),
                 statement=_statement(sql),
@@ -345,11 +345,12 @@ class Connection(_Session):
     def use_schema(self, schema: str, *, timeout: float | None = None) -> None:
         """Make ``schema`` the one of names without one: MySQL's database, PostgreSQL's ``search_path``.
 
-        Raises ``NotSupportedError`` where there is none to choose, as in SQLite.
+        Where no transaction is open it lasts; in one, PostgreSQL undoes it with that. Raises ``ProgrammingError`` for
+        a schema that is not there, and ``NotSupportedError`` where there is none to choose, as in SQLite.
         """
         if not isinstance(schema, str) or not schema or "\0" in schema:
             raise InterfaceError(f"a schema is a name, not {display(schema)}")
-        self.execute(_core.use_schema(self._free(), _wait(timeout), schema), timeout=timeout)
+        self._free().use_schema(schema, **_wait(timeout))
 
     def table_schema(self, table: str | tuple[str, str], *, timeout: float | None = None) -> "pa.Schema":
         """Give the Arrow schema of a table or view, named as in ``write_sql``; no row is read.
@@ -357,7 +358,7 @@ class Connection(_Session):
         It is ``longshore.schema`` of all its columns. Without pyarrow, it is an object with ``__arrow_c_schema__``.
         """
         schema, name = table_name(table)
-        return _schema(
+        return arrow_schema(
             _core.table_schema(
                 source=self._free(),
                 schema=schema,
@@ -674,7 +675,8 @@ def _table(listed: _core.Table) -> "pa.Table":
     return ArrowTarget().build(listed)
 
 
-def _schema(described: _core.Schema) -> "pa.Schema":
+def arrow_schema(described: _core.Schema) -> "pa.Schema":
+    """Give pyarrow's schema, where pyarrow is installed."""
     arrow = pyarrow_if_installed()
     return described if arrow is None else arrow.schema(described)
 

@@ -7,8 +7,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, final
 
 from longshore import _core, frames
-from longshore.arguments import IfExists, bound, exact_name, without_clauses
-from longshore.catalogue import calling, has_table
+from longshore.arguments import (
+    UNSPLIT,
+    IfExists,
+    Number,
+    bound,
+    exact_name,
+    lease_time,
+    partition,
+    without_clauses,
+)
+from longshore.catalogue import calling, has_table, temporary_schema
+from longshore.connection import arrow_schema
 from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
 from longshore.read import policy, whole
@@ -313,15 +323,19 @@ class Cursor:
     ) -> int:
         """Write data into a table as ``write_sql`` does, in the connection's transaction, and give the number of rows.
 
-        ``mode`` is ``"create"``, ``"append"``, ``"replace"`` or ``"create_append"``.
+        ``mode`` is ``"create"``, ``"append"``, ``"replace"`` or ``"create_append"``. ``catalog_name`` is the current
+        one. With ``temporary`` the table is the session's own, and goes with it: in PostgreSQL and SQLite.
         """
         self._begin()
         if mode not in _MODES:
             raise ValueError(f"mode is one of {', '.join(map(repr, _MODES))}, not {display(mode)}")
-        if catalog_name is not None or temporary:
-            refused = "temporary tables are made" if temporary else "a table is written into another catalog"
-            message = f"no {refused} by adbc_ingest"
-            raise NotSupportedError(message, hint="make the table by CREATE, and append to it")
+        if catalog_name is not None and catalog_name != self.connection.adbc_current_catalog:
+            message = f"no table is written into another catalog, as {display(catalog_name)}"
+            raise NotSupportedError(message, hint="connect to that database")
+        if temporary and db_schema_name is not None:
+            raise InterfaceError("a temporary table has a schema of its own", hint="leave db_schema_name out")
+        if temporary:
+            db_schema_name = temporary_schema(self.connection)
         table = exact_name(table_name, db_schema_name)
         if mode == "create_append":
             mode = "append" if has_table(self.connection, table) else "create"
@@ -341,6 +355,56 @@ class Cursor:
             return self.connection.parameters(operation)
         except NotSupportedError:
             return None
+
+    def adbc_execute_partitions(
+        self,
+        operation: str,
+        parameters: Parameters = None,
+        *,
+        partition_on: str | None = None,
+        partition_num: Number = "auto",
+        lease: float = 600,
+    ) -> "tuple[list[bytes], pa.Schema]":
+        """Divide a query into partitions, and give them as bytes with the schema that each has; none is read yet.
+
+        Connections to the same database read them by ``adbc_read_partition``, in this process or in others, which need
+        a URL of their own: the bytes hold the query's text, and nothing that opens a connection. All of them are of one
+        snapshot, which PostgreSQL keeps for ``lease`` seconds, or until this connection is closed. After that they are
+        an ``OperationalError``. A query that is too small to divide is one partition.
+
+        ``partition_on``, ``partition_num``
+            As in ``read_sql``.
+        ``lease``
+            Seconds. The snapshot is that of a further connection, which is open for so long.
+
+        Other sources have no snapshot for others. A cursor with ``options={"snapshot": False}`` has each partition be
+        read as the database is then.
+
+        Raises ``NotSupportedError`` with the reason for a query that cannot be divided, and for parameters.
+        """
+        core = self._begin()
+        operation, parameters = without_clauses(operation, parameters)
+        if parameters is not None:
+            raise NotSupportedError("partitions have no parameters", hint="write the values into the query")
+        split = partition(operation, partition_on, partition_num, None) or UNSPLIT
+        self._cancel_handle = cancel_handle = _core.CancelHandle()
+        schema, parts = core.execute_partitions(
+            _text(operation), split, lease=lease_time(lease), policy=self._policy, cancel_handle=cancel_handle
+        )
+        return parts, arrow_schema(schema)
+
+    def adbc_read_partition(self, partition: bytes) -> None:
+        """Read a partition of ``adbc_execute_partitions``, whose rows are then fetched.
+
+        It is a query that somebody has written: read none from where you would take no SQL. One of a snapshot has a
+        connection of its own, which only reads; one without is read in the transaction of this one.
+        """
+        core = self._begin()
+        if not isinstance(partition, bytes):
+            raise InterfaceError(f"a partition is bytes, not {type(partition).__name__}")
+        self._cancel_handle = cancel_handle = _core.CancelHandle()
+        self._result = core.read_partition(partition, policy=self._policy, cancel_handle=cancel_handle)
+        self.connection._stream(self._result, self)  # noqa: SLF001  the two belong together
 
     def adbc_cancel(self) -> None:
         """Stop the cursor's statement, from any thread: it raises ``OperationalError``, and so does a later fetch."""

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from longshore import _core
 from longshore.arguments import Query, bound, seconds, statements, wanted, without_clauses
-from longshore.connection import ConnectionLike, source
+from longshore.connection import ConnectionLike, arrow_schema, source
 from longshore.foreign import READ, refusing
-from longshore.frames import pyarrow_if_installed
 from longshore.options import Options
 from longshore.read import in_order, policy
 
@@ -53,5 +52,4 @@ def schema(
         policy=policy("arrow_stream", None, chosen),
         timeout=seconds(timeout),
     )
-    arrow = pyarrow_if_installed()
-    return described if arrow is None else arrow.schema(described)
+    return arrow_schema(described)

@@ -518,9 +518,27 @@ def test_ingest(database: Database, table: str) -> None:
         connection.commit()
         assert ingest("create_append") == [(1, "a"), (2, None)]
         connection.commit()
-        for wrong, error in (({"mode": "fail"}, ValueError), ({"temporary": True}, longshore.NotSupportedError)):
+        for wrong, error in (
+            ({"mode": "fail"}, ValueError),
+            ({"catalog_name": "no_such_catalog"}, longshore.NotSupportedError),
+            ({"temporary": True, "db_schema_name": "main"}, longshore.InterfaceError),
+        ):
             with pytest.raises(error):
                 cursor.adbc_ingest(table, rows, **wrong)
+
+
+def test_ingest_into_a_temporary_table(database: Database, table: str) -> None:
+    rows = pa.table({"n": [1, 2], "t": ["a", None]})
+    with (
+        longshore.connect(database.url) as connection,
+        connection.cursor() as cursor,
+        database.can("a temporary table for rows"),
+    ):
+        for mode, count in (("create", 2), ("append", 4), ("create_append", 6), ("replace", 2)):
+            assert cursor.adbc_ingest(table, rows, mode, temporary=True) == 2
+            assert cursor.execute(f"SELECT count(*) FROM {table}").fetchall() == [(count,)]
+            connection.commit()
+        assert table not in database.tables()
 
 
 def test_what_is_known_of_statements_and_tables(

@@ -253,6 +253,9 @@ def test_statistics_of_a_table_with_children_and_an_expression_index(postgres: A
 def test_a_schema_becomes_the_current_one(database: Database) -> None:
     with longshore.connect(database.url) as connection, database.can("a current schema"):
         connection.use_schema("information_schema")
+        connection.rollback()
+        with pytest.raises(longshore.DatabaseError, match="no_such_schema"):
+            connection.use_schema("no_such_schema")
         assert connection.info()["current_schema"] == "information_schema"
 
 

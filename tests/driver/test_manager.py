@@ -1,6 +1,7 @@
 """Through Python's driver manager: queries, parameters, ingestion, errors, cancelling, the catalogue."""
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -210,6 +211,15 @@ def test_all_modes_of_ingestion(database: Database, connection: "Connection", ta
         assert cursor.adbc_ingest(table, reader, mode="append") == 3
         with pytest.raises(dbapi.NotSupportedError, match="catalog"):
             cursor.adbc_ingest(table, ROWS, mode="append", catalog_name="no_such_catalog")
+
+
+def test_a_temporary_table_is_the_connections_own(postgres: Any) -> None:
+    with longshore.adbc.connect(postgres.url(), autocommit=True) as connection, connection.cursor() as cursor:
+        for mode in ("create", "create_append", "replace"):
+            assert cursor.adbc_ingest("brief", ROWS, mode=mode, temporary=True) == 3
+        assert read(cursor, "SELECT * FROM pg_temp.brief").num_rows == 3
+        with longshore.connect(postgres.url()) as other:
+            assert "brief" not in other.tables()["table_name"].to_pylist()
 
 
 def test_a_table_is_found_as_a_statement_finds_it(database: Database, connection: "Connection", table: str) -> None:
@@ -497,27 +507,36 @@ def test_options_have_all_types(database: Database, connection: "Connection") ->
         connection.adbc_connection.set_options(no_such_option="1")
 
 
-def test_partitions_are_read_by_other_connections(postgres: Any) -> None:
+def test_partitions_of_one_snapshot_are_read_by_other_connections(postgres: Any) -> None:
+    longshore.write_sql(pa.table({"i": range(5_000), "t": ["x" * 100] * 5_000}), "parted", postgres.url())
+    options = {"longshore.partition_num": 3, "longshore.partition_on": "i", "longshore.lease": 60.0}
     with longshore.adbc.connect(postgres.url(), autocommit=True) as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE parted AS SELECT i, repeat('x', 100) AS t FROM generate_series(1, 50000) AS s (i)")
-        cursor.execute("ANALYZE parted")
-        cursor.execute("SELECT 1")
-        with pytest.raises(dbapi.NotSupportedError, match="snapshot"):
-            cursor.adbc_execute_partitions("SELECT * FROM parted")
         statement: Any = cursor.adbc_statement
-        statement.set_options(**{"longshore.snapshot": "false", "longshore.partition_num": 3})
+        statement.set_options(**options)
         partitions, schema = cursor.adbc_execute_partitions("SELECT i, t FROM parted")
         assert (len(partitions), schema.names) == (3, ["i", "t"])
-        assert not any(b"password" in part or b"://" in part for part in partitions)
-        found: list[int] = []
-        for part in partitions:
-            with longshore.adbc.connect(postgres.url()) as other, other.cursor() as reader:
-                reader.adbc_read_partition(part)
-                found += reader.fetch_arrow_table().column("i").to_pylist()
-        assert sorted(found) == list(range(1, 50_001))
+        cursor.execute("DELETE FROM parted").close()
+        with longshore.adbc.connect(postgres.url()) as other, other.cursor() as reader:
+            found = []
+            for partition in partitions:
+                reader.adbc_read_partition(partition)
+                found.append(reader.fetch_arrow_table())
+        assert all(part.num_rows and part.schema == schema for part in found)
+        assert sorted(pa.concat_tables(found)["i"].to_pylist()) == list(range(5_000))
+        postgres.psql("DROP TABLE parted")
+
+
+def test_partitions_of_what_has_no_snapshot_for_others(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}?mode=rwc"
+    with longshore.adbc.connect(url) as connection, connection.cursor() as cursor:
+        with pytest.raises(dbapi.NotSupportedError, match="no snapshot that other processes can join"):
+            cursor.adbc_execute_partitions("SELECT 1 AS n")
+        cursor.adbc_statement.set_options(**{"longshore.snapshot": "false"})
+        partitions, _ = cursor.adbc_execute_partitions("SELECT 1 AS n")
+        cursor.adbc_read_partition(partitions[0])
+        assert cursor.fetchall() == [(1,)]
         with pytest.raises(dbapi.ProgrammingError, match="not a partition"):
             cursor.adbc_read_partition(b"else")
-        cursor.execute("DROP TABLE parted")
 
 
 def test_what_is_not_in_the_library_is_said() -> None:

@@ -39,6 +39,8 @@ POSTGRESQL = replace(
     tells_not_null=False,
     tells_failed_casts=False,
     cannot={
+        "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
+        "partitions": Refusal("an ADBC driver reads a query whole"),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
         # A write that fails within it leaves it to be rolled back.
         **dict.fromkeys(

@@ -60,6 +60,9 @@ QUIRKS = Quirks(
     tells_not_null=False,
     has_sqlstates=False,
     cannot={
+        "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
+        "partitions": Refusal("reads a query in parallel inside"),
+        "a temporary table for rows": Refusal("no temporary table for rows"),
         "types of parameters": Refusal("does not tell their types"),
         # The engine works until its first rows.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),

@@ -72,6 +72,8 @@ SHARED: dict[str, Any] = {
     "last_words": {"down": 11, "up": 16},
     "masks": (0xFF, 0xFE, 0x01, 0x80),
     "cannot": {
+        "a temporary table for rows": Refusal("no temporary table for rows"),
+        "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
         "types of parameters": Refusal("how many there are, and not their types"),
         "float32 as text": Refusal("the server rounds FLOAT to six digits in its text protocol"),
         # The server sends the columns along with the first rows.

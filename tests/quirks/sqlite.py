@@ -51,6 +51,7 @@ QUIRKS = Quirks(
     reads_what_is_replaced=False,
     contended="?busy_timeout=0.1",
     cannot={
+        "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
         "a current schema": Refusal("no current schema to change"),
         "types of parameters": Refusal("takes a value of any type"),
         "uint64": Refusal("beyond SQLite's integers|does not fit 64 bits", longshore.DataError),

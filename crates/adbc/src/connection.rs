@@ -9,8 +9,8 @@ use adbc_core::schemas::{GET_STATISTIC_NAMES_SCHEMA, GET_TABLE_TYPES_SCHEMA};
 use arrow_array::{Int16Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
 use longshore_core::{
-    Connection as CoreConnection, Current, Deadline, Decimals, Depth, Direct, ObjectFilter, Query,
-    ReadOptions, STATISTIC_NAMES, TableName, Transaction,
+    Connection as CoreConnection, Current, Deadline, Decimals, Depth, Direct, ObjectFilter, ReadOptions,
+    STATISTIC_NAMES, TableName, Transaction,
 };
 
 use crate::Reader;
@@ -18,8 +18,8 @@ use crate::bind::reader_of;
 use crate::error::{adbc_error, caught, refused, unsupported};
 use crate::info;
 use crate::options::{self, flag, optionable, text, unknown, untold};
-use crate::rows::{Cancel, Reading, Rows};
-use crate::statement::{PARTITION, Statement};
+use crate::rows::{Cancel, Rows, live};
+use crate::statement::Statement;
 use crate::turns::Turns;
 
 /// What a connection shares with its statements.
@@ -47,19 +47,6 @@ impl Shared {
     /// Where the session is.
     pub(crate) fn current(&self, deadline: &Deadline) -> Result<Current> {
         self.catalogue(deadline, |core, deadline| longshore_core::current(core, deadline))
-    }
-
-    /// Has names without a schema be of this one. Where no transaction was open, that lasts.
-    fn use_schema(&self, schema: &str, deadline: &Deadline) -> Result<()> {
-        let was_free = self.core.transaction() == Some(Transaction::None);
-        let used = longshore_core::use_schema(&self.core, schema, deadline)
-            .and_then(|statement| self.core.execute(&Query::new(statement), deadline));
-        let ended = match &used {
-            _ if !was_free => Ok(()),
-            Ok(_) => self.core.commit(deadline),
-            Err(_) => self.core.undo(),
-        };
-        used.and(ended).map_err(adbc_error)
     }
 
     /// Fails for another catalog than the current one, which no name of a table can have.
@@ -129,7 +116,7 @@ impl Connection {
             OptionConnection::AutoCommit => self.set_autocommit(flag(key, value)?),
             OptionConnection::CurrentSchema => {
                 let schema = text(key, value)?;
-                self.in_turn(|deadline| self.shared.use_schema(&schema, deadline))
+                self.call(|core, deadline| longshore_core::use_schema(core, &schema, deadline))
             }
             OptionConnection::CurrentCatalog => {
                 let catalog = text(key, value)?;
@@ -293,19 +280,12 @@ impl adbc_core::Connection for Connection {
     }
 
     fn read_partition(&self, partition: impl AsRef<[u8]>) -> Result<Reader> {
-        let query =
-            partition.as_ref().strip_prefix(PARTITION).and_then(|text| std::str::from_utf8(text).ok());
-        let query = query.ok_or_else(|| {
-            refused(Status::InvalidArguments, "these bytes are not a partition of Longshore's")
-        })?;
         self.in_turn(|deadline| {
-            let reading = Reading {
-                connection: self.shared.core.clone(),
-                deadline: deadline.clone(),
-                options: ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() },
-                split: None,
-            };
-            Rows::open(&reading, Query::new(query)).map(|rows| Box::new(rows) as Reader)
+            let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
+            let opened =
+                longshore_core::read_partition(&self.shared.core, partition.as_ref(), &options, deadline);
+            let (live, _) = live(opened.map_err(adbc_error)?, deadline.clone());
+            Ok(Box::new(Rows::live(live)) as Reader)
         })
     }
 }

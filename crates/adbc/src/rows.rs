@@ -68,13 +68,16 @@ impl Reading {
             estimate: false,
             options: self.options.clone(),
         };
-        let Opened { batches, .. } =
-            open_read(&self.connection, &request, &self.deadline).map_err(adbc_error)?;
-        let done = batches.done();
-        let progress = Progress::new(None, Arc::default());
-        let live = LiveResult::new(batches, self.deadline.clone(), progress, Arc::default(), unwarned);
-        Ok((live, done))
+        let opened = open_read(&self.connection, &request, &self.deadline).map_err(adbc_error)?;
+        Ok(live(opened, self.deadline.clone()))
     }
+}
+
+/// A result on its way, and what it has done where it has no rows.
+pub(crate) fn live(opened: Opened, deadline: Deadline) -> (LiveResult, Option<Done>) {
+    let done = opened.batches.done();
+    let progress = Progress::new(None, Arc::default());
+    (LiveResult::new(opened.batches, deadline, progress, Arc::default(), unwarned), done)
 }
 
 // ADBC has no warnings.
@@ -96,14 +99,20 @@ impl Rows {
     /// Runs `query`.
     pub(crate) fn open(reading: &Reading, query: Query) -> Result<Self> {
         let (live, done) = reading.open(query)?;
-        let mut rows = Self::of(live.schema(), Vec::new(), Some(live));
+        let mut rows = Self::live(live);
         if done.is_some() {
             while let Some(batch) = rows.next_batch()? {
                 drop(batch);
             }
         }
-        LAST.set(Some(rows.failure.clone()));
         Ok(rows)
+    }
+
+    /// The rows of a result whose failure the caller of this thread may ask for.
+    pub(crate) fn live(live: LiveResult) -> Self {
+        let rows = Self::of(live.schema(), Vec::new(), Some(live));
+        LAST.set(Some(rows.failure.clone()));
+        rows
     }
 
     /// Runs each of `queries`, which differ in their parameters alone: whether the rows are read or not, all are run.

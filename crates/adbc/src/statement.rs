@@ -10,8 +10,8 @@ use adbc_core::options::{IngestMode, OptionStatement, OptionValue};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
-    Deadline, Decimals, Frame, Frames, IfExists, Load, OwnOptions, Params, Query, ReadOptions, Split, Spread,
-    TableName,
+    Deadline, Decimals, Frame, Frames, IfExists, Load, OwnOptions, Params, Partitions, Query, ReadOptions,
+    Split, Spread, TableName, execute_partitions,
 };
 
 use crate::Reader;
@@ -21,15 +21,16 @@ use crate::error::{adbc_error, caught, refused, unsupported};
 use crate::options::{self, count, double, flag, optionable, text, unknown, untold, wrong};
 use crate::rows::{Cancel, Reading, Rows};
 
-/// The start of a partition's bytes: the query of the part follows.
-pub(crate) const PARTITION: &[u8] = b"longshore partition 1\n";
-
 const BY_NAME: &str = "adbc.statement.bind_by_name";
 const BATCH_SIZE: &str = "longshore.batch_size";
 const TIMEOUT: &str = "longshore.timeout";
 const PARTITION_NUM: &str = "longshore.partition_num";
 const PARTITION_ON: &str = "longshore.partition_on";
 const SNAPSHOT: &str = "longshore.snapshot";
+const LEASE: &str = "longshore.lease";
+
+/// The most partitions of a statement whose caller names no number.
+const MOST: usize = 16;
 
 /// The table that rows go into.
 #[derive(Default)]
@@ -38,6 +39,7 @@ struct Ingest {
     catalog: Option<String>,
     schema: Option<String>,
     mode: Option<IngestMode>,
+    temporary: bool,
 }
 
 /// The choices of a read.
@@ -48,6 +50,7 @@ struct Choices {
     partition_num: Option<usize>,
     partition_on: Option<String>,
     snapshot: bool,
+    lease: f64,
 }
 
 /// One statement.
@@ -69,6 +72,7 @@ impl Statement {
             partition_num: None,
             partition_on: None,
             snapshot: true,
+            lease: 600.0,
         };
         Self {
             shared,
@@ -89,15 +93,11 @@ impl Statement {
             OptionStatement::TargetCatalog => self.ingest.catalog = optional(text(key, value)?),
             OptionStatement::TargetDbSchema => self.ingest.schema = optional(text(key, value)?),
             OptionStatement::IngestMode => self.ingest.mode = Some(IngestMode::try_from(value)?),
-            OptionStatement::Temporary if flag(key, value)? => {
-                return Err(unsupported(
-                    "rows cannot be ingested into a temporary table: make it by CREATE TEMPORARY TABLE, and append",
-                ));
-            }
+            OptionStatement::Temporary => self.ingest.temporary = flag(key, value)?,
             OptionStatement::Incremental if flag(key, value)? => {
                 return Err(unsupported("all partitions are known at once"));
             }
-            OptionStatement::Temporary | OptionStatement::Incremental => {}
+            OptionStatement::Incremental => {}
             _ => return self.set_own(key, value),
         }
         Ok(())
@@ -108,11 +108,8 @@ impl Statement {
         match key {
             BY_NAME => choices.by_name = flag(key, value)?,
             BATCH_SIZE => choices.batch_size = Some(count(key, value)?),
-            TIMEOUT => {
-                let seconds =
-                    Some(double(key, value)?).filter(|seconds| Duration::try_from_secs_f64(*seconds).is_ok());
-                choices.timeout = Some(seconds.ok_or_else(|| wrong(key, "a number of seconds"))?);
-            }
+            TIMEOUT => choices.timeout = Some(seconds(key, value)?),
+            LEASE => choices.lease = seconds(key, value)?,
             PARTITION_NUM => choices.partition_num = Some(count(key, value)?),
             PARTITION_ON => choices.partition_on = optional(text(key, value)?),
             SNAPSHOT => choices.snapshot = flag(key, value)?,
@@ -122,7 +119,8 @@ impl Statement {
     }
 
     fn told(&self, key: &str) -> Result<OptionValue> {
-        let Choices { by_name, batch_size, timeout, partition_num, partition_on, snapshot } = &self.choices;
+        let Choices { by_name, batch_size, timeout, partition_num, partition_on, snapshot, lease } =
+            &self.choices;
         let number = |number: Option<usize>| {
             number.and_then(|number| i64::try_from(number).ok()).map(OptionValue::Int)
         };
@@ -132,7 +130,8 @@ impl Statement {
             OptionStatement::TargetCatalog => texts(&self.ingest.catalog),
             OptionStatement::TargetDbSchema => texts(&self.ingest.schema),
             OptionStatement::IngestMode => self.ingest.mode.map(OptionValue::from),
-            OptionStatement::Temporary | OptionStatement::Incremental => Some("false".into()),
+            OptionStatement::Temporary => Some(self.ingest.temporary.to_string().into()),
+            OptionStatement::Incremental => Some("false".into()),
             _ => match key {
                 BY_NAME => Some(by_name.to_string().into()),
                 BATCH_SIZE => number(*batch_size),
@@ -140,6 +139,7 @@ impl Statement {
                 PARTITION_NUM => number(*partition_num),
                 PARTITION_ON => texts(partition_on),
                 SNAPSHOT => Some(snapshot.to_string().into()),
+                LEASE => Some(OptionValue::Double(*lease)),
                 _ => return Err(unknown(key)),
             },
         };
@@ -245,10 +245,12 @@ impl Statement {
             .take()
             .ok_or_else(|| refused(Status::InvalidState, "no rows are bound to be ingested"))?;
         self.shared.check_catalog(self.ingest.catalog.as_deref(), deadline)?;
-        let table = TableName {
-            schema: self.ingest.schema.clone(),
-            table: self.ingest.table.clone().unwrap_or_default(),
+        let schema = if self.ingest.temporary {
+            Some(self.temporary_schema(deadline)?)
+        } else {
+            self.ingest.schema.clone()
         };
+        let table = TableName { schema, table: self.ingest.table.clone().unwrap_or_default() };
         let if_exists = match self.ingest.mode.unwrap_or(IngestMode::Create) {
             IngestMode::Create => IfExists::Fail,
             IngestMode::Append => IfExists::Append,
@@ -272,6 +274,14 @@ impl Statement {
         longshore_core::write(&self.shared.core, &load, frames, &spread, deadline).map_err(adbc_error)
     }
 
+    fn temporary_schema(&self, deadline: &Deadline) -> Result<String> {
+        if self.ingest.schema.is_some() {
+            let message = "a temporary table has a schema of its own: leave adbc.ingest.target_db_schema out";
+            return Err(refused(Status::InvalidArguments, message));
+        }
+        self.shared.catalogue(deadline, |core, deadline| longshore_core::temporary_schema(core, deadline))
+    }
+
     fn create_or_append(&self, table: &TableName, deadline: &Deadline) -> Result<IfExists> {
         let is_there = self
             .shared
@@ -281,25 +291,27 @@ impl Statement {
 
     /// The parts of the query, each of which any connection can read.
     fn partitions(&mut self, deadline: &Deadline) -> Result<PartitionedResult> {
-        if self.choices.snapshot {
-            return Err(unsupported(
-                "partitions that other connections read see no common snapshot: allow it by longshore.snapshot=false",
-            ));
-        }
         if self.bound.is_some() {
             return Err(unsupported("partitions have no parameters: write the values into the query"));
         }
         let query = Query::new(self.text()?);
-        let split =
-            self.split().unwrap_or_else(|| Split { number: NonZeroUsize::new(4), ..Split::default() });
-        let core = &self.shared.core;
-        let schema =
-            longshore_core::describe(core, std::slice::from_ref(&query), &self.options(false), deadline)
-                .map_err(adbc_error)?;
-        let parts = longshore_core::partition(core, query, &split, deadline).map_err(adbc_error)?;
-        let partitions = parts.into_iter().map(|part| [PARTITION, part.text.as_bytes()].concat()).collect();
-        Ok(PartitionedResult { partitions, schema: schema.as_ref().clone(), rows_affected: -1 })
+        let split = self.split().unwrap_or_else(|| Split {
+            most: NonZeroUsize::new(MOST),
+            on: self.choices.partition_on.clone(),
+            ..Split::default()
+        });
+        let lease = Duration::from_secs_f64(self.choices.lease);
+        let made =
+            execute_partitions(&self.shared.core, query, &split, &self.options(false), lease, deadline);
+        let Partitions { schema, parts } = made.map_err(adbc_error)?;
+        Ok(PartitionedResult { partitions: parts, schema: schema.as_ref().clone(), rows_affected: -1 })
     }
+}
+
+/// Seconds that a duration can have.
+fn seconds(key: &str, value: &OptionValue) -> Result<f64> {
+    let seconds = double(key, value)?;
+    Duration::try_from_secs_f64(seconds).map(|_| seconds).map_err(|_| wrong(key, "a number of seconds"))
 }
 
 /// An empty name is none.

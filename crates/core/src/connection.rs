@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::partitions::SnapshotLease;
 use crate::remedy::with_remedy;
 use crate::session::{ENDING, released};
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
@@ -13,6 +14,8 @@ pub struct Connection {
     slot: Mutex<Slot>,
     factory: Arc<Direct>,
     autocommit: AtomicBool,
+    /// The sessions that keep snapshots for the readers of partitions.
+    leases: Mutex<Vec<SnapshotLease>>,
 }
 
 enum Slot {
@@ -31,12 +34,30 @@ impl Connection {
             slot: Mutex::new(Slot::Free(session)),
             factory: source,
             autocommit: autocommit.into(),
+            leases: Mutex::default(),
         }))
     }
 
     /// Opens another session to the same place.
     pub fn another(&self, deadline: &Deadline) -> Result<Arc<Self>> {
         Self::open(self.factory.clone(), self.commits_each(), deadline)
+    }
+
+    /// What opens further sessions.
+    pub(crate) fn factory(&self) -> &Arc<Direct> {
+        &self.factory
+    }
+
+    /// The first of the schemes that name the source.
+    pub(crate) fn scheme(&self) -> String {
+        self.factory.scheme()
+    }
+
+    /// Keeps the session of a snapshot until this connection is closed.
+    pub(crate) fn keep(&self, lease: SnapshotLease) {
+        let mut leases = locked(&self.leases);
+        leases.retain(|lease| !lease.is_over());
+        leases.push(lease);
     }
 
     /// Whether each statement is a transaction of its own.
@@ -159,8 +180,11 @@ impl Connection {
         self.rollback(&Deadline::never().at_most(ENDING))
     }
 
-    /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it.
+    /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it. The
+    /// snapshots of partitions end, too.
     pub fn close(&self) {
+        let leases = std::mem::take(&mut *locked(&self.leases));
+        drop(leases);
         let closed = std::mem::replace(&mut *locked(&self.slot), Slot::Closed);
         if let Slot::Free(session) = closed {
             drop(released(session));

@@ -82,16 +82,19 @@ pub fn partition(
         match divide(session, std::slice::from_ref(&query), split, &options)? {
             Division::Whole => Ok(vec![query]),
             Division::Parts(parts) => Ok(parts.queries),
-            Division::Serial(reason) => {
-                Err(Error::new(Kind::NotSupported, format!("the query cannot be split: {reason}"))
-                    .with_hint("read_sql reads it over one connection"))
-            }
+            Division::Serial(reason) => Err(undivided(&reason)),
         }
     })
 }
 
+/// The error of a query that has no parts.
+pub(crate) fn undivided(reason: &str) -> Error {
+    Error::new(Kind::NotSupported, format!("the query cannot be split: {reason}"))
+        .with_hint("read_sql reads it over one connection")
+}
+
 /// Does `work` on a session of `source`, and gives that back.
-fn on_session<T>(
+pub(crate) fn on_session<T>(
     source: &dyn Source,
     deadline: &Deadline,
     work: impl FnOnce(&mut dyn Session) -> Result<T>,

@@ -15,6 +15,7 @@ pub mod memory;
 mod metadata;
 mod open;
 mod parallel;
+mod partitions;
 mod pool;
 mod process;
 mod progress;
@@ -35,7 +36,7 @@ mod write;
 
 pub use catalogue::{
     CatalogueQueries, Current, Depth, Metadata, ObjectFilter, STATISTIC_NAMES, current, has_table,
-    lacks_table, objects, statistics, table_types, use_schema,
+    lacks_table, objects, statistics, table_types, temporary_schema, use_schema,
 };
 pub use connection::{Connection, in_use};
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
@@ -45,6 +46,7 @@ pub use jobs::{locked, run_jobs};
 pub use metadata::{DEFERRED, EXTENSION, NATIVE_TYPE, has_deferred};
 pub use open::{Opened, Request, open_read};
 pub use parallel::Delivery;
+pub use partitions::{Partitions, execute_partitions, read_partition};
 pub use pool::{Hold, Pool};
 pub use process::Process;
 pub use progress::{Listener, Meter, Progress};
@@ -54,8 +56,9 @@ pub use read_ahead::ReadAhead;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
 pub use session::{
-    Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Loading, NOT_PREPARED, NOT_SPLIT, NoRows,
-    ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction, TransactionStatements,
+    Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Leasing, Loading, NOT_PREPARED, NOT_SPLIT,
+    NoRows, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
+    TransactionStatements,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};

@@ -135,6 +135,10 @@ impl Opening<'_> {
         let Some(on) = self.split.and_then(|split| split.on.as_deref()) else {
             return Ok(batches);
         };
+        // A statement without rows has run.
+        if batches.done().is_some() {
+            return Ok(batches);
+        }
         match check_key(&batches.schema(), on) {
             Ok(()) => Ok(batches),
             Err(error) => Err(Failed { error, session: batches.into_session() }),

@@ -25,6 +25,9 @@ pub const NOT_SPLIT: &str = "the source reads a query over one connection";
 /// Why a session that has not the capability tells nothing of parameters.
 pub const NOT_PREPARED: &str = "the source does not tell their types";
 
+/// Why a session that has not the capability keeps no snapshot for others.
+const NOT_LEASED: &str = "the source has no snapshot that other processes can join";
+
 /// A source's entry in the registry.
 pub trait Driver: Send + Sync {
     /// The URL schemes that name this driver, in lower case.
@@ -56,7 +59,7 @@ pub struct Column {
 /// Sets of parameters, some at a time.
 pub type ParameterSets<'a> = dyn Iterator<Item = Result<Vec<Params>>> + 'a;
 
-/// One connection to a database. What not every source can do is a capability: [`Splitting`],
+/// One connection to a database. What not every source can do is a capability: [`Splitting`], [`Leasing`],
 /// [`Preparing`], [`Metadata`], [`Scripting`], [`Loading`].
 pub trait Session: Send {
     /// Runs one statement with its parameters, and returns the number of rows that it changed or returned, where
@@ -102,6 +105,11 @@ pub trait Session: Send {
     /// The capability to split a read, or why one session reads it all.
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
         Err(NOT_SPLIT.into())
+    }
+
+    /// The capability to keep a snapshot for other processes, or why there is none.
+    fn leasing(&mut self) -> Result<&mut dyn Leasing, String> {
+        Err(NOT_LEASED.into())
     }
 
     /// The capability to tell the types of parameters, or why there are none.
@@ -199,6 +207,20 @@ pub trait Splitting {
     fn estimate(&mut self, _query: &Query) -> Result<Option<u64>> {
         Ok(None)
     }
+}
+
+/// Parts of a read for sessions of other processes, in one snapshot of the database.
+pub trait Leasing {
+    /// What of this session others would not have, if anything: they would read something else.
+    fn unshared(&mut self) -> Result<Option<&'static str>>;
+
+    /// Divides `query` as [`Splitting::split`] does, but what is small is one part, too. This session keeps the snapshot until
+    /// its transaction ends. The snapshot's text says how to join it, and holds no secret.
+    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<Division>;
+
+    /// Has this session read `query`, one of the parts, in a snapshot of [`Leasing::lease`]; an error where that is kept no
+    /// longer. [`Session::commit`] is to follow, which fails where the part has met other tables than the parts before it.
+    fn join_lease(&mut self, snapshot: &str, query: &Query) -> Result<()>;
 }
 
 /// The parameters of statements.

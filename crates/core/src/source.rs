@@ -98,6 +98,11 @@ impl Direct {
     pub fn new(driver: Arc<dyn Driver>, target: Target) -> Arc<Self> {
         Arc::new(Self { driver, target })
     }
+
+    /// The first of the schemes that name the driver.
+    pub(crate) fn scheme(&self) -> String {
+        self.driver.schemes().first().copied().unwrap_or_default().to_owned()
+    }
 }
 
 impl Lease for Direct {

@@ -78,4 +78,5 @@ pub(crate) static CATALOGUE: CatalogueQueries = CatalogueQueries {
     table_types: Cow::Borrowed("table, view, sequence"),
     found_schema: Cow::Borrowed(""),
     use_schema: Cow::Borrowed("USE {}"),
+    temporary: Cow::Borrowed(""),
 };

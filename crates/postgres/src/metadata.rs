@@ -110,4 +110,5 @@ pub static CATALOGUE: CatalogueQueries = CatalogueQueries {
          WHERE n.nspname = $1::text AND has_schema_privilege(n.oid, 'USAGE')",
     ),
     use_schema: Cow::Borrowed("SET search_path TO {}"),
+    temporary: Cow::Borrowed("pg_temp"),
 };

@@ -1,9 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata,
-    NoRows, ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting,
-    Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, Value,
+    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Leasing, Load, Loading,
+    Metadata, NoRows, ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL,
+    Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, Value,
 };
 use longshore_source::sql::positional;
 
@@ -265,6 +265,10 @@ impl Session for PostgresSession {
         Ok(self)
     }
 
+    fn leasing(&mut self) -> Result<&mut dyn Leasing, String> {
+        Ok(self)
+    }
+
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
         Ok(self)
     }
@@ -315,6 +319,23 @@ impl Splitting for PostgresSession {
     fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
         let estimate = split::estimate(self, query);
         self.or_stop(estimate)
+    }
+}
+
+impl Leasing for PostgresSession {
+    fn unshared(&mut self) -> Result<Option<&'static str>> {
+        let unshared = split::unshared(self);
+        self.or_stop(unshared)
+    }
+
+    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<Division> {
+        let division = split::lease(self, query, split, options);
+        self.or_stop(division)
+    }
+
+    fn join_lease(&mut self, snapshot: &str, query: &Query) -> Result<()> {
+        let joined = split::join_lease(self, snapshot, query);
+        self.or_stop(joined)
     }
 }
 

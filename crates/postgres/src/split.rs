@@ -7,6 +7,7 @@ mod coordinator;
 mod ctid;
 mod key;
 mod key_ranges;
+mod lease;
 mod plan;
 mod snapshot;
 mod volatile;
@@ -21,7 +22,8 @@ use snapshot::Snapshot;
 use volatile::{Calls, checked_calls};
 
 pub(crate) use coordinator::Coordinator;
-pub(crate) use snapshot::begin_together;
+pub(crate) use lease::{join as join_lease, lease};
+pub(crate) use snapshot::{begin_together, unshared};
 
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;
@@ -39,11 +41,19 @@ pub(crate) fn split(
         let asks = split.number.is_some() || split.on.is_some();
         return Ok(if asks { Division::Serial("an open transaction".into()) } else { Division::Whole });
     }
-    let divided = divide(session, queries, split, options);
+    let divided = divide(session, queries, split, options, Reader::Ours);
     if divided.is_err() || !options.snapshot {
         session.connection.abandon();
     }
     divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
+}
+
+/// Whose sessions read the parts.
+#[derive(Clone, Copy, PartialEq)]
+enum Reader {
+    Ours,
+    /// Those of other processes, now or later. What is small is a part for them, too.
+    Others,
 }
 
 fn divide(
@@ -51,8 +61,13 @@ fn divide(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
+    reader: Reader,
 ) -> Result<Parts, NotSplit> {
-    let most = most_sessions(queries, split)?;
+    let small = |error: NotSplit| match error {
+        NotSplit::Small if reader == Reader::Others => Ok(1),
+        error => Err(error),
+    };
+    let most = most_sessions(queries, split).or_else(small)?;
     let mut snapshot = snapshot::take(session, queries, options.snapshot)?;
     options.meter.expect(rounded_down(snapshot.queries.iter().map(|query| query.plan.rows).sum()));
     let number = match snapshot.queries.as_slice() {
@@ -62,21 +77,29 @@ fn divide(
         [_] => most,
         several => several.len().min(most),
     };
-    if number < 2 {
-        return Err(NotSplit::Small);
-    }
-    let parts = parts(session, &snapshot, queries, split, number)?;
-    if snapshot.exported.is_some() {
-        snapshot.settings.add_named(session, &snapshot.queries)?;
-    }
-    let is_by_blocks = queries.len() == 1 && split.on.is_none();
-    session.coordinator = snapshot.exported.as_deref().map(|exported| Coordinator {
-        deadlock_lock: DeadlockLock::of(exported),
-        // Parts by blocks name each table alone, so nothing can join it.
-        inheritance: snapshot.inheritance.filter(|_| !is_by_blocks),
-    });
-    let join = snapshot.exported.map(|exported| join(&exported, &snapshot.settings));
-    Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot: join })
+    let divided = match number {
+        0 | 1 => Err(NotSplit::Small),
+        _ => parts(session, &snapshot, queries, split, number),
+    };
+    let (parts, is_whole) = match divided {
+        Err(NotSplit::Small) if reader == Reader::Others => {
+            (callers_parts(session, &snapshot, queries)?, true)
+        }
+        divided => (divided?, false),
+    };
+    let Some(exported) = snapshot.exported.take() else {
+        return Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot: None });
+    };
+    snapshot.settings.add_named(session, &snapshot.queries)?;
+    let is_by_blocks = queries.len() == 1 && split.on.is_none() && !is_whole;
+    // Parts by blocks name each table alone, so nothing can join it.
+    let inheritance = snapshot.inheritance.filter(|_| !is_by_blocks);
+    let join = match reader {
+        Reader::Ours => join(&exported, &snapshot.settings),
+        Reader::Others => lease::grant(session, &exported, &snapshot.settings, inheritance.as_ref())?,
+    };
+    session.coordinator = Some(Coordinator { deadlock_lock: DeadlockLock::of(&exported), inheritance });
+    Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot: Some(join) })
 }
 
 fn parts(

@@ -1,7 +1,9 @@
 //! What a database holds: objects, statistics, names.
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
-use longshore_core::{CatalogueQueries, Current, Deadline, Depth, Error, ObjectFilter, Result, Source};
+use longshore_core::{
+    CatalogueQueries, Current, Deadline, Depth, Error, ObjectFilter, Result, Source, TableName,
+};
 use longshore_interpreter::capsule::Table;
 use longshore_interpreter::raise;
 use pyo3::prelude::*;
@@ -95,10 +97,22 @@ pub(crate) fn table_types(source: &Bound<'_, PyAny>, wait: Wait) -> PyResult<Vec
     asked(source, wait, longshore_core::table_types)
 }
 
-/// The statement that makes `schema` the one of names without one.
+/// Whether a statement finds a table or view by this name.
 #[pyfunction]
-pub(crate) fn use_schema(source: &Bound<'_, PyAny>, wait: Wait, schema: String) -> PyResult<String> {
-    asked(source, wait, move |source, deadline| longshore_core::use_schema(source, &schema, deadline))
+pub(crate) fn has_table(
+    source: &Bound<'_, PyAny>,
+    wait: Wait,
+    schema: Option<String>,
+    table: String,
+) -> PyResult<bool> {
+    let table = TableName { schema, table };
+    asked(source, wait, move |source, deadline| longshore_core::has_table(source, &table, deadline))
+}
+
+/// The schema in which a table that is written is temporary.
+#[pyfunction]
+pub(crate) fn temporary_schema(source: &Bound<'_, PyAny>, wait: Wait) -> PyResult<String> {
+    asked(source, wait, longshore_core::temporary_schema)
 }
 
 /// The queries of the catalogues that drivers of Python ask, too, by the database's name.

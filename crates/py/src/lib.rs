@@ -38,7 +38,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::statistics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::current, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::table_types, module)?)?;
-    module.add_function(wrap_pyfunction!(catalogue::use_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::has_table, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::temporary_schema, module)?)?;
     module.add_function(wrap_pyfunction!(result::open_result, module)?)?;
     module.add_function(wrap_pyfunction!(source::first_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(limit::memory_left, module)?)?;

@@ -3,21 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use longshore_arrow_source::{ArrowConnection, SqliteConnection};
 use longshore_core::{
-    Connection, Delivery, Direct, Hold, Kind, Params, Pool, Progress, Query, ReadOptions, Request, Result,
-    Source, Transaction,
+    Connection, Decimals, Delivery, Direct, Error, Hold, Kind, Params, Partitions, Pool, Progress, Query,
+    ReadOptions, Request, Result, Source, Transaction,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyBytes, PyIterator};
 
 use crate::cursor::StatementResult;
 use crate::interrupt::{CancelHandle, deadline, reading_deadline};
 use crate::policy::Policy;
+use crate::read::Partition;
 use crate::registry::driver;
 use crate::target::target;
+use longshore_interpreter::capsule::Schema;
 use longshore_interpreter::{raise, wrap};
 
 /// A database, and how to connect to it.
@@ -175,6 +178,50 @@ impl PyConnection {
         .map_err(raise)
     }
 
+    /// Divides a query into parts that other connections read, in one snapshot that is kept for so many seconds, or without
+    /// one; gives their one schema and their bytes.
+    #[pyo3(signature = (query, partition, *, lease, policy=None, cancel_handle))]
+    fn execute_partitions<'py>(
+        &self,
+        py: Python<'py>,
+        query: String,
+        partition: Partition<'py>,
+        lease: f64,
+        policy: Option<Policy>,
+        cancel_handle: CancelHandle,
+    ) -> PyResult<(Schema, Vec<Bound<'py, PyBytes>>)> {
+        let (deadline, split) = (deadline(py, None, Some(cancel_handle))?, partition.split()?);
+        let options = policy.map_or_else(ReadOptions::default, |policy| policy.options);
+        let options = ReadOptions { decimals: Decimals::Streamed, ..options };
+        let time = Duration::try_from_secs_f64(lease);
+        let time = time.map_err(|_| raise(Error::internal("a lease without an end")))?;
+        let query = Query::new(query);
+        let made = py
+            .detach(|| longshore_core::execute_partitions(&self.0, query, &split, &options, time, &deadline));
+        let Partitions { schema, parts } = made.map_err(raise)?;
+        Ok((Schema(schema), parts.iter().map(|part| PyBytes::new(py, part)).collect()))
+    }
+
+    /// Reads one of those parts for a cursor, to its first rows.
+    #[pyo3(signature = (partition, *, policy=None, cancel_handle))]
+    fn read_partition(
+        &self,
+        py: Python<'_>,
+        partition: &[u8],
+        policy: Option<Policy>,
+        cancel_handle: CancelHandle,
+    ) -> PyResult<StatementResult> {
+        let options = policy.map_or_else(ReadOptions::default, |policy| policy.options);
+        let options = ReadOptions { batch_rows: BATCH_ROWS, ..options };
+        let (warnings, progress) = (options.warnings.clone(), Progress::new(None, Arc::default()));
+        let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
+        py.detach(|| {
+            let opened = longshore_core::read_partition(&self.0, partition, &options, &deadline)?;
+            StatementResult::new(opened.batches, Some(BATCH_ROWS), deadline, progress, warnings)
+        })
+        .map_err(raise)
+    }
+
     /// Runs a statement with each set of parameters that an iterator gives: all of them or, outside of a transaction, none.
     #[pyo3(signature = (statement, sets, *, cancel_handle))]
     fn execute_many(
@@ -199,6 +246,19 @@ impl PyConnection {
     ) -> PyResult<()> {
         let deadline = deadline(py, timeout, cancel_handle)?;
         py.detach(|| self.0.run_script(script, &deadline)).map_err(raise)
+    }
+
+    /// Makes `schema` the one of names without one.
+    #[pyo3(signature = (schema, *, timeout, cancel_handle))]
+    fn use_schema(
+        &self,
+        py: Python<'_>,
+        schema: &str,
+        timeout: Option<f64>,
+        cancel_handle: CancelHandle,
+    ) -> PyResult<()> {
+        let deadline = deadline(py, timeout, Some(cancel_handle))?;
+        py.detach(|| longshore_core::use_schema(&self.0, schema, &deadline)).map_err(raise)
     }
 
     #[pyo3(signature = (*, cancel_handle=None))]

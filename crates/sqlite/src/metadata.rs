@@ -92,4 +92,5 @@ pub static CATALOGUE: CatalogueQueries = CatalogueQueries {
     table_types: Cow::Borrowed("table, view, virtual table"),
     found_schema: Cow::Borrowed(""),
     use_schema: Cow::Borrowed(""),
+    temporary: Cow::Borrowed("temp"),
 };

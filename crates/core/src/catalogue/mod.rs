@@ -6,6 +6,7 @@ mod xdbc;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -14,8 +15,8 @@ use arrow_schema::DataType;
 
 use crate::source::Reservation;
 use crate::{
-    Deadline, Error, Failed, Kind, Params, Query, ReadOptions, Result, Session, Source, TableName,
-    Transaction, Value,
+    Connection, Deadline, Error, Failed, Kind, Params, Query, ReadOptions, Result, Session, Source,
+    TableName, Transaction, Value,
 };
 
 pub use statistics::{STATISTIC_NAMES, statistics};
@@ -59,12 +60,14 @@ pub struct CatalogueQueries {
     pub found_schema: Cow<'static, str>,
     /// Makes the schema {} the one of names without one; empty where none does.
     pub use_schema: Cow<'static, str>,
+    /// The schema by whose name temporary tables are made; empty where none is.
+    pub temporary: Cow<'static, str>,
 }
 
 impl CatalogueQueries {
     /// The queries by their names.
     #[must_use]
-    pub fn entries(&self) -> [(&'static str, &str); 10] {
+    pub fn entries(&self) -> [(&'static str, &str); 11] {
         [
             ("current", &self.current),
             ("schemas", &self.schemas),
@@ -76,6 +79,7 @@ impl CatalogueQueries {
             ("table_types", &self.table_types),
             ("found_schema", &self.found_schema),
             ("use_schema", &self.use_schema),
+            ("temporary", &self.temporary),
         ]
     }
 
@@ -94,6 +98,7 @@ impl CatalogueQueries {
             table_types: query("table_types"),
             found_schema: query("found_schema"),
             use_schema: query("use_schema"),
+            temporary: query("temporary"),
         }
     }
 }
@@ -198,9 +203,34 @@ pub fn table_types(source: &dyn Source, deadline: &Deadline) -> Result<Vec<Strin
     })
 }
 
-/// The statement after which `source` looks for names without a schema in this one. Fails for one that is not there, where
-/// the statement does not.
-pub fn use_schema(source: &dyn Source, schema: &str, deadline: &Deadline) -> Result<String> {
+/// The schema in which a table that `source` is to write is temporary.
+pub fn temporary_schema(source: &dyn Source, deadline: &Deadline) -> Result<String> {
+    on_catalogue(source, deadline, |reader| {
+        let schema = reader.queries.temporary.as_ref();
+        if schema.is_empty() {
+            return Err(Error::new(Kind::NotSupported, "this source makes no temporary table for rows")
+                .with_hint("make it by CREATE TEMPORARY TABLE, and append to it"));
+        }
+        Ok(schema.to_owned())
+    })
+}
+
+/// Has names without a schema be of this one. Where no transaction was open, that outlasts the next one's end.
+pub fn use_schema(connection: &Arc<Connection>, schema: &str, deadline: &Deadline) -> Result<()> {
+    let was_free = connection.transaction() == Some(Transaction::None);
+    let used = schema_statement(connection, schema, deadline)
+        .and_then(|statement| connection.execute(&Query::new(statement), deadline));
+    let ended = match &used {
+        _ if !was_free => Ok(()),
+        Ok(_) => connection.commit(deadline),
+        Err(_) => connection.undo(),
+    };
+    used.and(ended)
+}
+
+/// The statement after which names without a schema are of this one. Fails for one that is not there, where the statement
+/// does not.
+fn schema_statement(source: &dyn Source, schema: &str, deadline: &Deadline) -> Result<String> {
     on_catalogue(source, deadline, |reader| {
         if reader.queries.use_schema.is_empty() {
             return Err(Error::new(Kind::NotSupported, "this source has no current schema to change")
@@ -315,12 +345,16 @@ impl Reader {
         Ok(batches.iter().any(|batch| batch.num_rows() > 0))
     }
 
-    /// Whether a table is listed, in the current schema where it is named without one.
+    /// Whether a table is listed, in the current schema where it is named without one. `DuckDB`'s names, and MySQL's on some
+    /// systems, are the same in either case.
     fn lists(&mut self, table: &TableName) -> Result<bool> {
         let query = self.queries.tables.clone();
         let Current { catalog, schema, .. } = self.current()?;
-        let key = [catalog, table.schema.clone().or(schema), Some(table.table.clone())];
-        Ok(self.rows(&query)?.iter().any(|row| row.starts_with(&key)))
+        let (place, name) = ([catalog, table.schema.clone().or(schema)], table.table.to_lowercase());
+        let is_it = |row: &Row| {
+            row.starts_with(&place) && text(row, 2).is_ok_and(|found| found.to_lowercase() == name)
+        };
+        Ok(self.rows(&query)?.iter().any(is_it))
     }
 
     /// The rows of a query of the catalogue.

@@ -71,7 +71,7 @@ FROM unnest($1::text[]) AS name WHERE name LIKE '%.%'";
 /// The coordinator's settings by name and value, as the server writes them into a statement. What was altered since it was
 /// opened, for the role, the database or the server, only sessions that are opened later have.
 #[derive(Debug)]
-pub(super) struct Settings(String);
+pub(super) struct Settings(pub(super) String);
 
 impl Settings {
     pub(super) fn lookup() -> Step {
@@ -146,8 +146,8 @@ FROM pg_catalog.pg_inherits WHERE inhparent = ANY ($1::oid[])";
 /// INHERIT do not wait for readers: a part that begins later would read rows that an earlier one has not.
 #[derive(Debug)]
 pub(super) struct Inheritance {
-    parents: String,
-    children: String,
+    pub(super) parents: String,
+    pub(super) children: String,
 }
 
 impl Inheritance {
@@ -161,13 +161,14 @@ impl Inheritance {
         (!parents.is_empty()).then_some(Self { parents, children })
     }
 
-    /// Ends the transaction; an error where something was attached or detached since.
+    /// Ends the transaction; an error where something was attached or detached since. The question comes after the end: a
+    /// transaction of one snapshot does not see what came later.
     pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
         let check = Step::run(INHERITANCE_CHECK).bind(&self.parents);
         let check = if self.children.is_empty() { check.bind_null() } else { check.bind(&self.children) };
-        let answers = session.connection.flight(&[check, Step::run("COMMIT")]);
+        let answers = session.connection.flight(&[Step::run("COMMIT"), check]);
         let answers = answers.inspect_err(|_| session.connection.abandon())?;
-        if answers[0].cell(0, 0) == "t" { Ok(()) } else { Err(changed()) }
+        if answers[1].cell(0, 0) == "t" { Ok(()) } else { Err(changed()) }
     }
 }
 

@@ -136,6 +136,26 @@ fn attempt(
     read_measured(statements, columns, export, measured)
 }
 
+/// What [`SESSION_STATE`] has found.
+fn unshared_state(answer: &Answer) -> Option<&'static str> {
+    let is = |index: usize| answer.cell(0, index) == "t";
+    match (is(0), is(1)) {
+        (true, _) => Some("temporary tables of this session"),
+        (_, true) => Some("settings of this session (SET)"),
+        _ => None,
+    }
+}
+
+/// What of this session, in which no transaction is open, others would not have.
+pub(crate) fn unshared(session: &mut PostgresSession) -> Result<Option<&'static str>> {
+    if !session.used {
+        return Ok(None);
+    }
+    let set = session.setup.iter().flatten().map(String::as_str).collect::<Vec<_>>();
+    let state = Step::run(SESSION_STATE).bind(&text_array(&set));
+    session.connection.ask(state).map(|answer| unshared_state(&answer))
+}
+
 /// The steps that begin; the last are a description for each statement that needs one.
 fn opening(session: &PostgresSession, statements: &[Statement]) -> Vec<Step> {
     let mut steps = vec![Step::run(BEGIN_READ_COMMITTED)];
@@ -155,13 +175,7 @@ type Descriptions = Vec<(Vec<u32>, Vec<Described>)>;
 
 fn read_opening(session: &PostgresSession, answers: Vec<Answer>) -> Result<Descriptions, NotSplit> {
     if session.used {
-        let is = |index: usize| answers[1].cell(0, index) == "t";
-        if is(0) {
-            return Err(NotSplit::because("temporary tables of this session"));
-        }
-        if is(1) {
-            return Err(NotSplit::because("settings of this session (SET)"));
-        }
+        unshared_state(&answers[1]).map_or(Ok(()), |what| Err(NotSplit::because(what)))?;
     }
     let described = answers.into_iter().filter_map(|answer| answer.prepared);
     described
@@ -242,7 +256,7 @@ fn read_table(answer: &Answer) -> Option<Table> {
     })
 }
 
-const BEGIN_REPEATABLE_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+pub(super) const BEGIN_REPEATABLE_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /// How often its transaction is begun.
 const LOCK_ATTEMPTS: usize = 10;

@@ -1,0 +1,3 @@
+module longshore.test/rows
+
+go 1.23.0

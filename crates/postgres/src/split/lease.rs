@@ -1,0 +1,106 @@
+//! Snapshots for the readers of other processes: what the session that keeps one tells them, and how they join it.
+//!
+//! See `docs/design/partitions.md`.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::slice;
+
+use longshore_core::{Division, Error, Query, ReadOptions, Result, Split};
+use longshore_source::NotSplit;
+
+use super::coordinator::{Coordinator, DeadlockLock, Inheritance, Settings};
+use super::plan::EXPLAIN;
+use super::snapshot::BEGIN_REPEATABLE_READ;
+use super::{Reader, divide};
+use crate::connection::pipeline::Step;
+use crate::dialect::literal;
+use crate::session::PostgresSession;
+
+/// Divides `query` as [`longshore_core::Leasing::lease`] says.
+pub(crate) fn lease(
+    session: &mut PostgresSession,
+    query: &Query,
+    split: &Split,
+    options: &ReadOptions,
+) -> Result<Division> {
+    let divided = divide(session, slice::from_ref(query), split, options, Reader::Others);
+    if divided.is_err() {
+        session.connection.abandon();
+    }
+    divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
+}
+
+/// The advisory lock by which a reader knows that the session that keeps its snapshot is there.
+const MARK: &str = "SELECT pg_catalog.pg_advisory_xact_lock($1::int8)";
+
+/// Whether a session of this database has such a lock.
+const IS_MARKED: &str = "\
+SELECT EXISTS (SELECT FROM pg_catalog.pg_locks \
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
+      AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) \
+      AND classid::int8 << 32 | objid::int8 = $1::int8)";
+
+/// What a reader's session is not to do otherwise than another: see [`super::coordinator::join`].
+const SETTINGS: &str = "\
+SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true), \
+       pg_catalog.set_config('max_parallel_workers_per_gather', '0', true), \
+       pg_catalog.set_config('synchronize_seqscans', 'off', true)";
+
+/// Marks the session as the one that keeps the `exported` snapshot; gives what its readers have to know.
+pub(super) fn grant(
+    session: &mut PostgresSession,
+    exported: &str,
+    settings: &Settings,
+    inheritance: Option<&Inheritance>,
+) -> Result<String> {
+    // Random, for another server may have exported a snapshot of the same name.
+    let mark = RandomState::new().build_hasher().finish().cast_signed().to_string();
+    session.connection.ask(Step::run(MARK).bind(&mark))?;
+    let [parents, children] =
+        inheritance.map_or([""; 2], |known| [known.parents.as_str(), known.children.as_str()]);
+    // The last may have several lines.
+    Ok([exported, &mark, parents, children, &settings.0].join("\n"))
+}
+
+/// Joins a snapshot that [`grant`] has told of, to read `query`.
+///
+/// A table that is rewritten once the snapshot is kept no longer looks empty to it. So the reader locks its own tables, and
+/// looks then whether the snapshot has been kept until now: from here on nothing can rewrite them.
+pub(crate) fn join(session: &mut PostgresSession, snapshot: &str, query: &Query) -> Result<()> {
+    let mut parts = snapshot.splitn(5, '\n').map(str::to_owned);
+    let mut next =
+        || parts.next().ok_or_else(|| Error::interface("the partition's snapshot is not PostgreSQL's"));
+    let (exported, mark, parents, children, settings) = (next()?, next()?, next()?, next()?, next()?);
+    let opening = [
+        Step::run(BEGIN_REPEATABLE_READ),
+        Step::run(format!("SET TRANSACTION SNAPSHOT {}", literal(&exported))),
+    ];
+    let begun = session.connection.flight(&opening);
+    begun.map_err(|error| if error.sqlstate().is_some() { ended(error.message()) } else { error })?;
+    let deadlock_lock = DeadlockLock::of(&exported);
+    let steps = [
+        Step::run(SETTINGS),
+        Step::run(Settings(settings).adopt()),
+        Step::run(deadlock_lock.acquire()),
+        Step::run(format!("{EXPLAIN}{}", query.text)),
+        Step::run(IS_MARKED).bind(&mark),
+    ];
+    let answers = session.connection.flight(&steps)?;
+    if answers.last().is_none_or(|answer| answer.cell(0, 0) != "t") {
+        session.connection.abandon();
+        return Err(ended("no session of this database keeps it"));
+    }
+    let inheritance = (!parents.is_empty()).then_some(Inheritance { parents, children });
+    session.coordinator = Some(Coordinator { deadlock_lock, inheritance });
+    Ok(())
+}
+
+fn ended(why: &str) -> Error {
+    Error::operational(format!("the snapshot of the partition is kept no longer: {why}"))
+        .with_sqlstate("72000")
+        .with_hint(
+            "make the partitions again by adbc_execute_partitions, with a longer lease, and keep its connection open until \
+             all of them are read",
+        )
+}

@@ -1,0 +1,132 @@
+"""The lease of a snapshot: how it ends, what waits for it, and what other sessions would not have."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import longshore
+from tests.contract.conftest import wait
+from tests.servers import Endpoint
+
+pytestmark = pytest.mark.server
+
+ROWS = 5_000
+ENDED = "the snapshot of the partition is kept no longer"
+
+
+@pytest.fixture
+def table(here: str) -> str:
+    """Give a table of some blocks, which goes with its schema."""
+    with longshore.connect(here, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE TABLE boats AS SELECT i AS id, repeat('x', 100) AS t FROM generate_series(1, {ROWS}) AS i"
+        )
+    return "boats"
+
+
+def read(url: str, part: bytes) -> list[Any]:
+    with longshore.connect(url) as connection, connection.cursor() as cursor:
+        cursor.adbc_read_partition(part)
+        return cursor.fetchall()
+
+
+def leases(url: str) -> int:
+    query: Any = "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'"
+    return int(longshore.read_sql(query, url, return_type="arrow")["n"][0].as_py())
+
+
+def test_a_lease_ends_by_itself(here: str, table: str) -> None:
+    with longshore.connect(here) as connection, connection.cursor() as cursor:
+        (part,), _ = cursor.adbc_execute_partitions(f"SELECT id FROM {table}", partition_num=1, lease=0.3)
+        wait(lambda: leases(here) == 0)
+        with pytest.raises(longshore.OperationalError, match=ENDED) as failed:
+            read(here, part)
+        assert failed.value.sqlstate == "72000"
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_table_that_is_rewritten_is_never_read_empty(here: str, table: str) -> None:
+    connection = longshore.connect(here)
+    parts, _ = connection.cursor().adbc_execute_partitions(f"SELECT id FROM {table}", partition_num=2)
+    assert leases(here) == 1
+
+    def truncate() -> None:
+        with longshore.connect(here, autocommit=True) as other:
+            other.execute(f"TRUNCATE {table}")
+
+    waiting = threading.Thread(target=truncate)
+    waiting.start()
+    wait(
+        lambda: bool(longshore.read_sql("SELECT 1 FROM pg_locks WHERE NOT granted", here, return_type="arrow").num_rows)
+    )
+    # It waits for the lease, and the reader passes it.
+    first = read(here, parts[0])
+    assert 0 < len(first) < ROWS
+    connection.close()
+    waiting.join()
+    with pytest.raises(longshore.OperationalError, match=ENDED):
+        read(here, parts[1])
+
+
+def test_a_partition_that_is_attached_meanwhile_is_an_error(here: str) -> None:
+    with longshore.connect(here, autocommit=True) as connection, connection.cursor() as cursor:
+        connection.execute("CREATE TABLE leased (id int, t text) PARTITION BY RANGE (id)")
+        connection.execute("CREATE TABLE leased_low PARTITION OF leased FOR VALUES FROM (0) TO (100)")
+        connection.execute("CREATE TABLE leased_high (id int, t text)")
+        connection.execute("INSERT INTO leased SELECT i FROM generate_series(0, 99) AS i")
+        connection.execute("INSERT INTO leased_high VALUES (150)")
+        parts, _ = cursor.adbc_execute_partitions("SELECT id FROM leased", partition_on="id", partition_num=2)
+        first = read(here, parts[0])
+        connection.execute("ALTER TABLE leased ATTACH PARTITION leased_high FOR VALUES FROM (100) TO (200)")
+        with pytest.raises(longshore.OperationalError, match="was attached"):
+            read(here, parts[1])
+        assert 0 < len(first) < 100
+
+
+def test_what_other_sessions_would_not_have_is_refused(here: str, table: str) -> None:
+    query = f"SELECT id FROM {table}"
+    with longshore.connect(here) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT 1").fetchall()
+        with pytest.raises(longshore.ProgrammingError, match="a transaction is open"):
+            cursor.adbc_execute_partitions(query)
+        connection.rollback()
+        for statement, reason in (("SET work_mem = '8MB'", "settings of"), ("CREATE TEMP TABLE a ()", "temporary")):
+            cursor.execute(statement)
+            connection.commit()
+            with pytest.raises(longshore.NotSupportedError, match=reason):
+                cursor.adbc_execute_partitions(query)
+            cursor.execute("RESET ALL")
+            connection.commit()
+        cursor.execute("DROP TABLE a")
+        connection.commit()
+        with pytest.raises(longshore.NotSupportedError, match="LIMIT"):
+            cursor.adbc_execute_partitions(f"{query} LIMIT 10", partition_num=2)
+        with pytest.raises(longshore.ProgrammingError, match="no_such_table"):
+            cursor.adbc_execute_partitions("SELECT * FROM no_such_table")
+        assert leases(here) == 0
+
+
+@pytest.fixture
+def elsewhere(postgres: Endpoint) -> Iterator[str]:
+    """Give the URL of another database of the server."""
+    postgres.psql("CREATE DATABASE elsewhere")
+    yield postgres.url(database="elsewhere")
+    postgres.psql("DROP DATABASE elsewhere WITH (FORCE)")
+
+
+def test_the_bytes_open_nothing_and_fit_one_database(elsewhere: str, here: str, table: str) -> None:
+    with longshore.connect({"url": here, "password": "s3cr3t"}) as connection, connection.cursor() as cursor:
+        (part,), schema = cursor.adbc_execute_partitions(f"SELECT count(*) AS n FROM {table}")
+        assert (schema.names, read(here, part)) == (["n"], [(ROWS,)])
+        assert not any(secret in part for secret in (b"s3cr3t", b"://", b"password", b"127.0.0.1"))
+        with pytest.raises(longshore.OperationalError, match=ENDED):
+            read(elsewhere, part)
+        with pytest.raises(longshore.InterfaceError, match="one of postgresql, and the connection one of sqlite"):
+            read("sqlite:///:memory:", part)
+        # It only reads, whatever the bytes say.
+        forged = part.replace(b"SELECT count(*) AS n FROM ", b"DELETE FROM ".ljust(26))
+        with pytest.raises(longshore.Error, match=r"read-only transaction|returns no rows"):
+            read(here, forged)
+        assert read(here, part) == [(ROWS,)]
