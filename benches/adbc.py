@@ -107,6 +107,8 @@ def ingested(url: str, rounds: int) -> dict[str, float]:
         "adbc_ingest": by_driver,
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
+    # The manager and the library are loaded once.
+    longshore.adbc.connect(url).close()
     for _ in range(rounds):
         for name, way in ways.items():
             with longshore.connect(url, autocommit=True) as connection:

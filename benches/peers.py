@@ -177,7 +177,8 @@ MANAGER = ("longshore.adbc", "adbc_driver_manager.dbapi", "pandas", "pyarrow")
 DRIVER = (
     Peer("longshore.adbc", "arrow", MANAGER, _driver),
     Peer("longshore.adbc", "arrow.to_pandas()", MANAGER, lambda query, url: _driver(query, url).to_pandas()),
-    Peer("longshore.adbc", "pandas.read_sql", MANAGER, _read_sql),
+    # pandas looks for SQLAlchemy whatever it is given.
+    Peer("longshore.adbc", "pandas.read_sql", (*MANAGER, "pandas.io.sql", "sqlalchemy"), _read_sql),
 )
 #: Who reads what a URL of this scheme names.
 PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlite": SQLITE}
