@@ -11,7 +11,7 @@ import longshore
 import longshore.adbc
 from longshore.shell import drivers
 from tests.shell.conftest import shell
-from tests.shell.running import Shell, alone, surroundings
+from tests.shell.running import Shell, surroundings
 
 __all__ = ["shell"]
 
@@ -22,8 +22,10 @@ FIND = (
 )
 
 
-def test_the_driver_is_found_by_its_name(tmp_path: Path) -> None:
-    done = alone("adbc", "install", "--user", "--json", XDG_CONFIG_HOME=str(tmp_path), HOME=str(tmp_path))
+def test_the_driver_is_found_by_its_name(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    done = shell("adbc", "install", "--user", "--json")
     assert (done.code, done.errors) == (0, "")
     manifest = Path(done.said["manifest"])
     assert manifest.is_relative_to(tmp_path)
