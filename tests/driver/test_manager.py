@@ -215,8 +215,12 @@ def test_all_modes_of_ingestion(database: Database, connection: "Connection", ta
 
 def test_a_temporary_table_is_the_connections_own(postgres: Any) -> None:
     with longshore.adbc.connect(postgres.url(), autocommit=True) as connection, connection.cursor() as cursor:
+        assert cursor.adbc_ingest("lasting", ROWS, db_schema_name="public") == 3
         for mode in ("create", "create_append", "replace"):
             assert cursor.adbc_ingest("brief", ROWS, mode=mode, temporary=True) == 3
+        assert cursor.adbc_ingest("lasting", ROWS, mode="append", db_schema_name="public") == 3
+        assert read(cursor, "SELECT * FROM public.lasting").num_rows == 6
+        cursor.execute("DROP TABLE public.lasting")
         assert read(cursor, "SELECT * FROM pg_temp.brief").num_rows == 3
         with longshore.connect(postgres.url()) as other:
             assert "brief" not in other.tables()["table_name"].to_pylist()

@@ -91,9 +91,18 @@ impl Statement {
                 self.query = None;
             }
             OptionStatement::TargetCatalog => self.ingest.catalog = optional(text(key, value)?),
-            OptionStatement::TargetDbSchema => self.ingest.schema = optional(text(key, value)?),
+            OptionStatement::TargetDbSchema => {
+                self.ingest.schema = optional(text(key, value)?);
+                self.ingest.temporary &= self.ingest.schema.is_none();
+            }
             OptionStatement::IngestMode => self.ingest.mode = Some(IngestMode::try_from(value)?),
-            OptionStatement::Temporary => self.ingest.temporary = flag(key, value)?,
+            OptionStatement::Temporary => {
+                self.ingest.temporary = flag(key, value)?;
+                if self.ingest.temporary {
+                    // It has one of its own. That of an earlier table would still be there.
+                    self.ingest.schema = None;
+                }
+            }
             OptionStatement::Incremental if flag(key, value)? => {
                 return Err(unsupported("all partitions are known at once"));
             }
@@ -275,10 +284,6 @@ impl Statement {
     }
 
     fn temporary_schema(&self, deadline: &Deadline) -> Result<String> {
-        if self.ingest.schema.is_some() {
-            let message = "a temporary table has a schema of its own: leave adbc.ingest.target_db_schema out";
-            return Err(refused(Status::InvalidArguments, message));
-        }
         self.shared.catalogue(deadline, |core, deadline| longshore_core::temporary_schema(core, deadline))
     }
 
