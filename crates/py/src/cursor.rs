@@ -26,6 +26,8 @@ pub(crate) struct StatementResult {
     progress: Arc<Progress>,
     warnings: Arc<Warnings>,
     rest: Mutex<Rest>,
+    /// Whether it is a part of a result, whose tables are to have one schema.
+    is_part: bool,
 }
 
 /// The rows that have not been fetched.
@@ -58,7 +60,13 @@ impl StatementResult {
         source.start(rows)?;
         let (tuples, maker) = (Vec::new().into_iter(), RowMaker::default());
         let rest = Rest { tuples, batch: None, maker, source, rows: 0, is_counted: true, is_closed: false };
-        Ok(Self { schema, done, deadline, progress, warnings, rest: Mutex::new(rest) })
+        Ok(Self { schema, done, deadline, progress, warnings, rest: Mutex::new(rest), is_part: false })
+    }
+
+    /// The same as a part of a result: no part knows what types the values of the others would have.
+    pub(crate) fn of_part(mut self) -> Self {
+        self.is_part = true;
+        self
     }
 
     /// The rest, which one thread has at a time: it never waits for another, which may wait for the interpreter.
@@ -193,6 +201,7 @@ impl StatementResult {
     /// of the whole in "arrow", "pandas" or "polars", or those of a "stream".
     fn reading(&self, form: &str) -> PyResult<Reading> {
         let form = match form {
+            "arrow" if self.is_part => Form::Stream,
             "arrow" => Form::Arrow,
             "pandas" => Form::Pandas,
             "polars" => Form::Polars,

@@ -217,7 +217,8 @@ impl PyConnection {
         let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
         py.detach(|| {
             let opened = longshore_core::read_partition(&self.0, partition, &options, &deadline)?;
-            StatementResult::new(opened.batches, Some(BATCH_ROWS), deadline, progress, warnings)
+            let rows = Some(BATCH_ROWS);
+            StatementResult::new(opened.batches, rows, deadline, progress, warnings).map(StatementResult::of_part)
         })
         .map_err(raise)
     }

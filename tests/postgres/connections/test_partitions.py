@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import longshore
@@ -83,6 +84,23 @@ def test_a_partition_that_is_attached_meanwhile_is_an_error(here: str) -> None:
         with pytest.raises(longshore.OperationalError, match="was attached"):
             read(here, parts[1])
         assert 0 < len(first) < 100
+
+
+def test_every_partition_has_the_schema_that_was_told(here: str) -> None:
+    with longshore.connect(here, autocommit=True) as connection, connection.cursor() as cursor:
+        connection.execute(
+            "CREATE TABLE amounts AS SELECT i AS id, i / (CASE WHEN i > 10 THEN 8 END)::numeric AS n"
+            " FROM generate_series(1, 20) AS i"
+        )
+        parts, schema = cursor.adbc_execute_partitions("SELECT * FROM amounts", partition_on="id", partition_num=2)
+        tables = []
+        for part in parts:
+            cursor.adbc_read_partition(part)
+            tables.append(cursor.fetch_arrow_table())
+        found = pa.concat_tables(tables)
+        assert (found.schema, schema.field("n").type) == (schema, pa.decimal128(38, 20))
+        cursor.adbc_read_partition(parts[-1])
+        assert str(cursor.fetchall()[-1][1]) == "2.500"
 
 
 def test_what_other_sessions_would_not_have_is_refused(here: str, table: str) -> None:
