@@ -9,6 +9,7 @@ import pytest
 
 import longshore
 from tests.contract.conftest import wait
+from tests.postgres.connections.using import SCHEMA
 from tests.servers import Endpoint
 
 pytestmark = pytest.mark.server
@@ -124,6 +125,27 @@ def test_what_other_sessions_would_not_have_is_refused(here: str, table: str) ->
         with pytest.raises(longshore.ProgrammingError, match="no_such_table"):
             cursor.adbc_execute_partitions("SELECT * FROM no_such_table")
         assert leases(here) == 0
+
+
+def test_another_user_is_refused(postgres: Endpoint, here: str, table: str) -> None:
+    # It may read the table, but row security gives it no row.
+    postgres.psql(f'''
+        CREATE ROLE "second
+mate" LOGIN; GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC; GRANT SELECT ON {SCHEMA}.{table} TO PUBLIC;
+        ALTER TABLE {SCHEMA}.{table} ENABLE ROW LEVEL SECURITY''')
+    other = postgres.url(user="second\nmate", options=f"-c search_path={SCHEMA}", application_name=SCHEMA)
+    try:
+        with longshore.connect(here) as connection, connection.cursor() as cursor:
+            (part,), _ = cursor.adbc_execute_partitions(f"SELECT id FROM {table}", partition_num=1)
+            with pytest.raises(longshore.InterfaceError, match=r'the connection one of "second\\nmate"'):
+                read(other, part)
+            with longshore.connect(other) as others, others.cursor() as reader:
+                (part,), _ = reader.adbc_execute_partitions(f"SELECT id FROM {table}", partition_num=1)
+                assert read(other, part) == []
+                with pytest.raises(longshore.InterfaceError, match=r'one of the user "second\\nmate"'):
+                    read(here, part)
+    finally:
+        postgres.psql('DROP OWNED BY "second\nmate"; DROP ROLE "second\nmate"')
 
 
 @pytest.fixture

@@ -41,6 +41,15 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_locks \
       AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) \
       AND classid::int8 << 32 | objid::int8 = $1::int8)";
 
+/// The user whose rights and row security decide what a query gives; the role is a setting. A number, for the bytes of a
+/// partition name no user.
+const USER: &str = "SELECT oid FROM pg_catalog.pg_roles WHERE rolname = session_user";
+
+/// Whether a reader's user is that of the lease, and the names of both.
+const IS_USER: &str = "\
+SELECT oid = $1::oid, pg_catalog.pg_get_userbyid($1::oid), session_user \
+FROM pg_catalog.pg_roles WHERE rolname = session_user";
+
 /// What a reader's session is not to do otherwise than another: see [`super::coordinator::join`].
 const SETTINGS: &str = "\
 SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true), \
@@ -56,11 +65,11 @@ pub(super) fn grant(
 ) -> Result<String> {
     // Random, for another server may have exported a snapshot of the same name.
     let mark = RandomState::new().build_hasher().finish().cast_signed().to_string();
-    session.connection.ask(Step::run(MARK).bind(&mark))?;
+    let answers = session.connection.flight(&[Step::run(MARK).bind(&mark), Step::run(USER)])?;
     let [parents, children] =
         inheritance.map_or([""; 2], |known| [known.parents.as_str(), known.children.as_str()]);
     // The last may have several lines.
-    Ok([exported, &mark, parents, children, &settings.0].join("\n"))
+    Ok([exported, &mark, answers[1].cell(0, 0), parents, children, &settings.0].join("\n"))
 }
 
 /// Joins a snapshot that [`grant`] has told of, to read `query`.
@@ -68,16 +77,18 @@ pub(super) fn grant(
 /// A table that is rewritten once the snapshot is kept no longer looks empty to it. So the reader locks its own tables, and
 /// looks then whether the snapshot has been kept until now: from here on nothing can rewrite them.
 pub(crate) fn join(session: &mut PostgresSession, snapshot: &str, query: &Query) -> Result<()> {
-    let mut parts = snapshot.splitn(5, '\n').map(str::to_owned);
+    let mut parts = snapshot.splitn(6, '\n').map(str::to_owned);
     let mut next =
         || parts.next().ok_or_else(|| Error::interface("the partition's snapshot is not PostgreSQL's"));
-    let (exported, mark, parents, children, settings) = (next()?, next()?, next()?, next()?, next()?);
+    let (exported, mark, user) = (next()?, next()?, next()?);
+    let (parents, children, settings) = (next()?, next()?, next()?);
     let opening = [
         Step::run(BEGIN_REPEATABLE_READ),
         Step::run(format!("SET TRANSACTION SNAPSHOT {}", literal(&exported))),
     ];
     let begun = session.connection.flight(&opening);
     begun.map_err(|error| if error.sqlstate().is_some() { ended(error.message()) } else { error })?;
+    check_user(session, &user)?;
     let deadlock_lock = DeadlockLock::of(&exported);
     let steps = [
         Step::run(SETTINGS),
@@ -94,6 +105,20 @@ pub(crate) fn join(session: &mut PostgresSession, snapshot: &str, query: &Query)
     let inheritance = (!parents.is_empty()).then_some(Inheritance { parents, children });
     session.coordinator = Some(Coordinator { deadlock_lock, inheritance });
     Ok(())
+}
+
+/// Another user may see other rows, or find another table by the same name.
+fn check_user(session: &mut PostgresSession, user: &str) -> Result<()> {
+    let answer = session.connection.ask(Step::run(IS_USER).bind(user))?;
+    if answer.cell(0, 0) == "t" {
+        return Ok(());
+    }
+    session.connection.abandon();
+    let [theirs, own] = [1, 2].map(|column| answer.cell(0, column));
+    Err(Error::interface(format!(
+        "the partition is one of the user {theirs:?}, and the connection one of {own:?}"
+    ))
+    .with_hint("read it as the user who made it: another may have other rows"))
 }
 
 fn ended(why: &str) -> Error {
