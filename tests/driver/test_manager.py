@@ -494,7 +494,8 @@ def test_options_have_all_types(database: Database, connection: "Connection") ->
         assert statement.get_option("longshore.batch_size") == "7"
         assert statement.get_option_float("longshore.timeout") == 2.5
         assert statement.get_option_bytes("longshore.partition_on") == b"id"
-        for key, value in (("longshore.batch_size", "many"), ("longshore.timeout", -1.0), ("longshore.batch_size", 0)):
+        refused = {"longshore.batch_size": ("many", 0), "longshore.timeout": (-1.0,), "longshore.lease": (0.0, 86_401)}
+        for key, value in ((key, value) for key, values in refused.items() for value in values):
             with pytest.raises(dbapi.ProgrammingError, match=key):
                 statement.set_options(**{key: value})
         with pytest.raises(dbapi.NotSupportedError, match="no_such_option"):

@@ -28,6 +28,8 @@ const PARTITION_NUM: &str = "longshore.partition_num";
 const PARTITION_ON: &str = "longshore.partition_on";
 const SNAPSHOT: &str = "longshore.snapshot";
 const LEASE: &str = "longshore.lease";
+/// As in the DB-API.
+const LONGEST_LEASE: f64 = 86_400.0;
 
 /// The most partitions of a statement whose caller names no number.
 const MOST: usize = 16;
@@ -118,7 +120,7 @@ impl Statement {
             BY_NAME => choices.by_name = flag(key, value)?,
             BATCH_SIZE => choices.batch_size = Some(count(key, value)?),
             TIMEOUT => choices.timeout = Some(seconds(key, value)?),
-            LEASE => choices.lease = seconds(key, value)?,
+            LEASE => choices.lease = lease(key, value)?,
             PARTITION_NUM => choices.partition_num = Some(count(key, value)?),
             PARTITION_ON => choices.partition_on = optional(text(key, value)?),
             SNAPSHOT => choices.snapshot = flag(key, value)?,
@@ -317,6 +319,13 @@ impl Statement {
 fn seconds(key: &str, value: &OptionValue) -> Result<f64> {
     let seconds = double(key, value)?;
     Duration::try_from_secs_f64(seconds).map(|_| seconds).map_err(|_| wrong(key, "a number of seconds"))
+}
+
+/// A snapshot that is kept has the server keep every row that is deleted meanwhile.
+fn lease(key: &str, value: &OptionValue) -> Result<f64> {
+    let seconds = double(key, value)?;
+    let is_lease = seconds > 0.0 && seconds <= LONGEST_LEASE;
+    if is_lease { Ok(seconds) } else { Err(wrong(key, "a number of seconds above zero, a day at most")) }
 }
 
 /// An empty name is none.

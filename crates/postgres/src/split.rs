@@ -98,7 +98,8 @@ fn divide(
         Reader::Ours => join(&exported, &snapshot.settings),
         Reader::Others => lease::grant(session, &exported, &snapshot.settings, inheritance.as_ref())?,
     };
-    session.coordinator = Some(Coordinator { deadlock_lock: DeadlockLock::of(&exported), inheritance });
+    let deadlock_lock = DeadlockLock::of(&exported);
+    session.coordinator = Some(Coordinator { deadlock_lock, inheritance, sees_changes: true });
     Ok(Parts { sessions: number.min(parts.len()), queries: parts, snapshot: Some(join) })
 }
 

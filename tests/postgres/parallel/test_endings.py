@@ -1,5 +1,6 @@
 """How reads in parts end: in time, loudly, and with every session where it belongs."""
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -48,6 +49,25 @@ def test_a_deadline_after_the_last_row_leaves_the_connection_sound(server: Postg
             connection.execute("INSERT INTO after VALUES (1)")
         assert connection.execute("SELECT generate_series(1, 5)") == 5
     server.psql("DROP TABLE long")
+
+
+def test_what_is_attached_is_looked_at_before_the_end(server: PostgreSQL, url: str) -> None:
+    # After it, a DETACH that has waited for the read would be taken for one that the parts have met.
+    before = len(server.log)
+    longshore.read_sql("SELECT id FROM t", url, partition_on="id", partition_num=2)
+    said = server.log[before:]
+    (coordinator,) = re.findall(r"^(\d+)\|LOG:  execute .*: SELECT pg_catalog.pg_export_snapshot", said, re.MULTILINE)
+    last = [line for line in said.splitlines() if line.startswith(f"{coordinator}|LOG:  execute")][-2:]
+    assert ["IS NOT DISTINCT FROM" in last[0], last[1].endswith(": COMMIT")] == [True, True]
+
+
+def test_the_server_ends_a_lease_that_says_nothing(server: PostgreSQL, url: str) -> None:
+    # Its thread speaks every second. A process that is stopped, or whose forked child has the socket, says nothing.
+    before = len(server.log)
+    with longshore.connect(url) as connection, connection.cursor() as cursor:
+        cursor.adbc_execute_partitions("SELECT 1")
+    idle = re.findall(r"set_config\('idle_in_transaction_session_timeout', '(\w+)', true\)", server.log[before:])
+    assert idle[-1] == "60s"
 
 
 def test_a_row_is_counted_over_all_parts(url: str, table: str) -> None:

@@ -18,6 +18,8 @@ use crate::session::PostgresSession;
 pub(crate) struct Coordinator {
     pub(super) deadlock_lock: DeadlockLock,
     pub(super) inheritance: Option<Inheritance>,
+    /// Whether the transaction sees what has come since its snapshot: in READ COMMITTED, but not where it has joined one.
+    pub(super) sees_changes: bool,
 }
 
 impl Coordinator {
@@ -29,7 +31,7 @@ impl Coordinator {
     /// Ends the transaction; an error where the parts may not have seen the same tables.
     pub(crate) fn end(&self, session: &mut PostgresSession) -> Result<()> {
         match &self.inheritance {
-            Some(inheritance) => inheritance.end(session),
+            Some(inheritance) => inheritance.end(session, self.sees_changes),
             None => session.connection.simple("COMMIT"),
         }
     }
@@ -161,14 +163,15 @@ impl Inheritance {
         (!parents.is_empty()).then_some(Self { parents, children })
     }
 
-    /// Ends the transaction; an error where something was attached or detached since. The question comes after the end: a
-    /// transaction of one snapshot does not see what came later.
-    pub(super) fn end(&self, session: &mut PostgresSession) -> Result<()> {
+    /// Ends the transaction; an error where something was attached or detached since. The question comes before the end,
+    /// which lets those through who wait to detach, unless the transaction does not see what came later.
+    fn end(&self, session: &mut PostgresSession, sees_changes: bool) -> Result<()> {
         let check = Step::run(INHERITANCE_CHECK).bind(&self.parents);
         let check = if self.children.is_empty() { check.bind_null() } else { check.bind(&self.children) };
-        let answers = session.connection.flight(&[Step::run("COMMIT"), check]);
-        let answers = answers.inspect_err(|_| session.connection.abandon())?;
-        if answers[1].cell(0, 0) == "t" { Ok(()) } else { Err(changed()) }
+        let (mut steps, at) = ([check, Step::run("COMMIT")], usize::from(!sees_changes));
+        steps.rotate_left(at);
+        let answers = session.connection.flight(&steps).inspect_err(|_| session.connection.abandon())?;
+        if answers[at].cell(0, 0) == "t" { Ok(()) } else { Err(changed()) }
     }
 }
 

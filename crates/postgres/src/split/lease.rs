@@ -31,8 +31,12 @@ pub(crate) fn lease(
     divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
 }
 
-/// The advisory lock by which a reader knows that the session that keeps its snapshot is there.
-const MARK: &str = "SELECT pg_catalog.pg_advisory_xact_lock($1::int8)";
+/// The advisory lock by which a reader knows that the session that keeps its snapshot is there. The thread of the lease
+/// speaks every second: where it says nothing for so long, its process is stopped, or is gone and a forked child has
+/// the socket. The server ends the snapshot then.
+const MARK: &str = "\
+SELECT pg_catalog.pg_advisory_xact_lock($1::int8), \
+       pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true)";
 
 /// Whether a session of this database has such a lock.
 const IS_MARKED: &str = "\
@@ -103,7 +107,7 @@ pub(crate) fn join(session: &mut PostgresSession, snapshot: &str, query: &Query)
         return Err(ended("no session of this database keeps it"));
     }
     let inheritance = (!parents.is_empty()).then_some(Inheritance { parents, children });
-    session.coordinator = Some(Coordinator { deadlock_lock, inheritance });
+    session.coordinator = Some(Coordinator { deadlock_lock, inheritance, sees_changes: false });
     Ok(())
 }
 
