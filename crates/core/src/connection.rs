@@ -14,8 +14,8 @@ pub struct Connection {
     slot: Mutex<Slot>,
     factory: Arc<Direct>,
     autocommit: AtomicBool,
-    /// The sessions that keep snapshots for the readers of partitions.
-    leases: Mutex<Vec<SnapshotLease>>,
+    /// The sessions that keep snapshots for the readers of partitions; `None` once it is closed.
+    leases: Mutex<Option<Vec<SnapshotLease>>>,
 }
 
 enum Slot {
@@ -34,7 +34,7 @@ impl Connection {
             slot: Mutex::new(Slot::Free(session)),
             factory: source,
             autocommit: autocommit.into(),
-            leases: Mutex::default(),
+            leases: Mutex::new(Some(Vec::new())),
         }))
     }
 
@@ -53,11 +53,16 @@ impl Connection {
         self.factory.scheme()
     }
 
-    /// Keeps the session of a snapshot until this connection is closed.
-    pub(crate) fn keep(&self, lease: SnapshotLease) {
-        let mut leases = locked(&self.leases);
+    /// Keeps the session of a snapshot until this connection is closed; ends it where that has happened meanwhile.
+    pub(crate) fn keep(&self, lease: SnapshotLease) -> Result<()> {
+        let mut kept = locked(&self.leases);
+        let Some(leases) = kept.as_mut() else {
+            drop(kept);
+            return Err(closed());
+        };
         leases.retain(|lease| !lease.is_over());
         leases.push(lease);
+        Ok(())
     }
 
     /// Whether each statement is a transaction of its own.
@@ -90,7 +95,7 @@ impl Connection {
             }
             Slot::Closed => {
                 *slot = Slot::Closed;
-                Err(Error::interface("the connection is closed").with_hint("connect again"))
+                Err(closed())
             }
         }
     }
@@ -183,7 +188,7 @@ impl Connection {
     /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it. The
     /// snapshots of partitions end, too.
     pub fn close(&self) {
-        let leases = std::mem::take(&mut *locked(&self.leases));
+        let leases = locked(&self.leases).take();
         drop(leases);
         let closed = std::mem::replace(&mut *locked(&self.slot), Slot::Closed);
         if let Slot::Free(session) = closed {
@@ -222,6 +227,10 @@ pub fn in_use() -> Error {
     Error::interface("the connection is in use by a stream or by another thread").with_hint(
         "read the stream to its end or close it first; give each thread a connection of its own, or a pool",
     )
+}
+
+fn closed() -> Error {
+    Error::interface("the connection is closed").with_hint("connect again")
 }
 
 /// The lease of a connection's session. One that never comes back has closed the connection.

@@ -16,7 +16,7 @@ use crate::describe::{check_key, on_session, partition, schema_of_one, undivided
 use crate::memory::spawn;
 use crate::session::released;
 use crate::{
-    Batches, Connection, Deadline, Delivery, Division, Error, Finaliser, Kind, Leasing, Opened, Params,
+    Batches, CancelHandle, Connection, Deadline, Delivery, Division, Error, Finaliser, Kind, Leasing, Opened, Params,
     Parts, Process, Query, ReadOptions, Request, Result, Session, SessionFactory, Split, Splitting,
     Transaction, open_read, remedy,
 };
@@ -26,6 +26,9 @@ const MAGIC: &[u8] = b"longshore partition 1\n";
 
 /// How often a session that keeps a snapshot sees to those that wait for it.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long it waits for the server when it does: longer than a server takes to look for a deadlock.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// Parts of one query, which together are the query.
 pub struct Partitions {
@@ -40,6 +43,7 @@ pub(crate) struct SnapshotLease {
     /// `None` only while it is dropped, likewise the thread: that ends when nothing can be sent any more.
     end: Option<Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
+    cancel_handle: CancelHandle,
     /// A forked child has not the thread.
     process: Process,
 }
@@ -47,8 +51,11 @@ pub(crate) struct SnapshotLease {
 impl SnapshotLease {
     fn new(session: Box<dyn Session>, time: Duration) -> Result<Self> {
         let (sender, end) = mpsc::channel();
-        let thread = spawn(Builder::new().name("longshore-lease".into()), move || keep(session, &end, time))?;
-        Ok(Self { end: Some(sender), thread: Some(thread), process: Process::current() })
+        let deadline = Deadline::never();
+        let cancel_handle = deadline.cancel_handle();
+        let kept = move || keep(session, &end, time, &deadline);
+        let thread = spawn(Builder::new().name("longshore-lease".into()), kept)?;
+        Ok(Self { end: Some(sender), thread: Some(thread), cancel_handle, process: Process::current() })
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -63,6 +70,7 @@ impl Drop for SnapshotLease {
             std::mem::forget((end, thread));
             return;
         }
+        self.cancel_handle.cancel();
         drop(end);
         if let Some(thread) = thread {
             // Whatever it has met, the snapshot is no longer kept.
@@ -71,13 +79,13 @@ impl Drop for SnapshotLease {
     }
 }
 
-fn keep(mut session: Box<dyn Session>, end: &Receiver<Infallible>, time: Duration) {
+fn keep(mut session: Box<dyn Session>, end: &Receiver<Infallible>, time: Duration, deadline: &Deadline) {
     let began = Instant::now();
-    session.set_deadline(&Deadline::never());
     loop {
         let left = time.saturating_sub(began.elapsed());
         let waited = end.recv_timeout(left.min(LOOK));
         let goes_on = waited == Err(RecvTimeoutError::Timeout) && !left.is_zero();
+        session.set_deadline(&deadline.at_most(ANSWER));
         if !goes_on || session.splitting().map_or(Ok(()), Splitting::let_waiters_pass).is_err() {
             break;
         }
@@ -139,7 +147,7 @@ fn lease(
     let mut session = connection.factory().open(deadline)?;
     match leasing(session.as_mut())?.lease(query, split, options)? {
         Division::Parts(Parts { queries, snapshot: Some(snapshot), .. }) => {
-            connection.keep(SnapshotLease::new(session, time)?);
+            connection.keep(SnapshotLease::new(session, time)?)?;
             Ok((queries, snapshot))
         }
         Division::Serial(reason) => Err(undivided(&reason)),

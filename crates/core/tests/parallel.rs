@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fake::{Server, Stop, database, numbers};
 use longshore_core::{
     Batches, Connection, Deadline, Delivery, Direct, Kind, Opened, Pool, Query, ReadOptions, Request, Result,
-    Source, Split, Transaction, open_read,
+    Source, Split, Transaction, execute_partitions, open_read,
 };
 
 fn request(text: &str, sessions: usize, delivery: Delivery) -> Request {
@@ -363,5 +363,27 @@ fn a_closed_connection_lets_its_read_go_on() {
     assert!(own.is_closed());
     assert_eq!(numbers(batches).unwrap(), [1, 2]);
     assert!(own.is_closed());
+    assert_closed(server);
+}
+
+#[test]
+fn a_lease_that_is_made_while_the_connection_closes_is_ended() {
+    let (server, source) = database();
+    let connection = Connection::open(source, true, &Deadline::never()).unwrap();
+    *server.slow_connect.lock().unwrap() = Duration::from_millis(100);
+    let making = {
+        let (connection, day) = (connection.clone(), Duration::from_secs(86_400));
+        let (options, split) = (ReadOptions::default(), Split::default());
+        let query = Query::new("1 2");
+        move || {
+            execute_partitions(&connection, query, &split, &options, day, &Deadline::never()).map(|_| ())
+        }
+    };
+    let making = std::thread::spawn(making);
+    while server.connects.load(Ordering::SeqCst) < 2 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    connection.close();
+    assert_eq!(making.join().unwrap().unwrap_err().message(), "the connection is closed");
     assert_closed(server);
 }

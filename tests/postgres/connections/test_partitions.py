@@ -1,6 +1,9 @@
 """The lease of a snapshot: how it ends, what waits for it, and what other sessions would not have."""
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +50,23 @@ def test_a_lease_ends_by_itself(here: str, table: str) -> None:
             read(here, part)
         assert failed.value.sqlstate == "72000"
         assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_server_that_says_nothing_keeps_no_one(here: str, postgres: Endpoint) -> None:
+    connection = longshore.connect(here)
+    connection.cursor().adbc_execute_partitions("SELECT 1")
+    keeper = int(postgres.psql("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'"))
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        # By then the lease's thread waits for an answer.
+        time.sleep(1.2)
+        closed = threading.Thread(target=connection.close, daemon=True)
+        closed.start()
+        closed.join(8)
+        assert not closed.is_alive()
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    wait(lambda: leases(here) == 0)
 
 
 def test_a_table_that_is_rewritten_is_never_read_empty(here: str, table: str) -> None:

@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Deadline, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Loading, Parts,
+    Batches, Column, Deadline, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Leasing, Loading, Parts,
     Place, Query, ReadOptions, Result, Session, Split, Splitting, Target, Transaction,
 };
 
@@ -201,8 +201,26 @@ impl Session for FakeSession {
         Ok(self)
     }
 
+    fn leasing(&mut self) -> Result<&mut dyn Leasing, String> {
+        Ok(self)
+    }
+
     fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
         Err(self)
+    }
+}
+
+impl Leasing for FakeSession {
+    fn unshared(&mut self) -> Result<Option<&'static str>> {
+        Ok(None)
+    }
+
+    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<Division> {
+        self.split(std::slice::from_ref(query), split, options)
+    }
+
+    fn join_lease(&mut self, snapshot: &str, _query: &Query) -> Result<()> {
+        self.join_snapshot(snapshot, 1)
     }
 }
 
