@@ -396,8 +396,8 @@ class Cursor:
     def adbc_read_partition(self, partition: bytes) -> None:
         """Read a partition of ``adbc_execute_partitions``, whose rows are then fetched.
 
-        It is a query that somebody has written: read none from where you would take no SQL. One of a snapshot has a
-        connection of its own, which only reads; one without is read in the transaction of this one.
+        It is a query that somebody has written: read none from where you would take no SQL. It has a connection of its
+        own, which only reads, and does not see what the transaction of this one has done.
         """
         core = self._begin()
         if not isinstance(partition, bytes):

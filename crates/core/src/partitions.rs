@@ -16,9 +16,9 @@ use crate::describe::{check_key, on_session, partition, schema_of_one, undivided
 use crate::memory::spawn;
 use crate::session::released;
 use crate::{
-    Batches, CancelHandle, Connection, Deadline, Delivery, Division, Error, Finaliser, Kind, Leasing, Opened, Params,
-    Parts, Process, Query, ReadOptions, Request, Result, Session, SessionFactory, Split, Splitting,
-    Transaction, open_read, remedy,
+    Batches, CancelHandle, Connection, Deadline, Division, Error, Finaliser, Kind, Leasing, Opened, Params,
+    Parts, Process, Query, ReadOptions, Result, Session, SessionFactory, Split, Splitting, Transaction,
+    remedy,
 };
 
 /// What the bytes of a partition begin with.
@@ -181,44 +181,30 @@ pub fn read_partition(
         .with_hint("read it over a connection to the database that it is of"));
     }
     let query = Query::new(text);
-    let batches = if snapshot.is_empty() {
-        let request = Request {
-            setup: Vec::new(),
-            queries: vec![query],
-            split: None,
-            delivery: Delivery::Ordered,
-            estimate: false,
-            options: options.clone(),
-        };
-        open_read(connection, &request, deadline)?.batches
+    // Not the connection's own session, whose transaction sees something else, and may write.
+    let mut session = connection.factory().open(deadline)?;
+    if snapshot.is_empty() {
+        session.splitting().map_err(|reason| undivided(&reason))?.begin_reading(&query)?;
     } else {
-        // Not the connection's own session, whose transaction sees something else.
-        let mut session = connection.factory().open(deadline)?;
         leasing(session.as_mut())?.join_lease(snapshot, &query)?;
-        remedy::read(session, &query, options)?
-    };
-    let schema = nullable(&batches.schema());
-    let part = PartBatches { schema, commits: !snapshot.is_empty(), batches: Some(batches) };
+    }
+    let batches = remedy::read(session, &query, options)?;
+    let part = PartBatches { schema: nullable(&batches.schema()), batches: Some(batches) };
     Ok(Opened { batches: Box::new(part), serial: None })
 }
 
-/// The batches of one part, under the schema of all: a part's promises may be stronger.
+/// The batches of one part in a transaction of its own, whose end has something to say, under the schema of all: a part's promises may be stronger.
 struct PartBatches {
     schema: SchemaRef,
-    /// Whether the end of a transaction of the part's own has something to say.
-    commits: bool,
     /// `None` after the end.
     batches: Option<Box<dyn Batches>>,
 }
 
 impl PartBatches {
     fn end(&mut self) -> Result<()> {
-        let session = self.batches.take().and_then(Batches::into_session);
-        match session {
-            Some(mut session) if self.commits => session.commit(),
-            None if self.commits => Err(Error::internal("the session of a partition was lost at its end")),
-            _ => Ok(()),
-        }
+        let Some(batches) = self.batches.take() else { return Ok(()) };
+        let session = batches.into_session();
+        session.ok_or_else(|| Error::internal("the session of a partition was lost at its end"))?.commit()
     }
 }
 
@@ -244,11 +230,6 @@ impl Batches for PartBatches {
 
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         self.batches.as_ref().and_then(|batches| batches.finaliser())
-    }
-
-    fn fails_transaction(&self) -> bool {
-        // One of the part's own is no one else's.
-        !self.commits && self.batches.as_ref().is_some_and(|batches| batches.fails_transaction())
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {

@@ -191,8 +191,14 @@ pub trait Splitting {
     /// at about the same time: a source may have them wait for one another.
     fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()>;
 
-    /// Begins a transaction in which each of `queries` sees the database as it is now.
+    /// Begins a transaction, which only reads where the source knows such, in which each of `queries` sees the database
+    /// as it is now.
     fn begin_snapshot(&mut self, queries: &[Query]) -> Result<()>;
+
+    /// Begins a transaction in which `query`, which may be a stranger's, writes nothing. The session is used for nothing else.
+    fn begin_reading(&mut self, query: &Query) -> Result<()> {
+        self.begin_snapshot(std::slice::from_ref(query))
+    }
 
     /// Whether `statement` only changes settings, so that every session of a read may run it.
     fn is_setting(&self, statement: &str) -> bool;

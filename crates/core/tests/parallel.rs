@@ -375,9 +375,7 @@ fn a_lease_that_is_made_while_the_connection_closes_is_ended() {
         let (connection, day) = (connection.clone(), Duration::from_secs(86_400));
         let (options, split) = (ReadOptions::default(), Split::default());
         let query = Query::new("1 2");
-        move || {
-            execute_partitions(&connection, query, &split, &options, day, &Deadline::never()).map(|_| ())
-        }
+        move || execute_partitions(&connection, query, &split, &options, day, &Deadline::never()).map(|_| ())
     };
     let making = std::thread::spawn(making);
     while server.connects.load(Ordering::SeqCst) < 2 {

@@ -218,7 +218,8 @@ impl PyConnection {
         py.detach(|| {
             let opened = longshore_core::read_partition(&self.0, partition, &options, &deadline)?;
             let rows = Some(BATCH_ROWS);
-            StatementResult::new(opened.batches, rows, deadline, progress, warnings).map(StatementResult::of_part)
+            StatementResult::new(opened.batches, rows, deadline, progress, warnings)
+                .map(StatementResult::of_part)
         })
         .map_err(raise)
     }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Load, Loading, Metadata,
-    NoRows, ParameterSets, Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split,
-    Splitting, TableName, Target, Transaction,
+    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading,
+    Metadata, NoRows, ParameterSets, Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session,
+    Sink, Split, Splitting, TableName, Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
@@ -335,6 +335,17 @@ impl Splitting for SqliteSession {
         self.exec("BEGIN")?;
         // The snapshot is that of the first read.
         self.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
+    }
+
+    fn begin_reading(&mut self, query: &Query) -> Result<()> {
+        if self.settings.file.is_none() {
+            return Err(Error::new(
+                Kind::NotSupported,
+                "a database in memory has no connections to read partitions over",
+            ));
+        }
+        self.exec("PRAGMA query_only = ON")?;
+        self.begin_snapshot(std::slice::from_ref(query))
     }
 
     fn is_setting(&self, statement: &str) -> bool {

@@ -186,7 +186,21 @@ def test_the_bytes_open_nothing_and_fit_one_database(elsewhere: str, here: str, 
         with pytest.raises(longshore.InterfaceError, match="one of postgresql, and the connection one of sqlite"):
             read("sqlite:///:memory:", part)
         # It only reads, whatever the bytes say.
-        forged = part.replace(b"SELECT count(*) AS n FROM ", b"DELETE FROM ".ljust(26))
-        with pytest.raises(longshore.Error, match=r"read-only transaction|returns no rows"):
+        forged = part.replace(b"SELECT count(*) AS n FROM boats", b"DELETE FROM boats RETURNING 1".ljust(31))
+        assert forged != part
+        with pytest.raises(longshore.OperationalError, match="DELETE in a read-only transaction"):
             read(here, forged)
         assert read(here, part) == [(ROWS,)]
+        assert cursor.execute(f"SELECT count(*) FROM {table}").fetchall() == [(ROWS,)]
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM {} RETURNING id", "WITH a AS (DELETE FROM {} RETURNING id) TABLE a"])
+def test_a_partition_never_writes(here: str, table: str, statement: str) -> None:
+    with (
+        longshore.connect(here, autocommit=True) as connection,
+        connection.cursor(options={"snapshot": False}) as cursor,
+    ):
+        (part,), _ = cursor.adbc_execute_partitions(statement.format(table), partition_num=1)
+        with pytest.raises(longshore.Error, match="read-only transaction"):
+            cursor.adbc_read_partition(part)
+        assert cursor.execute(f"SELECT count(*) FROM {table}").fetchall() == [(ROWS,)]

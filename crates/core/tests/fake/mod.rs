@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Deadline, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Leasing, Loading, Parts,
-    Place, Query, ReadOptions, Result, Session, Split, Splitting, Target, Transaction,
+    Batches, Column, Deadline, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Leasing, Loading,
+    Parts, Place, Query, ReadOptions, Result, Session, Split, Splitting, Target, Transaction,
 };
 
 /// What all sessions of one database share.
