@@ -149,10 +149,10 @@ def test_what_other_sessions_would_not_have_is_refused(here: str, table: str) ->
 
 def test_another_user_is_refused(postgres: Endpoint, here: str, table: str) -> None:
     # It may read the table, but row security gives it no row.
-    postgres.psql(f'''
+    postgres.psql(f"""
         CREATE ROLE "second
 mate" LOGIN; GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC; GRANT SELECT ON {SCHEMA}.{table} TO PUBLIC;
-        ALTER TABLE {SCHEMA}.{table} ENABLE ROW LEVEL SECURITY''')
+        ALTER TABLE {SCHEMA}.{table} ENABLE ROW LEVEL SECURITY""")
     other = postgres.url(user="second\nmate", options=f"-c search_path={SCHEMA}", application_name=SCHEMA)
     try:
         with longshore.connect(here) as connection, connection.cursor() as cursor:
@@ -194,7 +194,7 @@ def test_the_bytes_open_nothing_and_fit_one_database(elsewhere: str, here: str, 
         assert cursor.execute(f"SELECT count(*) FROM {table}").fetchall() == [(ROWS,)]
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM {} RETURNING id", "WITH a AS (DELETE FROM {} RETURNING id) TABLE a"])
+@pytest.mark.parametrize("statement", ["DELETE FROM {} RETURNING id", "WITH a AS (DELETE FROM {} RETURNING 1) TABLE a"])
 def test_a_partition_never_writes(here: str, table: str, statement: str) -> None:
     with (
         longshore.connect(here, autocommit=True) as connection,
