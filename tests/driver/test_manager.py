@@ -540,11 +540,11 @@ def test_partitions_of_what_has_no_snapshot_for_others(tmp_path: Path) -> None:
         partitions, _ = cursor.adbc_execute_partitions("SELECT 1 AS n")
         cursor.adbc_read_partition(partitions[0])
         assert cursor.fetchall() == [(1,)]
-        cursor.execute("CREATE TABLE kept (n int)").close()
+        cursor.execute("CREATE TABLE kept (n int)")
         connection.commit()
         partitions, _ = cursor.adbc_execute_partitions("INSERT INTO kept VALUES (1) RETURNING n")
+        cursor.adbc_read_partition(partitions[0])
         with pytest.raises(dbapi.Error, match="readonly database"):
-            cursor.adbc_read_partition(partitions[0])
             cursor.fetchall()
         with pytest.raises(dbapi.ProgrammingError, match="not a partition"):
             cursor.adbc_read_partition(b"else")
