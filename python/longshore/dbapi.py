@@ -283,7 +283,10 @@ class Cursor:
     # ADBC's.
 
     def fetch_arrow_table(self) -> "pa.Table":
-        """Give the rows that are left as a ``pyarrow.Table``, with the types of ``read_sql(return_type="arrow")``."""
+        """Give the rows that are left as a ``pyarrow.Table``, with the types of ``read_sql(return_type="arrow")``.
+
+        Those of a partition have the types of a stream, which are the same in all partitions.
+        """
         return self._whole("arrow")
 
     fetchallarrow = fetch_arrow_table
