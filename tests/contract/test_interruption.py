@@ -53,8 +53,12 @@ def interrupt(child: subprocess.Popen[str]) -> None:
     sent = time.monotonic()
     child.send_signal(signal.SIGINT)
     assert child.stdout
+    # A Ctrl-C that is lost fails the test, and does not stop it.
+    limit = threading.Timer(60, child.kill)
+    limit.start()
     while (said := child.stdout.readline()) == "written\n":
         pass
+    limit.cancel()
     assert said == "interrupted\n"
     assert time.monotonic() - sent < 5
 

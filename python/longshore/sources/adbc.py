@@ -103,6 +103,8 @@ class Session(DriverSession):
 
     def _run(self, statement: str, params: Any) -> Any:
         cursor = self.opened()
+        if self.dialect is not None and self.dialect.statement_options:
+            cursor.adbc_statement.set_options(**dict(self.dialect.statement_options))
         # PostgreSQL's driver counts rows here alone.
         run = cursor.executemany if CHANGE.match(statement) else cursor.execute
         run(statement, one_row(cursor, statement, params))

@@ -37,6 +37,8 @@ class Dialect:
     within: str | None = None
     #: The exception for a text of its driver's; None where the driver's status tells as much.
     error: Callable[[str], errors.Error | None] = lambda _text: None
+    #: What its ADBC driver's statements are told, as names and values.
+    statement_options: tuple[tuple[str, str], ...] = ()
     #: What makes a connection like new; without it another is opened.
     reset: str | None = None
     #: The types of a new table's columns that the staged rows' columns do not tell, by the data.
@@ -176,6 +178,8 @@ POSTGRESQL = Dialect(
     snapshot="SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     within="SELECT transaction_timestamp()::text",
     longest=63,
+    # The driver has two of them at a time, of 16 MiB by default.
+    statement_options=(("adbc.postgresql.batch_size_hint_bytes", str(4 << 20)),),
     reset="DISCARD ALL",
     new_types=_numerics,
     text="text",

@@ -355,6 +355,9 @@ class DriverSession:
                 if self.lender is not None:
                     self.lender.close()
         files.closed(self)
+        if self.is_own:
+            # What a driver does when its connection goes is done on this thread: on the main one, a Ctrl-C would be lost.
+            self.connection = None
 
     def stage(self, name: str, frame: object) -> None:
         """Make a frame a table that only the session sees."""
