@@ -356,7 +356,7 @@ class DriverSession:
                     self.lender.close()
         files.closed(self)
         if self.is_own:
-            # What a driver does when its connection goes is done on this thread: on the main one, a Ctrl-C would be lost.
+            # What a driver does when its connection goes: on the main thread, a Ctrl-C would be lost in it.
             self.connection = None
 
     def stage(self, name: str, frame: object) -> None:
