@@ -291,7 +291,7 @@ def _bound_text(bound: Any, name: str) -> str:
 
 
 def _range_text(value: Any, name: str) -> Any:
-    """Give a range as PostgreSQL writes it; what is no range as it is."""
+    """Give a range as PostgreSQL writes it, and anything else as it is."""
     if not isinstance(value, ranges.Range):
         return value
     if value.empty:

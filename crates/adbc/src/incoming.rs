@@ -62,7 +62,7 @@ unsafe fn schema_of(schema: &FFI_ArrowSchema) -> Result<SchemaRef> {
     }
     let fields = DataType::try_from(schema).map_err(invalid)?;
     let DataType::Struct(fields) = fields else {
-        return Err(refused(Status::InvalidArguments, "the data is no struct of columns"));
+        return Err(refused(Status::InvalidArguments, "the data is not a struct of columns"));
     };
     let metadata = schema.metadata().map_err(invalid)?;
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))

@@ -118,9 +118,12 @@ class _SharedInstance:
 
     def release(self, connection: Any) -> None:
         """Close a connection of this process."""
-        connection.close()
-        with self._lock:
-            self.open -= 1
+        try:
+            connection.close()
+        finally:
+            # A Ctrl-C that comes while it closes leaves no count behind.
+            with self._lock:
+                self.open -= 1
 
     def restart_if_broken(self) -> None:
         """End an instance that an error has broken: the next query starts another."""
