@@ -13,6 +13,7 @@ mod read;
 mod registry;
 mod result;
 mod source;
+mod store;
 mod stream;
 mod target;
 mod types;
@@ -55,6 +56,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;
     module.add_class::<read::Reading>()?;
     module.add_class::<result::EngineStream>()?;
+    module.add_class::<store::Store>()?;
+    module.add_class::<store::StoreTransaction>()?;
+    module.add_class::<store::StoreTable>()?;
+    module.add_class::<store::StoreScan>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<longshore_arrow_source::SqliteConnection>()?;
     module.add_class::<longshore_arrow_source::ArrowConnection>()?;

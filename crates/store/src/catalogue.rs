@@ -1,0 +1,442 @@
+//! The catalogue: which versions there are, and which files each table has in each.
+//!
+//! What a version adds begins with it, and what a later one replaces ends with that: a version's state are the rows that have begun
+//! and have not ended. Rows are never changed otherwise, so that a reader of a version needs no transaction of the catalogue.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use arrow_ipc::convert::try_schema_from_flatbuffer_bytes;
+use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
+use arrow_schema::Schema;
+use longshore_core::{Error, Result};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+
+use crate::chunk::{Chunk, ChunkFile};
+use crate::table::Table;
+
+/// What tells the catalogue from other files of SQLite: "LNGS".
+const APPLICATION: i32 = 0x4c4e_4753;
+/// The format of everything in a store.
+const FORMAT: i32 = 1;
+
+const SCHEMA: &str = "
+CREATE TABLE version (id INTEGER PRIMARY KEY, at INTEGER NOT NULL);
+CREATE TABLE relation (
+    id INTEGER NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL, begins INTEGER NOT NULL, ends INTEGER, schema BLOB NOT NULL,
+    key TEXT NOT NULL, definition TEXT, next_field INTEGER NOT NULL, PRIMARY KEY (id, begins)
+);
+CREATE INDEX relation_name ON relation (folded, begins);
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY, relation INTEGER NOT NULL, number INTEGER NOT NULL, place INTEGER NOT NULL, begins INTEGER NOT NULL,
+    ends INTEGER, file TEXT NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, statistics TEXT NOT NULL
+);
+CREATE INDEX chunk_relation ON chunk (relation, ends, begins);
+CREATE TABLE deletion (
+    chunk INTEGER NOT NULL, begins INTEGER NOT NULL, ends INTEGER, rows BLOB NOT NULL, PRIMARY KEY (chunk, begins)
+);
+CREATE TABLE change (
+    version INTEGER NOT NULL, relation INTEGER NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL, operation TEXT NOT NULL, rows INTEGER NOT NULL
+);
+CREATE INDEX change_name ON change (folded, version);
+CREATE TABLE oldest (version INTEGER NOT NULL);
+INSERT INTO version VALUES (0, 0);
+INSERT INTO oldest VALUES (0);
+";
+
+/// What a version did to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The version.
+    pub version: i64,
+    /// When it was committed, in microseconds since 1970, UTC.
+    pub at: i64,
+    /// The table's name then.
+    pub table: String,
+    /// The operation: "create", "append", "delete", ...
+    pub operation: String,
+    /// How many rows it wrote or deleted.
+    pub rows: u64,
+}
+
+/// A table before and after a transaction: `None` where there is none.
+pub(crate) struct Changed<'a> {
+    pub(crate) before: Option<&'a Table>,
+    pub(crate) after: Option<&'a Table>,
+}
+
+/// What a transaction did to a table, for the list of versions.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    pub(crate) relation: i64,
+    pub(crate) name: String,
+    pub(crate) operation: &'static str,
+    pub(crate) rows: u64,
+}
+
+/// The connection to it.
+#[derive(Debug)]
+pub(crate) struct Catalogue(Connection);
+
+impl Catalogue {
+    /// Opens the catalogue; makes it where it `may_make` one.
+    pub(crate) fn open(path: &Path, read_only: bool, may_make: bool) -> Result<Self> {
+        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        flags |= if read_only { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
+        if may_make {
+            flags |= OpenFlags::SQLITE_OPEN_CREATE;
+        }
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.busy_timeout(Duration::from_secs(60)).map_err(failed)?;
+        let mut catalogue = Self(connection);
+        if !read_only {
+            catalogue.prepare(may_make)?;
+        }
+        catalogue.check_format(path)?;
+        Ok(catalogue)
+    }
+
+    /// Has the catalogue's commits reach the disk before they return, and makes its tables where they are missing.
+    fn prepare(&mut self, may_make: bool) -> Result<()> {
+        let mode: String =
+            self.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(failed)?;
+        if mode != "wal" {
+            return Err(Error::operational(format!(
+                "the catalogue cannot have a write-ahead log, but {mode}"
+            )));
+        }
+        self.0
+            .execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
+            .map_err(failed)?;
+        if !may_make {
+            return Ok(());
+        }
+        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let is_made: bool = transaction
+            .query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'version'", [], |row| row.get(0))
+            .map_err(failed)?;
+        if !is_made {
+            transaction.execute_batch(SCHEMA).map_err(failed)?;
+            transaction
+                .execute_batch(&format!(
+                    "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}"
+                ))
+                .map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)
+    }
+
+    fn check_format(&self, path: &Path) -> Result<()> {
+        let number = |name: &str| {
+            self.0.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0)).map_err(failed)
+        };
+        if number("application_id")? != APPLICATION {
+            return Err(Error::operational(format!("{} is not the catalogue of a store", path.display())));
+        }
+        match number("user_version")? {
+            FORMAT => Ok(()),
+            format => Err(Error::operational(format!(
+                "the store has format {format}; this Longshore knows format {FORMAT}"
+            ))
+            .with_hint("a newer Longshore has written it: install that")),
+        }
+    }
+
+    /// The newest version.
+    pub(crate) fn newest(&self) -> Result<i64> {
+        self.0.query_row("SELECT max(id) FROM version", [], |row| row.get(0)).map_err(failed)
+    }
+
+    /// The version that was the newest at a time; `None` before the first.
+    pub(crate) fn version_at(&self, at: i64) -> Result<Option<i64>> {
+        self.0.query_row("SELECT max(id) FROM version WHERE at <= ?", [at], |row| row.get(0)).map_err(failed)
+    }
+
+    /// The oldest version that is kept, and whether `version` is one that is.
+    pub(crate) fn is_kept(&self, version: i64) -> Result<(i64, bool)> {
+        self.0
+            .query_row(
+                "SELECT (SELECT version FROM oldest) AS first, ?1 >= (SELECT version FROM oldest) AND EXISTS (SELECT 1 FROM version WHERE id = ?1)",
+                [version],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .map_err(failed)
+    }
+
+    /// The names of a version's tables, in order.
+    pub(crate) fn names(&self, version: i64) -> Result<Vec<String>> {
+        let query =
+            "SELECT name FROM relation WHERE begins <= ?1 AND (ends IS NULL OR ends > ?1) ORDER BY name";
+        self.all(query, [version], |row| row.get(0))
+    }
+
+    /// The newest version that has changed what a name stands for.
+    pub(crate) fn last_change(&self, folded: &str) -> Result<i64> {
+        let query = "SELECT coalesce(max(version), 0) FROM change WHERE folded = ?";
+        self.0.query_row(query, [folded], |row| row.get(0)).map_err(failed)
+    }
+
+    /// A version's table.
+    pub(crate) fn table(&self, folded: &str, version: i64) -> Result<Option<Table>> {
+        let query = "SELECT id, name, schema, key, definition, next_field FROM relation
+             WHERE folded = ?1 AND begins <= ?2 AND (ends IS NULL OR ends > ?2)";
+        let found = self
+            .0
+            .query_row(query, params![folded, version], |row| {
+                let (id, name): (i64, String) = (row.get(0)?, row.get(1)?);
+                let (schema, key): (Vec<u8>, String) = (row.get(2)?, row.get(3)?);
+                Ok((id, name, schema, key, row.get::<_, Option<String>>(4)?, row.get::<_, i32>(5)?))
+            })
+            .optional()
+            .map_err(failed)?;
+        let Some((id, name, schema, key, definition, next_field)) = found else { return Ok(None) };
+        let schema = try_schema_from_flatbuffer_bytes(&schema).map_err(|error| damaged(&error))?;
+        let key = serde_json::from_str(&key).map_err(|error| damaged(&error))?;
+        let chunks = self.chunks(id, version)?;
+        Ok(Some(Table { id, name, schema: Arc::new(schema), key, definition, next_field, chunks }))
+    }
+
+    fn chunks(&self, relation: i64, version: i64) -> Result<Vec<Chunk>> {
+        let query = "SELECT chunk.id, number, place, file, chunk.rows, bytes, checksum, statistics, deletion.rows FROM chunk
+             LEFT JOIN deletion ON deletion.chunk = chunk.id AND deletion.begins <= ?2 AND (deletion.ends IS NULL OR deletion.ends > ?2)
+             WHERE relation = ?1 AND chunk.begins <= ?2 AND (chunk.ends IS NULL OR chunk.ends > ?2) ORDER BY place";
+        self.all(query, params![relation, version], |row| {
+            let checksum: i64 = row.get(6)?;
+            let bytes: i64 = row.get(5)?;
+            let file = ChunkFile::new(
+                row.get(3)?,
+                row.get(4)?,
+                bytes.cast_unsigned(),
+                checksum.cast_unsigned(),
+                row.get(7)?,
+            );
+            let deleted: Option<Vec<u8>> = row.get(8)?;
+            let deleted = deleted.unwrap_or_default();
+            let deleted = deleted.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+            Ok(Chunk {
+                id: row.get(0)?,
+                number: row.get(1)?,
+                order: row.get(2)?,
+                file: Arc::new(file),
+                deleted,
+            })
+        })
+    }
+
+    /// What has been done to a table, or to all, the oldest first.
+    pub(crate) fn changes(&self, folded: Option<&str>) -> Result<Vec<Change>> {
+        let query = "SELECT version, at, name, operation, rows FROM change JOIN version ON version.id = version
+             WHERE (?1 IS NULL OR folded = ?1) AND version >= (SELECT version FROM oldest) ORDER BY version, change.rowid";
+        self.all(query, params![folded], |row| {
+            let rows: i64 = row.get(4)?;
+            let rows = rows.cast_unsigned();
+            Ok(Change {
+                version: row.get(0)?,
+                at: row.get(1)?,
+                table: row.get(2)?,
+                operation: row.get(3)?,
+                rows,
+            })
+        })
+    }
+
+    /// Makes a version of what a transaction that has seen version `seen` has changed, if no other has changed these tables meanwhile.
+    pub(crate) fn commit(
+        &mut self,
+        seen: i64,
+        changed: &[(&str, Changed<'_>)],
+        done: &[Done],
+    ) -> Result<i64> {
+        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        for (folded, _) in changed {
+            let query = "SELECT coalesce(max(version), 0) FROM change WHERE folded = ?";
+            let last: i64 = transaction.query_row(query, [folded], |row| row.get(0)).map_err(failed)?;
+            if last > seen {
+                return Err(conflict(folded));
+            }
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros());
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        // Times grow with versions, whatever the clock does.
+        let insert = "INSERT INTO version SELECT max(id) + 1, max(?, max(at) + 1) FROM version RETURNING id";
+        let version: i64 = transaction.query_row(insert, [now], |row| row.get(0)).map_err(failed)?;
+        for (_, table) in changed {
+            write_table(&transaction, version, table).map_err(failed)?;
+        }
+        for each in done {
+            transaction
+                .execute(
+                    "INSERT INTO change VALUES (?, ?, ?, ?, ?, ?)",
+                    params![
+                        version,
+                        each.relation,
+                        each.name,
+                        fold(&each.name),
+                        each.operation,
+                        each.rows.cast_signed()
+                    ],
+                )
+                .map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(version)
+    }
+
+    /// Forgets what no version from `oldest` on has, nor one of `read`, which others read at the moment.
+    pub(crate) fn forget(&mut self, oldest: i64, read: &[i64]) -> Result<()> {
+        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let read = serde_json::to_string(read).map_err(|error| Error::internal(error.to_string()))?;
+        for (table, id) in [("relation", "rowid"), ("chunk", "id"), ("deletion", "rowid")] {
+            let query = format!(
+                "DELETE FROM {table} WHERE {id} IN (SELECT {id} FROM {table} AS t WHERE ends <= ?1
+                 AND NOT EXISTS (SELECT 1 FROM json_each(?2) AS reader WHERE reader.value >= t.begins AND reader.value < t.ends))"
+            );
+            transaction.execute(&query, params![oldest, read]).map_err(failed)?;
+        }
+        transaction
+            .execute("DELETE FROM deletion WHERE chunk NOT IN (SELECT id FROM chunk)", [])
+            .map_err(failed)?;
+        transaction.execute("UPDATE oldest SET version = max(version, ?)", [oldest]).map_err(failed)?;
+        transaction
+            .execute("DELETE FROM version WHERE id < ?1 AND id > 0 AND id NOT IN (SELECT value FROM json_each(?2))", params![oldest, read])
+            .map_err(failed)?;
+        transaction.commit().map_err(failed)
+    }
+
+    /// The files of all versions.
+    pub(crate) fn files(&self) -> Result<Vec<ChunkFile>> {
+        self.all("SELECT file, rows, bytes, checksum, statistics FROM chunk ORDER BY id", [], |row| {
+            let (bytes, checksum): (i64, i64) = (row.get(2)?, row.get(3)?);
+            Ok(ChunkFile::new(
+                row.get(0)?,
+                row.get(1)?,
+                bytes.cast_unsigned(),
+                checksum.cast_unsigned(),
+                row.get(4)?,
+            ))
+        })
+    }
+
+    /// What SQLite finds wrong with the catalogue itself.
+    pub(crate) fn check(&self) -> Result<Vec<String>> {
+        let found: Vec<String> = self.all("PRAGMA integrity_check", [], |row| row.get(0))?;
+        Ok(found
+            .into_iter()
+            .filter(|text| text != "ok")
+            .map(|text| format!("the catalogue: {text}"))
+            .collect())
+    }
+
+    fn all<T>(
+        &self,
+        query: &str,
+        params: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = self.0.prepare(query).map_err(failed)?;
+        let rows = statement.query_map(params, read).map_err(failed)?;
+        rows.collect::<rusqlite::Result<_>>().map_err(failed)
+    }
+}
+
+fn write_table(catalogue: &Connection, version: i64, changed: &Changed<'_>) -> rusqlite::Result<()> {
+    let Changed { before, after } = *changed;
+    let goes_on = before.zip(after).is_some_and(|(before, after)| before.id == after.id);
+    let is_same = goes_on && before.zip(after).is_some_and(|(before, after)| before.describes_as(after));
+    if let Some(before) = before.filter(|_| !is_same) {
+        catalogue.execute(
+            "UPDATE relation SET ends = ? WHERE id = ? AND ends IS NULL",
+            params![version, before.id],
+        )?;
+    }
+    if let Some(after) = after.filter(|_| !is_same) {
+        let key = serde_json::to_string(&after.key).unwrap_or_default();
+        catalogue.execute(
+            "INSERT INTO relation VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
+            params![
+                after.id,
+                after.name,
+                fold(&after.name),
+                version,
+                encoded(&after.schema),
+                key,
+                after.definition,
+                after.next_field
+            ],
+        )?;
+    }
+    let relation = after.map(|table| table.id);
+    let (before, after): (&[Chunk], &[Chunk]) =
+        (before.map_or(&[], |table| &table.chunks), after.map_or(&[], |table| &table.chunks));
+    let kept = if goes_on { after } else { &[] };
+    for chunk in before {
+        let deleted = kept.iter().find(|other| other.id == chunk.id).map(|other| &other.deleted);
+        if deleted.is_none() {
+            catalogue.execute("UPDATE chunk SET ends = ? WHERE id = ?", params![version, chunk.id])?;
+        }
+        if deleted != Some(&chunk.deleted) {
+            catalogue.execute(
+                "UPDATE deletion SET ends = ? WHERE chunk = ? AND ends IS NULL",
+                params![version, chunk.id],
+            )?;
+        }
+        if let (Some(id), Some(deleted)) = (chunk.id, deleted.filter(|deleted| **deleted != chunk.deleted)) {
+            write_deletion(catalogue, version, id, deleted)?;
+        }
+    }
+    for chunk in after.iter().filter(|chunk| !goes_on || chunk.id.is_none()) {
+        let file = &chunk.file;
+        let (bytes, checksum) = (file.bytes.cast_signed(), file.checksum.cast_signed());
+        catalogue.execute(
+            "INSERT INTO chunk (relation, number, place, begins, file, rows, bytes, checksum, statistics) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![relation, chunk.number, chunk.order, version, file.name, file.rows, bytes, checksum, file.statistics],
+        )?;
+        if !chunk.deleted.is_empty() {
+            write_deletion(catalogue, version, catalogue.last_insert_rowid(), &chunk.deleted)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_deletion(catalogue: &Connection, version: i64, chunk: i64, deleted: &[u32]) -> rusqlite::Result<()> {
+    let rows: Vec<u8> = deleted.iter().flat_map(|row| row.to_le_bytes()).collect();
+    catalogue.execute("INSERT INTO deletion VALUES (?, ?, NULL, ?)", params![chunk, version, rows]).map(drop)
+}
+
+fn encoded(schema: &Schema) -> Vec<u8> {
+    let mut tracker = DictionaryTracker::new(false);
+    let options = IpcWriteOptions::default();
+    IpcDataGenerator::default()
+        .schema_to_bytes_with_dictionary_tracker(schema, &mut tracker, &options)
+        .ipc_message
+}
+
+/// A name as it is compared: without regard to the case of ASCII's letters, as the engine does.
+pub(crate) fn fold(name: &str) -> String {
+    name.to_ascii_lowercase()
+}
+
+pub(crate) fn conflict(table: &str) -> Error {
+    Error::operational(format!("another transaction has changed the table {table:?} since this one began"))
+        .with_sqlstate("40001")
+        .with_hint("roll it back, and repeat it from its start")
+}
+
+fn damaged(error: &dyn std::fmt::Display) -> Error {
+    Error::operational(format!("the catalogue is damaged: {error}"))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form of map_err")]
+fn failed(error: rusqlite::Error) -> Error {
+    let message = format!("the store's catalogue: {error}");
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseBusy) => Error::operational(message)
+            .with_sqlstate("55P03")
+            .with_hint("another process commits, and did not end within a minute"),
+        Some(rusqlite::ErrorCode::DiskFull) => {
+            Error::operational(message).with_sqlstate("53100").with_hint("make room, and repeat it")
+        }
+        _ => Error::operational(message),
+    }
+}

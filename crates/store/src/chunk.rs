@@ -1,0 +1,276 @@
+//! A chunk: one Arrow IPC file with one record batch, which never changes, and which of its rows are deleted.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{Array, RecordBatch, new_null_array};
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::{FileDecoder, read_footer_length};
+use arrow_ipc::writer::FileWriter;
+use arrow_ipc::{Block, Footer, root_as_footer, root_as_message};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use longshore_core::{Error, Result};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::map;
+use crate::statistics::{ColumnStatistics, from_json};
+
+/// The metadata that numbers a field: names change, and may be used again.
+pub(crate) const FIELD_ID: &str = "longshore.id";
+
+/// The end of a file: the length of the footer, and the format's name.
+const TRAILER: usize = 10;
+
+const DAMAGED: &str = "store.check() tells what else is damaged; restore the file from a copy of the store, or read another version";
+
+/// A file of a table, and the rows of it that are deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk {
+    /// Its number in the catalogue; `None` for one that no commit has.
+    pub(crate) id: Option<i64>,
+    /// What tells it from the table's other chunks while a transaction lasts.
+    pub(crate) number: u32,
+    /// Where it stands among them.
+    pub(crate) order: i64,
+    pub(crate) file: Arc<ChunkFile>,
+    /// The positions of deleted rows, ascending.
+    pub(crate) deleted: Arc<[u32]>,
+}
+
+/// What the catalogue knows of a file.
+#[derive(Debug)]
+pub(crate) struct ChunkFile {
+    pub(crate) name: String,
+    pub(crate) rows: u32,
+    pub(crate) bytes: u64,
+    pub(crate) checksum: u64,
+    pub(crate) statistics: String,
+    parsed: OnceLock<BTreeMap<i32, ColumnStatistics>>,
+}
+
+impl Chunk {
+    /// The rows that are not deleted.
+    pub(crate) fn rows(&self) -> u64 {
+        u64::from(self.file.rows) - self.deleted.len() as u64
+    }
+}
+
+impl ChunkFile {
+    pub(crate) fn new(name: String, rows: u32, bytes: u64, checksum: u64, statistics: String) -> Self {
+        Self { name, rows, bytes, checksum, statistics, parsed: OnceLock::new() }
+    }
+
+    /// What is known of a column's values: nothing of one that the file lacks.
+    pub(crate) fn statistics(&self, field: i32) -> Result<Option<&ColumnStatistics>> {
+        if self.parsed.get().is_none() {
+            let parsed = from_json(&self.statistics)?;
+            let _ = self.parsed.set(parsed);
+        }
+        Ok(self.parsed.get().and_then(|columns| columns.get(&field)))
+    }
+}
+
+/// The number of a table's field.
+pub(crate) fn field_id(field: &Field) -> Option<i32> {
+    field.metadata().get(FIELD_ID)?.parse().ok()
+}
+
+/// Writes a file, and returns once it has reached the disk: its length and checksum. A file that could not be written whole is removed.
+pub(crate) fn write(path: &Path, batch: &RecordBatch) -> Result<(u64, u64)> {
+    let written = write_synced(path, batch);
+    if written.is_err() {
+        // What is left of it is no one's, and the next open removes it.
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+fn write_synced(path: &Path, batch: &RecordBatch) -> Result<(u64, u64)> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::operational(format!("writing {}: {error}", path.display()))
+            .with_hint("nothing was committed; mind the disk's space and permissions, and write again")
+    };
+    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| failed(&error))?;
+    let output = BufWriter::new(Checked { file, hash: Xxh3::new(), bytes: 0 });
+    let mut writer = FileWriter::try_new(output, &batch.schema()).map_err(|error| failed(&error))?;
+    writer.write(batch).and_then(|()| writer.finish()).map_err(|error| failed(&error))?;
+    let output = writer.into_inner().map_err(|error| failed(&error))?;
+    let checked = output.into_inner().map_err(|error| failed(error.error()))?;
+    // A failure is not tried again: the system may have dropped what it could not write.
+    checked.file.sync_all().map_err(|error| failed(&error))?;
+    Ok((checked.bytes, checked.hash.digest()))
+}
+
+/// A file whose checksum is taken as it is written.
+struct Checked {
+    file: File,
+    hash: Xxh3,
+    bytes: u64,
+}
+
+impl Write for Checked {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(data)?;
+        self.hash.update(&data[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A file that is mapped, and whose structure is that of the catalogue.
+pub(crate) struct Mapped {
+    path: PathBuf,
+    data: Buffer,
+    schema: SchemaRef,
+    rows: usize,
+}
+
+impl Mapped {
+    /// Maps a file once its length is known to be right: one that was cut would end the process when it is read.
+    pub(crate) fn open(directory: &Path, file: &ChunkFile, writable: bool) -> Result<Self> {
+        let path = directory.join(&file.name);
+        let opened = File::open(&path).map_err(|error| {
+            Error::operational(format!("the store's file {}: {error}", path.display())).with_hint(DAMAGED)
+        })?;
+        let bytes = opened.metadata().map_err(|error| damaged(&path, &error))?.len();
+        if bytes != file.bytes {
+            return Err(damaged(&path, &format_args!("it has {bytes} bytes, of {}", file.bytes)));
+        }
+        let data = map::map(&opened, writable).map_err(|error| damaged(&path, &error))?;
+        let schema = try_fb_to_schema(
+            footer(&data, &path)?.schema().ok_or_else(|| damaged(&path, &"it has no schema"))?,
+        );
+        let schema = Arc::new(schema.map_err(|error| damaged(&path, &error))?);
+        Ok(Self { path, data, schema, rows: file.rows as usize })
+    }
+
+    /// The columns of a table's fields, NULLs for those that the file lacks.
+    pub(crate) fn batch(&self, wanted: &SchemaRef) -> Result<RecordBatch> {
+        let positions: BTreeMap<i32, usize> = self
+            .schema
+            .fields()
+            .iter()
+            .enumerate()
+            .filter_map(|(at, field)| Some((field_id(field)?, at)))
+            .collect();
+        let places: Vec<Option<usize>> =
+            wanted.fields().iter().map(|field| positions.get(&field_id(field)?).copied()).collect();
+        for (field, place) in wanted.fields().iter().zip(&places) {
+            let kind = place.map(|at| self.schema.field(at).data_type());
+            if let Some(kind) = kind.filter(|kind| *kind != field.data_type()) {
+                let name = field.name();
+                return Err(damaged(
+                    &self.path,
+                    &format_args!("column {name:?} is {kind}, not {}", field.data_type()),
+                ));
+            }
+        }
+        let mut read: Vec<usize> = places.iter().copied().flatten().collect();
+        read.sort_unstable();
+        let batch = self.decoded(&read)?;
+        let columns = wanted.fields().iter().zip(&places).map(|(field, place)| match place {
+            Some(at) => batch.column(read.binary_search(at).unwrap_or_default()).clone(),
+            None => new_null_array(field.data_type(), self.rows),
+        });
+        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rows));
+        RecordBatch::try_new_with_options(wanted.clone(), columns.collect(), &options)
+            .map_err(|error| damaged(&self.path, &error))
+    }
+
+    /// Looks at every value: offsets, texts, keys of dictionaries.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        for column in self.decoded(&all)?.columns() {
+            column.to_data().validate_full().map_err(|error| damaged(&self.path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of the whole file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.data
+    }
+
+    fn decoded(&self, columns: &[usize]) -> Result<RecordBatch> {
+        let footer = footer(&self.data, &self.path)?;
+        let decode = || -> Result<RecordBatch, ArrowError> {
+            let decoder =
+                FileDecoder::new(self.schema.clone(), footer.version()).with_projection(columns.to_vec());
+            let mut decoder = map::trusting(decoder);
+            for block in footer.dictionaries().iter().flatten() {
+                decoder.read_dictionary(block, &self.block(block)?)?;
+            }
+            let blocks = footer.recordBatches();
+            let block = blocks.filter(|blocks| blocks.len() == 1).map(|blocks| blocks.get(0));
+            let block = block.ok_or_else(|| ArrowError::ParseError("it has not one record batch".into()))?;
+            let batch = decoder.read_record_batch(block, &self.block(block)?)?;
+            let batch = batch.filter(|batch| batch.num_rows() == self.rows);
+            batch.ok_or_else(|| ArrowError::ParseError(format!("it has not {} rows", self.rows)))
+        };
+        // What is wrong in a way that no check has found makes the decoder panic, before anything is read.
+        let batch = catch_unwind(AssertUnwindSafe(decode))
+            .unwrap_or_else(|_| Err(ArrowError::ParseError("its buffers are not those of its schema".into())))
+            .map_err(|error| damaged(&self.path, &error))?;
+        for column in batch.columns() {
+            column.to_data().validate().map_err(|error| damaged(&self.path, &error))?;
+        }
+        Ok(batch)
+    }
+
+    /// The bytes of a message and of its buffers, each of which lies within.
+    fn block(&self, block: &Block) -> Result<Buffer, ArrowError> {
+        let out_of_bounds = || ArrowError::ParseError("a part lies beyond its end".into());
+        let size = |number: i64| usize::try_from(number).map_err(|_| out_of_bounds());
+        let (start, head) = (size(block.offset())?, size(block.metaDataLength().into())?);
+        let body = size(block.bodyLength())?;
+        let end = start.checked_add(head).and_then(|at| at.checked_add(body)).ok_or_else(out_of_bounds)?;
+        let head_bytes = self.data.get(start..start.saturating_add(head)).filter(|_| end <= self.data.len());
+        let head_bytes = head_bytes.ok_or_else(out_of_bounds)?;
+        // The message follows a marker and its length, or the length alone.
+        let skipped = if head_bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
+        let message = root_as_message(head_bytes.get(skipped..).ok_or_else(out_of_bounds)?)
+            .map_err(|error| ArrowError::ParseError(format!("its metadata: {error}")))?;
+        let batch = message.header_as_record_batch();
+        let batch =
+            batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+        for buffer in batch.and_then(|batch| batch.buffers()).iter().flatten() {
+            let end = size(buffer.offset())?.checked_add(size(buffer.length())?);
+            if end.is_none_or(|end| end > body) {
+                return Err(out_of_bounds());
+            }
+        }
+        Ok(self.data.slice_with_length(start, head + body))
+    }
+}
+
+fn footer<'a>(data: &'a Buffer, path: &Path) -> Result<Footer<'a>> {
+    let read = || {
+        let end = data.len().checked_sub(TRAILER)?;
+        let length = read_footer_length(data[end..].try_into().ok()?).ok()?;
+        root_as_footer(&data[end.checked_sub(length)?..end]).ok()
+    };
+    read().ok_or_else(|| damaged(path, &"it does not end as an Arrow file"))
+}
+
+pub(crate) fn damaged(path: &Path, reason: &dyn std::fmt::Display) -> Error {
+    Error::operational(format!("the store's file {} is damaged: {reason}", path.display())).with_hint(DAMAGED)
+}
+
+/// A schema as its callers know it: without the numbers of fields.
+pub(crate) fn without_ids(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let mut metadata = field.metadata().clone();
+        metadata.remove(FIELD_ID);
+        field.as_ref().clone().with_metadata(metadata)
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}

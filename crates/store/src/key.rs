@@ -1,0 +1,519 @@
+//! Rows by their key: which are doubled, and which rows of another batch have the same.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
+use arrow_schema::DataType;
+use arrow_select::take::take;
+use longshore_core::{Error, Kind, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::statistics::{ColumnStatistics, Texts, stored, to_hex};
+
+/// Rows that are hashed at a time: their hashes stay in the processor's nearest cache.
+const BLOCK: usize = 1024;
+
+/// Digits of pi and of e: numbers without a pattern.
+const SEED: u64 = 0x243f_6a88_85a3_08d3;
+const FACTOR: u64 = 0xb7e1_5162_8aed_2a6b;
+
+/// Characters of a key in an error.
+const SHOWN: usize = 80;
+
+/// The keys of some rows.
+pub(crate) struct Keys {
+    rows: Rows,
+    /// Slots for twice as many rows or more, by the first bits of their hashes or behind: a row, counted from 1,
+    /// below the last bits of its hash. Of rows with one key, the last.
+    slots: Vec<u64>,
+    /// A bit for what the hashes that are in `slots` begin with: it tells most others apart without a look there.
+    filter: Vec<u64>,
+    /// The rows whose key a later row has too.
+    replaced: Vec<u32>,
+    doubled: Option<(usize, usize)>,
+}
+
+impl Keys {
+    /// Takes rows by their key columns. A row with a NULL among them has no key, and equals none.
+    pub(crate) fn of(columns: &[ArrayRef]) -> Result<Self> {
+        let rows = Rows::of(columns)?;
+        let slots = vec![0; (rows.count * 2).next_power_of_two().max(2)];
+        let filter = vec![0; (rows.count / 2).next_power_of_two().clamp(1 << 10, 1 << 17)];
+        let mut keys = Self { rows, slots, filter, replaced: Vec::new(), doubled: None };
+        let mut hashes = [0; BLOCK];
+        for start in (0..keys.rows.count).step_by(BLOCK) {
+            for (hash, row) in keys.rows.hash(start, &mut hashes).iter().zip(start..) {
+                if keys.rows.has_key(row) {
+                    keys.insert(*hash, row);
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    fn insert(&mut self, hash: u64, row: usize) {
+        let (word, bit) = bit_of(hash, self.filter.len());
+        self.filter[word] |= bit;
+        let (slot, other) = self.slot(hash, &self.rows, row);
+        if let Some(other) = other {
+            self.replaced.push(narrow(other));
+            self.doubled.get_or_insert((other, row));
+        }
+        self.slots[slot] = hash << 32 | u64::from(narrow(row) + 1);
+    }
+
+    /// The slot of a row's key, and our row in it.
+    fn slot(&self, hash: u64, rows: &Rows, row: usize) -> (usize, Option<usize>) {
+        let mut slot = first_bits(hash, self.slots.len());
+        loop {
+            let entry = self.slots[slot];
+            if entry == 0 {
+                return (slot, None);
+            }
+            let ours = index(entry & u64::from(u32::MAX)) - 1;
+            if entry >> 32 == hash & u64::from(u32::MAX) && self.rows.equal(ours, rows, row) {
+                return (slot, Some(ours));
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Two rows with one key.
+    pub(crate) fn doubled(&self) -> Option<(usize, usize)> {
+        self.doubled
+    }
+
+    /// Of rows with one key the last, and all rows without a key, in order.
+    pub(crate) fn last_rows(&self) -> Vec<u32> {
+        let mut is_last = vec![true; self.rows.count];
+        for row in &self.replaced {
+            is_last[*row as usize] = false;
+        }
+        is_last.iter().zip(0..).filter_map(|(is_last, row)| is_last.then_some(row)).collect()
+    }
+
+    /// The rows of other columns that have one of these keys, in order, each with the last of our rows with that key.
+    pub(crate) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<(u32, u32)>> {
+        let others = Rows::of(columns)?;
+        if !others.have_types_of(&self.rows) {
+            return Err(Error::internal("keys were compared with columns of other types"));
+        }
+        let mut found = Vec::new();
+        let mut hashes = [0; BLOCK];
+        for start in (0..others.count).step_by(BLOCK) {
+            for (&hash, row) in others.hash(start, &mut hashes).iter().zip(start..) {
+                let (word, bit) = bit_of(hash, self.filter.len());
+                if self.filter[word] & bit != 0
+                    && others.has_key(row)
+                    && let (_, Some(ours)) = self.slot(hash, &others, row)
+                {
+                    found.push((narrow(row), narrow(ours)));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What is known of a key column, to compare with what is known of a chunk's.
+    pub(crate) fn bounds(&self, column: usize) -> ColumnStatistics {
+        ColumnStatistics::of(&self.rows.columns[column])
+    }
+
+    /// A row's key for an error's text.
+    pub(crate) fn display(&self, row: usize) -> String {
+        let values: Vec<_> = self.rows.columns.iter().map(|column| shown(column, row)).collect();
+        let text = format!("({})", values.join(", "));
+        match text.char_indices().nth(SHOWN) {
+            Some(_) => text.chars().take(SHOWN - 1).chain(['…']).collect(),
+            None => text,
+        }
+    }
+}
+
+/// Key columns in a form that is quick to hash and to compare.
+struct Rows {
+    columns: Vec<ArrayRef>,
+    cells: Vec<Cells>,
+    /// The rows without a key.
+    nulls: Option<NullBuffer>,
+    count: usize,
+}
+
+impl Rows {
+    fn of(columns: &[ArrayRef]) -> Result<Self> {
+        let columns = columns.iter().map(plain).collect::<Result<Vec<_>>>()?;
+        let count = columns.first().map_or(0, Array::len);
+        if columns.is_empty() || columns.iter().any(|column| column.len() != count) {
+            return Err(Error::internal("a key's columns have no rows in common"));
+        }
+        if u32::try_from(count).is_err() {
+            return Err(Error::new(Kind::NotSupported, format!("keys of {count} rows at once")));
+        }
+        let cells = columns.iter().map(Cells::of).collect::<Result<_>>()?;
+        let nulls =
+            columns.iter().fold(None, |nulls, column| NullBuffer::union(nulls.as_ref(), column.nulls()));
+        Ok(Self { columns, cells, nulls, count })
+    }
+
+    fn have_types_of(&self, other: &Self) -> bool {
+        let types =
+            |rows: &Self| rows.columns.iter().map(|column| column.data_type().clone()).collect::<Vec<_>>();
+        types(self) == types(other)
+    }
+
+    fn has_key(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
+    }
+
+    /// The hashes of a block's rows.
+    fn hash<'a>(&self, start: usize, hashes: &'a mut [u64; BLOCK]) -> &'a [u64] {
+        let hashes = &mut hashes[..BLOCK.min(self.count - start)];
+        hashes.fill(SEED);
+        self.cells.iter().for_each(|cells| cells.mix_into(start, hashes));
+        hashes
+    }
+
+    fn equal(&self, row: usize, other: &Self, other_row: usize) -> bool {
+        self.cells.iter().zip(&other.cells).all(|(cells, others)| cells.equal(row, others, other_row))
+    }
+}
+
+/// A column by its bits: equal values have equal ones.
+enum Cells {
+    Byte(ScalarBuffer<u8>),
+    Short(ScalarBuffer<u16>),
+    Word(ScalarBuffer<u32>),
+    Long(ScalarBuffer<u64>),
+    Wide(ScalarBuffer<i128>),
+    Huge(ScalarBuffer<i256>),
+    Bytes(Box<dyn Texts + Send + Sync>),
+}
+
+impl Cells {
+    fn of(column: &ArrayRef) -> Result<Self> {
+        use DataType::{Boolean, Date32, Date64, Decimal32, Decimal64, Duration, Int8, Int16, Int32, Int64};
+        use DataType::{Time32, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64};
+        Ok(match column.data_type() {
+            Boolean => Self::Byte(column.as_boolean().values().iter().map(u8::from).collect()),
+            Int8 | UInt8 => Self::Byte(stored(column)),
+            Int16 | UInt16 => Self::Short(stored(column)),
+            Int32 | UInt32 | Date32 | Time32(_) | Decimal32(..) => Self::Word(stored(column)),
+            Int64 | UInt64 | Date64 | Time64(_) | Timestamp(..) | Duration(_) | Decimal64(..) => {
+                Self::Long(stored(column))
+            }
+            DataType::Decimal128(..) => Self::Wide(stored(column)),
+            DataType::Decimal256(..) => Self::Huge(stored(column)),
+            DataType::Float32 => {
+                Self::Word(stored(column).iter().map(|value| one_zero_f32(*value)).collect())
+            }
+            DataType::Float64 => {
+                Self::Long(stored(column).iter().map(|value| one_zero_f64(*value)).collect())
+            }
+            _ => Self::Bytes(texts(column)?),
+        })
+    }
+
+    fn mix_into(&self, start: usize, hashes: &mut [u64]) {
+        match self {
+            Self::Byte(values) => mix_all(&values[start..], hashes, |value| u64::from(*value)),
+            Self::Short(values) => mix_all(&values[start..], hashes, |value| u64::from(*value)),
+            Self::Word(values) => mix_all(&values[start..], hashes, |value| u64::from(*value)),
+            Self::Long(values) => mix_all(&values[start..], hashes, |value| *value),
+            Self::Wide(values) => {
+                mix_all(&values[start..], hashes, |value| mix(mix(SEED, high(*value)), low(*value)));
+            }
+            Self::Huge(values) => mix_all(&values[start..], hashes, |value| xxh3_64(&value.to_le_bytes())),
+            Self::Bytes(texts) => {
+                for (hash, row) in hashes.iter_mut().zip(start..) {
+                    *hash = mix(*hash, xxh3_64(texts.bytes(row)));
+                }
+            }
+        }
+    }
+
+    fn equal(&self, row: usize, other: &Self, other_row: usize) -> bool {
+        match (self, other) {
+            (Self::Byte(left), Self::Byte(right)) => left[row] == right[other_row],
+            (Self::Short(left), Self::Short(right)) => left[row] == right[other_row],
+            (Self::Word(left), Self::Word(right)) => left[row] == right[other_row],
+            (Self::Long(left), Self::Long(right)) => left[row] == right[other_row],
+            (Self::Wide(left), Self::Wide(right)) => left[row] == right[other_row],
+            (Self::Huge(left), Self::Huge(right)) => left[row] == right[other_row],
+            (Self::Bytes(left), Self::Bytes(right)) => left.bytes(row) == right.bytes(other_row),
+            _ => false,
+        }
+    }
+}
+
+/// A dictionary's values, row by row; any other column as it is.
+fn plain(column: &ArrayRef) -> Result<ArrayRef> {
+    let Some(dictionary) = column.as_any_dictionary_opt() else { return Ok(column.clone()) };
+    take(dictionary.values(), dictionary.keys(), None)
+        .map_err(|error| Error::internal(format!("a dictionary's values cannot be taken: {error}")))
+}
+
+fn texts(column: &ArrayRef) -> Result<Box<dyn Texts + Send + Sync>> {
+    Ok(match column.data_type() {
+        DataType::Utf8 => Box::new(column.as_string::<i32>().clone()),
+        DataType::LargeUtf8 => Box::new(column.as_string::<i64>().clone()),
+        DataType::Utf8View => Box::new(column.as_string_view().clone()),
+        DataType::Binary => Box::new(column.as_binary::<i32>().clone()),
+        DataType::LargeBinary => Box::new(column.as_binary::<i64>().clone()),
+        DataType::BinaryView => Box::new(column.as_binary_view().clone()),
+        DataType::FixedSizeBinary(_) => Box::new(column.as_fixed_size_binary().clone()),
+        other => return Err(Error::new(Kind::NotSupported, format!("a key of the type {other}"))),
+    })
+}
+
+/// All of the floats that are equal, and all that are no number, with the bits of one of them.
+fn one_zero_f32(value: f32) -> u32 {
+    if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
+}
+
+fn one_zero_f64(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
+}
+
+fn mix_all<T>(values: &[T], hashes: &mut [u64], bits: impl Fn(&T) -> u64) {
+    for (hash, value) in hashes.iter_mut().zip(values) {
+        *hash = mix(*hash, bits(value));
+    }
+}
+
+/// The halves of a product of 128 bits, folded: every bit of the input is in the first bits of it.
+fn mix(hash: u64, value: u64) -> u64 {
+    let product = u128::from(hash ^ value) * u128::from(FACTOR);
+    let product = product.cast_signed();
+    low(product) ^ high(product)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "half of the bits")]
+fn low(value: i128) -> u64 {
+    value as u64
+}
+
+fn high(value: i128) -> u64 {
+    low(value >> 64)
+}
+
+/// The first bits of a hash, as a position among so many: a power of two.
+fn first_bits(hash: u64, of: usize) -> usize {
+    index(hash >> (64 - of.ilog2()))
+}
+
+/// The word of a filter of so many, and the bit in it.
+fn bit_of(hash: u64, words: usize) -> (usize, u64) {
+    let position = first_bits(hash, words * 64);
+    (position / 64, 1 << (position % 64))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "less than the rows of a batch")]
+fn index(number: u64) -> usize {
+    number as usize
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "`Rows::of` refuses more rows")]
+fn narrow(row: usize) -> u32 {
+    row as u32
+}
+
+/// A value for an error's text.
+fn shown(column: &ArrayRef, row: usize) -> String {
+    if column.is_null(row) {
+        return "NULL".into();
+    }
+    let text = |text: &str| format!("'{}'", text.chars().take(SHOWN).collect::<String>());
+    match column.data_type() {
+        DataType::Utf8 => text(column.as_string::<i32>().value(row)),
+        DataType::LargeUtf8 => text(column.as_string::<i64>().value(row)),
+        DataType::Utf8View => text(column.as_string_view().value(row)),
+        DataType::Decimal32(..) => column.as_primitive::<Decimal32Type>().value_as_string(row),
+        DataType::Decimal64(..) => column.as_primitive::<Decimal64Type>().value_as_string(row),
+        DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().value_as_string(row),
+        DataType::Decimal256(..) => column.as_primitive::<Decimal256Type>().value_as_string(row),
+        _ => texts(column).map_or_else(
+            // Arrow's own text of one value: the array's name, a bracket, and then it.
+            |_| {
+                let text = format!("{:?}", column.slice(row, 1));
+                text.lines().nth(2).unwrap_or_default().trim().trim_end_matches(',').into()
+            },
+            |texts| format!("x'{}'", to_hex(&texts.bytes(row)[..texts.bytes(row).len().min(SHOWN)])),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use arrow_array::types::Int8Type;
+    use arrow_array::*;
+
+    use super::*;
+    use crate::statistics::{Bound, random};
+
+    fn of(columns: &[ArrayRef]) -> Keys {
+        Keys::of(columns).unwrap()
+    }
+
+    fn column(array: impl Array + 'static) -> ArrayRef {
+        Arc::new(array)
+    }
+
+    fn ints(values: Vec<Option<i64>>) -> ArrayRef {
+        column(Int64Array::from(values))
+    }
+
+    /// The rows of a column with a first row's key, by themselves.
+    fn like_first(array: impl Array + 'static) -> Vec<u32> {
+        let column = column(array);
+        let found = of(&[column.slice(0, 1)]).find(&[column]).unwrap();
+        found.into_iter().map(|(row, _)| row).collect()
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts() {
+        let keys = of(&[ints(vec![Some(1), Some(2), None, Some(1), None, Some(2), Some(1)])]);
+        assert_eq!(keys.doubled(), Some((0, 3)));
+        assert_eq!(keys.last_rows(), [2, 4, 5, 6]);
+        let found = keys.find(&[ints(vec![Some(2), None, Some(3), Some(1), Some(2)])]).unwrap();
+        assert_eq!(found, [(0, 5), (3, 6), (4, 5)]);
+    }
+
+    #[test]
+    fn a_key_is_all_of_its_columns() {
+        let names = column(StringArray::from(vec![Some("a"), Some("b"), Some("a"), None]));
+        let keys = of(&[ints(vec![Some(1), Some(1), Some(2), Some(1)]), names.clone()]);
+        assert_eq!(keys.doubled(), None);
+        assert_eq!(keys.last_rows(), [0, 1, 2, 3]);
+        let found = keys.find(&[ints(vec![Some(2), Some(1), None, Some(1)]), names]).unwrap();
+        assert_eq!(found, [(0, 2), (1, 1)]);
+        let known = keys.bounds(0);
+        assert_eq!((known.nulls, known.bounds), (0, Some((Bound::Int(1), Bound::Int(2)))));
+    }
+
+    #[test]
+    fn there_may_be_no_rows() {
+        let keys = of(&[ints(vec![])]);
+        assert_eq!((keys.doubled(), keys.last_rows()), (None, vec![]));
+        assert_eq!(keys.find(&[ints(vec![Some(0), Some(1)])]).unwrap(), []);
+        assert_eq!(of(&[ints(vec![Some(0)])]).find(&[ints(vec![])]).unwrap(), []);
+    }
+
+    #[test]
+    fn keys_may_be_of_many_types() {
+        let nan = f64::from_bits(f64::NAN.to_bits() | 1 << 63 | 1);
+        assert_eq!(like_first(Float64Array::from(vec![-0.0, 1.0, 0.0, -1.0])), [0, 2]);
+        assert_eq!(like_first(Float64Array::from(vec![f64::NAN, 1.0, nan])), [0, 2]);
+        assert_eq!(like_first(Float32Array::from(vec![0.0, -0.0, f32::NAN])), [0, 1]);
+        assert_eq!(like_first(Float32Array::from(vec![f32::NAN, -f32::NAN, 0.0])), [0, 1]);
+        assert_eq!(like_first(BooleanArray::from(vec![true, false, true]).slice(1, 2)), [0]);
+        assert_eq!(like_first(Int8Array::from(vec![-1, 1, -1])), [0, 2]);
+        assert_eq!(like_first(UInt16Array::from(vec![7, 263, 7])), [0, 2]);
+        assert_eq!(like_first(Date32Array::from(vec![5, 4, 5])), [0, 2]);
+        assert_eq!(like_first(TimestampMicrosecondArray::from(vec![i64::MIN, 0, i64::MIN])), [0, 2]);
+        assert_eq!(like_first(Decimal128Array::from(vec![1, 1 << 64, 1 << 64 | 1, 1])), [0, 3]);
+        assert_eq!(like_first(Decimal256Array::from_iter_values([1, 2, 1].map(i256::from))), [0, 2]);
+        assert_eq!(
+            like_first(StringViewArray::from(vec!["a text of more bytes", "a", "a text of more bytes"])),
+            [0, 2]
+        );
+        assert_eq!(like_first(BinaryArray::from(vec![&b""[..], b"\0", b""])), [0, 2]);
+        let fixed = FixedSizeBinaryArray::try_from_iter([[1_u8, 2], [2, 1], [1, 2]].into_iter()).unwrap();
+        assert_eq!(like_first(fixed), [0, 2]);
+        let dictionary: DictionaryArray<Int8Type> =
+            vec![Some("b"), None, Some("a"), Some("b")].into_iter().collect();
+        assert_eq!(like_first(dictionary), [0, 3]);
+    }
+
+    #[test]
+    fn other_types_are_refused() {
+        let refused = |column: ArrayRef| Keys::of(&[column]).err().unwrap();
+        let error = refused(column(IntervalYearMonthArray::from(vec![1])));
+        assert_eq!(
+            (error.kind(), error.message()),
+            (Kind::NotSupported, "a key of the type Interval(YearMonth)")
+        );
+        let list = ListArray::from_iter_primitive::<Int8Type, _, _>([Some([Some(1)])]);
+        assert_eq!(refused(column(list)).kind(), Kind::NotSupported);
+        assert_eq!(refused(column(NullArray::new(1))).kind(), Kind::NotSupported);
+        let keys = of(&[ints(vec![Some(1)])]);
+        assert_eq!(keys.find(&[column(UInt64Array::from(vec![1]))]).unwrap_err().kind(), Kind::Internal);
+        assert_eq!(keys.find(&[]).unwrap_err().kind(), Kind::Internal);
+        let uneven = [ints(vec![Some(1)]), ints(vec![])];
+        assert_eq!(Keys::of(&uneven).err().unwrap().kind(), Kind::Internal);
+    }
+
+    #[test]
+    fn keys_are_shown_in_errors() {
+        let decimal = Decimal128Array::from(vec![-1250]).with_precision_and_scale(9, 2).unwrap();
+        let keys = of(&[
+            ints(vec![Some(7)]),
+            column(StringArray::from(vec!["a"])),
+            column(decimal),
+            column(Date32Array::from(vec![19_000])),
+            column(BooleanArray::from(vec![None])),
+            column(BinaryArray::from(vec![&b"\xff\x00"[..]])),
+        ]);
+        assert_eq!(keys.display(0), "(7, 'a', -12.50, 2022-01-08, NULL, x'ff00')");
+        assert_eq!(of(&[column(Float64Array::from(vec![1.5]))]).display(0), "(1.5)");
+        let timestamp = TimestampMicrosecondArray::from(vec![1]);
+        assert_eq!(of(&[column(timestamp)]).display(0), "(1970-01-01T00:00:00.000001)");
+        let infinite =
+            [column(Date32Array::from(vec![i32::MAX])), column(TimestampSecondArray::from(vec![i64::MAX]))];
+        assert!(of(&infinite).display(0).chars().count() <= SHOWN);
+        let long = of(&[column(StringArray::from(vec!["ÿ".repeat(76), "ÿ".repeat(1000)]))]);
+        assert_eq!(long.display(0), format!("('{}')", "ÿ".repeat(76)));
+        assert_eq!(long.display(1), format!("('{}…", "ÿ".repeat(77)));
+    }
+
+    #[test]
+    fn keys_are_found_as_in_a_map() {
+        let mut below = random(3);
+        for rows in [1, 10, 100, 1_000, 3_000] {
+            let mut columns = |rows: u64| -> (Vec<Option<(i64, String)>>, [ArrayRef; 2]) {
+                let numbers: Vec<_> =
+                    (0..rows).map(|_| (below(9) > 0).then(|| below(rows).cast_signed() - 5)).collect();
+                let texts: Vec<_> = (0..rows)
+                    .map(|_| (below(9) > 0).then(|| "x".repeat(usize::try_from(below(3)).unwrap())))
+                    .collect();
+                let keys =
+                    numbers.iter().zip(&texts).map(|(number, text)| Some((*number)?).zip(text.clone()));
+                (
+                    keys.skip(1).collect(),
+                    [
+                        ints(numbers.clone()).slice(1, numbers.len() - 1),
+                        column(StringArray::from(texts.clone())).slice(1, texts.len() - 1),
+                    ],
+                )
+            };
+            let (ours, our_columns) = columns(rows + 1);
+            let (others, other_columns) = columns(rows * 2);
+            let keys = of(&our_columns);
+            let mut last: HashMap<_, u32> = HashMap::new();
+            for (key, row) in ours.iter().zip(0..) {
+                key.as_ref().map(|key| last.insert(key, row));
+            }
+            let expected: Vec<(u32, u32)> = others
+                .iter()
+                .zip(0..)
+                .filter_map(|(key, row)| Some((row, *last.get(key.as_ref()?)?)))
+                .collect();
+            assert_eq!(keys.find(&other_columns).unwrap(), expected);
+            let expected: Vec<u32> = ours
+                .iter()
+                .zip(0..)
+                .filter(|(key, row)| key.as_ref().is_none_or(|key| last[key] == *row))
+                .map(|(_, row)| row)
+                .collect();
+            assert_eq!(keys.last_rows(), expected);
+            assert_eq!(keys.doubled().is_some(), expected.len() < ours.len());
+            assert!(
+                keys.doubled()
+                    .is_none_or(|(first, second)| ours[first].is_some() && ours[first] == ours[second])
+            );
+        }
+    }
+}

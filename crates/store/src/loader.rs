@@ -1,0 +1,131 @@
+//! Rows on their way into files.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use longshore_core::{Error, Result};
+
+use crate::chunk::{self, ChunkFile, field_id};
+use crate::statistics::{ColumnStatistics, to_json};
+
+/// The bytes of a full chunk: few enough to hold and to copy, enough that a table of many gigabytes has few of them.
+pub(crate) const FULL: usize = 64 << 20;
+
+/// The most rows of a chunk, whose positions are numbers of 32 bits.
+const MOST_ROWS: usize = 1 << 26;
+
+/// A slice that begins at a multiple of these needs no bit of its NULLs moved.
+const ALIGNED: usize = 1 << 10;
+
+/// Batches, gathered into files of about `full` bytes each.
+pub(crate) struct Loader<'a> {
+    directory: &'a Path,
+    /// With the fields' numbers.
+    schema: SchemaRef,
+    full: usize,
+    batches: Vec<RecordBatch>,
+    rows: usize,
+    bytes: usize,
+    files: Vec<Arc<ChunkFile>>,
+    /// The names of all files that were begun.
+    made: &'a mut Vec<String>,
+}
+
+impl<'a> Loader<'a> {
+    pub(crate) fn new(
+        directory: &'a Path,
+        schema: SchemaRef,
+        full: usize,
+        made: &'a mut Vec<String>,
+    ) -> Self {
+        Self { directory, schema, full, batches: Vec::new(), rows: 0, bytes: 0, files: Vec::new(), made }
+    }
+
+    /// Adds rows, whose columns are the schema's.
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut batch = batch.clone();
+        while batch.num_rows() > 0 {
+            let (rows, bytes) = (batch.num_rows(), size(&batch));
+            let most = self.rows_left(rows, bytes);
+            if most == 0 {
+                self.flush()?;
+                continue;
+            }
+            self.rows += most.min(rows);
+            self.bytes += bytes / rows * most.min(rows);
+            self.batches.push(batch.slice(0, most.min(rows)));
+            batch = batch.slice(most.min(rows), rows - most.min(rows));
+        }
+        Ok(())
+    }
+
+    /// How many rows of such a batch the chunk still takes: all of a chunk's, or a multiple of what keeps bits in place.
+    fn rows_left(&self, rows: usize, bytes: usize) -> usize {
+        let wide = (bytes / rows).max(1);
+        let left = (self.full.saturating_sub(self.bytes) / wide).min(MOST_ROWS - self.rows);
+        if left >= rows {
+            return rows;
+        }
+        let aligned = left / ALIGNED * ALIGNED;
+        // A row may be longer than a chunk.
+        if aligned == 0 && self.rows == 0 { left.max(1) } else { aligned }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let batches = mem::take(&mut self.batches);
+        (self.rows, self.bytes) = (0, 0);
+        let batch = match &batches[..] {
+            [] => return Ok(()),
+            // With the fields' numbers.
+            [batch] => RecordBatch::try_new(self.schema.clone(), batch.columns().to_vec()),
+            _ => concat_batches(&self.schema, &batches),
+        };
+        let batch = batch.map_err(|error| Error::internal(format!("a chunk of the store: {error}")))?;
+        drop(batches);
+        let name = format!("{:032x}.arrow", unique()?);
+        self.made.push(name.clone());
+        self.files.push(Arc::new(write(self.directory, name, &batch)?));
+        Ok(())
+    }
+
+    /// The files, all of which have reached the disk.
+    pub(crate) fn finish(mut self) -> Result<Vec<Arc<ChunkFile>>> {
+        self.flush()?;
+        Ok(self.files)
+    }
+}
+
+fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFile> {
+    let (bytes, checksum) = chunk::write(&directory.join(&name), batch)?;
+    let columns = batch
+        .schema()
+        .fields()
+        .iter()
+        .zip(batch.columns())
+        .filter_map(|(field, column)| Some((field_id(field)?, ColumnStatistics::of(column))))
+        .collect::<BTreeMap<_, _>>();
+    let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
+    Ok(ChunkFile::new(name, rows, bytes, checksum, to_json(&columns)))
+}
+
+/// A number that no other file has.
+fn unique() -> Result<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| Error::operational(format!("no random numbers: {error}")))?;
+    Ok(u128::from_ne_bytes(bytes))
+}
+
+/// The bytes that the rows of a batch take.
+pub(crate) fn size(batch: &RecordBatch) -> usize {
+    let sizes = batch.columns().iter().map(|column| {
+        let data = column.to_data();
+        // A type without a count of its own is taken as it lies in memory.
+        data.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
+    });
+    sizes.sum::<usize>().max(1)
+}

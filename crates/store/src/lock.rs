@@ -1,0 +1,181 @@
+//! Locks on ranges of one file, which end with whoever holds them.
+#![allow(unsafe_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use longshore_core::{Deadline, Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The byte that writers share while they make files, and that who removes files without an owner has alone.
+const WRITING: i64 = 0;
+/// The byte that readers share while they begin, and that who forgets versions has alone.
+const BEGINNING: i64 = 1;
+/// Where the bytes of tables begin: one for each hash of a name.
+const TABLES: i64 = 1 << 40;
+/// Where the bytes of versions begin.
+const VERSIONS: i64 = 1 << 41;
+
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The file of a store's locks.
+#[derive(Debug)]
+pub(crate) struct Locks(PathBuf);
+
+/// A lock, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Guard(#[expect(dead_code, reason = "a lock ends when its file is closed")] File);
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Shared,
+    Exclusive,
+}
+
+impl Locks {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self(root.join("lock"))
+    }
+
+    /// Says that a writer makes files.
+    pub(crate) fn writing(&self, deadline: &Deadline) -> Result<Guard> {
+        self.wait(WRITING, Mode::Shared, deadline)
+    }
+
+    /// Keeps writers from beginning to make files; `None` while one does.
+    pub(crate) fn without_writers(&self) -> Result<Option<Guard>> {
+        self.take(WRITING, Mode::Exclusive)
+    }
+
+    /// Keeps versions from being forgotten while a reader looks whether its version is there, and locks it.
+    pub(crate) fn beginning(&self) -> Result<Guard> {
+        self.wait(BEGINNING, Mode::Shared, &Deadline::never())
+    }
+
+    /// Keeps readers from beginning.
+    pub(crate) fn forgetting(&self) -> Result<Guard> {
+        self.wait(BEGINNING, Mode::Exclusive, &Deadline::never())
+    }
+
+    /// The lock of a table's writer, by the table's folded name.
+    pub(crate) fn table(&self, name: &str, deadline: &Deadline) -> Result<Guard> {
+        let at = TABLES + i64::from_ne_bytes((xxh3_64(name.as_bytes()) >> 24).to_ne_bytes());
+        self.wait(at, Mode::Exclusive, deadline).map_err(|error| error.within(format!("the table {name:?}")))
+    }
+
+    /// Keeps a version's files from being removed.
+    pub(crate) fn version(&self, version: i64) -> Result<Guard> {
+        self.wait(VERSIONS + version, Mode::Shared, &Deadline::never())
+    }
+
+    /// The versions up to `newest` that have readers.
+    pub(crate) fn versions(&self, newest: i64) -> Result<Vec<i64>> {
+        let file = self.open()?;
+        let (mut found, mut from) = (Vec::new(), 0);
+        while from <= newest {
+            let mut range = range(Mode::Exclusive, VERSIONS + from, newest - from + 1);
+            control(&file, libc::F_OFD_GETLK, &mut range).map_err(|error| self.failed(&error))?;
+            if i32::from(range.l_type) == libc::F_UNLCK {
+                break;
+            }
+            found.push(range.l_start - VERSIONS);
+            from = range.l_start - VERSIONS + 1;
+        }
+        Ok(found)
+    }
+
+    fn wait(&self, at: i64, mode: Mode, deadline: &Deadline) -> Result<Guard> {
+        loop {
+            if let Some(guard) = self.take(at, mode)? {
+                return Ok(guard);
+            }
+            if deadline.remaining().is_some_and(|left| left.is_zero()) {
+                return Err(Error::operational("another writer has it, and did not end within the time")
+                    .with_sqlstate("55P03")
+                    .with_hint("repeat it, or give the store a longer timeout"));
+            }
+            deadline.check()?;
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn take(&self, at: i64, mode: Mode) -> Result<Option<Guard>> {
+        let file = self.open()?;
+        match control(&file, libc::F_OFD_SETLK, &mut range(mode, at, 1)) {
+            Ok(()) => Ok(Some(Guard(file))),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(None),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn open(&self) -> Result<File> {
+        let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&self.0);
+        // A reader of a store that it must not write has shared locks alone.
+        writable.or_else(|_| File::open(&self.0)).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        Error::operational(format!("the store's locks, {}: {error}", self.0.display()))
+    }
+}
+
+fn range(mode: Mode, start: i64, length: i64) -> libc::flock {
+    let kind = match mode {
+        Mode::Shared => libc::F_RDLCK,
+        Mode::Exclusive => libc::F_WRLCK,
+    };
+    // The constants of `l_type` and `l_whence` are small numbers that the fields are too narrow for by type alone.
+    #[allow(clippy::cast_possible_truncation)]
+    libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: start,
+        l_len: length,
+        l_pid: 0,
+    }
+}
+
+fn control(file: &File, command: libc::c_int, range: &mut libc::flock) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and the kernel reads and writes one `flock`.
+    if unsafe { libc::fcntl(file.as_raw_fd(), command, range) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The magic numbers of file systems that other machines share, of which locks and maps are not to be trusted.
+const SHARED: [(u64, &str); 8] = [
+    (0x6969, "NFS"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB"),
+    (0x517b, "SMB"),
+    (0x5346_414f, "AFS"),
+    (0x00c3_6400, "Ceph"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x0102_1997, "9P"),
+];
+
+/// Refuses a directory on a network's file system.
+pub(crate) fn refuse_network(root: &Path) -> Result<()> {
+    let file =
+        File::open(root).map_err(|error| Error::operational(format!("{}: {error}", root.display())))?;
+    let mut system = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the descriptor is open, and the kernel fills one `statfs`, whose every bit pattern is a value.
+    let system = unsafe {
+        if libc::fstatfs(file.as_raw_fd(), system.as_mut_ptr()) != 0 {
+            let error = io::Error::last_os_error();
+            return Err(Error::operational(format!("{}: {error}", root.display())));
+        }
+        system.assume_init()
+    };
+    #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
+    let kind = u64::from(system.f_type as u32);
+    let Some((_, name)) = SHARED.iter().find(|(magic, _)| *magic == kind) else { return Ok(()) };
+    Err(Error::operational(format!("{} is on a network's file system, {name}", root.display()))
+        .with_hint("keep a store on a disk of this machine: locks and maps over a network may be lost"))
+}

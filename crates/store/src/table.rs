@@ -1,0 +1,305 @@
+//! A table in one version: its columns, its chunks, and a scan of them.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch, UInt64Array};
+use arrow_buffer::BooleanBufferBuilder;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use longshore_core::{Error, Result};
+
+use crate::catalogue::fold;
+use crate::chunk::{Chunk, Mapped, field_id, without_ids};
+use crate::predicate::Predicate;
+
+/// The column of a scan that says where each row is.
+pub const POSITION: &str = "longshore_position";
+
+/// Rows between two that are deleted, on average, from which on they are left out by slices rather than by a copy.
+const APART: usize = 1 << 11;
+
+/// A table in one version.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    /// With the fields' numbers.
+    pub(crate) schema: SchemaRef,
+    pub(crate) key: Vec<String>,
+    pub(crate) definition: Option<String>,
+    /// The number of the next new field.
+    pub(crate) next_field: i32,
+    pub(crate) chunks: Vec<Chunk>,
+}
+
+/// What is read of a table.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// The columns' names; `None` for all.
+    pub columns: Option<Vec<String>>,
+    /// Chunks and rows for which one of these surely does not hold are left out.
+    pub predicates: Vec<Predicate>,
+    /// Whether a last column, [`POSITION`], says where each row is.
+    pub positions: bool,
+    /// Whether the memory may be written to, which changes neither the file nor another scan.
+    pub writable: bool,
+}
+
+impl Table {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its columns.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        without_ids(&self.schema)
+    }
+
+    /// The columns of its primary key.
+    #[must_use]
+    pub fn key(&self) -> &[String] {
+        &self.key
+    }
+
+    /// What it was created by, where its creator has kept that.
+    #[must_use]
+    pub fn definition(&self) -> Option<&str> {
+        self.definition.as_deref()
+    }
+
+    /// How many rows it has.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.chunks.iter().map(Chunk::rows).sum()
+    }
+
+    /// How many files it has.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The names of its files, and whether none of their rows are deleted.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.chunks.iter().map(|chunk| (chunk.file.name.as_str(), chunk.deleted.is_empty()))
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.file.bytes).sum()
+    }
+
+    /// Whether a catalogue would say the same of both but for their chunks.
+    pub(crate) fn describes_as(&self, other: &Self) -> bool {
+        (&self.name, &self.schema, &self.key, &self.definition, self.next_field)
+            == (&other.name, &other.schema, &other.key, &other.definition, other.next_field)
+    }
+
+    /// The numbers of its primary key's columns.
+    pub(crate) fn key_ids(&self) -> Vec<Option<i32>> {
+        let field = |name: &String| self.position(name).ok().and_then(|at| field_id(self.schema.field(at)));
+        self.key.iter().map(field).collect()
+    }
+
+    /// The position of a column.
+    pub(crate) fn position(&self, name: &str) -> Result<usize> {
+        let folded = fold(name);
+        let found = self.schema.fields().iter().position(|field| fold(field.name()) == folded);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+            Error::programming(format!("the table {:?} has no column {name:?}", self.name))
+                .with_sqlstate("42703")
+                .with_hint(format!("it has {}", names.join(", ")))
+        })
+    }
+
+    /// Maps what is wanted. Afterwards, the files may be removed.
+    pub(crate) fn scan(&self, directory: &Path, wanted: &Wanted) -> Result<Scan> {
+        let columns: Vec<usize> = match &wanted.columns {
+            None => (0..self.schema.fields().len()).collect(),
+            Some(names) => names.iter().map(|name| self.position(name)).collect::<Result<_>>()?,
+        };
+        let project = |positions: &[usize]| {
+            self.schema.project(positions).map_err(|error| Error::internal(error.to_string()))
+        };
+        let given = Arc::new(project(&columns)?);
+        let mut read = columns.clone();
+        let mut tests = Vec::new();
+        for predicate in &wanted.predicates {
+            let at = self.position(&predicate.column)?;
+            let place = read.iter().position(|each| *each == at).unwrap_or_else(|| {
+                read.push(at);
+                read.len() - 1
+            });
+            tests.push((predicate, self.schema.field(at), place));
+        }
+        let read = Arc::new(project(&read)?);
+        let mut scan = Scan::new(without_ids(&given), directory.to_owned(), wanted.positions);
+        for chunk in &self.chunks {
+            if let Some(piece) = piece(directory, chunk, &read, &tests, wanted.writable)? {
+                scan.add(chunk, piece, columns.len())?;
+            }
+        }
+        Ok(scan)
+    }
+}
+
+type Test<'a> = (&'a Predicate, &'a Field, usize);
+
+/// The columns of a chunk, and the rows that may be wanted; `None` where none are.
+fn piece(
+    directory: &Path,
+    chunk: &Chunk,
+    read: &SchemaRef,
+    tests: &[Test<'_>],
+    writable: bool,
+) -> Result<Option<(RecordBatch, Range<usize>)>> {
+    let mut sorted = Vec::new();
+    for (predicate, field, place) in tests {
+        let Some(statistics) = field_id(field).map(|id| chunk.file.statistics(id)).transpose()?.flatten()
+        else {
+            // The file is older than the column, which is NULL in it.
+            return Ok(None);
+        };
+        let is_null = statistics.nulls == u64::from(chunk.file.rows);
+        if is_null || !predicate.may_hold(field.data_type(), statistics) {
+            return Ok(None);
+        }
+        if statistics.is_sorted {
+            sorted.push((predicate, *place));
+        }
+    }
+    let batch = Mapped::open(directory, &chunk.file, writable)?.batch(read)?;
+    let mut rows = 0..batch.num_rows();
+    for (predicate, place) in sorted {
+        let found = predicate.sorted_rows(batch.column(place));
+        rows = rows.start.max(found.start)..rows.end.min(found.end);
+    }
+    Ok((rows.start < rows.end).then_some((batch, rows)))
+}
+
+/// The rows of a scan, which share the memory of the mapped files.
+#[derive(Debug)]
+pub struct Scan {
+    schema: SchemaRef,
+    directory: PathBuf,
+    positions: bool,
+    chunks: usize,
+    rows: u64,
+    pieces: VecDeque<Piece>,
+}
+
+/// Rows of one chunk.
+#[derive(Debug)]
+struct Piece {
+    number: u32,
+    batch: RecordBatch,
+    rows: Range<usize>,
+    /// The deleted rows among them, ascending.
+    deleted: VecDeque<u32>,
+}
+
+impl Scan {
+    fn new(schema: SchemaRef, directory: PathBuf, positions: bool) -> Self {
+        let schema = if positions {
+            let position = Arc::new(Field::new(POSITION, DataType::UInt64, false));
+            let fields: Vec<_> = schema.fields().iter().cloned().chain([position]).collect();
+            Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+        } else {
+            schema
+        };
+        Self { schema, directory, positions, chunks: 0, rows: 0, pieces: VecDeque::new() }
+    }
+
+    fn add(
+        &mut self,
+        chunk: &Chunk,
+        (batch, rows): (RecordBatch, Range<usize>),
+        columns: usize,
+    ) -> Result<()> {
+        let wanted: Vec<usize> = (0..columns).collect();
+        let batch = batch.project(&wanted).map_err(|error| Error::internal(error.to_string()))?;
+        let deleted: VecDeque<u32> =
+            chunk.deleted.iter().copied().filter(|row| rows.contains(&(*row as usize))).collect();
+        self.chunks += 1;
+        self.rows += (rows.len() - deleted.len()) as u64;
+        self.pieces.push_back(Piece { number: chunk.number, batch, rows, deleted });
+        Ok(())
+    }
+
+    /// The columns that it gives.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// The directory of the files.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// How many chunks are touched.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.chunks
+    }
+
+    /// How many rows it gives.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn batch(&self, piece: &Piece, rows: Range<usize>) -> Result<RecordBatch> {
+        let slice = piece.batch.slice(rows.start, rows.len());
+        let mut columns = slice.columns().to_vec();
+        if self.positions {
+            let first = u64::from(piece.number) << 32;
+            columns.push(Arc::new(UInt64Array::from_iter_values(rows.clone().map(|row| first | row as u64))));
+        }
+        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| Error::internal(error.to_string()))
+    }
+
+    /// The rows of a piece without those that are deleted, which are many: a copy.
+    fn filtered(&self, piece: &Piece) -> Result<RecordBatch> {
+        let mut kept = BooleanBufferBuilder::new(piece.rows.len());
+        kept.append_n(piece.rows.len(), true);
+        for row in &piece.deleted {
+            kept.set_bit(*row as usize - piece.rows.start, false);
+        }
+        let batch = self.batch(piece, piece.rows.clone())?;
+        let kept = BooleanArray::new(kept.finish(), None);
+        filter_record_batch(&batch, &kept).map_err(|error| Error::internal(error.to_string()))
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let mut piece = self.pieces.pop_front()?;
+            if piece.deleted.len() * APART > piece.rows.len() {
+                return Some(self.filtered(&piece));
+            }
+            let end = piece.deleted.pop_front().map_or(piece.rows.end, |row| row as usize);
+            let rows = piece.rows.start..end;
+            piece.rows.start = end + 1;
+            let batch = (!rows.is_empty()).then(|| self.batch(&piece, rows));
+            if piece.rows.start < piece.rows.end {
+                self.pieces.push_front(piece);
+            }
+            if batch.is_some() {
+                return batch;
+            }
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! A transaction: one version, and what is changed in it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use longshore_core::{Deadline, Error, Kind, Result};
+
+use crate::catalogue::{Changed, Done, conflict, fold};
+use crate::chunk::{FIELD_ID, field_id};
+use crate::lock::Guard;
+use crate::rows::{null, refuse_nulls};
+use crate::store::{Shared, sync_directory};
+use crate::table::{Scan, Table, Wanted};
+
+/// Which version a transaction sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The newest, which it may change.
+    Newest,
+    /// One by its number.
+    Version(i64),
+    /// The newest at a time, in microseconds since 1970, UTC.
+    Time(i64),
+}
+
+/// What a table is made of.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its columns; those that are not nullable take no NULL.
+    pub schema: SchemaRef,
+    /// The columns of its primary key.
+    pub key: Vec<String>,
+    /// A text that its creator keeps with it.
+    pub text: Option<String>,
+}
+
+/// What is done to a table, as the list of versions calls it.
+pub type Operation = &'static str;
+
+type Tables = BTreeMap<String, Option<Arc<Table>>>;
+
+/// A transaction, which is undone when it is dropped.
+pub struct Transaction {
+    pub(crate) shared: Arc<Shared>,
+    version: i64,
+    is_newest: bool,
+    pub(crate) deadline: Deadline,
+    /// Keeps the version's files.
+    reading: Guard,
+    /// Keeps files that no version has.
+    pub(crate) writing: Option<Guard>,
+    locks: HashMap<String, Guard>,
+    /// What of the version has been looked at.
+    seen: HashMap<String, Option<Arc<Table>>>,
+    changed: Tables,
+    done: Vec<Done>,
+    marks: Vec<(Tables, usize)>,
+    /// The files that it has written.
+    pub(crate) made: Vec<String>,
+}
+
+impl Transaction {
+    pub(crate) fn begin(shared: Arc<Shared>, moment: Moment) -> Result<Self> {
+        let (version, reading) = version(&shared, moment)?;
+        Ok(Self {
+            shared,
+            version,
+            is_newest: moment == Moment::Newest,
+            deadline: Deadline::never(),
+            reading,
+            writing: None,
+            locks: HashMap::new(),
+            seen: HashMap::new(),
+            changed: Tables::new(),
+            done: Vec::new(),
+            marks: Vec::new(),
+            made: Vec::new(),
+        })
+    }
+
+    /// The version that it sees.
+    #[must_use]
+    pub fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// Whether it has changed something.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// From here on, every wait looks at `deadline`.
+    pub fn set_deadline(&mut self, deadline: &Deadline) {
+        self.deadline = deadline.clone();
+    }
+
+    /// The names of its tables, in order.
+    pub fn tables(&self) -> Result<Vec<String>> {
+        let names = self.shared.with(|catalogue| catalogue.names(self.version))?;
+        let mut names: Vec<String> =
+            names.into_iter().filter(|name| !self.changed.contains_key(&fold(name))).collect();
+        names.extend(self.changed.values().flatten().map(|table| table.name.clone()));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// A table; `None` where there is none.
+    pub fn table(&mut self, name: &str) -> Result<Option<Arc<Table>>> {
+        let folded = fold(name);
+        if let Some(table) = self.changed.get(&folded) {
+            return Ok(table.clone());
+        }
+        if let Some(table) = self.seen.get(&folded) {
+            return Ok(table.clone());
+        }
+        let table = self.shared.with(|catalogue| catalogue.table(&folded, self.version))?.map(Arc::new);
+        self.seen.insert(folded, table.clone());
+        Ok(table)
+    }
+
+    fn known(&mut self, name: &str) -> Result<Arc<Table>> {
+        self.table(name)?.ok_or_else(|| missing(name))
+    }
+
+    /// The rows of a table.
+    pub fn scan(&mut self, name: &str, wanted: &Wanted) -> Result<Scan> {
+        self.known(name)?.scan(self.shared.data(), wanted)
+    }
+
+    /// The paths of a table's files, which hold its rows and no others: those with deleted rows are written again.
+    pub fn files(&mut self, name: &str) -> Result<Vec<std::path::PathBuf>> {
+        let table = self.known(name)?;
+        if table.files().any(|(_, is_whole)| !is_whole) {
+            return Err(Error::new(
+                Kind::NotSupported,
+                format!("files of the table {name:?} hold deleted rows"),
+            )
+            .with_hint("store.compact() writes them again without these; or read the table"));
+        }
+        Ok(table.files().map(|(file, _)| self.shared.data().join(file)).collect())
+    }
+
+    /// Has the table to itself, for a change: waits for another writer. A transaction that has not looked at anything sees the
+    /// newest version then; else a table that has changed since it began is a conflict.
+    pub fn lock(&mut self, name: &str) -> Result<()> {
+        if !self.is_newest {
+            return Err(
+                Error::new(Kind::NotSupported, "an older version is only read").with_sqlstate("25006")
+            );
+        }
+        let folded = fold(name);
+        if self.locks.contains_key(&folded) {
+            return Ok(());
+        }
+        let guard = self.shared.lock_table(&folded, &self.deadline)?;
+        if self.shared.with(|catalogue| catalogue.last_change(&folded))? > self.version {
+            if !self.seen.is_empty() || !self.locks.is_empty() {
+                return Err(conflict(name));
+            }
+            (self.version, self.reading) = version(&self.shared, Moment::Newest)?;
+        }
+        self.locks.insert(folded, guard);
+        Ok(())
+    }
+
+    pub(crate) fn edited(&mut self, name: &str) -> Result<Table> {
+        self.lock(name)?;
+        Ok(self.known(name)?.as_ref().clone())
+    }
+
+    pub(crate) fn change(&mut self, table: Table, operation: Operation, rows: u64) {
+        self.done.push(Done { relation: table.id, name: table.name.clone(), operation, rows });
+        self.changed.insert(fold(&table.name), Some(Arc::new(table)));
+    }
+
+    /// Makes a table without rows; one of its name must not be there, unless it `replaces` it.
+    pub fn create(&mut self, name: &str, definition: &Definition, replaces: bool) -> Result<()> {
+        self.lock(name)?;
+        if !replaces && self.table(name)?.is_some() {
+            return Err(Error::programming(format!("the table {name:?} is there already"))
+                .with_sqlstate("42P07")
+                .with_hint("if_exists=\"append\" adds to it, \"replace\" makes another"));
+        }
+        if definition.schema.fields().is_empty() {
+            return Err(
+                Error::programming(format!("the table {name:?} would have no column")).with_sqlstate("42P16")
+            );
+        }
+        refuse_doubled_names(name, &definition.schema)?;
+        let fields: Vec<Field> = definition
+            .schema
+            .fields()
+            .iter()
+            .zip(0..)
+            .map(|(field, id)| numbered(field, id, &definition.key))
+            .collect();
+        let next_field = i32::try_from(fields.len()).map_err(|_| Error::programming("too many columns"))?;
+        let schema = Arc::new(Schema::new_with_metadata(fields, definition.schema.metadata().clone()));
+        let mut table = Table {
+            id: unique()?,
+            name: name.to_owned(),
+            schema,
+            key: Vec::new(),
+            definition: definition.text.clone(),
+            next_field,
+            chunks: Vec::new(),
+        };
+        table.key = key_of(&table, &definition.key)?;
+        self.change(table, if replaces { "replace" } else { "create" }, 0);
+        Ok(())
+    }
+
+    /// Drops a table.
+    pub fn drop_table(&mut self, name: &str) -> Result<()> {
+        let table = self.edited(name)?;
+        self.done.push(Done {
+            relation: table.id,
+            name: table.name.clone(),
+            operation: "drop",
+            rows: table.rows(),
+        });
+        self.changed.insert(fold(name), None);
+        Ok(())
+    }
+
+    /// Gives a table another name.
+    pub fn rename(&mut self, name: &str, to: &str) -> Result<()> {
+        let mut table = self.edited(name)?;
+        self.lock(to)?;
+        if fold(name) != fold(to) && self.table(to)?.is_some() {
+            return Err(
+                Error::programming(format!("the table {to:?} is there already")).with_sqlstate("42P07")
+            );
+        }
+        self.done.push(Done { relation: table.id, name: table.name.clone(), operation: "rename", rows: 0 });
+        self.changed.insert(fold(name), None);
+        to.clone_into(&mut table.name);
+        self.change(table, "rename", 0);
+        Ok(())
+    }
+
+    /// Gives a table other columns: each is one that it has, by its old name, or a new one, which is NULL in all rows.
+    pub fn alter(&mut self, name: &str, definition: &Definition, old_names: &[Option<String>]) -> Result<()> {
+        let before = self.edited(name)?;
+        refuse_doubled_names(name, &definition.schema)?;
+        let mut after = before.clone();
+        let mut fields = Vec::new();
+        for (field, old) in definition.schema.fields().iter().zip(old_names) {
+            let id = if let Some(old) = old {
+                let known = before.schema.field(before.position(old)?);
+                if known.data_type() != field.data_type() {
+                    return Err(Error::internal(format!(
+                        "{old:?} is {}, not {}",
+                        known.data_type(),
+                        field.data_type()
+                    )));
+                }
+                let is_required = !field.is_nullable() || is_in(&definition.key, field.name());
+                if known.is_nullable() && is_required {
+                    self.refuse_nulls_of(&before, known)?;
+                }
+                field_id(known).ok_or_else(|| Error::internal("a column without a number"))?
+            } else {
+                let is_required = !field.is_nullable() || is_in(&definition.key, field.name());
+                if is_required && before.rows() > 0 {
+                    return Err(null(field.name(), 0, "a new column is NULL in the rows that are there"));
+                }
+                after.next_field += 1;
+                after.next_field - 1
+            };
+            fields.push(numbered(field, id, &definition.key));
+        }
+        after.schema = Arc::new(Schema::new_with_metadata(fields, definition.schema.metadata().clone()));
+        after.key = key_of(&after, &definition.key)?;
+        after.definition.clone_from(&definition.text);
+        if after.key_ids() != before.key_ids() {
+            self.refuse_doubled_rows(&after)?;
+        }
+        self.change(after, "alter", 0);
+        Ok(())
+    }
+
+    fn refuse_nulls_of(&self, table: &Table, field: &Field) -> Result<()> {
+        let columns = Some(vec![field.name().clone()]);
+        let mut before = 0;
+        for batch in table.scan(self.shared.data(), &Wanted { columns, ..Wanted::default() })? {
+            let batch = batch?;
+            refuse_nulls(batch.column(0), field.name(), before)?;
+            before += batch.num_rows() as u64;
+        }
+        Ok(())
+    }
+
+    /// Remembers what has been changed so far.
+    pub fn mark(&mut self) -> usize {
+        self.marks.push((self.changed.clone(), self.done.len()));
+        self.marks.len() - 1
+    }
+
+    /// Undoes what has been changed since a mark, which stays.
+    pub fn undo_to(&mut self, mark: usize) -> Result<()> {
+        self.marks.truncate(mark + 1);
+        let (changed, done) = self.marks.get(mark).ok_or_else(|| Error::internal("there is no such mark"))?;
+        self.changed = changed.clone();
+        self.done.truncate(*done);
+        Ok(())
+    }
+
+    /// Makes a version of the changes, which is on the disk then. Gives its number.
+    pub fn commit(mut self) -> Result<i64> {
+        if self.changed.is_empty() {
+            return Ok(self.version);
+        }
+        sync_directory(self.shared.data())?;
+        let names: Vec<String> = self.changed.keys().cloned().collect();
+        let mut before = HashMap::new();
+        for name in &names {
+            if !self.seen.contains_key(name) {
+                let table = self.shared.with(|catalogue| catalogue.table(name, self.version))?.map(Arc::new);
+                self.seen.insert(name.clone(), table);
+            }
+            before.insert(name.clone(), self.seen.get(name).cloned().flatten());
+        }
+        let changed: Vec<(&str, Changed<'_>)> = self
+            .changed
+            .iter()
+            .map(|(name, after)| {
+                let before = before.get(name).and_then(Option::as_deref);
+                (name.as_str(), Changed { before, after: after.as_deref() })
+            })
+            .collect();
+        let committed = self.shared.with(|catalogue| catalogue.commit(self.version, &changed, &self.done));
+        match &committed {
+            Ok(_) => {
+                let used: HashSet<&str> = self
+                    .changed
+                    .values()
+                    .flatten()
+                    .flat_map(|table| table.files())
+                    .map(|(name, _)| name)
+                    .collect();
+                self.made.retain(|name| !used.contains(name.as_str()));
+            }
+            // A conflict has written nothing. Of another failure nobody knows whether the log has the commit: the next open will.
+            Err(error) if error.sqlstate() == Some("40001") => {}
+            Err(_) => self.made.clear(),
+        }
+        committed
+    }
+
+    /// Undoes the changes.
+    pub fn rollback(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        for name in self.made.drain(..) {
+            // What cannot be removed now is removed by an open.
+            let _ = fs::remove_file(self.shared.data().join(name));
+        }
+    }
+}
+
+/// A version, and a lock that keeps its files.
+fn version(shared: &Shared, moment: Moment) -> Result<(i64, Guard)> {
+    let _beginning = shared.locks.beginning()?;
+    let version = match moment {
+        Moment::Newest => shared.with(|catalogue| catalogue.newest())?,
+        Moment::Version(version) => version,
+        Moment::Time(at) => shared
+            .with(|catalogue| catalogue.version_at(at))?
+            .ok_or_else(|| Error::programming("the store has no version of that time"))?,
+    };
+    if version < 0 {
+        return Err(Error::interface(format!("a version is a number from 0 on, not {version}")));
+    }
+    let guard = shared.locks.version(version)?;
+    let (oldest, is_kept) = shared.with(|catalogue| catalogue.is_kept(version))?;
+    if is_kept {
+        return Ok((version, guard));
+    }
+    let newest = shared.with(|catalogue| catalogue.newest())?;
+    Err(Error::programming(format!("the store has no version {version}"))
+        .with_hint(format!("it keeps those from {oldest} to {newest}; store.versions() lists them")))
+}
+
+/// The key by the names that the table's columns have.
+fn key_of(table: &Table, key: &[String]) -> Result<Vec<String>> {
+    let names = key
+        .iter()
+        .map(|name| Ok(table.schema.field(table.position(name)?).name().clone()))
+        .collect::<Result<Vec<String>>>()?;
+    let distinct: HashSet<&String> = names.iter().collect();
+    if distinct.len() < names.len() {
+        return Err(Error::programming("the primary key names a column twice").with_sqlstate("42701"));
+    }
+    Ok(names)
+}
+
+fn refuse_doubled_names(table: &str, schema: &Schema) -> Result<()> {
+    let mut names = HashSet::new();
+    let doubled = schema.fields().iter().find(|field| !names.insert(fold(field.name())));
+    doubled.map_or(Ok(()), |field| {
+        Err(Error::programming(format!("the table {table:?} would have two columns {:?}", field.name()))
+            .with_sqlstate("42701")
+            .with_hint("rename one of them: upper and lower case are the same"))
+    })
+}
+
+fn is_in(names: &[String], name: &str) -> bool {
+    names.iter().any(|each| fold(each) == fold(name))
+}
+
+/// A field with its number; one of the primary key takes no NULL.
+fn numbered(field: &Field, id: i32, key: &[String]) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(FIELD_ID.to_owned(), id.to_string());
+    let is_nullable = field.is_nullable() && !is_in(key, field.name());
+    field.clone().with_nullable(is_nullable).with_metadata(metadata)
+}
+
+fn unique() -> Result<i64> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| Error::operational(format!("no random numbers: {error}")))?;
+    Ok(i64::from_ne_bytes(bytes) & i64::MAX)
+}
+
+fn missing(name: &str) -> Error {
+    Error::programming(format!("there is no table {name:?}"))
+        .with_sqlstate("42P01")
+        .with_hint("list(store) names those that there are; if_exists=\"fail\" makes it")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form of map_err")]
+pub(crate) fn internal(error: arrow_schema::ArrowError) -> Error {
+    Error::internal(error.to_string())
+}

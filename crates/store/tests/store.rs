@@ -1,0 +1,340 @@
+//! Transactions of a store, on real files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use longshore_core::{Deadline, Error, Kind, Result};
+use longshore_store::{
+    Access, Constant, Definition, Moment, Operator, Predicate, Store, Transaction, Wanted,
+};
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A directory that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let name = format!("longshore-store-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn store(&self) -> Store {
+        Store::open(&self.0, Access::Create).unwrap()
+    }
+
+    fn files(&self) -> usize {
+        std::fs::read_dir(self.0.join("data")).unwrap().count()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("name", DataType::Utf8, true),
+    ]))
+}
+
+fn rows(ids: impl IntoIterator<Item = i64>, name: &str) -> RecordBatch {
+    let ids = Int64Array::from_iter_values(ids);
+    let names = StringArray::from(vec![name; ids.len()]);
+    RecordBatch::try_new(schema(), vec![Arc::new(ids), Arc::new(names)]).unwrap()
+}
+
+fn create(transaction: &mut Transaction, name: &str, key: &[&str]) {
+    let key = key.iter().map(|name| (*name).to_owned()).collect();
+    transaction.create(name, &Definition { schema: schema(), key, text: None }, false).unwrap();
+}
+
+fn append(transaction: &mut Transaction, name: &str, batch: RecordBatch) -> Result<u64> {
+    transaction.append(name, &batch.schema(), &mut std::iter::once(Ok(batch)), "append")
+}
+
+/// A store with one table, `boats`, whose key is `id`, of the rows 0 to 9.
+fn boats(folder: &Folder) -> Store {
+    let store = folder.store();
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    create(&mut transaction, "boats", &["id"]);
+    append(&mut transaction, "boats", rows(0..10, "a")).unwrap();
+    assert_eq!(transaction.commit().unwrap(), 1);
+    store
+}
+
+fn ids(transaction: &mut Transaction, wanted: Wanted) -> Vec<i64> {
+    let wanted = Wanted { columns: Some(vec!["id".to_owned()]), ..wanted };
+    let batches = transaction.scan("boats", &wanted).unwrap().collect::<Result<Vec<_>>>().unwrap();
+    let column = |column: &ArrayRef| column.as_any().downcast_ref::<Int64Array>().unwrap().values().to_vec();
+    batches.iter().flat_map(|batch| column(batch.column(0))).collect()
+}
+
+fn at(store: &Store, moment: Moment) -> Vec<i64> {
+    ids(&mut store.begin(moment).unwrap(), Wanted::default())
+}
+
+/// Deletes the rows with these numbers, by their positions.
+fn delete(transaction: &mut Transaction, gone: &[i64]) -> u64 {
+    let wanted = Wanted { positions: true, ..Wanted::default() };
+    let batches = transaction.scan("boats", &wanted).unwrap().collect::<Result<Vec<_>>>().unwrap();
+    let mut positions = batches.into_iter().map(|batch| {
+        let ids = batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap();
+        let found = ids.values().iter().map(|id| Some(gone.contains(id))).collect();
+        let batch = arrow_select::filter::filter_record_batch(&batch, &found).unwrap();
+        Ok(batch.project(&[2]).unwrap())
+    });
+    transaction.delete("boats", &mut positions).unwrap()
+}
+
+fn refused(error: &Error, kind: Kind, sqlstate: &str) {
+    assert_eq!((error.kind(), error.sqlstate()), (kind, Some(sqlstate)), "{error}");
+}
+
+#[test]
+fn a_commit_outlasts_its_store_and_a_rollback_leaves_nothing() {
+    let folder = Folder::new();
+    drop(boats(&folder));
+    let store = folder.store();
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    append(&mut transaction, "boats", rows(10..20, "b")).unwrap();
+    assert_eq!(ids(&mut transaction, Wanted::default()), (0..20).collect::<Vec<_>>());
+    assert_eq!(folder.files(), 2);
+    transaction.rollback();
+    assert_eq!(folder.files(), 1);
+    assert_eq!(at(&store, Moment::Newest), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn each_version_stays_as_it_was_until_a_vacuum_that_waits_for_its_readers() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    assert_eq!(delete(&mut transaction, &(0..8).collect::<Vec<_>>()), 8);
+    assert_eq!(transaction.commit().unwrap(), 2);
+    let mut old = store.begin(Moment::Version(1)).unwrap();
+    assert_eq!(at(&store, Moment::Newest), [8, 9]);
+    // Most rows were deleted: the others were written again.
+    assert_eq!(folder.files(), 2);
+    assert_eq!(store.vacuum(0).unwrap().0, 0);
+    assert_eq!(ids(&mut old, Wanted::default()), (0..10).collect::<Vec<_>>());
+    drop(old);
+    assert_eq!(store.vacuum(0).unwrap().0, 1);
+    assert_eq!(folder.files(), 1);
+    let error = store.begin(Moment::Version(1)).err().unwrap();
+    assert_eq!(error.message(), "the store has no version 1");
+    assert_eq!(error.hint(), Some("it keeps those from 2 to 2; store.versions() lists them"));
+    assert_eq!(at(&store, Moment::Newest), [8, 9]);
+    assert!(store.check().unwrap().is_empty());
+}
+
+#[test]
+fn deleted_rows_are_marked_in_place() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    for (gone, left) in [(vec![0], (1..10).collect::<Vec<_>>()), (vec![9, 5], vec![1, 2, 3, 4, 6, 7, 8])] {
+        let mut transaction = store.begin(Moment::Newest).unwrap();
+        assert_eq!(delete(&mut transaction, &gone), gone.len() as u64);
+        transaction.commit().unwrap();
+        assert_eq!(at(&store, Moment::Newest), left);
+    }
+    assert_eq!(folder.files(), 1);
+    assert_eq!(at(&store, Moment::Version(2)), (1..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_key_is_there_once() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let error = append(&mut transaction, "boats", rows([20, 9], "b")).unwrap_err();
+    refused(&error, Kind::Integrity, "23505");
+    assert_eq!(error.message(), "the table \"boats\" has the key (id) = (9) already");
+    refused(&append(&mut transaction, "boats", rows([30, 30], "b")).unwrap_err(), Kind::Integrity, "23505");
+    // A key whose row is deleted is free again.
+    delete(&mut transaction, &[9]);
+    append(&mut transaction, "boats", rows([9], "b")).unwrap();
+    let upserted = rows([3, 40, 40], "c");
+    transaction.upsert("boats", &["ID".to_owned()], &schema(), &mut std::iter::once(Ok(upserted))).unwrap();
+    transaction.commit().unwrap();
+    let mut found = at(&store, Moment::Newest);
+    found.sort_unstable();
+    assert_eq!(found, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 40]);
+}
+
+#[test]
+fn the_second_writer_of_a_table_waits_or_meets_a_conflict() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let mut first = store.begin(Moment::Newest).unwrap();
+    append(&mut first, "boats", rows([10], "b")).unwrap();
+    let mut second = store.begin(Moment::Newest).unwrap();
+    assert_eq!(ids(&mut second, Wanted::default()).len(), 10);
+    second.set_deadline(&Deadline::never().at_most(Duration::from_millis(20)));
+    refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "55P03");
+    first.commit().unwrap();
+    refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "40001");
+    // Who has not looked at anything writes after what is there.
+    let mut third = store.begin(Moment::Newest).unwrap();
+    let mut fourth = store.begin(Moment::Newest).unwrap();
+    append(&mut third, "boats", rows([12], "d")).unwrap();
+    third.commit().unwrap();
+    append(&mut fourth, "boats", rows([13], "e")).unwrap();
+    fourth.commit().unwrap();
+    assert_eq!(at(&store, Moment::Newest), (0..11).chain([12, 13]).collect::<Vec<_>>());
+}
+
+#[test]
+fn columns_come_and_go_without_a_file() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let altered = |names: [&str; 2]| Definition {
+        schema: Arc::new(Schema::new(vec![
+            Field::new(names[0], DataType::Int64, false),
+            Field::new(names[1], DataType::Utf8, true),
+        ])),
+        key: vec![names[0].to_owned()],
+        text: None,
+    };
+    // The column `name` goes, and another of its name comes.
+    transaction.alter("boats", &altered(["number", "name"]), &[Some("id".to_owned()), None]).unwrap();
+    let batch = transaction.scan("boats", &Wanted::default()).unwrap().next().unwrap().unwrap();
+    assert_eq!(batch.schema().field(0).name(), "number");
+    assert_eq!(batch.column(1).null_count(), 10);
+    assert!(batch.schema().field(0).metadata().is_empty());
+    let twice =
+        transaction.alter("boats", &altered(["number", "Number"]), &[Some("number".to_owned()), None]);
+    refused(&twice.unwrap_err(), Kind::Programming, "42701");
+    transaction.rollback();
+    assert_eq!(folder.files(), 1);
+}
+
+#[test]
+fn small_chunks_are_folded_and_large_ones_pruned() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    for number in 1..100 {
+        let mut transaction = store.begin(Moment::Newest).unwrap();
+        append(&mut transaction, "boats", rows(number * 10..number * 10 + 10, "b")).unwrap();
+        transaction.commit().unwrap();
+    }
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let table = transaction.table("boats").unwrap().unwrap();
+    assert_eq!((table.rows(), table.chunks()), (1_000, 2));
+    assert_eq!(ids(&mut transaction, Wanted::default()), (0..1_000).collect::<Vec<_>>());
+    let constant = Constant::Number { unscaled: 7, scale: 0 };
+    let predicate = Predicate { column: "id".to_owned(), operator: Operator::Less, constant };
+    let wanted = Wanted { predicates: vec![predicate], ..Wanted::default() };
+    let scan = transaction.scan("boats", &wanted).unwrap();
+    assert_eq!(scan.chunks(), 1);
+    // The column is sorted: the rows are found within the chunk.
+    assert!(scan.rows() <= 8, "{}", scan.rows());
+    let mut first = ids(&mut transaction, wanted);
+    first.retain(|id| *id < 7);
+    assert_eq!(first, (0..7).collect::<Vec<_>>());
+    transaction.compact("boats").unwrap();
+    assert_eq!(transaction.table("boats").unwrap().unwrap().chunks(), 1);
+    assert_eq!(ids(&mut transaction, Wanted::default()), (0..1_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn marks_undo_what_came_after() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mark = transaction.mark();
+    transaction.truncate("boats").unwrap();
+    create(&mut transaction, "others", &[]);
+    assert_eq!(transaction.tables().unwrap(), ["boats", "others"]);
+    transaction.undo_to(mark).unwrap();
+    assert_eq!(transaction.tables().unwrap(), ["boats"]);
+    assert_eq!(ids(&mut transaction, Wanted::default()).len(), 10);
+    transaction.rename("boats", "Ships").unwrap();
+    transaction.commit().unwrap();
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    assert_eq!(transaction.tables().unwrap(), ["Ships"]);
+    assert_eq!(transaction.table("ships").unwrap().unwrap().rows(), 10);
+    let operations: Vec<String> =
+        store.versions(Some("ships")).unwrap().into_iter().map(|change| change.operation).collect();
+    assert_eq!(operations, ["rename"]);
+}
+
+#[test]
+fn what_a_crash_has_left_is_removed_by_an_open_unless_someone_writes() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let left = folder.0.join("data").join("00.arrow");
+    std::fs::write(&left, "half").unwrap();
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    append(&mut transaction, "boats", rows([10], "b")).unwrap();
+    drop(folder.store());
+    assert!(left.exists());
+    transaction.commit().unwrap();
+    drop(folder.store());
+    assert!(!left.exists());
+    assert_eq!(folder.files(), 2);
+}
+
+#[test]
+fn damage_is_told_before_a_value_is_read() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let file = std::fs::read_dir(folder.0.join("data")).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&file).unwrap();
+    let fails = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        let error = store.begin(Moment::Newest).unwrap().scan("boats", &Wanted::default()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Operational);
+        assert!(error.message().contains(file.to_str().unwrap()), "{error}");
+    };
+    fails(&whole[..whole.len() - 1]);
+    fails(&[&whole[..], b"x"].concat());
+    fails(&vec![0; whole.len()]);
+    let mut flipped = whole.clone();
+    // The metadata and the footer, byte by byte: an error or the same rows, never a panic.
+    for at in (0..whole.len()).filter(|at| *at < 600 || *at + 900 > whole.len()) {
+        flipped[at] ^= 0x55;
+        std::fs::write(&file, &flipped).unwrap();
+        if let Ok(scan) = store.begin(Moment::Newest).unwrap().scan("boats", &Wanted::default()) {
+            assert!(scan.map(|batch| batch.map_or(0, |batch| batch.num_rows())).sum::<usize>() <= 10);
+        }
+        assert_eq!(store.check().unwrap().len(), 1, "byte {at}");
+        flipped[at] = whole[at];
+    }
+    std::fs::write(&file, &whole).unwrap();
+    assert!(store.check().unwrap().is_empty());
+}
+
+#[test]
+fn other_directories_are_refused() {
+    let folder = Folder::new();
+    let error = Store::open(&folder.0, Access::Write).unwrap_err();
+    assert_eq!(error.message(), format!("there is no store in {}", folder.0.display()));
+    std::fs::create_dir(&folder.0).unwrap();
+    std::fs::write(folder.0.join("letter.txt"), "x").unwrap();
+    let error = Store::open(&folder.0, Access::Create).unwrap_err();
+    assert!(error.message().ends_with("is not empty, and is not a store"), "{error}");
+    std::fs::write(folder.0.join("catalogue.db"), "x".repeat(4096)).unwrap();
+    assert_eq!(Store::open(&folder.0, Access::Create).unwrap_err().kind(), Kind::Operational);
+    let error = Store::open(Path::new("/proc/self/nothing"), Access::Create).unwrap_err();
+    assert!(error.message().starts_with("making the store /proc/self/nothing"), "{error}");
+}
+
+#[test]
+fn a_store_that_is_only_read_is_not_written() {
+    let folder = Folder::new();
+    drop(boats(&folder));
+    let store = Store::open(&folder.0, Access::Read).unwrap();
+    assert_eq!(at(&store, Moment::Newest).len(), 10);
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    refused(&append(&mut transaction, "boats", rows([10], "b")).unwrap_err(), Kind::NotSupported, "25006");
+    assert_eq!(store.vacuum(0).unwrap_err().kind(), Kind::NotSupported);
+}
