@@ -35,7 +35,9 @@ pub fn polars_copy(array: &ArrayRef) -> usize {
         plain if plain.is_primitive() => 0,
         // Offsets of 64 bits, and views of 16 bytes over the same text.
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => 24 * array.len(),
-        _ => 2 * array.get_array_memory_size(),
+        DataType::Utf8View | DataType::BinaryView => 0,
+        // Of a slice, or of a mapped file, that is less than what lies behind it.
+        _ => 2 * array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
     }
 }
 

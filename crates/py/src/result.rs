@@ -56,7 +56,7 @@ pub(crate) fn open_result(
             return Err(error);
         }
     };
-    let Policy { frame, options } = &policy;
+    let options = &policy.options;
     let odds = ValueOptions {
         infinity: options.infinity,
         time_24: options.time_24,
@@ -65,26 +65,38 @@ pub(crate) fn open_result(
     let warnings = Arc::<Warnings>::default();
     let opened = py.detach(|| {
         let exported = EngineBatches::new(begun, odds, labels);
-        let schema = exported.schema();
-        if *frame == Frame::Polars {
-            polars_refusal(&schema).map_or(Ok(()), Err)?;
-        }
-        let schema = match frame {
-            Frame::Pandas if options.decimals == Decimals::Float64 => double_schema(&schema, &[]),
-            Frame::Numpy => integer_schema(&schema),
-            _ => schema,
-        };
-        let (own, warnings, mut rows) = (schema.clone(), warnings.clone(), 0);
-        let change = move |batch: Result<RecordBatch>| {
-            let batch = batch.map_err(|error| failure.behind(error))?;
-            let before = rows;
-            rows += batch.num_rows() as u64;
-            double_batch(&batch, &own, before, &warnings)
-        };
-        Running::start(Box::new(Changed { batches: Box::new(exported), schema, change }), engine, &deadline)
+        let framed = framed(Box::new(exported), &policy, &warnings, move |error| failure.behind(error))?;
+        Running::start(framed, engine, &deadline)
     });
     let budget = Limit::budget(memory_limit, policy.is_stream());
     Ok(Reading::of(Box::new(opened.map_err(raise)?), budget, deadline, progress, warnings))
+}
+
+/// Exact batches as a frame has them; an error goes through `behind`.
+pub(crate) fn framed(
+    batches: Box<dyn Batches>,
+    policy: &Policy,
+    warnings: &Arc<Warnings>,
+    mut behind: impl FnMut(Error) -> Error + Send + 'static,
+) -> Result<Box<dyn Batches>> {
+    let Policy { frame, options } = policy;
+    let schema = batches.schema();
+    if *frame == Frame::Polars {
+        polars_refusal(&schema).map_or(Ok(()), Err)?;
+    }
+    let schema = match frame {
+        Frame::Pandas if options.decimals == Decimals::Float64 => double_schema(&schema, &[]),
+        Frame::Numpy => integer_schema(&schema),
+        _ => schema,
+    };
+    let (own, warnings, mut rows) = (schema.clone(), warnings.clone(), 0);
+    let change = move |batch: Result<RecordBatch>| {
+        let batch = batch.map_err(&mut behind)?;
+        let before = rows;
+        rows += batch.num_rows() as u64;
+        double_batch(&batch, &own, before, &warnings)
+    };
+    Ok(Box::new(Changed { batches, schema, change }))
 }
 
 /// What stops the engine.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::Schema as ArrowSchema;
-use longshore_core::{Error, Frame, Result, locked};
+use longshore_core::{Batches as _, Error, Frame, Progress, Result, Warnings, locked};
 use longshore_interpreter::capsule::{Schema, external, frame, schema_of, stream_capsule};
 use longshore_interpreter::raise;
 use longshore_store::{
@@ -14,7 +14,11 @@ use longshore_store::{
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::interrupt::{CancelHandle, deadline};
+use crate::interrupt::{CancelHandle, deadline, reading_deadline};
+use crate::limit::Limit;
+use crate::policy::Policy;
+use crate::read::Reading;
+use crate::result::framed;
 
 /// What a version did: its number, microseconds since 1970, the table, the operation, how many rows.
 type Change = (i64, i64, String, String, u64);
@@ -371,6 +375,30 @@ impl StoreScan {
         self.rows
     }
 
+    /// The rows on their way into a frame, as a reading's.
+    #[pyo3(signature = (*, policy, memory_limit = None, cancel_handle))]
+    // The interpreter gives values.
+    #[allow(clippy::needless_pass_by_value)]
+    fn reading(
+        &self,
+        py: Python<'_>,
+        policy: Policy,
+        memory_limit: Option<Limit>,
+        cancel_handle: CancelHandle,
+    ) -> PyResult<Reading> {
+        let progress = Progress::new(None, Arc::default());
+        let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
+        let warnings = Arc::<Warnings>::default();
+        let batches = framed(Box::new(self.take()?), &policy, &warnings, |error| error).map_err(raise)?;
+        Ok(Reading::of(
+            batches,
+            Limit::budget(memory_limit, policy.is_stream()),
+            deadline,
+            progress,
+            warnings,
+        ))
+    }
+
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -378,10 +406,15 @@ impl StoreScan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let scan = locked(&self.scan).take();
-        let scan = scan.ok_or_else(|| raise(Error::interface("the rows have been handed over")))?;
-        let batches = scan.map(|batch: Result<RecordBatch>| batch.map_err(external));
+        let batches = self.take()?.map(|batch: Result<RecordBatch>| batch.map_err(external));
         stream_capsule(py, Box::new(RecordBatchIterator::new(batches, self.schema.clone())))
+    }
+}
+
+impl StoreScan {
+    fn take(&self) -> PyResult<Scan> {
+        let scan = locked(&self.scan).take();
+        scan.ok_or_else(|| raise(Error::interface("the rows have been handed over")))
     }
 }
 

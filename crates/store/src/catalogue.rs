@@ -99,11 +99,12 @@ impl Catalogue {
 
     /// Has the catalogue's commits reach the disk before they return, and makes its tables where they are missing.
     fn prepare(&mut self, may_make: bool) -> Result<()> {
-        let mode: String =
-            self.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(failed)?;
-        if mode != "wal" {
+        // To its end: the change of the mode is a commit, which may fail after the pragma's row.
+        let mode: Vec<String> = self.all("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        let now: Vec<String> = self.all("PRAGMA journal_mode", [], |row| row.get(0))?;
+        if mode != ["wal"] || now != ["wal"] {
             return Err(Error::operational(format!(
-                "the catalogue cannot have a write-ahead log, but {mode}"
+                "the catalogue cannot have a write-ahead log, but {now:?}"
             )));
         }
         self.0
@@ -281,6 +282,11 @@ impl Catalogue {
         }
         transaction.commit().map_err(failed)?;
         Ok(version)
+    }
+
+    /// Has a commit that failed be none: the log may hold it whole, though it is not synced. Another commit in its place does that.
+    pub(crate) fn void_failed(&mut self) -> Result<()> {
+        self.0.execute("UPDATE oldest SET version = version", []).map(drop).map_err(failed)
     }
 
     /// Forgets what no version from `oldest` on has, nor one of `read`, which others read at the moment.

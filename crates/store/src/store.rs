@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) locks: Locks,
     catalogue: Mutex<Catalogue>,
     process: Process,
+    /// After a commit of which nobody knows whether the log has it: keeps the files that it names.
+    broken: Mutex<Option<Guard>>,
 }
 
 impl Store {
@@ -50,8 +52,8 @@ impl Store {
         let is_new = access == Access::Create;
         let opened = Catalogue::open(&catalogue, access == Access::Read, is_new)
             .map_err(|error| error.within(root.display()))?;
-        if is_new {
-            // The catalogue's own name, too, has to outlast a loss of power.
+        if access != Access::Read {
+            // The names of the catalogue and of its log, too, have to outlast a loss of power.
             sync_directory(root)?;
         }
         let store = Self(Arc::new(Shared {
@@ -61,6 +63,7 @@ impl Store {
             locks: Locks::new(root),
             catalogue: Mutex::new(opened),
             process: Process::current(),
+            broken: Mutex::new(None),
         }));
         if access != Access::Read {
             store.remove_garbage()?;
@@ -95,7 +98,20 @@ impl Shared {
     /// Works with the catalogue.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Catalogue) -> Result<T>) -> Result<T> {
         self.process.check("store")?;
+        if locked(&self.broken).is_some() {
+            return Err(Error::operational(
+                "a commit of the store failed, and nobody knows whether it will be there",
+            )
+            .with_hint(
+                "open the store again, once its disk is sound: it is as before, or has the whole commit",
+            ));
+        }
         work(&mut locked(&self.catalogue))
+    }
+
+    /// Ends all work: a commit failed, and could not be made void.
+    pub(crate) fn give_up(&self, writing: Option<Guard>) {
+        *locked(&self.broken) = writing;
     }
 
     pub(crate) fn data(&self) -> &Path {

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, UInt64Array};
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use longshore_core::{Error, Result};
+use longshore_core::{Batches, Error, Result, Session};
 
 use crate::catalogue::fold;
 use crate::chunk::{Chunk, Mapped, field_id, without_ids};
@@ -139,7 +139,7 @@ impl Table {
             tests.push((predicate, self.schema.field(at), place));
         }
         let read = Arc::new(project(&read)?);
-        let mut scan = Scan::new(without_ids(&given), directory.to_owned(), wanted.positions);
+        let mut scan = Scan::new(without_ids(&given), wanted.positions);
         for chunk in &self.chunks {
             if let Some(piece) = piece(directory, chunk, &read, &tests, wanted.writable)? {
                 scan.add(chunk, piece, columns.len())?;
@@ -187,7 +187,6 @@ fn piece(
 #[derive(Debug)]
 pub struct Scan {
     schema: SchemaRef,
-    directory: PathBuf,
     positions: bool,
     chunks: usize,
     rows: u64,
@@ -205,7 +204,7 @@ struct Piece {
 }
 
 impl Scan {
-    fn new(schema: SchemaRef, directory: PathBuf, positions: bool) -> Self {
+    fn new(schema: SchemaRef, positions: bool) -> Self {
         let schema = if positions {
             let position = Arc::new(Field::new(POSITION, DataType::UInt64, false));
             let fields: Vec<_> = schema.fields().iter().cloned().chain([position]).collect();
@@ -213,7 +212,7 @@ impl Scan {
         } else {
             schema
         };
-        Self { schema, directory, positions, chunks: 0, rows: 0, pieces: VecDeque::new() }
+        Self { schema, positions, chunks: 0, rows: 0, pieces: VecDeque::new() }
     }
 
     fn add(
@@ -230,18 +229,6 @@ impl Scan {
         self.rows += (rows.len() - deleted.len()) as u64;
         self.pieces.push_back(Piece { number: chunk.number, batch, rows, deleted });
         Ok(())
-    }
-
-    /// The columns that it gives.
-    #[must_use]
-    pub fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    /// The directory of the files.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        &self.directory
     }
 
     /// How many chunks are touched.
@@ -301,5 +288,15 @@ impl Iterator for Scan {
                 return batch;
             }
         }
+    }
+}
+
+impl Batches for Scan {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        None
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Result};
 
-use crate::catalogue::{Changed, Done, conflict, fold};
+use crate::catalogue::{Catalogue, Changed, Done, conflict, fold};
 use crate::chunk::{FIELD_ID, field_id};
 use crate::lock::Guard;
 use crate::rows::{null, refuse_nulls};
@@ -344,9 +344,14 @@ impl Transaction {
                     .collect();
                 self.made.retain(|name| !used.contains(name.as_str()));
             }
-            // A conflict has written nothing. Of another failure nobody knows whether the log has the commit: the next open will.
+            // A conflict has written nothing.
             Err(error) if error.sqlstate() == Some("40001") => {}
-            Err(_) => self.made.clear(),
+            Err(_) => {
+                if self.shared.with(Catalogue::void_failed).is_err() {
+                    self.made.clear();
+                    self.shared.give_up(self.writing.take());
+                }
+            }
         }
         committed
     }
