@@ -440,6 +440,9 @@ fn failed(error: rusqlite::Error) -> Error {
         Some(rusqlite::ErrorCode::DatabaseBusy) => Error::operational(message)
             .with_sqlstate("55P03")
             .with_hint("another process commits, and did not end within a minute"),
+        Some(rusqlite::ErrorCode::ReadOnly) => Error::operational(message).with_hint(
+            "who reads a store has to be allowed to write into its directory, where SQLite keeps its locks",
+        ),
         Some(rusqlite::ErrorCode::DiskFull) => {
             Error::operational(message).with_sqlstate("53100").with_hint("make room, and repeat it")
         }

@@ -46,10 +46,16 @@ impl Store {
         for entry in fs::read_dir(self.0.data()).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
+            // What is not a file is not ours.
+            if !entry.file_type().map_err(failed)?.is_file() {
+                continue;
+            }
             let is_ours = Path::new(&name).extension().is_some_and(|extension| extension == "arrow");
             if is_ours && !name.to_str().is_some_and(|name| known.contains(name)) {
                 bytes += entry.metadata().map_or(0, |metadata| metadata.len());
-                fs::remove_file(entry.path()).map_err(failed)?;
+                fs::remove_file(entry.path()).map_err(|error| {
+                    Error::operational(format!("removing {}: {error}", entry.path().display()))
+                })?;
                 files += 1;
             }
         }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use longshore_core::{Deadline, Error, Process, Result, locked};
+use longshore_core::{Deadline, Error, Kind, Process, Result, locked};
 
 use crate::catalogue::{Catalogue, Change, fold};
 use crate::lock::{Guard, Locks, refuse_network};
@@ -42,15 +42,24 @@ impl Store {
     pub fn open(root: &Path, access: Access) -> Result<Self> {
         let data = root.join("data");
         let catalogue = root.join("catalogue.db");
+        let has_files = fs::read_dir(&data).is_ok_and(|mut files| files.next().is_some());
         if access == Access::Create && !catalogue.exists() {
+            if has_files {
+                return Err(Error::operational(format!(
+                    "the catalogue of the store {} is gone",
+                    root.display()
+                ))
+                .with_hint("its files are there: restore catalogue.db from a copy of the store"));
+            }
             make(root, &data)?;
         } else if !catalogue.exists() {
             return Err(Error::operational(format!("there is no store in {}", root.display()))
                 .with_hint("longshore.open(path) makes one"));
         }
         refuse_network(root)?;
-        let is_new = access == Access::Create;
-        let opened = Catalogue::open(&catalogue, access == Access::Read, is_new)
+        // No crash leaves files without a catalogue.
+        let may_make = access == Access::Create && !has_files;
+        let opened = Catalogue::open(&catalogue, access == Access::Read, may_make)
             .map_err(|error| error.within(root.display()))?;
         if access != Access::Read {
             // The names of the catalogue and of its log, too, have to outlast a loss of power.
@@ -106,7 +115,10 @@ impl Shared {
                 "open the store again, once its disk is sound: it is as before, or has the whole commit",
             ));
         }
-        work(&mut locked(&self.catalogue))
+        work(&mut locked(&self.catalogue)).map_err(|error| match error.kind() {
+            Kind::Operational if error.sqlstate().is_none() => error.within(self.root.display()),
+            _ => error,
+        })
     }
 
     /// Ends all work: a commit failed, and could not be made void.
