@@ -159,7 +159,7 @@ impl StoreTransaction {
     }
 
     fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |transaction| transaction.tables())
+        self.with(py, longshore_store::Transaction::tables)
     }
 
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Option<StoreTable>> {

@@ -352,7 +352,8 @@ fn write_table(catalogue: &Connection, version: i64, changed: &Changed<'_>) -> r
     let is_same = goes_on && before.zip(after).is_some_and(|(before, after)| before.describes_as(after));
     if let Some(before) = before.filter(|_| !is_same) {
         catalogue.execute(
-            "UPDATE relation SET ends = ? WHERE id = ? AND ends IS NULL",
+            // Under another name it may have begun with this version.
+            "UPDATE relation SET ends = ?1 WHERE id = ?2 AND ends IS NULL AND begins < ?1",
             params![version, before.id],
         )?;
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 use longshore_core::{Error, Result};
 
@@ -79,17 +79,11 @@ impl<'a> Loader<'a> {
     fn flush(&mut self) -> Result<()> {
         let batches = mem::take(&mut self.batches);
         (self.rows, self.bytes) = (0, 0);
-        let batch = match &batches[..] {
-            [] => return Ok(()),
-            // With the fields' numbers.
-            [batch] => RecordBatch::try_new(self.schema.clone(), batch.columns().to_vec()),
-            _ => concat_batches(&self.schema, &batches),
-        };
-        let batch = batch.map_err(|error| Error::internal(format!("a chunk of the store: {error}")))?;
-        drop(batches);
-        let name = format!("{:032x}.arrow", unique()?);
-        self.made.push(name.clone());
-        self.files.push(Arc::new(write(self.directory, name, &batch)?));
+        for batch in together(&self.schema, batches)? {
+            let name = format!("{:032x}.arrow", unique()?);
+            self.made.push(name.clone());
+            self.files.push(Arc::new(write(self.directory, name, &batch)?));
+        }
         Ok(())
     }
 
@@ -111,6 +105,22 @@ fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFil
         .collect::<BTreeMap<_, _>>();
     let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
     Ok(ChunkFile::new(name, rows, bytes, checksum, to_json(&columns)))
+}
+
+/// One batch of all rows; each as it is where their dictionaries have too many values together.
+pub(crate) fn together(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
+    let failed = |error: ArrowError| Error::internal(format!("a chunk of the store: {error}"));
+    // With the fields' numbers.
+    let named =
+        |batch: RecordBatch| RecordBatch::try_new(schema.clone(), batch.columns().to_vec()).map_err(failed);
+    if batches.len() > 1 {
+        match concat_batches(schema, &batches) {
+            Ok(batch) => return Ok(vec![batch]),
+            Err(ArrowError::DictionaryKeyOverflowError | ArrowError::OffsetOverflowError(_)) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    batches.into_iter().map(named).collect()
 }
 
 /// A number that no other file has.

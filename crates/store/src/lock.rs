@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use longshore_core::{Deadline, Error, Result};
+use longshore_core::{Deadline, Error, Process, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The byte that writers share while they make files, and that who removes files without an owner has alone.
@@ -28,7 +28,21 @@ pub(crate) struct Locks(PathBuf);
 
 /// A lock, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Guard(#[expect(dead_code, reason = "a lock ends when its file is closed")] File);
+pub(crate) struct Guard {
+    file: File,
+    process: Process,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // A child that was forked has the file open, too, and would keep the lock; but the lock is not its own to end.
+        if self.process.is_current() {
+            let mut all = range(Mode::Shared, 0, 0);
+            all.l_type = UNLOCKED;
+            let _ = control(&self.file, libc::F_OFD_SETLK, &mut all);
+        }
+    }
+}
 
 #[derive(Clone, Copy)]
 enum Mode {
@@ -74,16 +88,19 @@ impl Locks {
 
     /// The versions up to `newest` that have readers.
     pub(crate) fn versions(&self, newest: i64) -> Result<Vec<i64>> {
-        let file = self.open()?;
-        let (mut found, mut from) = (Vec::new(), 0);
-        while from <= newest {
-            let mut range = range(Mode::Exclusive, VERSIONS + from, newest - from + 1);
-            control(&file, libc::F_OFD_GETLK, &mut range).map_err(|error| self.failed(&error))?;
-            if i32::from(range.l_type) == libc::F_UNLCK {
-                break;
+        let (file, mut found, mut ranges) = (self.open()?, Vec::new(), vec![(0, newest)]);
+        // The kernel names any lock of a range, not the first: both sides of it are asked for again.
+        while let Some((from, to)) = ranges.pop() {
+            if from > to {
+                continue;
             }
-            found.push(range.l_start - VERSIONS);
-            from = range.l_start - VERSIONS + 1;
+            let mut range = range(Mode::Exclusive, VERSIONS + from, to - from + 1);
+            control(&file, libc::F_OFD_GETLK, &mut range).map_err(|error| self.failed(&error))?;
+            if i32::from(range.l_type) != libc::F_UNLCK {
+                let version = range.l_start - VERSIONS;
+                found.push(version);
+                ranges.extend([(from, version - 1), (version + 1, to)]);
+            }
         }
         Ok(found)
     }
@@ -106,7 +123,7 @@ impl Locks {
     fn take(&self, at: i64, mode: Mode) -> Result<Option<Guard>> {
         let file = self.open()?;
         match control(&file, libc::F_OFD_SETLK, &mut range(mode, at, 1)) {
-            Ok(()) => Ok(Some(Guard(file))),
+            Ok(()) => Ok(Some(Guard { file, process: Process::current() })),
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(None),
             Err(error) => Err(self.failed(&error)),
         }
@@ -122,6 +139,10 @@ impl Locks {
         Error::operational(format!("the store's locks, {}: {error}", self.0.display()))
     }
 }
+
+/// `F_UNLCK`, of the field's type.
+#[allow(clippy::cast_possible_truncation)]
+const UNLOCKED: libc::c_short = libc::F_UNLCK as libc::c_short;
 
 fn range(mode: Mode, start: i64, length: i64) -> libc::flock {
     let kind = match mode {

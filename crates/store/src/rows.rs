@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::SchemaRef;
-use arrow_select::concat::{concat, concat_batches};
+use arrow_select::concat::concat;
 use arrow_select::take::take_record_batch;
 use longshore_core::{Error, Kind, Place, Result};
 
 use crate::catalogue::fold;
 use crate::chunk::{Chunk, ChunkFile, Mapped, field_id};
 use crate::key::Keys;
-use crate::loader::{FULL, Loader, size};
+use crate::loader::{FULL, Loader, size, together};
 use crate::statistics::overlap;
 use crate::table::{Table, Wanted};
 use crate::transaction::{Operation, Transaction, internal};
@@ -84,9 +84,9 @@ impl Transaction {
                 count += batch.num_rows() as u64;
             }
             if is_last || waiting.iter().map(size).sum::<usize>() > FULL {
-                let batch = concat_batches(&table.schema, &waiting).map_err(internal)?;
-                waiting.clear();
-                self.put(&mut table, &batch)?;
+                for batch in together(&table.schema, std::mem::take(&mut waiting))? {
+                    self.put(&mut table, &batch)?;
+                }
             }
             if is_last {
                 break;
@@ -292,18 +292,11 @@ impl Transaction {
             count += (deleted.len() - before) as u64;
             chunk.deleted = deleted.into();
         }
-        let next = next_number(table);
-        let mut written = 0;
-        for at in 0..table.chunks.len() {
+        for at in (0..table.chunks.len()).rev() {
             let chunk = &table.chunks[at];
             let most = chunk.file.rows as usize / if chunk.file.bytes < SMALL { 2 } else { 16 };
             if chunk.rows() > 0 && chunk.deleted.len() > most {
-                let order = chunk.order;
-                let files = self.copied(table, at..at + 1, u64::MAX)?;
-                let file = files.into_iter().next().ok_or_else(|| Error::internal("a chunk without rows"))?;
-                table.chunks[at] =
-                    Chunk { id: None, number: next + written, order, file, deleted: Arc::default() };
-                written += 1;
+                self.rewrite(table, at..at + 1, u64::MAX)?;
             }
         }
         table.chunks.retain(|chunk| chunk.rows() > 0);
@@ -318,16 +311,19 @@ impl Transaction {
             let Some(last) = sizes.last() else { return Ok(()) };
             let run = sizes.iter().rev().take_while(|bytes| tier(**bytes) <= tier(*last)).count();
             let start = sizes.len() - run;
-            if run >= FOLDED && sizes[start..].iter().sum::<u64>() <= full(table) {
+            // Dictionaries that have too many values together do not become one: they are not tried again each time.
+            let is_full = run.is_multiple_of(FOLDED);
+            if is_full && sizes[start..].iter().sum::<u64>() <= full(table) {
                 self.rewrite(table, start..sizes.len(), u64::MAX)?;
-                continue;
+            } else if sizes.len() > MANY && sizes.len().is_multiple_of(FOLDED) {
+                let runs = sizes.windows(FOLDED).map(|run| run.iter().sum::<u64>()).zip(0..);
+                let Some((_, start)) = runs.min().filter(|(bytes, _)| *bytes <= FULLEST) else {
+                    return Ok(());
+                };
+                self.rewrite(table, start..start + FOLDED, u64::MAX)?;
             }
-            let runs = sizes.windows(FOLDED).map(|run| run.iter().sum::<u64>()).zip(0..);
-            match runs.min() {
-                Some((bytes, start)) if sizes.len() > MANY && bytes <= FULLEST => {
-                    self.rewrite(table, start..start + FOLDED, u64::MAX)?;
-                }
-                _ => return Ok(()),
+            if table.chunks.len() >= sizes.len() {
+                return Ok(());
             }
         }
     }
@@ -425,9 +421,9 @@ impl Columns {
 
 /// Refuses the first NULL of a column, so many rows after the first.
 pub(crate) fn refuse_nulls(column: &ArrayRef, name: &str, before: u64) -> Result<()> {
-    let first = (column.logical_null_count() > 0)
-        .then(|| (0..column.len()).find(|row| column.is_null(*row)))
-        .flatten();
+    // A value of a dictionary may be NULL.
+    let nulls = column.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+    let first = nulls.and_then(|nulls| (0..nulls.len()).find(|row| nulls.is_null(*row)));
     first
         .map_or(Ok(()), |row| Err(null(name, before + row as u64, "NULL in a column that must have a value")))
 }

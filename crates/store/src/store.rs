@@ -126,6 +126,11 @@ impl Shared {
         *locked(&self.broken) = writing;
     }
 
+    /// Whether this process has opened it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.process.is_current()
+    }
+
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }

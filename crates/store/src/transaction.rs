@@ -46,6 +46,8 @@ pub struct Transaction {
     pub(crate) shared: Arc<Shared>,
     version: i64,
     is_newest: bool,
+    /// Whether someone knows which version it is: it cannot move to a newer one then.
+    is_told: bool,
     pub(crate) deadline: Deadline,
     /// Keeps the version's files.
     reading: Guard,
@@ -68,6 +70,7 @@ impl Transaction {
             shared,
             version,
             is_newest: moment == Moment::Newest,
+            is_told: false,
             deadline: Deadline::never(),
             reading,
             writing: None,
@@ -82,7 +85,8 @@ impl Transaction {
 
     /// The version that it sees.
     #[must_use]
-    pub fn version(&self) -> i64 {
+    pub fn version(&mut self) -> i64 {
+        self.is_told = true;
         self.version
     }
 
@@ -98,7 +102,8 @@ impl Transaction {
     }
 
     /// The names of its tables, in order.
-    pub fn tables(&self) -> Result<Vec<String>> {
+    pub fn tables(&mut self) -> Result<Vec<String>> {
+        self.is_told = true;
         let names = self.shared.with(|catalogue| catalogue.names(self.version))?;
         let mut names: Vec<String> =
             names.into_iter().filter(|name| !self.changed.contains_key(&fold(name))).collect();
@@ -157,7 +162,7 @@ impl Transaction {
         }
         let guard = self.shared.lock_table(&folded, &self.deadline)?;
         if self.shared.with(|catalogue| catalogue.last_change(&folded))? > self.version {
-            if !self.seen.is_empty() || !self.locks.is_empty() {
+            if self.is_told || !self.seen.is_empty() || !self.locks.is_empty() {
                 return Err(conflict(name));
             }
             (self.version, self.reading) = version(&self.shared, Moment::Newest)?;
@@ -364,6 +369,10 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        // In a forked child, they are its parent's.
+        if !self.shared.is_own() {
+            return;
+        }
         for name in self.made.drain(..) {
             // What cannot be removed now is removed by an open.
             let _ = fs::remove_file(self.shared.data().join(name));

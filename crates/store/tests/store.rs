@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array as _, ArrayRef, DictionaryArray, Int8Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Result};
 use longshore_store::{
@@ -337,4 +337,87 @@ fn a_store_that_is_only_read_is_not_written() {
     let mut transaction = store.begin(Moment::Newest).unwrap();
     refused(&append(&mut transaction, "boats", rows([10], "b")).unwrap_err(), Kind::NotSupported, "25006");
     assert_eq!(store.vacuum(0).unwrap_err().kind(), Kind::NotSupported);
+}
+
+#[test]
+fn names_are_swapped() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    create(&mut transaction, "zed", &[]);
+    append(&mut transaction, "zed", rows([7], "z")).unwrap();
+    transaction.commit().unwrap();
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    for (name, to) in [("zed", "between"), ("boats", "zed"), ("between", "boats")] {
+        transaction.rename(name, to).unwrap();
+    }
+    transaction.commit().unwrap();
+    assert_eq!(at(&store, Moment::Newest), [7]);
+    assert_eq!(store.begin(Moment::Newest).unwrap().table("zed").unwrap().unwrap().rows(), 10);
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    transaction.rename("zed", "abc").unwrap();
+    transaction.commit().unwrap();
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    assert_eq!(transaction.tables().unwrap(), ["abc", "boats"]);
+    assert_eq!(transaction.table("abc").unwrap().unwrap().rows(), 10);
+}
+
+#[test]
+fn a_vacuum_sees_all_readers_in_whatever_order_they_came() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    for number in 1..5 {
+        let mut transaction = store.begin(Moment::Newest).unwrap();
+        transaction.truncate("boats").unwrap();
+        append(&mut transaction, "boats", rows([number], "b")).unwrap();
+        transaction.commit().unwrap();
+    }
+    let mut readers: Vec<Transaction> =
+        [4, 1, 3].into_iter().map(|version| store.begin(Moment::Version(version)).unwrap()).collect();
+    // Version 2 alone has no reader.
+    assert_eq!(store.vacuum(0).unwrap().0, 1);
+    let seen: Vec<usize> = readers.iter_mut().map(|reader| ids(reader, Wanted::default()).len()).collect();
+    assert_eq!(seen, [1, 10, 1]);
+}
+
+#[test]
+fn a_null_among_the_values_of_a_dictionary_is_one() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let values = StringArray::from(vec![Some("a"), None]);
+    let column = |keys: Vec<i8>| DictionaryArray::new(Int8Array::from(keys), Arc::new(values.clone()));
+    let field = Field::new("name", column(vec![0]).data_type().clone(), true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let definition = Definition { schema: schema.clone(), key: vec!["name".to_owned()], text: None };
+    transaction.create("names", &definition, false).unwrap();
+    for (keys, refusal) in [(vec![0], None), (vec![1], Some("23502")), (vec![0], Some("23505"))] {
+        let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(column(keys))]).unwrap();
+        let appended = transaction.append("names", &schema, &mut std::iter::once(Ok(batch)), "append");
+        assert_eq!(appended.err().and_then(|error| error.sqlstate().map(str::to_owned)).as_deref(), refusal);
+    }
+}
+
+#[test]
+fn dictionaries_with_too_many_values_together_stay_apart() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut made = false;
+    for number in 0..20 {
+        let values: StringArray = (0..100).map(|value| Some(format!("{number} {value}"))).collect();
+        let column: ArrayRef =
+            Arc::new(DictionaryArray::new(Int8Array::from_iter_values(0..100), Arc::new(values)));
+        let schema = Arc::new(Schema::new(vec![Field::new("name", column.data_type().clone(), true)]));
+        if !made {
+            let definition = Definition { schema: schema.clone(), key: Vec::new(), text: None };
+            transaction.create("names", &definition, false).unwrap();
+            made = true;
+        }
+        let batch = RecordBatch::try_new(schema.clone(), vec![column]).unwrap();
+        transaction.append("names", &schema, &mut std::iter::once(Ok(batch)), "append").unwrap();
+    }
+    assert_eq!(transaction.scan("names", &Wanted::default()).unwrap().rows(), 2_000);
+    let table = transaction.table("names").unwrap().unwrap();
+    assert_eq!((table.rows(), table.chunks()), (2_000, 20));
 }
