@@ -544,7 +544,7 @@ class StoreTransaction:
         self,
         name: str,
         columns: Sequence[str] | None = None,
-        predicates: Sequence[tuple[str, str, Any]] = [],
+        predicates: Sequence[tuple[str, str, Any]] | None = None,
         *,
         positions: bool = False,
         writable: bool = False,
@@ -601,4 +601,7 @@ class StoreScan:
     def chunks(self) -> int: ...
     @property
     def rows(self) -> int: ...
+    def reading(
+        self, *, policy: Mapping[str, Any], memory_limit: int | str | None = None, cancel_handle: CancelHandle
+    ) -> Reading: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...

@@ -9,7 +9,7 @@ use longshore_core::{Batches as _, Error, Frame, Progress, Result, Warnings, loc
 use longshore_interpreter::capsule::{Schema, external, frame, schema_of, stream_capsule};
 use longshore_interpreter::raise;
 use longshore_store::{
-    Access, Constant, Definition, Moment, Operation, Operator, Predicate, Scan, Table, Wanted,
+    Access, Constant, Definition, Operation, Operator, Predicate, Scan, Snapshot, Table, Wanted,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -72,13 +72,13 @@ impl Store {
     /// Begins a transaction, which sees the newest version, or an older one by its number or time.
     #[pyo3(signature = (*, version = None, at = None))]
     fn begin(&self, py: Python<'_>, version: Option<i64>, at: Option<i64>) -> PyResult<StoreTransaction> {
-        let moment = match (version, at) {
-            (Some(version), _) => Moment::Version(version),
-            (None, Some(at)) => Moment::Time(at),
-            (None, None) => Moment::Newest,
+        let snapshot = match (version, at) {
+            (Some(version), _) => Snapshot::Version(version),
+            (None, Some(at)) => Snapshot::Time(at),
+            (None, None) => Snapshot::Newest,
         };
         let store = self.open_store()?;
-        let transaction = py.detach(|| store.begin(moment)).map_err(raise)?;
+        let transaction = py.detach(|| store.begin(snapshot)).map_err(raise)?;
         Ok(StoreTransaction {
             transaction: Mutex::new(Some(transaction)),
             timeout: self.timeout,
@@ -167,18 +167,18 @@ impl StoreTransaction {
     }
 
     /// The rows of a table; predicates leave out those for which they surely do not hold.
-    #[pyo3(signature = (name, columns = None, predicates = Vec::new(), *, positions = false, writable = false))]
+    #[pyo3(signature = (name, columns = None, predicates = None, *, positions = false, writable = false))]
     fn scan(
         &self,
         py: Python<'_>,
         name: &str,
         columns: Option<Vec<String>>,
-        predicates: Vec<(String, String, Bound<'_, PyAny>)>,
+        predicates: Option<Vec<(String, String, Bound<'_, PyAny>)>>,
         positions: bool,
         writable: bool,
     ) -> PyResult<StoreScan> {
         let mut known = Vec::new();
-        for (column, operator, constant) in predicates {
+        for (column, operator, constant) in predicates.unwrap_or_default() {
             known.extend(predicate(py, column, &operator, &constant)?);
         }
         let wanted = Wanted { columns, predicates: known, positions, writable };

@@ -289,7 +289,7 @@ impl Catalogue {
         self.0.execute("UPDATE oldest SET version = version", []).map(drop).map_err(failed)
     }
 
-    /// Forgets what no version from `oldest` on has, nor one of `read`, which others read at the moment.
+    /// Forgets what no version from `oldest` on has, nor one of `read`, which others read now.
     pub(crate) fn forget(&mut self, oldest: i64, read: &[i64]) -> Result<()> {
         let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let read = serde_json::to_string(read).map_err(|error| Error::internal(error.to_string()))?;

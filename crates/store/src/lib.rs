@@ -23,4 +23,4 @@ pub use catalogue::Change;
 pub use predicate::{Constant, Operator, Predicate};
 pub use store::{Access, Store};
 pub use table::{POSITION, Scan, Table, Wanted};
-pub use transaction::{Definition, Moment, Operation, Transaction};
+pub use transaction::{Definition, Operation, Snapshot, Transaction};

@@ -13,7 +13,7 @@ use crate::store::Store;
 
 impl Store {
     /// Forgets the versions that were replaced more than `older_than` microseconds ago, and removes the files that only they have, but for
-    /// what is read at the moment. Gives how many files and bytes.
+    /// what is being read. Gives how many files and bytes.
     pub fn vacuum(&self, older_than: u64) -> Result<(u64, u64)> {
         // For its error where the store is only read.
         drop(self.0.lock_table("", &longshore_core::Deadline::never())?);

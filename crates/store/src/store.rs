@@ -8,7 +8,7 @@ use longshore_core::{Deadline, Error, Kind, Process, Result, locked};
 
 use crate::catalogue::{Catalogue, Change, fold};
 use crate::lock::{Guard, Locks, refuse_network};
-use crate::transaction::{Moment, Transaction};
+use crate::transaction::{Snapshot, Transaction};
 
 /// What may be done with a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) locks: Locks,
     catalogue: Mutex<Catalogue>,
     process: Process,
-    /// After a commit of which nobody knows whether the log has it: keeps the files that it names.
+    /// After a commit of which it is not known whether the log has it: keeps the files that it names.
     broken: Mutex<Option<Guard>>,
 }
 
@@ -93,8 +93,8 @@ impl Store {
     }
 
     /// Begins a transaction, which sees one version.
-    pub fn begin(&self, moment: Moment) -> Result<Transaction> {
-        Transaction::begin(self.0.clone(), moment)
+    pub fn begin(&self, snapshot: Snapshot) -> Result<Transaction> {
+        Transaction::begin(self.0.clone(), snapshot)
     }
 
     /// What has been done to a table, or to all: the oldest first.
@@ -109,7 +109,7 @@ impl Shared {
         self.process.check("store")?;
         if locked(&self.broken).is_some() {
             return Err(Error::operational(
-                "a commit of the store failed, and nobody knows whether it will be there",
+                "a commit of the store failed, and it is not known whether it will be there",
             )
             .with_hint(
                 "open the store again, once its disk is sound: it is as before, or has the whole commit",

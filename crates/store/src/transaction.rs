@@ -16,7 +16,7 @@ use crate::table::{Scan, Table, Wanted};
 
 /// Which version a transaction sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum Snapshot {
     /// The newest, which it may change.
     Newest,
     /// One by its number.
@@ -64,12 +64,12 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn begin(shared: Arc<Shared>, moment: Moment) -> Result<Self> {
-        let (version, reading) = version(&shared, moment)?;
+    pub(crate) fn begin(shared: Arc<Shared>, snapshot: Snapshot) -> Result<Self> {
+        let (version, reading) = version(&shared, snapshot)?;
         Ok(Self {
             shared,
             version,
-            is_newest: moment == Moment::Newest,
+            is_newest: snapshot == Snapshot::Newest,
             is_told: false,
             deadline: Deadline::never(),
             reading,
@@ -165,7 +165,7 @@ impl Transaction {
             if self.is_told || !self.seen.is_empty() || !self.locks.is_empty() {
                 return Err(conflict(name));
             }
-            (self.version, self.reading) = version(&self.shared, Moment::Newest)?;
+            (self.version, self.reading) = version(&self.shared, Snapshot::Newest)?;
         }
         self.locks.insert(folded, guard);
         Ok(())
@@ -381,12 +381,12 @@ impl Drop for Transaction {
 }
 
 /// A version, and a lock that keeps its files.
-fn version(shared: &Shared, moment: Moment) -> Result<(i64, Guard)> {
+fn version(shared: &Shared, snapshot: Snapshot) -> Result<(i64, Guard)> {
     let _beginning = shared.locks.beginning()?;
-    let version = match moment {
-        Moment::Newest => shared.with(|catalogue| catalogue.newest())?,
-        Moment::Version(version) => version,
-        Moment::Time(at) => shared
+    let version = match snapshot {
+        Snapshot::Newest => shared.with(|catalogue| catalogue.newest())?,
+        Snapshot::Version(version) => version,
+        Snapshot::Time(at) => shared
             .with(|catalogue| catalogue.version_at(at))?
             .ok_or_else(|| Error::programming("the store has no version of that time"))?,
     };

@@ -9,7 +9,7 @@ use arrow_array::{Array as _, ArrayRef, DictionaryArray, Int8Array, Int64Array, 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Result};
 use longshore_store::{
-    Access, Constant, Definition, Moment, Operator, Predicate, Store, Transaction, Wanted,
+    Access, Constant, Definition, Operator, Predicate, Snapshot, Store, Transaction, Wanted,
 };
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -63,7 +63,7 @@ fn append(transaction: &mut Transaction, name: &str, batch: RecordBatch) -> Resu
 /// A store with one table, `boats`, whose key is `id`, of the rows 0 to 9.
 fn boats(folder: &Folder) -> Store {
     let store = folder.store();
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     create(&mut transaction, "boats", &["id"]);
     append(&mut transaction, "boats", rows(0..10, "a")).unwrap();
     assert_eq!(transaction.commit().unwrap(), 1);
@@ -77,8 +77,8 @@ fn ids(transaction: &mut Transaction, wanted: Wanted) -> Vec<i64> {
     batches.iter().flat_map(|batch| column(batch.column(0))).collect()
 }
 
-fn at(store: &Store, moment: Moment) -> Vec<i64> {
-    ids(&mut store.begin(moment).unwrap(), Wanted::default())
+fn at(store: &Store, snapshot: Snapshot) -> Vec<i64> {
+    ids(&mut store.begin(snapshot).unwrap(), Wanted::default())
 }
 
 /// Deletes the rows with these numbers, by their positions.
@@ -103,24 +103,24 @@ fn a_commit_outlasts_its_store_and_a_rollback_leaves_nothing() {
     let folder = Folder::new();
     drop(boats(&folder));
     let store = folder.store();
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     append(&mut transaction, "boats", rows(10..20, "b")).unwrap();
     assert_eq!(ids(&mut transaction, Wanted::default()), (0..20).collect::<Vec<_>>());
     assert_eq!(folder.files(), 2);
     transaction.rollback();
     assert_eq!(folder.files(), 1);
-    assert_eq!(at(&store, Moment::Newest), (0..10).collect::<Vec<_>>());
+    assert_eq!(at(&store, Snapshot::Newest), (0..10).collect::<Vec<_>>());
 }
 
 #[test]
 fn each_version_stays_as_it_was_until_a_vacuum_that_waits_for_its_readers() {
     let folder = Folder::new();
     let store = boats(&folder);
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(delete(&mut transaction, &(0..8).collect::<Vec<_>>()), 8);
     assert_eq!(transaction.commit().unwrap(), 2);
-    let mut old = store.begin(Moment::Version(1)).unwrap();
-    assert_eq!(at(&store, Moment::Newest), [8, 9]);
+    let mut old = store.begin(Snapshot::Version(1)).unwrap();
+    assert_eq!(at(&store, Snapshot::Newest), [8, 9]);
     // Most rows were deleted: the others were written again.
     assert_eq!(folder.files(), 2);
     assert_eq!(store.vacuum(0).unwrap().0, 0);
@@ -128,10 +128,10 @@ fn each_version_stays_as_it_was_until_a_vacuum_that_waits_for_its_readers() {
     drop(old);
     assert_eq!(store.vacuum(0).unwrap().0, 1);
     assert_eq!(folder.files(), 1);
-    let error = store.begin(Moment::Version(1)).err().unwrap();
+    let error = store.begin(Snapshot::Version(1)).err().unwrap();
     assert_eq!(error.message(), "the store has no version 1");
     assert_eq!(error.hint(), Some("it keeps those from 2 to 2; store.versions() lists them"));
-    assert_eq!(at(&store, Moment::Newest), [8, 9]);
+    assert_eq!(at(&store, Snapshot::Newest), [8, 9]);
     assert!(store.check().unwrap().is_empty());
 }
 
@@ -140,20 +140,20 @@ fn deleted_rows_are_marked_in_place() {
     let folder = Folder::new();
     let store = boats(&folder);
     for (gone, left) in [(vec![0], (1..10).collect::<Vec<_>>()), (vec![9, 5], vec![1, 2, 3, 4, 6, 7, 8])] {
-        let mut transaction = store.begin(Moment::Newest).unwrap();
+        let mut transaction = store.begin(Snapshot::Newest).unwrap();
         assert_eq!(delete(&mut transaction, &gone), gone.len() as u64);
         transaction.commit().unwrap();
-        assert_eq!(at(&store, Moment::Newest), left);
+        assert_eq!(at(&store, Snapshot::Newest), left);
     }
     assert_eq!(folder.files(), 1);
-    assert_eq!(at(&store, Moment::Version(2)), (1..10).collect::<Vec<_>>());
+    assert_eq!(at(&store, Snapshot::Version(2)), (1..10).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_key_is_there_once() {
     let folder = Folder::new();
     let store = boats(&folder);
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let error = append(&mut transaction, "boats", rows([20, 9], "b")).unwrap_err();
     refused(&error, Kind::Integrity, "23505");
     assert_eq!(error.message(), "the table \"boats\" has the key (id) = (9) already");
@@ -164,7 +164,7 @@ fn a_key_is_there_once() {
     let upserted = rows([3, 40, 40], "c");
     transaction.upsert("boats", &["ID".to_owned()], &schema(), &mut std::iter::once(Ok(upserted))).unwrap();
     transaction.commit().unwrap();
-    let mut found = at(&store, Moment::Newest);
+    let mut found = at(&store, Snapshot::Newest);
     found.sort_unstable();
     assert_eq!(found, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 40]);
 }
@@ -173,29 +173,29 @@ fn a_key_is_there_once() {
 fn the_second_writer_of_a_table_waits_or_meets_a_conflict() {
     let folder = Folder::new();
     let store = boats(&folder);
-    let mut first = store.begin(Moment::Newest).unwrap();
+    let mut first = store.begin(Snapshot::Newest).unwrap();
     append(&mut first, "boats", rows([10], "b")).unwrap();
-    let mut second = store.begin(Moment::Newest).unwrap();
+    let mut second = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(ids(&mut second, Wanted::default()).len(), 10);
     second.set_deadline(&Deadline::never().at_most(Duration::from_millis(20)));
     refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "55P03");
     first.commit().unwrap();
     refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "40001");
     // Who has not looked at anything writes after what is there.
-    let mut third = store.begin(Moment::Newest).unwrap();
-    let mut fourth = store.begin(Moment::Newest).unwrap();
+    let mut third = store.begin(Snapshot::Newest).unwrap();
+    let mut fourth = store.begin(Snapshot::Newest).unwrap();
     append(&mut third, "boats", rows([12], "d")).unwrap();
     third.commit().unwrap();
     append(&mut fourth, "boats", rows([13], "e")).unwrap();
     fourth.commit().unwrap();
-    assert_eq!(at(&store, Moment::Newest), (0..11).chain([12, 13]).collect::<Vec<_>>());
+    assert_eq!(at(&store, Snapshot::Newest), (0..11).chain([12, 13]).collect::<Vec<_>>());
 }
 
 #[test]
 fn columns_come_and_go_without_a_file() {
     let folder = Folder::new();
     let store = boats(&folder);
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let altered = |names: [&str; 2]| Definition {
         schema: Arc::new(Schema::new(vec![
             Field::new(names[0], DataType::Int64, false),
@@ -222,11 +222,11 @@ fn small_chunks_are_folded_and_large_ones_pruned() {
     let folder = Folder::new();
     let store = boats(&folder);
     for number in 1..100 {
-        let mut transaction = store.begin(Moment::Newest).unwrap();
+        let mut transaction = store.begin(Snapshot::Newest).unwrap();
         append(&mut transaction, "boats", rows(number * 10..number * 10 + 10, "b")).unwrap();
         transaction.commit().unwrap();
     }
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let table = transaction.table("boats").unwrap().unwrap();
     assert_eq!((table.rows(), table.chunks()), (1_000, 2));
     assert_eq!(ids(&mut transaction, Wanted::default()), (0..1_000).collect::<Vec<_>>());
@@ -249,7 +249,7 @@ fn small_chunks_are_folded_and_large_ones_pruned() {
 fn marks_undo_what_came_after() {
     let folder = Folder::new();
     let store = boats(&folder);
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let mark = transaction.mark();
     transaction.truncate("boats").unwrap();
     create(&mut transaction, "others", &[]);
@@ -259,7 +259,7 @@ fn marks_undo_what_came_after() {
     assert_eq!(ids(&mut transaction, Wanted::default()).len(), 10);
     transaction.rename("boats", "Ships").unwrap();
     transaction.commit().unwrap();
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(transaction.tables().unwrap(), ["Ships"]);
     assert_eq!(transaction.table("ships").unwrap().unwrap().rows(), 10);
     let operations: Vec<String> =
@@ -273,7 +273,7 @@ fn what_a_crash_has_left_is_removed_by_an_open_unless_someone_writes() {
     let store = boats(&folder);
     let left = folder.0.join("data").join("00.arrow");
     std::fs::write(&left, "half").unwrap();
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     append(&mut transaction, "boats", rows([10], "b")).unwrap();
     drop(folder.store());
     assert!(left.exists());
@@ -291,7 +291,7 @@ fn damage_is_told_before_a_value_is_read() {
     let whole = std::fs::read(&file).unwrap();
     let fails = |bytes: &[u8]| {
         std::fs::write(&file, bytes).unwrap();
-        let error = store.begin(Moment::Newest).unwrap().scan("boats", &Wanted::default()).unwrap_err();
+        let error = store.begin(Snapshot::Newest).unwrap().scan("boats", &Wanted::default()).unwrap_err();
         assert_eq!(error.kind(), Kind::Operational);
         assert!(error.message().contains(file.to_str().unwrap()), "{error}");
     };
@@ -303,7 +303,7 @@ fn damage_is_told_before_a_value_is_read() {
     for at in (0..whole.len()).filter(|at| *at < 600 || *at + 900 > whole.len()) {
         flipped[at] ^= 0x55;
         std::fs::write(&file, &flipped).unwrap();
-        if let Ok(scan) = store.begin(Moment::Newest).unwrap().scan("boats", &Wanted::default()) {
+        if let Ok(scan) = store.begin(Snapshot::Newest).unwrap().scan("boats", &Wanted::default()) {
             assert!(scan.map(|batch| batch.map_or(0, |batch| batch.num_rows())).sum::<usize>() <= 10);
         }
         assert_eq!(store.check().unwrap().len(), 1, "byte {at}");
@@ -333,8 +333,8 @@ fn a_store_that_is_only_read_is_not_written() {
     let folder = Folder::new();
     drop(boats(&folder));
     let store = Store::open(&folder.0, Access::Read).unwrap();
-    assert_eq!(at(&store, Moment::Newest).len(), 10);
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    assert_eq!(at(&store, Snapshot::Newest).len(), 10);
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     refused(&append(&mut transaction, "boats", rows([10], "b")).unwrap_err(), Kind::NotSupported, "25006");
     assert_eq!(store.vacuum(0).unwrap_err().kind(), Kind::NotSupported);
 }
@@ -343,21 +343,21 @@ fn a_store_that_is_only_read_is_not_written() {
 fn names_are_swapped() {
     let folder = Folder::new();
     let store = boats(&folder);
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     create(&mut transaction, "zed", &[]);
     append(&mut transaction, "zed", rows([7], "z")).unwrap();
     transaction.commit().unwrap();
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     for (name, to) in [("zed", "between"), ("boats", "zed"), ("between", "boats")] {
         transaction.rename(name, to).unwrap();
     }
     transaction.commit().unwrap();
-    assert_eq!(at(&store, Moment::Newest), [7]);
-    assert_eq!(store.begin(Moment::Newest).unwrap().table("zed").unwrap().unwrap().rows(), 10);
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    assert_eq!(at(&store, Snapshot::Newest), [7]);
+    assert_eq!(store.begin(Snapshot::Newest).unwrap().table("zed").unwrap().unwrap().rows(), 10);
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     transaction.rename("zed", "abc").unwrap();
     transaction.commit().unwrap();
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(transaction.tables().unwrap(), ["abc", "boats"]);
     assert_eq!(transaction.table("abc").unwrap().unwrap().rows(), 10);
 }
@@ -367,13 +367,13 @@ fn a_vacuum_sees_all_readers_in_whatever_order_they_came() {
     let folder = Folder::new();
     let store = boats(&folder);
     for number in 1..5 {
-        let mut transaction = store.begin(Moment::Newest).unwrap();
+        let mut transaction = store.begin(Snapshot::Newest).unwrap();
         transaction.truncate("boats").unwrap();
         append(&mut transaction, "boats", rows([number], "b")).unwrap();
         transaction.commit().unwrap();
     }
     let mut readers: Vec<Transaction> =
-        [4, 1, 3].into_iter().map(|version| store.begin(Moment::Version(version)).unwrap()).collect();
+        [4, 1, 3].into_iter().map(|version| store.begin(Snapshot::Version(version)).unwrap()).collect();
     // Version 2 alone has no reader.
     assert_eq!(store.vacuum(0).unwrap().0, 1);
     let seen: Vec<usize> = readers.iter_mut().map(|reader| ids(reader, Wanted::default()).len()).collect();
@@ -388,7 +388,7 @@ fn a_null_among_the_values_of_a_dictionary_is_one() {
     let column = |keys: Vec<i8>| DictionaryArray::new(Int8Array::from(keys), Arc::new(values.clone()));
     let field = Field::new("name", column(vec![0]).data_type().clone(), true);
     let schema = Arc::new(Schema::new(vec![field]));
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let definition = Definition { schema: schema.clone(), key: vec!["name".to_owned()], text: None };
     transaction.create("names", &definition, false).unwrap();
     for (keys, refusal) in [(vec![0], None), (vec![1], Some("23502")), (vec![0], Some("23505"))] {
@@ -402,7 +402,7 @@ fn a_null_among_the_values_of_a_dictionary_is_one() {
 fn dictionaries_with_too_many_values_together_stay_apart() {
     let folder = Folder::new();
     let store = folder.store();
-    let mut transaction = store.begin(Moment::Newest).unwrap();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let mut made = false;
     for number in 0..20 {
         let values: StringArray = (0..100).map(|value| Some(format!("{number} {value}"))).collect();
