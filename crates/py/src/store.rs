@@ -181,7 +181,7 @@ impl StoreTransaction {
         for (column, operator, constant) in predicates.unwrap_or_default() {
             known.extend(predicate(py, column, &operator, &constant)?);
         }
-        let wanted = Wanted { columns, predicates: known, positions, writable };
+        let wanted = Wanted { columns, predicates: known, positions, writable, verified: false };
         let scan = self.with(py, |transaction| transaction.scan(name, &wanted))?;
         let schema = scan.schema();
         Ok(StoreScan { schema, chunks: scan.chunks(), rows: scan.rows(), scan: Mutex::new(Some(scan)) })

@@ -286,7 +286,12 @@ impl Catalogue {
 
     /// Has a commit that failed be none: the log may hold it whole, though it is not synced. Another commit in its place does that.
     pub(crate) fn void_failed(&mut self) -> Result<()> {
-        self.0.execute("UPDATE oldest SET version = version", []).map(drop).map_err(failed)
+        // A page that stays as it is would not be written.
+        self.0
+            .execute_batch(
+                "BEGIN IMMEDIATE; UPDATE oldest SET version = version + 1; UPDATE oldest SET version = version - 1; COMMIT",
+            )
+            .map_err(failed)
     }
 
     /// Forgets what no version from `oldest` on has, nor one of `read`, which others read now.

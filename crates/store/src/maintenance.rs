@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use longshore_core::{Error, Result};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::chunk::Mapped;
 use crate::store::Store;
@@ -70,16 +69,8 @@ impl Store {
             if !seen.insert(file.name.clone()) {
                 continue;
             }
-            let checked = Mapped::open(self.0.data(), &file, false).and_then(|mapped| {
-                if xxh3_64(mapped.bytes()) == file.checksum {
-                    mapped.validate()
-                } else {
-                    Err(Error::operational(format!(
-                        "the store's file {} is damaged: its checksum is another",
-                        file.name
-                    )))
-                }
-            });
+            let checked = Mapped::open(self.0.data(), &file, false)
+                .and_then(|mapped| mapped.verify(&file).and_then(|()| mapped.validate()));
             if let Err(error) = checked {
                 found.push(error.message().to_owned());
             }

@@ -240,7 +240,9 @@ impl Transaction {
                 may_have &= statistics.is_none_or(|statistics| overlap(statistics, bounds));
             }
             if may_have {
-                let batch = Mapped::open(self.shared.data(), &chunk.file, false)?.batch(&schema)?;
+                let mapped = Mapped::open(self.shared.data(), &chunk.file, false)?;
+                let batch = mapped.batch(&schema)?;
+                batch.columns().iter().try_for_each(|column| mapped.validate_column(column))?;
                 let rows = keys.find(batch.columns())?.into_iter();
                 found.extend(
                     rows.filter(|(row, _)| chunk.deleted.binary_search(row).is_err())
@@ -345,7 +347,7 @@ impl Transaction {
     /// New files with the rows of chunks that are not deleted.
     fn copied(&mut self, table: &Table, chunks: Range<usize>, full: u64) -> Result<Vec<Arc<ChunkFile>>> {
         let part = Table { chunks: table.chunks[chunks].to_vec(), ..table.clone() };
-        let mut scan = part.scan(self.shared.data(), &Wanted::default())?;
+        let mut scan = part.scan(self.shared.data(), &Wanted { verified: true, ..Wanted::default() })?;
         self.write_files(&table.schema, full, &mut scan)
     }
 

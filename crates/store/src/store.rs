@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     catalogue: Mutex<Catalogue>,
     process: Process,
     /// After a commit of which it is not known whether the log has it: keeps the files that it names.
-    broken: Mutex<Option<Guard>>,
+    broken: Mutex<Option<Vec<Guard>>>,
 }
 
 impl Store {
@@ -123,7 +123,7 @@ impl Shared {
 
     /// Ends all work: a commit failed, and could not be made void.
     pub(crate) fn give_up(&self, writing: Option<Guard>) {
-        *locked(&self.broken) = writing;
+        *locked(&self.broken) = Some(writing.into_iter().collect());
     }
 
     /// Whether this process has opened it.

@@ -46,6 +46,8 @@ pub struct Wanted {
     pub positions: bool,
     /// Whether the memory may be written to, which changes neither the file nor another scan.
     pub writable: bool,
+    /// Whether each file is compared with its checksum, as one whose rows are written again has to be.
+    pub verified: bool,
 }
 
 impl Table {
@@ -141,7 +143,7 @@ impl Table {
         let read = Arc::new(project(&read)?);
         let mut scan = Scan::new(without_ids(&given), wanted.positions);
         for chunk in &self.chunks {
-            if let Some(piece) = piece(directory, chunk, &read, &tests, wanted.writable)? {
+            if let Some(piece) = piece(directory, chunk, &read, &tests, wanted)? {
                 scan.add(chunk, piece, columns.len())?;
             }
         }
@@ -157,7 +159,7 @@ fn piece(
     chunk: &Chunk,
     read: &SchemaRef,
     tests: &[Test<'_>],
-    writable: bool,
+    wanted: &Wanted,
 ) -> Result<Option<(RecordBatch, Range<usize>)>> {
     let mut sorted = Vec::new();
     for (predicate, field, place) in tests {
@@ -174,9 +176,14 @@ fn piece(
             sorted.push((predicate, *place));
         }
     }
-    let batch = Mapped::open(directory, &chunk.file, writable)?.batch(read)?;
+    let mapped = Mapped::open(directory, &chunk.file, wanted.writable)?;
+    if wanted.verified {
+        mapped.verify(&chunk.file)?;
+    }
+    let batch = mapped.batch(read)?;
     let mut rows = 0..batch.num_rows();
     for (predicate, place) in sorted {
+        mapped.validate_column(batch.column(place))?;
         let found = predicate.sorted_rows(batch.column(place));
         rows = rows.start.max(found.start)..rows.end.min(found.end);
     }
