@@ -46,6 +46,7 @@ from longshore.progress import Progress
 from longshore.read import read_sql, read_sql_async
 from longshore.schema import schema
 from longshore.sql import sql, sql_async
+from longshore.store import Store, open  # noqa: A004  as a file is opened
 from longshore.stream import Frames, Stream
 from longshore.write import write_sql, write_sql_async
 
@@ -80,6 +81,7 @@ __all__ = [
     "Progress",
     "SerialReadWarning",
     "SerialWriteWarning",
+    "Store",
     "Stream",
     "Time",
     "TimeFromTicks",
@@ -94,6 +96,7 @@ __all__ = [
     "copy",
     "copy_async",
     "load_ipython_extension",
+    "open",
     "paramstyle",
     "partition_sql",
     "read_sql",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from longshore.dbapi import Cursor
     from longshore.options import Options
+    from longshore.store import Store
 
 #: No server has more connections than that.
 _MOST = 1 << 16
@@ -551,10 +552,12 @@ ConnectionLike = Union[
     "DuckDBPyConnection",
     "ADBCConnection",
     Psycopg2Connection,
+    "Store",
 ]
 """A URL, the path of a SQLite or DuckDB file, ``env:NAME``, a ``sqlalchemy.URL``, a mapping of keywords (``host``,
-``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection or a pool of Longshore's, or what the caller has
-opened: an ``Engine`` or a ``Connection`` of SQLAlchemy, or a connection of psycopg, sqlite3, DuckDB or ADBC."""
+``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection, a pool or a store of Longshore's, or what the
+caller has opened: an ``Engine`` or a ``Connection`` of SQLAlchemy, or a connection of psycopg, sqlite3, DuckDB or
+ADBC."""
 
 
 @refusing(CONNECT)

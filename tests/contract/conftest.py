@@ -92,7 +92,9 @@ class Database:
             for descriptor in Path(f"/proc/{process.pid}/fd").glob("*"):
                 with contextlib.suppress(OSError):
                     found.append(descriptor.readlink())
-        return file in found or [*file.parent.iterdir()] != [file]
+        # The place may be a directory.
+        is_open = any(file == each or file in each.parents for each in found)
+        return is_open or [*file.parent.iterdir()] != [file]
 
     def marked(self, kind: str, marker: str) -> str:
         """Return a statement that lasts, "computing" or "streaming", with a comment that finds it."""

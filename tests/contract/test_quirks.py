@@ -10,5 +10,6 @@ def test_the_quirks_are_counted() -> None:
         "mysql": 8,
         "sqlite": 9,
         "duckdb": 9,
+        "store": 10,
         "adbc_postgresql": 9,
     }

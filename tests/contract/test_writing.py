@@ -116,7 +116,7 @@ def test_upsert_replaces_and_adds(database: Database, table: str) -> None:
 
 def test_upsert_by_several_columns(database: Database, table: str) -> None:
     database.execute(
-        f"CREATE TABLE {table} (word varchar(9) NOT NULL, n int NOT NULL, v int, UNIQUE (n, word))",
+        f"CREATE TABLE {table} (word varchar(9) NOT NULL, n int NOT NULL, v int, {database.quirks.unique} (n, word))",
         f"INSERT INTO {table} VALUES ('x', 1, 0), ('y', 1, 0)",
     )
     data = pa.table({"v": [1, 2, 3], "word": ["x", "z", "x"], "n": [1, 1, 1]})

@@ -81,6 +81,8 @@ class Quirks:
     instant: str = "%Y-%m-%d %H:%M:%S.%f+00:00"
     #: The quote around names.
     quote: str = '"'
+    #: How a key of several columns that tell rows apart is declared.
+    unique: str = "UNIQUE"
     #: How a generated column is kept.
     generated: str = "STORED"
     #: Whether a column of a query is known to be NOT NULL, and whether errors have an SQLSTATE.

@@ -2,11 +2,11 @@
 
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Done, Failed, Load, Loading, Metadata, NATIVE_TYPE,
-    NOT_PREPARED, NOT_SPLIT, NoRows, OneSession, Params, Preparing, Query, ReadOptions, Result, Scripting,
+    NOT_PREPARED, NOT_SPLIT, NoRows, OneSession, ParameterSets, Params, Preparing, Query, ReadOptions, Result, Scripting,
     Session, Sink, Source, Splitting, TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
-use longshore_source::sql::{POSTGRESQL, SQLITE, positional};
+use longshore_source::sql::{POSTGRESQL, SQLITE, positional, unlike};
 use pyo3::prelude::*;
 
 use crate::batches::{ArrowBatches, DriverResult};
@@ -140,6 +140,26 @@ impl Session for ArrowSession {
             let params = python_params(session.py(), &query.params)?;
             session.call_method1("execute", (query.text, params))?.extract()
         })
+    }
+
+    fn execute_many(&mut self, text: &str, sets: &mut ParameterSets<'_>) -> Result<Option<u64>> {
+        let mut rows = Some(0);
+        for sets in sets {
+            let sets = sets?;
+            let queries = sets.into_iter().map(|params| self.by_place(&Query { text: text.to_owned(), params }));
+            let queries = queries.collect::<Result<Vec<Query>>>()?;
+            if queries.iter().any(|query| query.text != queries[0].text) {
+                return Err(unlike());
+            }
+            let changed = self.call(move |session| {
+                let text = queries.first().map(|query| query.text.clone()).unwrap_or_default();
+                let params = queries.iter().map(|query| python_params(session.py(), &query.params));
+                let params = params.collect::<PyResult<Vec<_>>>()?;
+                session.call_method1("execute_many", (text, params))?.extract::<Option<u64>>()
+            })?;
+            rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+        }
+        Ok(rows)
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: Each scheme: the name of its module here and of its extra, what it is for, and the packages that it imports.
 SCHEMES = {
     "duckdb": ("duckdb", "a DuckDB database", ["duckdb"]),
+    "store": ("store", "SQL over a store", ["duckdb", "pyarrow"]),
     "adbc": ("adbc", "an ADBC driver", ["adbc_driver_manager", "pyarrow"]),
 }
 
@@ -39,6 +40,7 @@ _CONNECTIONS = {
     ("sqlalchemy.ext.asyncio.engine", "AsyncConnection"): "sqlalchemy",
     ("sqlite3", "Connection"): "sqlite3",
     ("psycopg2.extensions", "connection"): "psycopg2",
+    ("longshore.store", "Store"): "store",
 }
 
 #: Settings of libpq that mean the same here.

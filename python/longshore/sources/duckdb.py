@@ -80,7 +80,7 @@ class Session(DriverSession):
     def _result(self, statement: Any, params: Any, rows: int) -> Result | None:
         relation = self.connection.sql(statement, params=params)
         if statement.type.name == "SELECT" or (relation is not None and self._has_rows(relation)):
-            return _result(relation, rows)
+            return result_of(relation, rows)
         counts = statement.type.name in _COUNTED and relation is not None
         self.count = relation.fetchall()[0][0] if counts else None
         return None
@@ -90,7 +90,7 @@ class Session(DriverSession):
 
     def _schema(self, statement: Any, params: Any) -> Result | None:
         is_query = statement.type.name == "SELECT"
-        return _result(self.connection.sql(statement, params=params).limit(0), 1) if is_query else None
+        return result_of(self.connection.sql(statement, params=params).limit(0), 1) if is_query else None
 
     def _stage(self, name: str, frame: object) -> None:
         self.connection.register(name, frame)
@@ -106,7 +106,8 @@ class Session(DriverSession):
         self.connection.execute(_LOSSLESS.format(self.is_lossless))
 
 
-def _result(relation: Any, rows: int) -> Result:
+def result_of(relation: Any, rows: int) -> Result:
+    """Give a relation's rows, at most so many in a batch, and the types of its columns."""
     native = [str(kind) if kind.id in _NESTED else str(kind).lower() for kind in relation.types]
     names = [each for kind in relation.types for each in labels(kind)]
     return Rebatched(relation, min(rows, bounded_rows(relation.types) or rows)), native, names

@@ -12,7 +12,7 @@ from longshore.sources.dialects import Dialect, literal
 if TYPE_CHECKING:
     from longshore.sources.session import DriverSession
 
-_EXISTS = 'if_exists="append" adds to it, "replace" makes another'
+EXISTS = 'if_exists="append" adds to it, "replace" makes another'
 _MISSING = 'if_exists="fail" makes it'
 _LEFT_OUT = "a trigger or a rule of the table leaves rows out; nothing was written"
 _UNIQUE = "make a unique index on these columns, or name the primary key"
@@ -81,8 +81,8 @@ class TableLoader:
     def _make(self, types: Mapping[str, str], *, replaces: bool) -> None:
         if self._catalogue(self._dialect.columns):
             if not replaces:
-                message = f"the table {self._name} is there already\nHint: {_EXISTS}"
-                raise ProgrammingError(message, hint=_EXISTS)
+                message = f"the table {self._name} is there already\nHint: {EXISTS}"
+                raise ProgrammingError(message, hint=EXISTS)
             self._session.execute(f"DROP TABLE {self._target}")
         lines = []
         for name, kind in self._from:

@@ -251,6 +251,11 @@ class DriverSession:
                 count = self._count(cursor)
         return None if count < 0 else count
 
+    def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
+        """Run one statement with each set of parameters, and tell how many rows all of them changed."""
+        counts = [self.execute(query, params) for params in sets]
+        return None if None in counts else sum(filter(None, counts))
+
     def _count(self, cursor: Any) -> int:
         """Count the rows of a result, to its end."""
         return sum(map(len, iter(lambda: cursor.fetchmany(10_000), [])))

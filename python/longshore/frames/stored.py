@@ -1,0 +1,107 @@
+"""Rows of a store as the SQL engine scans them, and the engine's in a table's own Arrow types: exactly, or refused."""
+
+from collections.abc import Collection
+from typing import Any
+
+from longshore.errors import DataError
+from longshore.frames import missing
+from longshore.frames.pushdown import fold_name
+from longshore.frames.scan import engine_table
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+except ImportError as error:
+    raise missing(library="pyarrow", extra="sql", purpose="SQL over a store") from error
+
+_HINT = "cast it in the statement to a type that the column holds"
+
+
+def schema_of(data: Any) -> Any:
+    """Give the ``pyarrow.Schema`` of an object with ``__arrow_c_schema__``."""
+    return pa.schema(data)
+
+
+def engine_rows(scan: Any, name: str) -> Any:
+    """Give the rows of a scan as a table of types that the engine has."""
+    return engine_table(pa.table(scan), name, lambda: None)
+
+
+def engine_empty(schema: Any, name: str) -> Any:
+    """Give a table without rows; in place of a column that the engine lacks there is one of texts."""
+    return pa.schema([_engine_field(field, name) for field in schema]).empty_table()
+
+
+def _engine_field(field: Any, name: str) -> Any:
+    try:
+        return engine_table(pa.schema([field]).empty_table(), name, lambda: None).schema.field(0)
+    except (DataError, pa.ArrowNotImplementedError):
+        return pa.field(field.name, pa.string())
+
+
+def own_schema(rows: Any, required: Collection[str]) -> Any:
+    """Give the schema of a table that the engine has made, in the Arrow types that frames have, too."""
+    return pa.schema([_own_field(field).with_nullable(field.name not in required) for field in rows.schema])
+
+
+def _own_field(field: Any) -> Any:
+    if _extension(field) == "arrow.bool8":
+        return pa.field(field.name, pa.bool_())
+    if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+        return field.with_type(pa.timestamp(field.type.unit, "UTC"))
+    return field
+
+
+def _extension(field: Any) -> object:
+    # A pyarrow that does not know an extension leaves its name in the metadata.
+    name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    return field.type.extension_name if isinstance(field.type, pa.BaseExtensionType) else name
+
+
+def exact(rows: Any, schema: Any, table: str) -> Any:
+    """Give the engine's rows in a table's own types; raises ``DataError`` for a value that would change."""
+    return pa.Table.from_arrays(
+        [_exact(rows.column(at), field, table) for at, field in enumerate(schema)], schema=schema
+    )
+
+
+def _exact(column: Any, field: Any, table: str) -> Any:
+    if column.type == field.type:
+        return column
+    try:
+        return _cast(column, field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        message = f"a value does not fit column {field.name!r} of {table!r}, {field.type}: {error}\nHint: {_HINT}"
+        raise DataError(message, column=field.name, native_type=str(field.type), hint=_HINT) from error
+
+
+def _cast(column: Any, kind: Any) -> Any:
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([each.storage for each in column.chunks], column.type.storage_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        storage = _cast(column, kind.storage_type)
+        return pa.chunked_array([pa.ExtensionArray.from_storage(kind, each) for each in storage.chunks], kind)
+    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(kind):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(column.type):
+        column = column.cast(kind.value_type).dictionary_encode()
+    made = column if column.type == kind else column.cast(kind)
+    # Halves of floats are not looked at by the cast.
+    if pa.types.is_float16(kind) and not pc.all(_same(made.cast(column.type), column), min_count=0).as_py():
+        message = "it has more digits than 16 bits"
+        raise pa.ArrowInvalid(message)
+    return made
+
+
+def _same(one: Any, other: Any) -> Any:
+    both = pc.and_(pc.is_nan(one), pc.is_nan(other))
+    return pc.fill_null(pc.or_(pc.equal(one, other), both), fill_value=True)
+
+
+def first_null(frame: Any, required: Collection[str]) -> tuple[str, int] | None:
+    """Give the column and the row of the first NULL where there can be none."""
+    table = pa.table(frame)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if fold_name(name) in required and column.null_count:
+            return name, pc.index(column.is_null(), True).as_py()
+    return None

@@ -1,0 +1,388 @@
+"""A store of tables in a directory, whose SQL is DuckDB's."""
+
+import contextlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from longshore import _core
+from longshore.duckdb.changes import Answer, change, insert_many
+from longshore.duckdb.instance import Instance
+from longshore.duckdb.mirror import Mirror
+from longshore.duckdb.parameters import engine_params
+from longshore.duckdb.statements import Change, change_of, numbered, statements_of, tokens
+from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
+from longshore.frames.inputs import engine_table
+from longshore.frames.pushdown import fold_name
+from longshore.options import Options
+from longshore.sources import duckdb
+from longshore.sources.dialects import DUCKDB, literal
+from longshore.sources.files import IN_MEMORY, DatabaseFile, closed
+from longshore.sources.session import Result
+from longshore.sources.store_loading import StoreLoader
+
+if TYPE_CHECKING:
+    from longshore.sources.loading import TableLoader
+
+_Work = Callable[["_core.StoreTransaction"], Any]
+
+#: How often a statement is run whose table another writer changes meanwhile.
+_TRIES = 100
+_CONFLICT = "40001"
+_FAILED = "25P02"
+
+_SAVEPOINT = re.compile(
+    r"\s*(?:(?P<set>SAVEPOINT)|(?P<release>RELEASE(?:\s+SAVEPOINT)?)|(?P<undo>ROLLBACK(?:\s+\w+)?\s+TO(?:\s+SAVEPOINT)?))"
+    r"\s+(?P<name>\w+|\"(?:[^\"]|\"\")+\")\s*;?\s*",
+    re.IGNORECASE,
+)
+#: The engine's types of statements that change no table.
+_READING = {"SELECT", "EXPLAIN", "PRAGMA", "CALL", "SET", "VARIABLE_SET", "COPY", "LOAD"}
+#: What would have names mean other tables, or texts be compared otherwise than the store does.
+_SETTINGS = {"use", "schema", "search_path", "default_collation"}
+#: What EXPLAIN ANALYZE would do, and the store not know of.
+_CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
+_KEPT = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
+_BLOCK = "with store.transaction(): makes several calls one change"
+_WITHOUT = "leave the schema out"
+
+STORE = replace(DUCKDB, name="store", error=lambda _text: None, has_savepoints=True, within=None)
+
+
+def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Session":
+    """Open the directory after ``store://``; ``read_only`` and ``timeout``, seconds to wait for other writers."""
+    file = DatabaseFile.of(rest, keywords, creates=creates)
+    settings = dict(file.settings)
+    timeout = settings.pop("timeout", None)
+    if settings or file.path == IN_MEMORY:
+        hint = "store:///path?read_only=true&timeout=10"
+        raise InterfaceError(f"a store has a path, and the settings read_only and timeout\nHint: {hint}", hint=hint)
+    store = _core.Store.open(
+        file.path, read_only=file.is_read_only, makes=creates, timeout=None if timeout is None else float(timeout)
+    )
+    return file.opened(lambda: Session(store), ending="\0", other="\0")
+
+
+def scheme(_store: object) -> str:
+    """Give a store's scheme."""
+    return "store"
+
+
+def adopt(store: Any, _lender: object = None) -> "Session":
+    """Give a session over a ``longshore.Store``, in its open transaction."""
+    session: Session = store.session()
+    return session
+
+
+class Session(duckdb.Session):
+    """One connection to a store."""
+
+    dialect = STORE
+    not_split = "the engine reads a query in parallel inside"
+
+    #: The engine, which starts with the first statement: rows come and go without it.
+    _instance: Instance | None = None
+    _engine: Any = None
+    #: The transaction of a statement that runs.
+    _working: "_core.StoreTransaction | None" = None
+
+    def __init__(
+        self, store: "_core.Store", *, is_shared: bool = False, joined: "_core.StoreTransaction | None" = None
+    ) -> None:
+        """Keep a store, which is closed with the session unless others share it, and a transaction of theirs."""
+        self.store, self._is_shared = store, is_shared
+        self.mirror = Mirror(lambda: self.connection)
+        self._lent: list[str] = []
+        self._open: _core.StoreTransaction | None = None
+        self._marks: list[tuple[str, int]] = []
+        self.join(joined)
+
+    def join(self, transaction: "_core.StoreTransaction | None") -> None:
+        """Go on in another's transaction, or outside of one."""
+        self.mirror.is_stale |= transaction is not self._open
+        self._open, self._marks, self._is_joined = transaction, [], transaction is not None
+        self.transaction = "none" if transaction is None else "open"
+
+    @property
+    def connection(self) -> Any:
+        """The engine's connection."""
+        if self._engine is None:
+            self._instance = Instance(Options())
+            super().__init__(self._instance.connection())
+        return self._engine
+
+    @connection.setter
+    def connection(self, connection: Any) -> None:
+        self._engine = connection
+
+    # Statements.
+
+    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+        if savepoint := _SAVEPOINT.fullmatch(query):
+            return savepoint, None
+        return super()._prepared(query, params)
+
+    def _statements(self, script: str) -> list[str]:
+        return statements_of(script)
+
+    def _answer(self, statement: Any, params: Any) -> Answer:
+        if isinstance(statement, re.Match):
+            self._savepoint(statement)
+            return Answer()
+        self._refuse_failed()
+        text, kind = numbered(statement.query), statement.type.name
+        changed = change_of(text, kind)
+        if changed is not None and not self._is_own(changed):
+            _refuse_schema(changed.names)
+            self.mirror.check(statement, params)
+            return self._followed(lambda transaction: change(self.mirror, transaction, changed, params))
+        if changed is None and kind not in _READING:
+            message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_KEPT}"
+            raise NotSupportedError(message, hint=_KEPT)
+        _refuse_unseen(text, kind)
+        return self._followed(lambda transaction: self._by_engine(transaction, statement, params))
+
+    def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
+        """Run one statement with each set of parameters; the rows of an INSERT go to the store together."""
+        statement, _ = self._checked(query, sets[0] if sets else None)
+        changed = None if isinstance(statement, re.Match) else change_of(numbered(statement.query), statement.type.name)
+        is_plain = changed is not None and changed.verb == "insert" and not changed.replaces and not changed.returning
+        if changed is None or not is_plain or not sets or self._is_own(changed):
+            return super().execute_many(query, sets)
+        _refuse_schema(changed.names)
+        self._refuse_failed()
+        with self.running():
+            values = [engine_params(params) for params in sets]
+            for each in values:
+                self.mirror.check(statement, each)
+            return self._followed(lambda transaction: insert_many(self.mirror, transaction, changed, values)).changed
+
+    def _is_own(self, changed: Change) -> bool:
+        """Whether it changes a table of the session's own, which is the engine's alone."""
+        if not changed.names:
+            return False
+        is_named = fold_name(changed.names[0]) == "temp"
+        return changed.is_temporary or is_named or (len(changed.names) == 1 and self.mirror.is_own(changed.name))
+
+    def _by_engine(self, transaction: "_core.StoreTransaction", statement: Any, params: Any) -> Answer:
+        """Have the engine run it over views of the rows that the transaction sees."""
+        self.mirror.show(transaction, statement.query, params)
+        relation = self.connection.sql(statement, params=params)
+        if statement.type.name in {"CREATE", "DROP", "ALTER"}:
+            self.mirror.note_temporary()
+        if statement.type.name == "SELECT" or (relation is not None and super()._has_rows(relation)):
+            return Answer(relation=relation)
+        counts = [] if relation is None or statement.type.name == "CREATE" else relation.fetchall()
+        return Answer(next((count for (count,) in counts), None))
+
+    def _has_rows(self, cursor: Any) -> bool:
+        return cursor.description is not None
+
+    def _count(self, cursor: Any) -> int:
+        return sum(map(len, cursor.relation.to_arrow_reader()))
+
+    def _run(self, statement: Any, params: Any) -> "_Cursor":
+        return _Cursor(self._answer(statement, params))
+
+    def _result(self, statement: Any, params: Any, rows: int) -> Result | None:
+        answer = self._answer(statement, params)
+        self.count = answer.changed
+        return None if answer.relation is None else duckdb.result_of(answer.relation, rows)
+
+    def answer(self, query: str, params: Any, tables: Mapping[str, Any]) -> Answer:
+        """Run a statement over the store and these frames; one that fails leaves a joined transaction as it was."""
+        mark = None if self._open is None else self._open.mark()
+        try:
+            self._lend(tables)
+            _refuse_savepoint(query)
+            prepared = self._checked(query, params)
+            with self.running():
+                return self._answer(*prepared)
+        except BaseException:
+            # One that was stopped can only be rolled back.
+            with contextlib.suppress(Error):
+                if self._open is not None and mark is not None:
+                    self._open.undo_to(mark)
+            raise
+
+    def _lend(self, tables: Mapping[str, Any]) -> None:
+        for name, frame in tables.items():
+            self.stage(name, engine_table(frame, name, lambda: None, Options(), lambda _error: None))
+            self._lent.append(name)
+        if tables:
+            self.mirror.note_temporary()
+
+    def leave(self) -> None:
+        """Forget another's transaction, and the frames."""
+        lent, self._lent = self._lent, []
+        for name in lent:
+            self.unstage(name)
+        if lent:
+            self.mirror.note_temporary()
+        self.join(None)
+
+    def _schema(self, statement: Any, params: Any) -> Result | None:
+        # The empty tables have the columns.
+        self.within(self.mirror.follow)
+        return super()._schema(statement, params)
+
+    # Transactions.
+
+    def _followed(self, work: Callable[["_core.StoreTransaction"], Answer]) -> Answer:
+        """Do work for which the engine has the tables."""
+
+        def follow(transaction: "_core.StoreTransaction") -> Answer:
+            self.mirror.follow(transaction)
+            return work(transaction)
+
+        answer: Answer = self.within(follow)
+        return answer
+
+    def within(self, work: _Work) -> Any:
+        """Do work in the open transaction, or in one of its own, which a conflict begins again."""
+        if self._open is not None:
+            return self._stoppable(work, self._open)
+        for left in reversed(range(_TRIES)):
+            transaction = self.store.begin()
+            try:
+                answer = self._stoppable(work, transaction)
+                transaction.commit()
+            except BaseException as error:
+                self.mirror.is_stale = True
+                with contextlib.suppress(Error):
+                    transaction.rollback()
+                if not left or getattr(error, "sqlstate", None) != _CONFLICT:
+                    raise
+            else:
+                return answer
+        return None
+
+    def _stoppable(self, work: _Work, transaction: "_core.StoreTransaction") -> Any:
+        self._working = transaction
+        try:
+            return work(transaction)
+        finally:
+            self._working = None
+
+    def _begin(self) -> None:
+        self._open, self._marks = self.store.begin(), []
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        transaction, is_joined = self._open, self._is_joined
+        self._open, self._is_joined, self.mirror.is_stale = None, False, True
+        if transaction is not None and not is_joined:
+            getattr(transaction, how)()
+
+    def _is_sound(self) -> bool:
+        return True
+
+    def _refuse_failed(self) -> None:
+        if self.transaction == "failed":
+            message = "a statement of the transaction has failed: it can only be rolled back"
+            raise OperationalError(message, sqlstate=_FAILED)
+
+    def _savepoint(self, statement: re.Match[str]) -> None:
+        if self._open is None:
+            message = "a savepoint is within a transaction, and none is open\nHint: BEGIN first"
+            raise ProgrammingError(message, hint="BEGIN first")
+        name = fold_name(statement["name"])
+        if statement["set"]:
+            self._refuse_failed()
+            self._marks.append((name, self._open.mark()))
+            return
+        at = next((at for at in reversed(range(len(self._marks))) if self._marks[at][0] == name), None)
+        if at is None:
+            raise ProgrammingError(f"there is no savepoint {statement['name']}")
+        if statement["undo"]:
+            self._open.undo_to(self._marks[at][1])
+            self.transaction, self.mirror.is_stale = "open", True
+        del self._marks[at + bool(statement["undo"]) :]
+
+    # What the core calls, and a loader.
+
+    @property
+    def catalogue(self) -> Mapping[str, str]:
+        """The queries of the catalogue; the engine's tables are empty, and the store counts the rows."""
+        transaction = self._open or self.store.begin()
+        tables = [table for name in transaction.tables() if (table := transaction.table(name)) is not None]
+        if self._open is None:
+            transaction.rollback()
+        rows = ", ".join(f"({literal(each.name)}, '{each.rows}')" for each in tables) or "(NULL, NULL)"
+        counts = (
+            "SELECT current_database() AS catalog_name, 'main' AS db_schema_name, t AS table_name, NULL::VARCHAR AS "
+            f"column_name, '6' AS statistic_key, n AS statistic_value FROM (VALUES {rows}) AS x (t, n) WHERE n <> ''"
+        )
+        return {**self.dialect.catalogue, "statistics": counts}
+
+    def _another(self) -> Any:
+        return self._instance and self._instance.connection()
+
+    def cancel(self) -> None:
+        """Stop what runs, or waits for another writer."""
+        if (working := self._working) is not None:
+            working.cancel()
+        if self._engine is not None:
+            super().cancel()
+
+    def reset(self) -> None:
+        """Make it like new for another read."""
+        self._end("rollback")
+        self.transaction = "none"
+        if self._engine is not None:
+            super().reset()
+            self.mirror.renew()
+
+    def close(self) -> None:
+        """End it, and what it has not committed."""
+        with contextlib.suppress(Error):
+            self._end("rollback")
+        if self._instance is not None:
+            super().close()
+            self._instance.close()
+        closed(self)
+        if not self._is_shared:
+            self.store.close()
+
+    def unstage(self, name: str) -> None:
+        """Drop what was staged; nothing was where the engine has not started."""
+        if self._engine is not None:
+            super().unstage(name)
+
+    def load(self, **load: Any) -> "TableLoader":
+        """Begin to write."""
+        return StoreLoader(self, self.dialect, **load)
+
+
+class _Cursor:
+    """A statement's answer as PEP 249 has it."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.rowcount = -1 if answer.changed is None else answer.changed
+        self.relation = answer.relation
+        self.description = None if answer.relation is None else answer.relation.description
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = [] if self.relation is None else self.relation.fetchall()
+        return rows
+
+
+def _refuse_unseen(text: str, kind: str) -> None:
+    """Refuse what would change the engine's own tables behind the store."""
+    words = [each.word for each in tokens(text) if each.depth == 0]
+    if kind == "SET" and not _SETTINGS.isdisjoint(words[:3]):
+        raise NotSupportedError(f"a store has one schema, and no collations\nHint: {_WITHOUT}", hint=_WITHOUT)
+    is_run = kind in {"PRAGMA", "CALL"} or (kind == "EXPLAIN" and "analyze" in words[:4])
+    if (is_run and not _CHANGING.isdisjoint(words)) or words[:2] == ["copy", "from"]:
+        raise NotSupportedError(f"a store does not run this statement\nHint: {_KEPT}", hint=_KEPT)
+
+
+def _refuse_savepoint(query: str) -> None:
+    if _SAVEPOINT.fullmatch(query):
+        raise NotSupportedError(f"a savepoint is set over a connection\nHint: {_BLOCK}", hint=_BLOCK)
+
+
+def _refuse_schema(names: tuple[str, ...]) -> None:
+    if any(fold_name(name) not in {"main", "memory"} for name in names[:-1]):
+        message = f"a store has one schema, and {'.'.join(names)} names another\nHint: {_WITHOUT}"
+        raise ProgrammingError(message, hint=_WITHOUT)

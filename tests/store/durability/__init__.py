@@ -1,0 +1,1 @@
+"""What a store keeps when its process, its disk or its files fail."""
