@@ -154,6 +154,10 @@ impl Connection {
         self.link.capabilities
     }
 
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.capabilities() & capability::MYSQL == 0
+    }
+
     /// Whether a backslash in a text escapes, as it does without the `sql_mode` `NO_BACKSLASH_ESCAPES`.
     pub(crate) fn escapes(&self) -> bool {
         self.status & status::NO_BACKSLASH_ESCAPES == 0

@@ -11,7 +11,7 @@ use longshore_core::{
     TransactionStatements, Value,
 };
 use longshore_source::rows::Rows;
-use longshore_source::sql::{Numbered, Token, positional, positional_sets};
+use longshore_source::sql::{Numbered, Token, positional};
 use longshore_values::{Assembly, ReadColumn};
 
 use crate::connection::{Connection, Prepared};
@@ -23,7 +23,7 @@ use crate::rows::{Layout, ResultWire};
 use crate::settings::Settings;
 use crate::temporal::unknown_zone;
 use crate::types::{Class, Type, check_readable};
-use crate::{encode, split, write};
+use crate::{encode, many, split, write};
 
 /// The error of a statement that cannot be prepared.
 const NOT_PREPARABLE: u16 = 1295;
@@ -156,14 +156,13 @@ impl MySqlSession {
     /// Whether `text` writes rows of MariaDB and returns some, of which preparing it tells nothing.
     fn is_returning(&self, text: &str) -> bool {
         let escapes = self.connection.escapes();
-        let is_mariadb = self.connection.capabilities() & capability::MYSQL == 0;
         // The word is reserved there: without quotes it names nothing else.
-        is_mariadb
+        self.connection.is_mariadb()
             && starts_with(text, escapes, &["insert", "replace", "delete", "update", "with"])
             && tokens(text, escapes).iter().any(|token| token.is_word("returning"))
     }
 
-    fn bound(&self, prepared: &Prepared, values: &[&Value]) -> Result<Vec<u8>> {
+    pub(crate) fn bound(&self, prepared: &Prepared, values: &[&Value]) -> Result<Vec<u8>> {
         let (expected, count) = (prepared.parameters, values.len());
         if expected != count {
             return Err(Error::programming(format!(
@@ -297,22 +296,8 @@ impl MySqlSession {
         self.connection.finish().map(Some)
     }
 
-    /// Runs a statement with each of `sets`: it is prepared once.
-    fn run_many(&mut self, text: &str, sets: &[Params]) -> Result<u64> {
-        self.check_statement(text)?;
-        let (statement, rows) = positional_sets(&dialect(self.connection.escapes()), text, sets)?;
-        let prepared = self.connection.prepare(&statement.text).map_err(|error| self.several(error, text))?;
-        let ran = rows.iter().try_fold(0, |count, values| {
-            let bound = self.bound(&prepared, values)?;
-            self.connection.execute(prepared.id, &bound)?;
-            Ok(count + self.connection.finish()?)
-        });
-        self.connection.close(prepared.id);
-        ran
-    }
-
     /// The server's syntax error with what to do, where it may be that of a text of several statements.
-    fn several(&self, error: Error, text: &str) -> Error {
+    pub(crate) fn several(&self, error: Error, text: &str) -> Error {
         let tokens = tokens(text, self.connection.escapes());
         let ends = tokens.iter().position(|token| token.is_mark(";"));
         let goes_on = ends.is_some_and(|end| end + 1 < tokens.len());
@@ -407,13 +392,7 @@ impl Session for MySqlSession {
     }
 
     fn execute_many(&mut self, text: &str, sets: &mut ParameterSets<'_>) -> Result<Option<u64>> {
-        let mut affected = Ok(0);
-        for sets in sets {
-            affected = affected.and_then(|rows| Ok(rows + self.run_many(text, &sets?)?));
-            if affected.is_err() {
-                break;
-            }
-        }
+        let affected = self.check_statement(text).and_then(|()| many::execute_many(self, text, sets));
         self.or_stop(affected).map(Some)
     }
 
