@@ -151,9 +151,10 @@ impl Many {
         let mut count = 0;
         for row in rows {
             self.sets += 1;
-            count += self.one(session, row).map_err(|error| match is_of_a_row(&error) {
-                true => error.within(format!("set {} of the parameters", self.sets)),
-                false => error,
+            let ran = self.one(session, row);
+            count += ran.map_err(|error| {
+                let is_of_a_row = is_of_a_row(&error);
+                if is_of_a_row { error.within(format!("set {} of the parameters", self.sets)) } else { error }
             })?;
         }
         Ok(count)

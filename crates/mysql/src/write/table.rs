@@ -63,11 +63,11 @@ pub(super) enum Existing {
 
 /// The object of this name, if there is one.
 pub(super) fn existing(connection: &mut Connection, name: &TableName) -> Result<Option<Existing>> {
-    Ok(shown(connection, name)?.map(|text| text.as_deref().map_or(Existing::Other, existing_of)))
+    Ok(shown(connection, name)?.map(|(existing, _)| existing))
 }
 
-/// The statement that makes the object of this name, if there is one; no text for what is not a table.
-fn shown(connection: &mut Connection, name: &TableName) -> Result<Option<Option<String>>> {
+/// The object of this name, if there is one, and the statement that makes it.
+fn shown(connection: &mut Connection, name: &TableName) -> Result<Option<(Existing, String)>> {
     let shown = connection.table(&format!("SHOW CREATE TABLE {}", NAMING.table(name)));
     let (names, rows) = match shown {
         Ok(shown) => shown,
@@ -76,7 +76,7 @@ fn shown(connection: &mut Connection, name: &TableName) -> Result<Option<Option<
     };
     let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)?).unwrap_or_default();
     let is_table = names.first().is_some_and(|name| name == "Table") && !text.starts_with("CREATE SEQUENCE");
-    Ok(Some(is_table.then_some(text)))
+    Ok(Some((if is_table { existing_of(&text) } else { Existing::Other }, text)))
 }
 
 /// The table that the server's `text` makes.
@@ -96,8 +96,7 @@ pub(crate) fn takes_rows_at_once(
     name: &TableName,
     columns: &[String],
 ) -> Result<bool> {
-    let Some(Some(text)) = shown(connection, name)? else { return Ok(false) };
-    let (Existing::Table(engine) | Existing::Temporary(engine)) = existing_of(&text) else {
+    let Some((Existing::Table(engine) | Existing::Temporary(engine), text)) = shown(connection, name)? else {
         return Ok(false);
     };
     if !is_transactional(&engine) {
