@@ -24,7 +24,7 @@ CASES: dict[str, tuple[str, str, list[tuple[Any, ...]]]] = {
     "numbers among values": (
         "b int, a int AUTO_INCREMENT PRIMARY KEY",
         "INSERT INTO many (b, a) VALUES (?, ?)",
-        [(n, None if n % 2 else n * 2 + 1) for n in range(100)],
+        [(n, None if n % 2 else n * 1000 + 1) for n in range(100)],
     ),
     "generated": ("a int, b text, n int GENERATED ALWAYS AS (a * 2) STORED", INSERT, ROWS),
     "a duplicate": ("a int PRIMARY KEY, b text", INSERT, [*ROWS, ROWS[70], (1000, "x")]),
@@ -58,7 +58,10 @@ BEFORE = {
     ),
     "values that are cut": ("SET SESSION sql_mode = ''; ALTER TABLE many MODIFY b varchar(2) NOT NULL", ROWS),
     "a trigger": (
-        "CREATE TRIGGER many_before BEFORE INSERT ON many FOR EACH ROW SET NEW.b = CONCAT(LAST_INSERT_ID(), NEW.b)",
+        (
+            "ALTER TABLE many ADD n int AUTO_INCREMENT PRIMARY KEY; "
+            "CREATE TRIGGER many_before BEFORE INSERT ON many FOR EACH ROW SET NEW.b = CONCAT(LAST_INSERT_ID(), NEW.b)"
+        ),
         ROWS,
     ),
     "another table of its name": (
