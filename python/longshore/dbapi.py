@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, final
 
@@ -53,6 +54,8 @@ _QUERY = re.compile(
     r"(?:SELECT|VALUES|TABLE|SHOW|DESCRIBE|DESC|EXPLAIN|FROM|WITH(?![\s\S]*\b(?:INSERT|UPDATE|DELETE|MERGE)\b))\b",
     re.IGNORECASE,
 )
+#: The looks at longer statements are not kept.
+_LONG = 2048
 _FIRST = "call execute() with a statement that returns rows"
 
 
@@ -162,15 +165,16 @@ class Cursor:
         elsewhere. What an earlier statement of this cursor has left is thrown away.
         """
         core = self._begin()
-        operation, parameters = without_clauses(operation, parameters)
+        if type(operation) is not str:
+            operation, parameters = without_clauses(operation, parameters)
+            operation = _text(operation)
+        is_query = _is_query(operation) if len(operation) < _LONG else _is_query.__wrapped__(operation)
         self._cancel_handle = cancel_handle = _core.CancelHandle()
-        text = _text(operation)
         # What may change the database is done before its rows are fetched, which may be never.
-        to_its_end = not self.streams or _QUERY.match(text) is None
         result = core.run(
-            text,
-            bound(parameters),
-            whole=to_its_end,
+            operation,
+            None if parameters is None else bound(parameters),
+            whole=not (self.streams and is_query),
             policy=self._policy,
             cancel_handle=cancel_handle,
         )
@@ -443,6 +447,12 @@ class Cursor:
 
 
 _MODES: dict[str, IfExists] = {"create": "fail", "append": "append", "replace": "replace", "create_append": "append"}
+
+
+@lru_cache(maxsize=128)
+def _is_query(text: str) -> bool:
+    """Whether a statement is plainly a query; raises ``InterfaceError`` for a text that is not a statement."""
+    return _QUERY.match(statement_text(text, "the statement")) is not None
 
 
 def _text(operation: object) -> str:

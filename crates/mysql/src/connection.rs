@@ -79,6 +79,8 @@ pub(crate) struct Connection {
     closing: Vec<u32>,
     /// The lock under which the session makes a new table.
     table_lock: Option<String>,
+    /// Commands that may have changed what the text of a statement means: in another database, in another SQL mode.
+    pub(crate) changes: u64,
     /// A forked child shares the socket and must not speak on it.
     process: Process,
 }
@@ -118,6 +120,7 @@ impl Connection {
             database: settings.database.clone(),
             closing: Vec::new(),
             table_lock: None,
+            changes: 0,
             process: Process::current(),
         };
         let done = std::mem::take(&mut connection.link.done);
@@ -152,6 +155,10 @@ impl Connection {
 
     pub(crate) fn capabilities(&self) -> u64 {
         self.link.capabilities
+    }
+
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.capabilities() & capability::MYSQL == 0
     }
 
     /// Whether a backslash in a text escapes, as it does without the `sql_mode` `NO_BACKSLASH_ESCAPES`.
@@ -252,6 +259,7 @@ impl Connection {
         let packets = (1 + body.len()) / FULL + 1;
         commands.push([[code].as_slice(), body].concat());
         self.exchange = exchange;
+        self.changes += u64::from(code != command::PREPARE);
         self.sequence = match u8::try_from(packets & 0xff) {
             Ok(next) if !self.link.channel.is_compressed() => Sequence::Next(next),
             _ => Sequence::Unchecked,

@@ -11,7 +11,7 @@ use longshore_core::{
     TransactionStatements, Value,
 };
 use longshore_source::rows::Rows;
-use longshore_source::sql::{Numbered, Token, positional, positional_sets};
+use longshore_source::sql::{Numbered, Token, positional};
 use longshore_values::{Assembly, ReadColumn};
 
 use crate::connection::{Connection, Prepared};
@@ -23,7 +23,7 @@ use crate::rows::{Layout, ResultWire};
 use crate::settings::Settings;
 use crate::temporal::unknown_zone;
 use crate::types::{Class, Type, check_readable};
-use crate::{encode, split, write};
+use crate::{encode, many, split, write};
 
 /// The error of a statement that cannot be prepared.
 const NOT_PREPARABLE: u16 = 1295;
@@ -63,6 +63,10 @@ const SILENT: &[&str] = &[
     "load",
 ];
 
+/// How many prepared queries a session keeps, and how long their texts are.
+const KEPT: usize = 8;
+const KEPT_TEXT: usize = 4096;
+
 /// One connection to MySQL or MariaDB.
 pub(crate) struct MySqlSession {
     pub(crate) connection: Connection,
@@ -70,6 +74,9 @@ pub(crate) struct MySqlSession {
     pub(crate) shared_snapshot: Option<Arc<split::SharedSnapshot>>,
     /// Whether a script has its statements in one transaction after another: its end sets that back.
     is_scripted: bool,
+    /// Queries that are prepared, the last one last, and the connection's count of changes since.
+    kept: Vec<(String, Prepared)>,
+    kept_at: u64,
 }
 
 impl MySqlSession {
@@ -79,6 +86,8 @@ impl MySqlSession {
             connection: Connection::open(&settings, deadline)?,
             shared_snapshot: None,
             is_scripted: false,
+            kept: Vec::new(),
+            kept_at: 0,
         })
     }
 
@@ -99,6 +108,17 @@ impl MySqlSession {
             let started = self.start_text(&statement.text, options);
             return started.map_err(|error| self.several(error, &query.text));
         }
+        let may_be_kept = has_no_values && is_keepable(&statement.text, self.connection.escapes());
+        if may_be_kept && let Some(prepared) = self.take_kept(&statement.text) {
+            let changes = self.connection.changes;
+            let head = self.start_prepared(&prepared, &statement, options);
+            let was_sent = self.connection.changes != changes;
+            self.keep(statement.text.clone(), prepared, changes, head.is_ok());
+            // What it was prepared as may be out of date.
+            if head.is_ok() || was_sent {
+                return head;
+            }
+        }
         match self.connection.prepare(&statement.text) {
             Ok(prepared) => {
                 // Such a statement tells its columns when it runs, and no earlier.
@@ -108,8 +128,10 @@ impl MySqlSession {
                     self.connection.close(prepared.id);
                     return self.start_text(&statement.text, options);
                 }
+                let changes = self.connection.changes;
                 let head = self.start_prepared(&prepared, &statement, options);
-                self.connection.close(prepared.id);
+                let is_kept = may_be_kept && !prepared.columns.is_empty() && head.is_ok();
+                self.keep(statement.text, prepared, changes, is_kept);
                 head
             }
             Err(error) if message::code(&error) == Some(NOT_PREPARABLE) && has_no_values => {
@@ -117,6 +139,40 @@ impl MySqlSession {
             }
             Err(error) => Err(self.several(error, &query.text)),
         }
+    }
+
+    /// The kept query of this text, if nothing may have changed its meaning since it was prepared. A table that is altered is
+    /// the server's to see.
+    fn take_kept(&mut self, text: &str) -> Option<Prepared> {
+        if self.connection.changes != self.kept_at {
+            for (_, prepared) in self.kept.drain(..) {
+                self.connection.close(prepared.id);
+            }
+        }
+        let at = self.kept.iter().position(|(kept, _)| kept == text)?;
+        Some(self.kept.remove(at).1)
+    }
+
+    /// Keeps a query that has been sent where there were so many `changes`, or has the server forget it.
+    fn keep(&mut self, text: String, prepared: Prepared, changes: u64, is_kept: bool) {
+        if !is_kept {
+            return self.connection.close(prepared.id);
+        }
+        // A query changes nothing.
+        (self.connection.changes, self.kept_at) = (changes, changes);
+        self.kept.push((text, prepared));
+        if self.kept.len() > KEPT {
+            let (_, oldest) = self.kept.remove(0);
+            self.connection.close(oldest.id);
+        }
+    }
+
+    /// Begins or ends a transaction, which changes nothing for the text of a statement.
+    fn run_transaction(&mut self, statement: &str) -> Result<()> {
+        let changes = self.connection.changes;
+        self.run_or_stop(statement)?;
+        self.connection.changes = changes;
+        Ok(())
     }
 
     fn start_text(&mut self, text: &str, options: &ReadOptions) -> Result<Started> {
@@ -156,14 +212,13 @@ impl MySqlSession {
     /// Whether `text` writes rows of MariaDB and returns some, of which preparing it tells nothing.
     fn is_returning(&self, text: &str) -> bool {
         let escapes = self.connection.escapes();
-        let is_mariadb = self.connection.capabilities() & capability::MYSQL == 0;
         // The word is reserved there: without quotes it names nothing else.
-        is_mariadb
+        self.connection.is_mariadb()
             && starts_with(text, escapes, &["insert", "replace", "delete", "update", "with"])
             && tokens(text, escapes).iter().any(|token| token.is_word("returning"))
     }
 
-    fn bound(&self, prepared: &Prepared, values: &[&Value]) -> Result<Vec<u8>> {
+    pub(crate) fn bound(&self, prepared: &Prepared, values: &[&Value]) -> Result<Vec<u8>> {
         let (expected, count) = (prepared.parameters, values.len());
         if expected != count {
             return Err(Error::programming(format!(
@@ -297,22 +352,8 @@ impl MySqlSession {
         self.connection.finish().map(Some)
     }
 
-    /// Runs a statement with each of `sets`: it is prepared once.
-    fn run_many(&mut self, text: &str, sets: &[Params]) -> Result<u64> {
-        self.check_statement(text)?;
-        let (statement, rows) = positional_sets(&dialect(self.connection.escapes()), text, sets)?;
-        let prepared = self.connection.prepare(&statement.text).map_err(|error| self.several(error, text))?;
-        let ran = rows.iter().try_fold(0, |count, values| {
-            let bound = self.bound(&prepared, values)?;
-            self.connection.execute(prepared.id, &bound)?;
-            Ok(count + self.connection.finish()?)
-        });
-        self.connection.close(prepared.id);
-        ran
-    }
-
     /// The server's syntax error with what to do, where it may be that of a text of several statements.
-    fn several(&self, error: Error, text: &str) -> Error {
+    pub(crate) fn several(&self, error: Error, text: &str) -> Error {
         let tokens = tokens(text, self.connection.escapes());
         let ends = tokens.iter().position(|token| token.is_mark(";"));
         let goes_on = ends.is_some_and(|end| end + 1 < tokens.len());
@@ -380,6 +421,13 @@ fn no_result(what: &str) -> Error {
     )
 }
 
+/// Whether a query may run again as it was prepared: a variable may have another type then.
+fn is_keepable(text: &str, escapes: bool) -> bool {
+    text.len() <= KEPT_TEXT
+        && !text.contains('@')
+        && starts_with(text, escapes, &["select", "with", "values", "table"])
+}
+
 /// Whether the statement's first word is one of these.
 fn starts_with(text: &str, escapes: bool, words: &[&str]) -> bool {
     tokens(text, escapes).first().is_some_and(|first| words.iter().any(|word| first.is_word(word)))
@@ -407,13 +455,7 @@ impl Session for MySqlSession {
     }
 
     fn execute_many(&mut self, text: &str, sets: &mut ParameterSets<'_>) -> Result<Option<u64>> {
-        let mut affected = Ok(0);
-        for sets in sets {
-            affected = affected.and_then(|rows| Ok(rows + self.run_many(text, &sets?)?));
-            if affected.is_err() {
-                break;
-            }
-        }
+        let affected = self.check_statement(text).and_then(|()| many::execute_many(self, text, sets));
         self.or_stop(affected).map(Some)
     }
 
@@ -435,11 +477,15 @@ impl Session for MySqlSession {
         TransactionStatements { begin: "START TRANSACTION".into(), ..TransactionStatements::default() }
     }
 
+    fn begin(&mut self) -> Result<()> {
+        self.run_transaction(&self.statements().begin)
+    }
+
     fn commit(&mut self) -> Result<()> {
         self.shared_snapshot = None;
         match self.transaction() {
             Transaction::None => self.end_script(),
-            Transaction::Open => self.run_or_stop("COMMIT").and_then(|()| self.end_script()),
+            Transaction::Open => self.run_transaction("COMMIT").and_then(|()| self.end_script()),
             // The server would commit nothing without a word.
             Transaction::Failed => {
                 self.rollback()?;
@@ -454,7 +500,7 @@ impl Session for MySqlSession {
         self.shared_snapshot = None;
         if self.transaction() != Transaction::None {
             self.connection.forget_loss();
-            self.run_or_stop("ROLLBACK")?;
+            self.run_transaction("ROLLBACK")?;
         }
         self.end_script()
     }
@@ -470,6 +516,7 @@ impl Session for MySqlSession {
     fn reset(&mut self) -> Result<()> {
         self.shared_snapshot = None;
         self.is_scripted = false;
+        self.kept.clear();
         let reset = self.connection.reset();
         self.or_stop(reset)
     }

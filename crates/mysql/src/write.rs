@@ -22,6 +22,7 @@ use load::{Loader, check_arrived};
 use table::{NAMING, Server, sibling};
 
 pub(crate) use stage::begin as begin_stage;
+pub(crate) use table::{is as in_catalogue, resolve, takes_rows_at_once};
 
 /// Begins to write.
 pub(crate) fn begin(session: Box<MySqlSession>, load: &Load) -> Result<Box<dyn Sink>, Failed> {

@@ -3,7 +3,7 @@
 use std::iter;
 
 use longshore_core::{ParameterSets, Result};
-use longshore_source::sql::{Kind, Token, positional_sets};
+use longshore_source::sql::{PlainInsert, positional_sets};
 
 use crate::dialect::DIALECT;
 use crate::encode;
@@ -159,58 +159,16 @@ struct Insert {
 
 impl Insert {
     fn parse(text: &str, parameters: usize) -> Option<Self> {
-        let tokens = DIALECT.tokens(text);
-        let mut rest = tokens.as_slice();
-        word(&mut rest, "insert")?;
-        word(&mut rest, "into")?;
-        let first = name(&mut rest)?;
-        let last = if mark(&mut rest, ".").is_some() { name(&mut rest)? } else { first };
-        let table = text[first.start..last.end()].to_owned();
-        if mark(&mut rest, "(").is_some() {
-            name(&mut rest)?;
-            while mark(&mut rest, ",").is_some() {
-                name(&mut rest)?;
-            }
-            mark(&mut rest, ")")?;
-        }
-        let head = &text[..word(&mut rest, "values")?.start];
-        mark(&mut rest, "(")?;
+        let insert = PlainInsert::parse(&DIALECT, text)?;
         let places: Vec<String> = (1..=parameters).map(|number| format!("${number}")).collect();
-        for (at, place) in places.iter().enumerate() {
-            if at > 0 {
-                mark(&mut rest, ",")?;
-            }
-            let (found, after) = rest.split_first()?;
-            if found.kind != Kind::Parameter || found.text != place {
-                return None;
-            }
-            rest = after;
+        let values = insert.values.iter().map(|value| value.text);
+        if !values.eq(places.iter().map(String::as_str)) {
+            return None;
         }
-        mark(&mut rest, ")")?;
-        mark(&mut rest, ";");
         let columns: Vec<String> = places.iter().map(|place| format!("pg_catalog.unnest({place})")).collect();
-        let text = format!("{head}SELECT * FROM ROWS FROM ({})", columns.join(", "));
-        (rest.is_empty() && parameters > 0).then_some(Self { table, text })
+        let text_of_arrays = format!("{}SELECT * FROM ROWS FROM ({})", insert.head, columns.join(", "));
+        Some(Self { table: insert.table_text(text).to_owned(), text: text_of_arrays })
     }
-}
-
-fn name<'a>(rest: &mut &[Token<'a>]) -> Option<Token<'a>> {
-    next(rest, |token| matches!(token.kind, Kind::Word | Kind::Quoted))
-}
-
-fn word<'a>(rest: &mut &[Token<'a>], word: &str) -> Option<Token<'a>> {
-    next(rest, |token| token.is_word(word))
-}
-
-fn mark<'a>(rest: &mut &[Token<'a>], mark: &str) -> Option<Token<'a>> {
-    next(rest, |token| token.is_mark(mark))
-}
-
-/// The next token, if it is one that is looked for.
-fn next<'a>(rest: &mut &[Token<'a>], is_it: impl Fn(&Token<'a>) -> bool) -> Option<Token<'a>> {
-    let (token, after) = rest.split_first().filter(|(token, _)| is_it(token))?;
-    *rest = after;
-    Some(*token)
 }
 
 #[cfg(test)]

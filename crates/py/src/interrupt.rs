@@ -8,9 +8,13 @@ use longshore_core::memory::begin;
 use longshore_core::{Deadline, Error, Interrupt, Kind, Progress, Result, locked};
 use longshore_interpreter::{attached, raise, wrap};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 /// The interpreter's lock is not asked for more often than this.
 const EVERY: Duration = Duration::from_millis(50);
+
+/// `threading.main_thread` and `threading.current_thread`: to look them up takes longer than to call them.
+static THREADS: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
 
 /// Runs Python's signal handlers, on Python's main thread only: no other may, and one that waits for the
 /// interpreter's lock while its holder waits for it would wait for ever.
@@ -22,9 +26,14 @@ struct Signals {
 impl Signals {
     /// Watches from the calling thread.
     fn new(py: Python<'_>) -> PyResult<Self> {
-        let threading = py.import("threading")?;
-        let main = threading.call_method0("main_thread")?;
-        let is_main = threading.call_method0("current_thread")?.is(&main);
+        let [main, current] = THREADS.get_or_try_init(py, || {
+            let threading = py.import("threading")?;
+            PyResult::Ok([
+                threading.getattr("main_thread")?.unbind(),
+                threading.getattr("current_thread")?.unbind(),
+            ])
+        })?;
+        let is_main = current.bind(py).call0()?.is(&main.bind(py).call0()?);
         let main_thread = is_main.then(|| std::thread::current().id());
         Ok(Self { main_thread, last: Mutex::new(Instant::now()) })
     }

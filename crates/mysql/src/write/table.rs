@@ -2,6 +2,7 @@
 
 use longshore_core::{Error, Kind, Result, TableName};
 use longshore_source::fit::Decimals;
+use longshore_source::sql::{Kind as TokenKind, Token};
 use longshore_source::staging::UndoLog;
 use longshore_source::table::{Naming, TableColumn};
 
@@ -26,7 +27,7 @@ pub(super) const NAMING: Naming = Naming {
 };
 
 /// The name of a table with its database: the session's own, unless it says another.
-pub(super) fn resolve(connection: &mut Connection, table: &TableName) -> Result<TableName> {
+pub(crate) fn resolve(connection: &mut Connection, table: &TableName) -> Result<TableName> {
     let schema = match &table.schema {
         Some(schema) => Some(schema.clone()),
         None => connection.value("SELECT DATABASE()")?,
@@ -44,7 +45,7 @@ pub(super) fn sibling(name: &TableName, table: String) -> TableName {
 }
 
 /// A condition on two columns of the catalogue.
-pub(super) fn is(name: &TableName, schema: &str, table: &str) -> String {
+pub(crate) fn is(name: &TableName, schema: &str, table: &str) -> String {
     let database = name.schema.as_deref().unwrap_or_default();
     format!("{schema} = {} AND {table} = {}", literal(database), literal(&name.table))
 }
@@ -62,25 +63,53 @@ pub(super) enum Existing {
 
 /// The object of this name, if there is one.
 pub(super) fn existing(connection: &mut Connection, name: &TableName) -> Result<Option<Existing>> {
+    Ok(shown(connection, name)?.map(|(existing, _)| existing))
+}
+
+/// The object of this name, if there is one, and the statement that makes it.
+fn shown(connection: &mut Connection, name: &TableName) -> Result<Option<(Existing, String)>> {
     let shown = connection.table(&format!("SHOW CREATE TABLE {}", NAMING.table(name)));
     let (names, rows) = match shown {
         Ok(shown) => shown,
         Err(error) if message::code(&error) == Some(NO_SUCH_TABLE) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let text = rows.first().and_then(|row| row.get(1)?.as_deref()).unwrap_or_default();
-    if names.first().is_none_or(|name| name != "Table") || text.starts_with("CREATE SEQUENCE") {
-        return Ok(Some(Existing::Other));
-    }
+    let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)?).unwrap_or_default();
+    let is_table = names.first().is_some_and(|name| name == "Table") && !text.starts_with("CREATE SEQUENCE");
+    Ok(Some((if is_table { existing_of(&text) } else { Existing::Other }, text)))
+}
+
+/// The table that the server's `text` makes.
+fn existing_of(text: &str) -> Existing {
     // The options of the table follow its last column or index.
     let options = text.rsplit_once("\n)").map_or(text, |(_, options)| options);
     let engine = options.split_once("ENGINE=").map_or("", |(_, rest)| rest);
     let end = engine.find(|next: char| !next.is_ascii_alphanumeric() && next != '_').unwrap_or(engine.len());
     let engine = engine[..end].to_owned();
-    Ok(Some(if text.starts_with("CREATE TEMPORARY") {
-        Existing::Temporary(engine)
-    } else {
-        Existing::Table(engine)
+    if text.starts_with("CREATE TEMPORARY") { Existing::Temporary(engine) } else { Existing::Table(engine) }
+}
+
+/// Whether the rows of one statement do what one statement for each would do, where its rows give values to `columns`, or
+/// to all: an error takes all of them back, and no row's own number depends on those before. Triggers are not looked at.
+pub(crate) fn takes_rows_at_once(
+    connection: &mut Connection,
+    name: &TableName,
+    columns: &[String],
+) -> Result<bool> {
+    let Some((Existing::Table(engine) | Existing::Temporary(engine), text)) = shown(connection, name)? else {
+        return Ok(false);
+    };
+    if !is_transactional(&engine) {
+        return Ok(false);
+    }
+    let scanned = dialect(connection.escapes()).tokens(&text);
+    let is_counter = |pair: &[Token<'_>]| pair[0].is_word("auto_increment") && !pair[1].is_mark("=");
+    let Some(at) = scanned.windows(2).position(is_counter) else { return Ok(true) };
+    // Its name is the last before the word: a type has none.
+    let counted = scanned[..at].iter().rev().find(|token| token.kind == TokenKind::Quoted);
+    let counted = counted.and_then(|token| NAMING.dialect.name(token));
+    Ok(counted.is_some_and(|counted| {
+        !columns.is_empty() && !columns.iter().any(|column| (NAMING.is_same)(column, &counted))
     }))
 }
 

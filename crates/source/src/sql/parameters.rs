@@ -73,8 +73,10 @@ pub fn positional_sets<'a>(
     Ok((first, sets))
 }
 
+/// Sets that are not of one form.
 #[cold]
-fn unlike() -> Error {
+#[must_use]
+pub fn unlike() -> Error {
     Error::programming("some sets of parameters have names, and others an order")
         .with_hint("give all of them as dicts, or all as lists")
 }
