@@ -2,8 +2,8 @@
 
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Done, Failed, Load, Loading, Metadata, NATIVE_TYPE,
-    NOT_PREPARED, NOT_SPLIT, NoRows, OneSession, ParameterSets, Params, Preparing, Query, ReadOptions, Result, Scripting,
-    Session, Sink, Source, Splitting, TableName, Transaction,
+    NOT_PREPARED, NOT_SPLIT, NoRows, OneSession, ParameterSets, Params, Preparing, Query, ReadOptions,
+    Result, Scripting, Session, Sink, Source, Splitting, TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
 use longshore_source::sql::{POSTGRESQL, SQLITE, positional, unlike};
@@ -146,7 +146,8 @@ impl Session for ArrowSession {
         let mut rows = Some(0);
         for sets in sets {
             let sets = sets?;
-            let queries = sets.into_iter().map(|params| self.by_place(&Query { text: text.to_owned(), params }));
+            let queries =
+                sets.into_iter().map(|params| self.by_place(&Query { text: text.to_owned(), params }));
             let queries = queries.collect::<Result<Vec<Query>>>()?;
             if queries.iter().any(|query| query.text != queries[0].text) {
                 return Err(unlike());

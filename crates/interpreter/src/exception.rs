@@ -78,13 +78,21 @@ fn built(value: &Bound<'_, PyAny>, kind: Kind) -> PyResult<Error> {
     // The exception's text ends with its hint.
     let message =
         hint.as_ref().and_then(|hint| text.strip_suffix(&format!("\nHint: {hint}"))).unwrap_or(&text);
+    let sqlstate = part("sqlstate")?;
+    let (column, row) = (part("column")?, value.getattr("row")?.extract::<Option<u64>>()?);
+    let is_placed = column.is_some() || row.is_some();
+    let place = Place { column, row, native_type: part("native_type")? };
+    // One that was an error of ours before says both already.
+    let before = if is_placed { Error::new(kind, "").at(place.clone()).to_string() } else { String::new() };
+    let after = sqlstate.as_ref().map(|sqlstate| format!(" [SQLSTATE {sqlstate}]")).unwrap_or_default();
+    let message = message.strip_prefix(&before).unwrap_or(message);
+    let message = message.strip_suffix(&after).unwrap_or(message);
     let mut error = Error::new(kind, message);
-    if let Some(sqlstate) = part("sqlstate")? {
+    if let Some(sqlstate) = sqlstate {
         error = error.with_sqlstate(sqlstate);
     }
-    let (column, row) = (part("column")?, value.getattr("row")?.extract::<Option<u64>>()?);
-    if column.is_some() || row.is_some() {
-        error = error.at(Place { column, row, native_type: part("native_type")? });
+    if is_placed {
+        error = error.at(place);
     }
     Ok(match hint {
         Some(hint) => error.with_hint(hint),

@@ -82,7 +82,7 @@ pub(crate) struct Catalogue(Connection);
 impl Catalogue {
     /// Opens the catalogue; makes it where it `may_make` one.
     pub(crate) fn open(path: &Path, read_only: bool, may_make: bool) -> Result<Self> {
-        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= if read_only { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
         if may_make {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;

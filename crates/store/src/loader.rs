@@ -5,7 +5,8 @@ use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 use longshore_core::{Error, Result};
@@ -111,16 +112,25 @@ fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFil
 pub(crate) fn together(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let failed = |error: ArrowError| Error::internal(format!("a chunk of the store: {error}"));
     // With the fields' numbers.
-    let named =
-        |batch: RecordBatch| RecordBatch::try_new(schema.clone(), batch.columns().to_vec()).map_err(failed);
+    let named = |batch: RecordBatch| {
+        RecordBatch::try_new(schema.clone(), batch.columns().iter().map(gathered).collect()).map_err(failed)
+    };
     if batches.len() > 1 {
         match concat_batches(schema, &batches) {
-            Ok(batch) => return Ok(vec![batch]),
+            Ok(batch) => return Ok(vec![named(batch)?]),
             Err(ArrowError::DictionaryKeyOverflowError | ArrowError::OffsetOverflowError(_)) => {}
             Err(error) => return Err(failed(error)),
         }
     }
     batches.into_iter().map(named).collect()
+}
+
+/// A column of views with the texts that it shows, and no others of its batch.
+fn gathered(column: &ArrayRef) -> ArrayRef {
+    if let Some(views) = column.as_string_view_opt() {
+        return Arc::new(views.gc());
+    }
+    column.as_binary_view_opt().map_or_else(|| column.clone(), |views| Arc::new(views.gc()))
 }
 
 /// A number that no other file has.

@@ -334,10 +334,12 @@ impl Transaction {
     fn rewrite(&mut self, table: &mut Table, chunks: Range<usize>, full: u64) -> Result<()> {
         let order = table.chunks[chunks.start].order;
         let files = self.copied(table, chunks.clone(), full)?;
+        // The last ones have all the room that there is.
+        let step = if chunks.end == table.chunks.len() { GAP } else { 1 };
         let new: Vec<Chunk> = files
             .into_iter()
             .zip(next_number(table)..)
-            .zip(order..)
+            .zip((0_i64..).map(|at| order + at * step))
             .map(|((file, number), order)| Chunk { id: None, number, order, file, deleted: Arc::default() })
             .collect();
         table.chunks.splice(chunks, new);

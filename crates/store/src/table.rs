@@ -187,6 +187,10 @@ fn piece(
         let found = predicate.sorted_rows(batch.column(place));
         rows = rows.start.max(found.start)..rows.end.min(found.end);
     }
+    if chunk.deleted.len() * APART > rows.len() {
+        // They are copied, value by value.
+        batch.columns().iter().try_for_each(|column| mapped.validate_column(column))?;
+    }
     Ok((rows.start < rows.end).then_some((batch, rows)))
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Result};
@@ -13,6 +14,12 @@ use crate::lock::Guard;
 use crate::rows::{null, refuse_nulls};
 use crate::store::{Shared, sync_directory};
 use crate::table::{Scan, Table, Wanted};
+
+/// How the names of tables begin that SQL's statements need.
+const RESERVED: &str = "longshore_";
+
+/// How long a transaction that has a table to itself waits for another.
+const HELD: Duration = Duration::from_secs(10);
 
 /// Which version a transaction sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +167,10 @@ impl Transaction {
         if self.locks.contains_key(&folded) {
             return Ok(());
         }
-        let guard = self.shared.lock_table(&folded, &self.deadline)?;
+        // Two that have what the other waits for would wait for ever.
+        let deadline =
+            if self.locks.is_empty() { self.deadline.clone() } else { self.deadline.at_most(HELD) };
+        let guard = self.shared.lock_table(&folded, &deadline)?;
         if self.shared.with(|catalogue| catalogue.last_change(&folded))? > self.version {
             if self.is_told || !self.seen.is_empty() || !self.locks.is_empty() {
                 return Err(conflict(name));
@@ -194,6 +204,7 @@ impl Transaction {
                 Error::programming(format!("the table {name:?} would have no column")).with_sqlstate("42P16")
             );
         }
+        refuse_reserved(name)?;
         refuse_doubled_names(name, &definition.schema)?;
         let fields: Vec<Field> = definition
             .schema
@@ -234,6 +245,7 @@ impl Transaction {
     /// Gives a table another name.
     pub fn rename(&mut self, name: &str, to: &str) -> Result<()> {
         let mut table = self.edited(name)?;
+        refuse_reserved(to)?;
         self.lock(to)?;
         if fold(name) != fold(to) && self.table(to)?.is_some() {
             return Err(
@@ -349,8 +361,8 @@ impl Transaction {
                     .collect();
                 self.made.retain(|name| !used.contains(name.as_str()));
             }
-            // A conflict has written nothing.
-            Err(error) if error.sqlstate() == Some("40001") => {}
+            // A conflict has written nothing, nor has one who did not get the catalogue.
+            Err(error) if matches!(error.sqlstate(), Some("40001" | "55P03")) => {}
             Err(_) => {
                 if self.shared.with(Catalogue::void_failed).is_err() {
                     self.made.clear();
@@ -414,6 +426,13 @@ fn key_of(table: &Table, key: &[String]) -> Result<Vec<String>> {
         return Err(Error::programming("the primary key names a column twice").with_sqlstate("42701"));
     }
     Ok(names)
+}
+
+fn refuse_reserved(name: &str) -> Result<()> {
+    if name.is_empty() || fold(name).starts_with(RESERVED) {
+        return Err(Error::programming(format!("a table cannot be called {name:?}")).with_sqlstate("42939"));
+    }
+    Ok(())
 }
 
 fn refuse_doubled_names(table: &str, schema: &Schema) -> Result<()> {

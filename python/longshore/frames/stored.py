@@ -12,7 +12,7 @@ try:
     import pyarrow as pa
     import pyarrow.compute as pc
 except ImportError as error:
-    raise missing(library="pyarrow", extra="sql", purpose="SQL over a store") from error
+    raise missing(library="pyarrow", extra="store", purpose="SQL over a store") from error
 
 _HINT = "cast it in the statement to a type that the column holds"
 
@@ -105,3 +105,12 @@ def first_null(frame: Any, required: Collection[str]) -> tuple[str, int] | None:
         if fold_name(name) in required and column.null_count:
             return name, pc.index(column.is_null(), True).as_py()
     return None
+
+
+def has_lesser_type(kind: Any) -> bool:
+    """Whether the engine's own type has fewer values than an Arrow type, or one within it: labels, hours, keys."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return has_lesser_type(kind.storage_type)
+    if pa.types.is_dictionary(kind) or pa.types.is_time(kind) or pa.types.is_map(kind):
+        return True
+    return any(has_lesser_type(kind.field(at).type) for at in range(kind.num_fields))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from longshore.errors import DataError, ProgrammingError
 from longshore.frames.pushdown import fold_name
-from longshore.frames.stored import first_null, schema_of
+from longshore.frames.stored import first_null, has_lesser_type, schema_of
 from longshore.sources.loading import EXISTS, TableLoader
 
 if TYPE_CHECKING:
@@ -72,5 +72,7 @@ def _fits(schema: Any, table: "StoreTable", key: Sequence[str] | None) -> bool:
     rows = {fold_name(each.name): each.type for each in schema}
     definition = (table.definition or "").upper()
     is_plain = not any(word in definition for word in ("CHECK", "GENERATED"))
+    # The engine's types lack values of these, which it looks for.
+    is_plain &= table.definition is None or not any(map(has_lesser_type, stored.values()))
     is_keyed = key is None or {*map(fold_name, key)} == {*map(fold_name, table.key)} != set()
     return is_plain and is_keyed and stored == rows and len(schema) == len(rows)
