@@ -138,6 +138,7 @@ USUAL: dict[str, Any] = {
     "target": URL,
     "partition_on": "a",
     "partition_num": 2,
+    "path": "/proc/nothing/lake",
 }
 #: What an argument needs next to it to be looked at.
 ALONGSIDE: dict[str, dict[str, Any]] = {

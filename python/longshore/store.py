@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unp
 from longshore import _core
 from longshore.arguments import Backend, IfExists, is_list_of_texts, seconds
 from longshore.errors import InterfaceError
+from longshore.foreign import refusing
 from longshore.options import Options
 from longshore.read import frame_for, policy, whole
 from longshore.stream import Stream
-from longshore.texts import display, name_text, statement_text
+from longshore.texts import display, name_text, path_text, statement_text
 from longshore.write import write_sql
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ _AGE = re.compile(r"(\d+)\s*(s|min|h|d|w)")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _READ_ONLY_PAST = "an older version is only read; write to the newest"
+
+
+#: What others call the directory.
+_FOREIGN = dict.fromkeys(("database", "conn", "url", "uri", "directory", "root"), "it is called path here")
 
 
 class Version(NamedTuple):
@@ -63,6 +68,7 @@ class _Selection(TypedDict, total=False):
     at: dt.datetime | None
 
 
+@refusing(_FOREIGN)
 def open(path: str | os.PathLike[str], *, read_only: bool = False, timeout: float | None = None) -> "Store":  # noqa: A001  as a file is opened
     """Open the store in a directory, which is made where there is none.
 
@@ -84,7 +90,8 @@ def open(path: str | os.PathLike[str], *, read_only: bool = False, timeout: floa
     """
     if not isinstance(read_only, bool):
         raise InterfaceError(f"read_only is True or False, not {display(read_only)}")
-    return Store(_core.Store.open(path, read_only=read_only, timeout=seconds(timeout)))
+    directory = path_text(os.fsdecode(path), "path")
+    return Store(_core.Store.open(directory, read_only=read_only, timeout=seconds(timeout)))
 
 
 @final

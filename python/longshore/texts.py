@@ -65,6 +65,13 @@ def table_text(text: str, name: str) -> str:
     return encodable(text, name)
 
 
+def path_text(text: str, name: str) -> str:
+    """Give a path back; raises ``InterfaceError``, which shows nothing of it, where it may be a connection."""
+    if _HIDDEN.search(text):
+        _refuse(f"{name} looks like a connection", "give the path of a directory")
+    return encodable(text, name)
+
+
 def name_text(text: str, name: str) -> str:
     """Give a name back; raises ``InterfaceError``, which shows nothing of it, where it is a connection with a login."""
     if _LOGIN.search(text):

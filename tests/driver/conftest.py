@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["table"]
 
 #: Those of Rust: what lives in Python is not in the library.
-RUST = tuple(quirks for quirks in SOURCES if quirks.source not in {"duckdb", "adbc_postgresql"})
+RUST = tuple(quirks for quirks in SOURCES if quirks.source not in {"duckdb", "store", "adbc_postgresql"})
 
 
 @pytest.fixture(scope="session", params=RUST, ids=str)

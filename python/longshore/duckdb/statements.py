@@ -106,7 +106,8 @@ def names_in(text: str) -> set[str]:
     found, before = set(), Token("", "", 0, 0, 0)
     for each in tokens(text):
         is_table = before.word in {"from", "join"} or (before.text == "," and before.depth == 0)
-        if is_table or each.kind in {"identifier", "keyword"}:
+        is_literal = each.kind == "string_const" and is_table
+        if is_literal or each.kind in {"identifier", "keyword"}:
             found.add(fold_name(_unquoted(each.text)))
         before = each
     return found
