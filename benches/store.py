@@ -47,7 +47,7 @@ RANGE = """
     WHERE l_shipdate BETWEEN DATE '1995-03-01' AND DATE '1995-03-31'"""
 UPSERTED, BATCHES, BATCH_ROWS, HUNDRED = 1_000, 1_000, 1_000, 100
 MEBIBYTE = 1 << 20
-#: A figure that is no number of seconds: whether both engines have answered alike.
+#: A figure that is not a number of seconds: whether both engines have answered alike.
 SAME = "same rows"
 TMPFS = Path("/dev/shm")  # noqa: S108  the memory itself, as a disk that costs nothing
 

@@ -84,7 +84,7 @@ pub(crate) fn field_id(field: &Field) -> Option<i32> {
 pub(crate) fn write(path: &Path, batch: &RecordBatch) -> Result<(u64, u64)> {
     let written = write_synced(path, batch);
     if written.is_err() {
-        // What is left of it is no one's, and the next open removes it.
+        // What is left of it is without an owner, and the next open removes it.
         let _ = fs::remove_file(path);
     }
     written

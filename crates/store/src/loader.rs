@@ -133,8 +133,8 @@ fn gathered(column: &ArrayRef) -> ArrayRef {
     column.as_binary_view_opt().map_or_else(|| column.clone(), |views| Arc::new(views.gc()))
 }
 
-/// A number that no other file has.
-fn unique() -> Result<u128> {
+/// A number that nothing else has.
+pub(crate) fn unique() -> Result<u128> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Error::operational(format!("no random numbers: {error}")))?;
     Ok(u128::from_ne_bytes(bytes))

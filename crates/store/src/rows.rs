@@ -48,7 +48,7 @@ impl Transaction {
         operation: Operation,
     ) -> Result<u64> {
         let mut table = self.edited(name)?;
-        let count = self.add(&mut table, schema, rows, true)?;
+        let count = self.add(&mut table, schema, rows)?;
         self.fold_chunks(&mut table)?;
         self.change(table, operation, count);
         Ok(count)
@@ -130,7 +130,7 @@ impl Transaction {
     ) -> Result<u64> {
         let mut table = self.edited(name)?;
         let count = self.remove(&mut table, positions)?;
-        self.add(&mut table, schema, rows, true)?;
+        self.add(&mut table, schema, rows)?;
         self.fold_chunks(&mut table)?;
         self.change(table, "update", count);
         Ok(count)
@@ -158,13 +158,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn add(
-        &mut self,
-        table: &mut Table,
-        schema: &SchemaRef,
-        rows: &mut Rows<'_>,
-        checks_key: bool,
-    ) -> Result<u64> {
+    fn add(&mut self, table: &mut Table, schema: &SchemaRef, rows: &mut Rows<'_>) -> Result<u64> {
         let columns = Columns::of(table, schema)?;
         let mut count = 0;
         let mut keys: Vec<Vec<ArrayRef>> = vec![Vec::new(); table.key.len()];
@@ -181,7 +175,7 @@ impl Transaction {
         });
         let files = self.write(table, &mut checked)?;
         drop(checked);
-        if checks_key && !table.key.is_empty() && count > 0 {
+        if !table.key.is_empty() && count > 0 {
             self.refuse_doubled(table, &keys)?;
         }
         add_files(table, files);

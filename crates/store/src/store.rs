@@ -80,12 +80,6 @@ impl Store {
         Ok(store)
     }
 
-    /// The directory.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.0.root
-    }
-
     /// Whether it is only read.
     #[must_use]
     pub fn is_read_only(&self) -> bool {

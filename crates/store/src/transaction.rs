@@ -10,6 +10,7 @@ use longshore_core::{Deadline, Error, Kind, Result};
 
 use crate::catalogue::{Catalogue, Changed, Done, conflict, fold};
 use crate::chunk::{FIELD_ID, field_id};
+use crate::loader::unique;
 use crate::lock::Guard;
 use crate::rows::{null, refuse_nulls};
 use crate::store::{Shared, sync_directory};
@@ -95,12 +96,6 @@ impl Transaction {
     pub fn version(&mut self) -> i64 {
         self.is_told = true;
         self.version
-    }
-
-    /// Whether it has changed something.
-    #[must_use]
-    pub fn is_changed(&self) -> bool {
-        !self.changed.is_empty()
     }
 
     /// From here on, every wait looks at `deadline`.
@@ -216,7 +211,8 @@ impl Transaction {
         let next_field = i32::try_from(fields.len()).map_err(|_| Error::programming("too many columns"))?;
         let schema = Arc::new(Schema::new_with_metadata(fields, definition.schema.metadata().clone()));
         let mut table = Table {
-            id: unique()?,
+            // A part of it is as good as unique, and a number of SQLite's.
+            id: i64::try_from(unique()? >> 65).unwrap_or(i64::MAX),
             name: name.to_owned(),
             schema,
             key: Vec::new(),
@@ -455,12 +451,6 @@ fn numbered(field: &Field, id: i32, key: &[String]) -> Field {
     metadata.insert(FIELD_ID.to_owned(), id.to_string());
     let is_nullable = field.is_nullable() && !is_in(key, field.name());
     field.clone().with_nullable(is_nullable).with_metadata(metadata)
-}
-
-fn unique() -> Result<i64> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| Error::operational(format!("no random numbers: {error}")))?;
-    Ok(i64::from_ne_bytes(bytes) & i64::MAX)
 }
 
 fn missing(name: &str) -> Error {
