@@ -43,7 +43,7 @@ def test_a_key_is_shown_as_it_is_declared(key: str) -> None:
 
 def test_what_is_declared_comes_first() -> None:
     assert list(FIELDS)[: len(DECLARED)] == list(DECLARED)
-    assert set(_core.SOURCE_OPTIONS) == {"zero_date", "tinyint1", "lock", "nested", "sqlite_types"}
+    assert set(_core.SOURCE_OPTIONS) == {"zero_date", "tinyint1", "lock", "nested", "sqlite_types", "verify"}
 
 
 def test_the_reference_has_every_key() -> None:

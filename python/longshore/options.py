@@ -48,6 +48,8 @@ class Options:
     """Lists, structs and maps on their way into MySQL and SQLite, which have no types for them: an error, or JSON."""
     sqlite_types: Literal["declared", "stored"] = "declared"
     """SQLite's columns: of the types that they are declared with, or of what is stored in them alone."""
+    verify: bool = False
+    """Whether a store's files are compared with their checksums, and their values looked at, before they are read."""
 
     json: Literal["text", "object"] = "text"
     """JSON in pandas and NumPy: its text, or Python objects."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unp
 
 from longshore import _core
 from longshore.arguments import Backend, IfExists, is_list_of_texts, seconds
-from longshore.errors import InterfaceError
+from longshore.errors import InterfaceError, OperationalError
 from longshore.foreign import refusing
 from longshore.options import Options
 from longshore.read import frame_for, policy, whole
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from longshore.frames.exports import Rows
     from longshore.sources.store import Session
 
 _Params = Sequence[Any] | Mapping[str, Any] | None
@@ -66,6 +67,7 @@ class _Selection(TypedDict, total=False):
     params: _Params
     version: int | None
     at: dt.datetime | None
+    options: Mapping[str, Any] | Options | None
 
 
 @refusing(_FOREIGN)
@@ -232,6 +234,7 @@ class Store:
         at: dt.datetime | None = None,
         return_type: str = "pandas",
         dtype_backend: Backend | None = None,
+        options: Mapping[str, Any] | Options | None = None,
     ) -> Any:
         """Read a table as a dataframe, whose memory is the file's where its layout allows.
 
@@ -243,7 +246,10 @@ class Store:
             The version of the store, as ``versions`` numbers them, or the time at which it was the newest.
         ``return_type``, ``dtype_backend``
             As in ``read_sql``.
+        ``options``
+            ``verify`` and ``uuid`` concern what comes out; see ``longshore.Options``.
         """
+        chosen = Options.of(options)
         name = name_text(name, "name")
         if columns is not None and (not is_list_of_texts(columns) or not columns):
             raise InterfaceError(f"columns is a list of names, not {display(columns)}")
@@ -253,8 +259,8 @@ class Store:
             raise InterfaceError("params are those of where, which is not given")
         with self._reading(version, at) as transaction:
             table = transaction.table(name)
-            is_computed = table is not None and "GENERATED ALWAYS" in (table.definition or "").upper()
-            if where is not None or is_computed:
+            is_told = chosen.uuid == "text" or (table is not None and _is_computed(table))
+            if where is not None or is_told:
                 listed = "*" if columns is None else ", ".join(map(_quoted, columns))
                 condition = "" if where is None else f" WHERE (\n{where}\n)"
                 query = f"SELECT {listed} FROM {_quoted(name)}{condition}"  # noqa: S608  with the caller's own condition
@@ -265,18 +271,21 @@ class Store:
                     dtype_backend=dtype_backend,
                     tables={},
                     transaction=transaction,
+                    options=chosen,
                 )
             frame = frame_for(return_type, dtype_backend)
             is_writable = return_type in {"pandas", "numpy"}
-            scan = transaction.scan(name, None if columns is None else list(columns), writable=is_writable)
+            wanted = None if columns is None else list(columns)
+            scan = transaction.scan(name, wanted, writable=is_writable, verified=chosen.verify)
             # Mapped memory is the file's: the system takes it back when it needs it.
             reading = scan.reading(
-                policy=policy(return_type, dtype_backend, Options()), cancel_handle=_core.CancelHandle()
+                policy=policy(return_type, dtype_backend, chosen), cancel_handle=_core.CancelHandle()
             )
+        json_objects = chosen.json == "object"
         if frame is None:
-            return Stream(reading.stream(), exact=(), json_objects=False)
+            return Stream(reading.stream(), exact=(), json_objects=json_objects)
         with contextlib.closing(reading):
-            return whole(reading, frame, json_objects=False)
+            return whole(reading, frame, json_objects=json_objects)
 
     @contextlib.contextmanager
     def _reading(self, version: int | None, at: dt.datetime | None) -> "Iterator[_core.StoreTransaction]":
@@ -318,10 +327,19 @@ class Store:
         params: _Params = None,
         return_type: Literal["pandas"] = "pandas",
         dtype_backend: Backend | None = None,
+        options: Mapping[str, Any] | Options | None = None,
         **tables: Any,
     ) -> "pd.DataFrame | Any": ...
     @overload
-    def sql(self, query: str, *, params: _Params = None, return_type: str, **tables: Any) -> Any: ...
+    def sql(
+        self,
+        query: str,
+        *,
+        params: _Params = None,
+        return_type: str,
+        options: Mapping[str, Any] | Options | None = None,
+        **tables: Any,
+    ) -> Any: ...
     def sql(
         self,
         query: str,
@@ -329,6 +347,7 @@ class Store:
         params: _Params = None,
         return_type: str = "pandas",
         dtype_backend: Backend | None = None,
+        options: Mapping[str, Any] | Options | None = None,
         **tables: Any,
     ) -> Any:
         """Run one statement over the tables, in DuckDB's dialect, and return its rows, or how many it changed.
@@ -342,6 +361,7 @@ class Store:
             dtype_backend=dtype_backend,
             tables=tables,
             transaction=self._own_transaction(),
+            options=Options.of(options),
         )
 
     def _run(
@@ -353,18 +373,20 @@ class Store:
         dtype_backend: Backend | None,
         tables: Mapping[str, Any],
         transaction: "_core.StoreTransaction | None",
+        options: Options,
     ) -> Any:
         # DuckDB is imported with it.
         from longshore.duckdb.parameters import engine_params
         from longshore.duckdb.result import Form, deliver, with_bounded_batches
         from longshore.duckdb.waiting import Task, register_cancel
 
-        form = Form.of(return_type, dtype_backend, Options())
+        form = Form.of(return_type, dtype_backend, options)
         with self._lock, contextlib.ExitStack() as stack:
             # A stream has its engine until its end.
             session = self.session() if form.frame is None else self._shared_session()
             end = stack.callback(session.close if form.frame is None else session.leave)
             session.join(transaction)
+            session.choose(options.words(["verify"]))
             register_cancel(session.cancel)
             answer = Task(lambda: session.answer(query, engine_params(params), tables), session.cancel).run()
             if answer.relation is None:
@@ -409,8 +431,98 @@ class Store:
         """Read every file and tell what is damaged: nothing, where all is well."""
         return self._core.check()
 
+    def export(
+        self,
+        url: str | os.PathLike[str],
+        format: Literal["parquet", "delta"] = "parquet",  # noqa: A002  as pandas and polars call it
+        *,
+        tables: str | Sequence[str] | None = None,
+        version: int | None = None,
+        at: dt.datetime | None = None,
+        if_exists: Literal["fail", "replace"] = "fail",
+        storage_options: Mapping[str, str] | None = None,
+    ) -> dict[str, int]:
+        """Hand tables on as files of another format, and return the number of each one's rows.
+
+        >>> import longshore, tempfile
+        >>> with tempfile.TemporaryDirectory() as directory, longshore.open(f"{directory}/lake") as store:
+        ...     store["boats"] = {"berth": [1, 2]}
+        ...     store.export(f"{directory}/out")
+        {'boats': 2}
+
+        ``url``
+            A directory, which is made where it is missing; of Delta, also a URL of cloud storage.
+        ``format``
+            ``"parquet"``: a file for each table, ``boats.parquet``. ``"delta"``: a Delta table for each, in a directory
+            of its name.
+        ``tables``
+            The names of tables; without them, all.
+        ``version``, ``at``
+            As in ``read``.
+        ``if_exists``
+            What happens where a file or a table of the name is there: ``"fail"`` or ``"replace"``.
+        ``storage_options``
+            What ``deltalake`` needs to know of cloud storage.
+
+        All values arrive exactly. What a format cannot hold is a ``NotSupportedError`` before anything is written.
+        """
+        from longshore.duckdb.waiting import Task, register_cancel
+        from longshore.frames.exports import export, form_of
+
+        place = name_text(os.fsdecode(url), "url")
+        if format not in {"parquet", "delta"}:
+            raise InterfaceError(f"format is 'parquet' or 'delta', not {display(format)}")
+        if if_exists not in {"fail", "replace"}:
+            raise InterfaceError(f"if_exists is 'fail' or 'replace', not {display(if_exists)}")
+        if not (tables is None or isinstance(tables, str) or is_list_of_texts(tables)):
+            raise InterfaceError(f"tables is a name or a list of names, not {display(tables)}")
+        names = [tables] if isinstance(tables, str) else tables
+        stop = threading.Event()
+
+        def until() -> None:
+            if stop.is_set():
+                raise OperationalError("the export was cancelled")
+
+        with self._reading(version, at) as transaction:
+            form = form_of(format, place, storage_options)
+            named = transaction.tables() if names is None else [name_text(each, "tables") for each in names]
+            wanted = [self._outgoing(transaction, each) for each in dict.fromkeys(named)]
+            register_cancel(stop.set)
+            work = Task(lambda: export(wanted, form, replaces=if_exists == "replace", until=until), stop.set)
+            return work.run()
+
+    def _outgoing(self, transaction: "_core.StoreTransaction", name: str) -> "Rows":
+        from longshore.frames.arrow import reader
+        from longshore.frames.exports import Rows
+        from longshore.frames.stored import schema_of
+
+        table = transaction.table(name)
+        if table is None or not _is_computed(table):
+            # Rows that are written elsewhere are looked at first. Where there is no table, it says so.
+            rows = lambda: reader(transaction.scan(name, verified=True))  # noqa: E731  as its twin below
+            return Rows(name, schema_of((table or transaction.scan(name)).schema), rows)
+
+        def stream(clause: str = "") -> Stream:
+            query = f"SELECT * FROM {_quoted(name)}{clause}"  # noqa: S608  the name is quoted
+            rows: Stream = self._run(
+                query,
+                None,
+                return_type="arrow_stream",
+                dtype_backend=None,
+                tables={},
+                transaction=transaction,
+                options=Options(verify=True),
+            )
+            return rows
+
+        with stream(" LIMIT 0") as empty:
+            return Rows(name, empty.schema, stream)
+
     def files(self, name: str) -> list[Path]:
-        """Give the Arrow IPC files of a table, which pyarrow and polars read; rows that are deleted may be in them."""
+        """Give the Arrow IPC files of a table, which pyarrow and polars read: they hold its rows and columns.
+
+        Raises ``NotSupportedError`` where they hold deleted rows or earlier columns: ``compact`` writes them again.
+        """
         with self._reading(None, None) as transaction:
             return transaction.files(name_text(name, "name"))
 
@@ -429,6 +541,10 @@ class Store:
     def __exit__(self, *_exception: object) -> None:
         """Close it."""
         self.close()
+
+
+def _is_computed(table: "_core.StoreTable") -> bool:
+    return "GENERATED ALWAYS" in (table.definition or "").upper()
 
 
 def _quoted(name: str) -> str:

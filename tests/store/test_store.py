@@ -73,3 +73,47 @@ def test_older_versions_are_read(store: longshore.Store) -> None:
     assert store.vacuum(older_than=dt.timedelta(0)).files > 0
     assert store.check() == []
     assert [path.exists() for path in store.files("boats")] == [True]
+
+
+def test_verify_looks_at_the_files_that_a_read_touches(store: longshore.Store) -> None:
+    store["boats"] = pa.table({"berth": range(1000), "name": ["Ada"] * 1000})
+    store.write("boats", pa.table({"berth": range(1000, 2000), "name": ["Bob"] * 1000}), if_exists="append")
+    damaged = store.files("boats")[1]
+    data = damaged.read_bytes()
+    place = data.index(b"BobBobBob")
+    url = f"store:///{damaged.parents[1]}"
+    query = "SELECT count(*) AS n FROM boats WHERE name > 'A' AND berth {}"
+    options = {"verify": True}
+    for changed, message in ((b"Rob", "checksum"), (b"\xff\xffb", "checksum")):
+        damaged.write_bytes(data[:place] + changed + data[place + 3 :])
+        assert len(store.read("boats", return_type="arrow")) == 2000
+        for condition, touches in (("< 500", False), (">= 500", True)):
+            for read in (
+                lambda text: store.sql(text, options=options),
+                lambda text: longshore.read_sql(text, url, options=options),
+                lambda text: longshore.read_sql(text, store, return_type="polars", options=options),
+                lambda _text, on=condition: store.read("boats", where=f"berth {on}", options=options),
+            ):
+                if not touches:
+                    read(query.format(condition))
+                    continue
+                with pytest.raises(longshore.OperationalError, match=f"{damaged.name}.*{message}"):
+                    read(query.format(condition))
+        with pytest.raises(longshore.OperationalError, match=message):
+            store.read("boats", columns=["berth"], return_type="arrow", options=options)
+    damaged.write_bytes(data)
+    assert len(store.read("boats", options=longshore.Options(verify=True))) == 2000
+    # It is the read's own: the next does not look.
+    damaged.write_bytes(data[:place] + b"Rob" + data[place + 3 :])
+    assert store.sql(query.format(">= 0"), return_type="arrow").to_pylist() == [{"n": 2000}]
+
+
+def test_options_of_a_read(store: longshore.Store) -> None:
+    number = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"a" * 16], pa.binary(16)))
+    words = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}']))
+    store["t"] = pa.table({"u": number, "j": words})
+    text = store.read("t", return_type="arrow", options={"uuid": "text"})
+    assert text["u"].to_pylist() == ["61616161-6161-6161-6161-616161616161"]
+    assert store.read("t", options={"json": "object"})["j"].tolist() == [{"a": 1}]
+    with pytest.raises(longshore.InterfaceError, match="verify"):
+        store.read("t", options={"verfy": True})

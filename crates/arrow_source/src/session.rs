@@ -103,6 +103,17 @@ impl ArrowSession {
     }
 }
 
+impl ArrowSession {
+    /// Tells the driver the choices that are sources' own, where it has some.
+    fn choose(&self, options: &ReadOptions) -> Result<()> {
+        if !self.has("choose") {
+            return Ok(());
+        }
+        let own = options.own.0.clone();
+        self.call(move |session| session.call_method1("choose", (own,)).map(drop))
+    }
+}
+
 /// A statement that has run.
 enum Started {
     /// It has rows.
@@ -173,6 +184,9 @@ impl Session for ArrowSession {
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         if self.sends_wire_rows() {
             return postgresql::read(self, query, options);
+        }
+        if let Err(error) = self.choose(options) {
+            return Err(Failed { error, session: self.left() });
         }
         let begun = if options.any_statement {
             self.run_any(query, options.batch_rows)

@@ -76,7 +76,7 @@ pub(crate) struct Own(pub(crate) OwnOptions);
 impl Own {
     fn parse(words: BTreeMap<String, String>) -> Result<Self> {
         for (key, chosen) in &words {
-            let known = longshore_registry::options().into_iter().find(|option| option.name == *key);
+            let known = crate::registry::options().into_iter().find(|option| option.name == *key);
             let known = known.ok_or_else(|| Error::interface(format!("unknown option {key:?}")))?;
             if !known.words.iter().any(|word| word == chosen) {
                 return Err(unknown(key, chosen, &known.words));
@@ -167,7 +167,7 @@ pub(crate) fn declared_options(py: Python<'_>) -> PyResult<[Bound<'_, PyDict>; 2
         }
         PyResult::Ok(dict)
     };
-    Ok([dict(&read_options())?, dict(&longshore_registry::options())?])
+    Ok([dict(&read_options())?, dict(&crate::registry::options())?])
 }
 
 #[cfg(test)]

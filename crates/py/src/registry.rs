@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longshore_core::{Driver, Error, Result, Target};
+use longshore_core::{Driver, Error, Result, SourceOption, Target};
 use longshore_registry::schemes;
 
 /// The driver that `target`'s scheme names.
@@ -12,4 +12,9 @@ pub(crate) fn driver(target: &Target) -> Result<Arc<dyn Driver>> {
         Error::interface(format!("no driver for URLs that start with {}://", target.scheme()))
             .with_hint(format!("known are {}", schemes().join(", ")))
     })
+}
+
+/// Every key of `options=` that is a source's own.
+pub(crate) fn options() -> Vec<SourceOption> {
+    longshore_registry::options().into_iter().chain(longshore_store::options()).collect()
 }

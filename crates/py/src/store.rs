@@ -167,7 +167,8 @@ impl StoreTransaction {
     }
 
     /// The rows of a table; predicates leave out those for which they surely do not hold.
-    #[pyo3(signature = (name, columns = None, predicates = None, *, positions = false, writable = false))]
+    #[pyo3(signature = (name, columns = None, predicates = None, *, positions = false, writable = false, verified = false))]
+    #[allow(clippy::too_many_arguments)] // those of Python
     fn scan(
         &self,
         py: Python<'_>,
@@ -176,12 +177,14 @@ impl StoreTransaction {
         predicates: Option<Vec<(String, String, Bound<'_, PyAny>)>>,
         positions: bool,
         writable: bool,
+        verified: bool,
     ) -> PyResult<StoreScan> {
         let mut known = Vec::new();
         for (column, operator, constant) in predicates.unwrap_or_default() {
             known.extend(predicate(py, column, &operator, &constant)?);
         }
-        let wanted = Wanted { columns, predicates: known, positions, writable, verified: false };
+        let wanted =
+            Wanted { columns, predicates: known, positions, writable, verified, validated: verified };
         let scan = self.with(py, |transaction| transaction.scan(name, &wanted))?;
         let schema = scan.schema();
         Ok(StoreScan { schema, chunks: scan.chunks(), rows: scan.rows(), scan: Mutex::new(Some(scan)) })

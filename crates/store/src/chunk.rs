@@ -186,6 +186,14 @@ impl Mapped {
             .map_err(|error| damaged(&self.path, &error))
     }
 
+    /// Whether its columns are a table's, by their numbers and under their names.
+    pub(crate) fn has_columns_of(&self, schema: &Schema) -> bool {
+        let told = |schema: &Schema| -> Vec<_> {
+            schema.fields().iter().map(|field| (field_id(field), field.name().clone())).collect()
+        };
+        told(&self.schema) == told(schema)
+    }
+
     /// Compares the whole file with its checksum.
     pub(crate) fn verify(&self, file: &ChunkFile) -> Result<()> {
         if xxh3_64(&self.data) == file.checksum {

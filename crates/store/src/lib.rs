@@ -19,8 +19,20 @@ mod store;
 mod table;
 mod transaction;
 
+use longshore_core::SourceOption;
+
 pub use catalogue::Change;
 pub use predicate::{Constant, Operator, Predicate};
 pub use store::{Access, Store};
 pub use table::{POSITION, Scan, Table, Wanted};
 pub use transaction::{Definition, Operation, Snapshot, Transaction};
+
+/// The key of `options=` by which a read looks at what it maps.
+pub const VERIFY: &str = "verify";
+
+/// The keys of `options=` that are a store's own.
+#[must_use]
+pub fn options() -> Vec<SourceOption> {
+    let sentence = "Whether a store's files are compared with their checksums, and their values looked at, before they are read.";
+    vec![SourceOption::new(VERIFY, &["false", "true"], sentence)]
+}

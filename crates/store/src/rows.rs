@@ -149,7 +149,9 @@ impl Transaction {
     pub fn compact(&mut self, name: &str) -> Result<()> {
         let mut table = self.edited(name)?;
         let all = 0..table.chunks.len();
-        let is_compact = all.len() < 2 && table.files().all(|(_, is_whole)| is_whole);
+        let is_compact = all.len() < 2
+            && table.files().all(|(_, is_whole)| is_whole)
+            && table.files_are_current(self.shared.data())?;
         if !is_compact {
             let full = full(&table);
             self.rewrite(&mut table, all, full)?;

@@ -37,6 +37,7 @@ pub struct Table {
 
 /// What is read of a table.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Wanted {
     /// The columns' names; `None` for all.
     pub columns: Option<Vec<String>>,
@@ -48,6 +49,8 @@ pub struct Wanted {
     pub writable: bool,
     /// Whether each file is compared with its checksum, as one whose rows are written again has to be.
     pub verified: bool,
+    /// Whether each value is looked at.
+    pub validated: bool,
 }
 
 impl Table {
@@ -90,6 +93,16 @@ impl Table {
     /// The names of its files, and whether none of their rows are deleted.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, bool)> {
         self.chunks.iter().map(|chunk| (chunk.file.name.as_str(), chunk.deleted.is_empty()))
+    }
+
+    /// Whether each file has the table's columns, as none has that is older than a change of them.
+    pub(crate) fn files_are_current(&self, directory: &Path) -> Result<bool> {
+        for chunk in &self.chunks {
+            if !Mapped::open(directory, &chunk.file, false)?.has_columns_of(&self.schema) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -181,6 +194,9 @@ fn piece(
         mapped.verify(&chunk.file)?;
     }
     let batch = mapped.batch(read)?;
+    if wanted.validated {
+        batch.columns().iter().try_for_each(|column| mapped.validate_column(column))?;
+    }
     let mut rows = 0..batch.num_rows();
     for (predicate, place) in sorted {
         mapped.validate_column(batch.column(place))?;

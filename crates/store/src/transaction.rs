@@ -137,26 +137,27 @@ impl Transaction {
         self.known(name)?.scan(self.shared.data(), wanted)
     }
 
-    /// The paths of a table's files, which hold its rows and no others: those with deleted rows are written again.
+    /// The paths of a table's files, which hold its rows and columns and no others.
     pub fn files(&mut self, name: &str) -> Result<Vec<std::path::PathBuf>> {
         let table = self.known(name)?;
-        if table.files().any(|(_, is_whole)| !is_whole) {
-            return Err(Error::new(
-                Kind::NotSupported,
-                format!("files of the table {name:?} hold deleted rows"),
-            )
-            .with_hint("store.compact() writes them again without these; or read the table"));
-        }
-        Ok(table.files().map(|(file, _)| self.shared.data().join(file)).collect())
+        let held = if table.files().any(|(_, is_whole)| !is_whole) {
+            "deleted rows"
+        } else if table.files_are_current(self.shared.data())? {
+            return Ok(table.files().map(|(file, _)| self.shared.data().join(file)).collect());
+        } else {
+            "earlier columns"
+        };
+        Err(Error::new(Kind::NotSupported, format!("files of the table {name:?} hold {held}"))
+            .with_hint("store.compact() writes them again without these; or read the table"))
     }
 
     /// Has the table to itself, for a change: waits for another writer. A transaction that has not looked at anything sees the
     /// newest version then; else a table that has changed since it began is a conflict.
     pub fn lock(&mut self, name: &str) -> Result<()> {
         if !self.is_newest {
-            return Err(
-                Error::new(Kind::NotSupported, "an older version is only read").with_sqlstate("25006")
-            );
+            return Err(Error::new(Kind::NotSupported, "an older version is only read")
+                .with_sqlstate("25006")
+                .with_hint("write to the newest: leave version and at out"));
         }
         let folded = fold(name);
         if self.locks.contains_key(&folded) {

@@ -421,3 +421,27 @@ fn dictionaries_with_too_many_values_together_stay_apart() {
     let table = transaction.table("names").unwrap().unwrap();
     assert_eq!((table.rows(), table.chunks()), (2_000, 20));
 }
+
+#[test]
+fn values_are_looked_at_where_that_is_wanted() {
+    let folder = Folder::new();
+    let store = boats(&folder);
+    let file = std::fs::read_dir(folder.0.join("data")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let name = bytes.windows(10).position(|each| each == b"aaaaaaaaaa").unwrap();
+    bytes[name] = 0xff;
+    std::fs::write(&file, &bytes).unwrap();
+    let scan = |verified, validated| {
+        let wanted = Wanted { verified, validated, ..Wanted::default() };
+        store.begin(Snapshot::Newest).unwrap().scan("boats", &wanted)
+    };
+    assert!(scan(false, false).is_ok());
+    assert!(scan(true, false).unwrap_err().message().contains("checksum"));
+    // Whoever has changed the file may have changed the catalogue, too.
+    let catalogue = rusqlite::Connection::open(folder.0.join("catalogue.db")).unwrap();
+    let checksum = xxhash_rust::xxh3::xxh3_64(&bytes).cast_signed();
+    assert_eq!(catalogue.execute("UPDATE chunk SET checksum = ?", [checksum]).unwrap(), 1);
+    assert!(scan(true, false).is_ok());
+    let error = scan(true, true).unwrap_err();
+    assert!(error.message().contains("is damaged") && !error.message().contains("checksum"), "{error}");
+}

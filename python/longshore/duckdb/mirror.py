@@ -8,6 +8,7 @@ first.
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from longshore.duckdb.instance import duckdb
@@ -102,6 +103,8 @@ class Mirror:
         #: The folded names of the session's own tables, and whether it has views or macros, which may read any.
         self._temporary: frozenset[str] = frozenset()
         self._reads_hidden = False
+        #: Whether files are compared with their checksums before they are read.
+        self.verifies = False
         #: The chunks that the last statement reads, by the name that it has for the table.
         self.chunks: dict[str, int] = {}
 
@@ -267,11 +270,7 @@ class Mirror:
         if pushdown.columns is not None and len(own) == len(table.columns):
             # Rows are counted by one of them.
             columns = [name for key, name in own.items() if key in pushdown.columns] or columns[:1]
-        predicates: _Predicates = [
-            (own[each.column], each.operator, each.constant)
-            for each in pushdown.predicates
-            if each.column in own and each.operator in _OPERATORS
-        ]
+        predicates = predicates_of(pushdown, own)
         try:
             rows = self._scan(label, table, transaction, columns, predicates)
         except DataError:
@@ -287,7 +286,7 @@ class Mirror:
         columns: list[str],
         predicates: _Predicates,
     ) -> Any:
-        scan = transaction.scan(table.name, columns, predicates, positions=label == TARGET)
+        scan = transaction.scan(table.name, columns, predicates, positions=label == TARGET, verified=self.verifies)
         self.chunks[label] = scan.chunks
         return engine_rows(scan, table.name)
 
@@ -330,6 +329,23 @@ class Mirror:
             self.connection.execute(f"DROP VIEW IF EXISTS temp.{quoted(label)}")
             self.connection.unregister(label)
         self._views, self.chunks = [], {}
+
+
+def predicates_of(pushdown: Pushdown, own: Mapping[str, str]) -> _Predicates:
+    """Give the predicates by which chunks are left out; ``own`` has the columns' names by the folded ones."""
+    return [
+        (own[each.column], each.operator, each.constant)
+        for each in pushdown.predicates
+        if each.column in own and each.operator in _OPERATORS
+    ]
+
+
+@lru_cache(maxsize=64)
+def columns_in(definition: str, name: str) -> Sequence[Column]:
+    """Give the columns of a table that a statement makes."""
+    with duckdb.connect(":memory:") as bare:
+        bare.execute(definition)
+        return [Column(*row) for row in bare.execute(_COLUMNS, [name]).fetchall()]
 
 
 def _refuse_hidden(text: str, tables: Collection[str]) -> None:

@@ -45,17 +45,18 @@ def own_schema(rows: Any, required: Collection[str]) -> Any:
 
 
 def _own_field(field: Any) -> Any:
-    if _extension(field) == "arrow.bool8":
+    if extension_name(field) == "arrow.bool8":
         return pa.field(field.name, pa.bool_())
     if pa.types.is_timestamp(field.type) and field.type.tz is not None:
         return field.with_type(pa.timestamp(field.type.unit, "UTC"))
     return field
 
 
-def _extension(field: Any) -> object:
+def extension_name(field: Any) -> str:
+    """Give the name of a field's extension type; an empty text where it has none."""
     # A pyarrow that does not know an extension leaves its name in the metadata.
     name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
-    return field.type.extension_name if isinstance(field.type, pa.BaseExtensionType) else name
+    return str(field.type.extension_name) if isinstance(field.type, pa.BaseExtensionType) else name
 
 
 def exact(rows: Any, schema: Any, table: str) -> Any:

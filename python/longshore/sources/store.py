@@ -1,9 +1,12 @@
 """A store of tables in a directory, whose SQL is DuckDB's."""
 
 import contextlib
+import datetime as dt
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from longshore import _core
@@ -46,22 +49,62 @@ _CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter
 _KEPT = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
 _BLOCK = "with store.transaction(): makes several calls one change"
 _WITHOUT = "leave the schema out"
+_FORM = "store:///path?read_only=true&timeout=10, or store:///path?version=3"
+_NEWEST = "write to the newest: leave version and at out"
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 STORE = replace(DUCKDB, name="store", error=lambda _text: None, has_savepoints=True, within=None)
 
 
 def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Session":
-    """Open the directory after ``store://``; ``read_only`` and ``timeout``, seconds to wait for other writers."""
+    """Open the directory after ``store://``.
+
+    Its settings are ``read_only``, ``timeout``, seconds to wait for other writers, and ``version`` or ``at``, a time.
+    """
     file = DatabaseFile.of(rest, keywords, creates=creates)
     settings = dict(file.settings)
-    timeout = settings.pop("timeout", None)
+    timeout, past = _seconds(settings.pop("timeout", None)), _past(settings)
     if settings or file.path == IN_MEMORY:
-        hint = "store:///path?read_only=true&timeout=10"
-        raise InterfaceError(f"a store has a path, and the settings read_only and timeout\nHint: {hint}", hint=hint)
-    store = _core.Store.open(
-        file.path, read_only=file.is_read_only, makes=creates, timeout=None if timeout is None else float(timeout)
-    )
-    return file.opened(lambda: Session(store), ending="\0", other="\0")
+        message = "a store has a path, and the settings read_only, timeout, version and at"
+        raise InterfaceError(f"{message}\nHint: {_FORM}", hint=_FORM)
+    if past and creates:
+        raise NotSupportedError(f"an older version is only read\nHint: {_NEWEST}", hint=_NEWEST, sqlstate="25006")
+    is_read = file.is_read_only or bool(past)
+    store = _core.Store.open(file.path, read_only=is_read, makes=creates, timeout=timeout)
+    return file.opened(lambda: Session(store, past=past), ending="\0", other="\0")
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        number = None if text is None else float(text)
+    except ValueError:
+        number = -1
+    if number is not None and not 0 <= number < math.inf:
+        raise InterfaceError(f"timeout is a number of seconds\nHint: {_FORM}", hint=_FORM)
+    return number
+
+
+def _past(settings: dict[str, str]) -> Mapping[str, int]:
+    """Take the version, or the time at which it was the newest, out of the settings."""
+    version, at = settings.pop("version", None), settings.pop("at", None)
+    if version is not None and at is not None:
+        raise InterfaceError("a version has a number or a time, not both\nHint: leave one out", hint="leave one out")
+    if version is not None:
+        if not (version.isascii() and version.isdecimal()):
+            raise InterfaceError(f"version is a number from 0\nHint: {_FORM}", hint=_FORM)
+        return {"version": int(version)}
+    return {} if at is None else {"at": _microseconds(at)}
+
+
+def _microseconds(text: str) -> int:
+    # In a URL, + is a blank.
+    for written in (text, re.sub(r" (?=[\d:]+$)", "+", text)):
+        with contextlib.suppress(ValueError, OverflowError):
+            time = dt.datetime.fromisoformat(written)
+            if time.tzinfo is not None:
+                return (time - _EPOCH) // dt.timedelta(microseconds=1)
+    hint = "store:///path?at=2026-01-31T12:00:00Z"
+    raise InterfaceError(f"at is a time with a time zone\nHint: {hint}", hint=hint)
 
 
 def scheme(_store: object) -> str:
@@ -88,10 +131,18 @@ class Session(duckdb.Session):
     _working: "_core.StoreTransaction | None" = None
 
     def __init__(
-        self, store: "_core.Store", *, is_shared: bool = False, joined: "_core.StoreTransaction | None" = None
+        self,
+        store: "_core.Store",
+        *,
+        is_shared: bool = False,
+        joined: "_core.StoreTransaction | None" = None,
+        past: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Keep a store, which is closed with the session unless others share it, and a transaction of theirs."""
-        self.store, self._is_shared = store, is_shared
+        """Keep a store, which is closed with the session unless others share it, and a transaction of theirs.
+
+        ``past`` is the version that all of its own transactions see.
+        """
+        self.store, self._is_shared, self._past = store, is_shared, past
         self.mirror = Mirror(lambda: self.connection)
         self._lent: list[str] = []
         self._open: _core.StoreTransaction | None = None
@@ -117,6 +168,10 @@ class Session(duckdb.Session):
         self._engine = connection
 
     # Statements.
+
+    def choose(self, options: Mapping[str, str]) -> None:
+        """Take the choices of a read that are the store's own."""
+        self.mirror.verifies = options.get("verify") == "true"
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         if savepoint := _SAVEPOINT.fullmatch(query):
@@ -244,7 +299,7 @@ class Session(duckdb.Session):
         if self._open is not None:
             return self._stoppable(work, self._open)
         for left in reversed(range(_TRIES)):
-            transaction = self.store.begin()
+            transaction = self.store.begin(**self._past)
             try:
                 answer = self._stoppable(work, transaction)
                 transaction.commit()
@@ -266,7 +321,14 @@ class Session(duckdb.Session):
             self._working = None
 
     def _begin(self) -> None:
-        self._open, self._marks = self.store.begin(), []
+        self._open, self._marks = self.store.begin(**self._past), []
+
+    def snapshot(self) -> "_core.StoreTransaction":
+        """Give the transaction that is open, or begin one."""
+        if self._open is None:
+            self.begin()
+        assert self._open is not None  # noqa: S101  it has begun
+        return self._open
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
         transaction, is_joined = self._open, self._is_joined
@@ -304,7 +366,7 @@ class Session(duckdb.Session):
     @property
     def catalogue(self) -> Mapping[str, str]:
         """The queries of the catalogue; the engine's tables are empty, and the store counts the rows."""
-        transaction = self._open or self.store.begin()
+        transaction = self._open or self.store.begin(**self._past)
         tables = [table for name in transaction.tables() if (table := transaction.table(name)) is not None]
         if self._open is None:
             transaction.rollback()
