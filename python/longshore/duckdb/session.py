@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from longshore.duckdb.failures import circular_table, is_fatal, missing_table, translate_errors
@@ -17,6 +18,14 @@ T = TypeVar("T")
 
 #: Statements that do not change what outlives the connection. EXPLAIN ANALYZE may: it runs what it explains.
 _READ_ONLY = {"SELECT", "COPY"}
+
+
+@dataclass(frozen=True)
+class View:
+    """Rows, and the expressions of the columns that a table of them shows."""
+
+    rows: Any
+    columns: Sequence[str]
 
 
 class Session(ClosedByResult):
@@ -88,10 +97,18 @@ class Session(ClosedByResult):
         return not any(hasattr(data, "read_next_batch") for data in self._tables.values())
 
     def register(self, name: str, data: object) -> None:
-        """Make a pyarrow Table, Dataset or reader a table of this session."""
+        """Make a pyarrow Table, Dataset or reader a table of this session, or a ``View``."""
         with self._engine():
-            self._connection.register(name, data)
+            self._show(name, data)
         self._tables[name] = data
+
+    def _show(self, name: str, data: object) -> None:
+        if not isinstance(data, View):
+            self._connection.register(name, data)
+            return
+        self._connection.register(f"{name}_rows", data.rows)
+        columns = ", ".join(data.columns)
+        self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM {name}_rows")  # noqa: S608  our names
 
     def drop_predicates(self, spans: Collection[Span]) -> None:
         """Replace predicates of the one statement by TRUE and blanks of their length."""
@@ -155,7 +172,7 @@ class Session(ClosedByResult):
         shared.restart_if_broken()
         self._connection = shared.connection()
         for name, data in self._tables.items():
-            self._connection.register(name, data)
+            self._show(name, data)
 
     def use_large_strings(self) -> None:
         """Have texts exported with offsets of 64 bits, as pandas has them."""

@@ -13,13 +13,15 @@ from longshore import sources
 from longshore.connection import Connection, connect, is_connection, scheme_of
 from longshore.duckdb.failures import Failure, TableAltered, error_from_text
 from longshore.duckdb.instance import duckdb, shared
-from longshore.duckdb.parameters import Params
+from longshore.duckdb.parameters import Params, by_parameter_name
+from longshore.duckdb.pushdown import syntax_of
 from longshore.duckdb.query import Sources
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.mysql import MySQL
 from longshore.duckdb.remote.plan import Plan, Read, plan
 from longshore.duckdb.remote.postgresql import PostgreSQL
 from longshore.duckdb.remote.sqlite import SQLite
+from longshore.duckdb.remote.store import StoreDialect, StoreSource
 from longshore.duckdb.remote.types import Column, Kind, Table, Unsafe, arrow_type
 from longshore.duckdb.result import ArrowStreamable
 from longshore.duckdb.scope import RESERVED_NAMES
@@ -46,6 +48,7 @@ _DIALECTS: Mapping[str, type[Dialect]] = {
     "mysql": MySQL,
     "mariadb": MySQL,
     "sqlite": SQLite,
+    "store": StoreDialect,
 }
 
 #: The savepoint before a read that may be stopped.
@@ -189,24 +192,32 @@ class Source:
         return table
 
 
+AnySource = Source | StoreSource
+
+
 @contextlib.contextmanager
-def open_sources(attach: Mapping[str, Any], options: Options) -> Iterator[dict[str, Source]]:
+def open_sources(attach: Mapping[str, Any], options: Options) -> Iterator[Mapping[str, AnySource]]:
     """Give the sources by their names in lower case, and close them in the end; raises for invalid names."""
-    sources: dict[str, Source] = {}
+    opened: dict[str, AnySource] = {}
     if not isinstance(attach, Mapping):
         raise InterfaceError(f"attach is a dict from name to connection, not {type(attach).__name__}")
     for name, conn in attach.items():
         if not isinstance(name, str) or not name:
             raise InterfaceError(f"attach names its databases by texts, not {display(name)}")
         name_text(name, "a name in attach")
-        if name.lower() in RESERVED_NAMES or name.lower() in sources:
+        if name.lower() in RESERVED_NAMES or name.lower() in opened:
             raise InterfaceError(f"attach cannot name a database {name!r}: that is another's name already")
-        sources[name.lower()] = Source(name, conn, options)
+        opened[name.lower()] = _source_of(name, conn, options)
     try:
-        yield sources
+        yield opened
     finally:
-        for one in sources.values():
+        for one in opened.values():
             one.close()
+
+
+def _source_of(name: str, conn: Any, options: Options) -> AnySource:
+    is_mapped = scheme_of(conn) == "store" and (sources.is_adopted(conn) or not is_connection(conn))
+    return StoreSource(name, conn, options) if is_mapped else Source(name, conn, options)
 
 
 def lossy_kinds(options: Options) -> frozenset[Kind]:
@@ -281,10 +292,11 @@ class RemoteQuery(Sources):
     A read that is alone on its connection is streamed; of several, each is loaded before the next.
     """
 
-    def __init__(self, query: str, params: Params, sources: Mapping[str, Source], options: Options) -> None:
+    def __init__(self, query: str, params: Params, sources: Mapping[str, AnySource], options: Options) -> None:
         """Plan, which asks the sources' catalogues."""
         super().__init__()
-        self._sources = sources
+        self._sources = {name: one for name, one in sources.items() if isinstance(one, Source)}
+        self._stores = {name: one for name, one in sources.items() if isinstance(one, StoreSource)}
         self._options = options
         self._plan: Plan = plan(query, sources, params, _describe)
         self._opened: list[Stream] = []
@@ -345,7 +357,9 @@ class RemoteQuery(Sources):
     def reads(self) -> Iterator[tuple[str, Any]]:
         """Send the reads, and give each one's name and rows for the engine."""
         self._lock_tables()
-        reads, sources = self._plan.reads, self._sources
+        yield from self._mapped()
+        sources = self._sources
+        reads = [one for one in self._plan.reads if one.source in sources]
         users = Counter(sources[one.source].identity for one in reads)
 
         def is_streamed(one: Read) -> bool:
@@ -362,6 +376,14 @@ class RemoteQuery(Sources):
         for one in reads:
             if is_streamed(one):
                 yield one.name, self._stream(one, sources[one.source])
+
+    def _mapped(self) -> Iterator[tuple[str, Any]]:
+        """Map the tables of stores, for the engine."""
+        params = by_parameter_name(self.params)
+        for one in self._plan.reads:
+            if (store := self._stores.get(one.source)) is not None:
+                pushdown = syntax_of(self.sql, lambda: _serialized(self.sql)).pushdown(one.name, params)
+                yield one.name, store.rows(one.table, one.columns, pushdown)
 
     def check(self) -> None:
         """End the streams, and raise ``TableAltered`` where a table was altered meanwhile."""
@@ -496,6 +518,20 @@ def _rows(stream: Stream) -> Iterator[pa.RecordBatch]:
         )
         message = str(error).partition("\n")[0]
         raise DataError(message, hint=hint, column=error.column, row=error.row, native_type=error.native_type) from None
+
+
+def _serialized(query: str) -> str:
+    """Give the syntax of the engine's query."""
+
+    def ask() -> str:
+        connection = shared.connection()
+        try:
+            ((text,),) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
+        finally:
+            shared.release(connection)
+        return str(text)
+
+    return run_on_thread(ask)
 
 
 def _describe(query: str, params: Params) -> list[tuple[str, str]]:

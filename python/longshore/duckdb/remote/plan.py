@@ -38,7 +38,7 @@ from longshore.duckdb.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError
 
 if TYPE_CHECKING:
-    from longshore.duckdb.remote.attach import Source
+    from longshore.duckdb.remote.attach import AnySource
 
 Tables = Sequence[tuple[Reference, Table]]
 
@@ -62,6 +62,9 @@ class Read:
     is_read_once: bool = True
     #: Whether several connections may read it, a part each.
     can_split: bool = True
+    #: The table and its columns, where it is not more than that.
+    table: str = ""
+    columns: Sequence[str] = ()
     #: The Arrow types that the engine's columns have.
     schema: Mapping[str, pa.DataType] = field(default_factory=dict)
 
@@ -83,7 +86,7 @@ class Plan:
 Describe = Callable[[str, Params], Sequence[tuple[str, str]]]
 
 
-def plan(query: str, sources: Mapping[str, "Source"], params: Params, describe: Describe) -> Plan:
+def plan(query: str, sources: Mapping[str, "AnySource"], params: Params, describe: Describe) -> Plan:
     """Divide a query."""
     text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
     if (name := listed_source(text.words, sources)) is not None:
@@ -121,7 +124,7 @@ class _Planner:
 
     query: str
     text: ParsedQuery
-    sources: Mapping[str, "Source"]
+    sources: Mapping[str, "AnySource"]
     tables: Tables
     params: Params
     describe: Describe
@@ -227,7 +230,13 @@ class _Planner:
         else:
             name = self._name()
             self._reads[key] = Read(
-                name, reference.source, sql, is_typed=table.is_typed, is_read_once=reference.is_read_once
+                name,
+                reference.source,
+                sql,
+                is_typed=table.is_typed,
+                is_read_once=reference.is_read_once,
+                table=reference.parts[-1],
+                columns=[column.name for column in columns],
             )
         return self._reads[key].name
 
