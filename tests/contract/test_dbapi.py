@@ -1,12 +1,15 @@
 """PEP 249 and ADBC's Arrow methods: values, rows that are fetched while they come, cursors in turn, transactions."""
 
 import contextlib
+import datetime as dt
 import subprocess
 import sys
 import threading
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -299,6 +302,35 @@ def test_executemany_is_all_or_nothing(database: Database, table: str) -> None:
         assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchone() == (0,)
         with pytest.raises(longshore.InterfaceError, match="params is a list, a tuple or a dict"):
             cursor.executemany(insert, ["1"])
+
+
+#: Values that databases may change where those of one column are given one type.
+MIXED = [1, "01", Decimal("1.50"), 2.5, None, Decimal("2.5"), True, b"x", uuid.UUID(int=7), -(2**63), 2**63]
+MIXED += [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 1), dt.datetime(2024, 2, 29, tzinfo=dt.UTC), dt.time(1, 2)]  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("name", ["text", "decimal", "float64", "timestamp"])
+def test_executemany_does_what_execute_does(database: Database, table: str, name: str) -> None:
+    place = database.quirks.placeholder
+    database.execute(f"CREATE TABLE {table} (n int, {database.column('v', name)})")
+    insert = f"INSERT INTO {table} (n, v) VALUES ({place.format(n=1)}, {place.format(n=2)})"
+    as_text = {"v": "string"} if database.source in {"mariadb", "mysql"} else None
+    held: list[Any] = []
+    with longshore.connect(database.url, autocommit=True) as connection, connection.cursor() as cursor:
+        for value in MIXED:
+            with contextlib.suppress(longshore.Error):
+                cursor.execute(insert, [len(held), value])
+                held.append(value)
+        # SQLite keeps what is not of the column's type, and MariaDB makes dates of numbers.
+        query: Any = f"SELECT {'typeof(v), hex(v)' if database.source == 'sqlite' else 'v'} FROM {table} ORDER BY n"
+        once = database.rows(query, connection, schema=as_text)
+        assert len(held) >= 3
+        cursor.execute(f"DELETE FROM {table}")
+        # Of one type after the other, and in turn.
+        sets = [value for value in held for _ in range(9)] + held * 3
+        assert cursor.executemany(insert, list(enumerate(sets))).rowcount == len(sets)
+        many = database.rows(query, connection, schema=as_text)
+    assert repr(many) == repr([row for row in once for _ in range(9)] + once * 3)
 
 
 @pytest.mark.parametrize("autocommit", [True, False])

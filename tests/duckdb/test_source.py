@@ -179,6 +179,34 @@ def test_a_value_that_would_change_is_an_error(url: str, data: pa.Array, native:
     assert longshore.read_sql("SELECT * FROM t", url, return_type="arrow").num_rows == 1
 
 
+@pytest.mark.parametrize(
+    "places", [["?, ?", "?, ?"], ["$2, $1", "$1, $2"], [":b, :a", ":a, :b"]], ids=["marks", "numbers", "names"]
+)
+def test_many_rows_find_their_columns(places: list[str]) -> None:
+    rows = [(n, n - 1 or None) for n in range(1, 40)]
+    with longshore.connect("duckdb://", autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE t (a int PRIMARY KEY, b int REFERENCES t (a))")
+        for at, place in enumerate(places):
+            # A row refers to one before it: they go one by one, and fast once there is no such key.
+            sets: Any = [{"a": a, "b": b} if ":" in place else (b, a) if place == "$2, $1" else (a, b) for a, b in rows]
+            columns = "(b, a)" if place == ":b, :a" else ""
+            cursor.executemany(f"INSERT INTO main.t {columns} VALUES ({place})", sets)
+            assert cursor.execute("SELECT * FROM t ORDER BY a").fetchall() == rows
+            cursor.execute("DELETE FROM t" if at else "DROP TABLE t")
+            cursor.execute("CREATE TABLE IF NOT EXISTS t (a int, b int)")
+
+
+def test_many_rows_of_lists(url: str) -> None:
+    rows = [(n, [n, None] if n % 2 else {"k": str(n)} if n % 3 else None) for n in range(40)]
+    with longshore.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE t (a int, b varchar)")
+        for a, b in rows:
+            cursor.execute("INSERT INTO t VALUES (?, ?)", (a, b))
+        assert cursor.executemany("INSERT INTO t VALUES (?, ?)", rows).rowcount == 40
+        found = cursor.execute("SELECT a, b FROM t ORDER BY rowid").fetchall()
+        assert found[:40] == found[40:]
+
+
 def test_importing_longshore_imports_no_driver() -> None:
     code = "import sys, longshore; assert not {'duckdb', '_duckdb', 'adbc_driver_manager'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from longshore.duckdb.instance import duckdb
+from longshore.duckdb.many import insert_rows, takes_rows_at_once
 from longshore.duckdb.parameters import by_parameter_name
 from longshore.duckdb.pushdown import syntax_of
 from longshore.duckdb.statements import TARGET, names_in, quoted, tokens
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
 from longshore.frames.stored import engine_empty, engine_rows, own_schema, schema_of
+from longshore.sources.many import alike, plain_insert
 
 if TYPE_CHECKING:
     from longshore._core import StoreTable, StoreTransaction
@@ -126,7 +128,13 @@ class Mirror:
         return self.connection.sql(statement, params=params or None)
 
     def run_many(self, text: str, sets: Sequence[Any]) -> None:
-        """Run one statement with each set of values."""
+        """Run one statement with each set of values; rows of nothing but parameters go at once."""
+        insert = plain_insert(text)
+        rows = None if insert is None else insert.rows(sets)
+        if insert is not None and rows is not None and takes_rows_at_once(self.connection):
+            for run, kinds in alike(rows):
+                insert_rows(self.connection, insert, run, kinds)
+            return
         (statement,) = self.connection.extract_statements(text)
         for values in sets:
             self.connection.execute(statement, by_parameter_name(values) or None)

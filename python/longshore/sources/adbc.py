@@ -1,15 +1,17 @@
 """Any ADBC driver: ``adbc:driver=...;uri=...``, with the driver's package, path or manifest and its own options."""
 
+import contextlib
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from adbc_driver_manager import dbapi
 
 from longshore import errors
-from longshore.sources.arrow import ingested, one_row, streamed
+from longshore.sources.arrow import bound_rows, ingested, streamed
 from longshore.sources.dialects import DUCKDB, POSTGRESQL, SQLITE
+from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import CHANGE, DriverSession, Result, hidden, settings
 
 _LOSSLESS = "SELECT current_setting('arrow_lossless_conversion')"
@@ -102,13 +104,32 @@ class Session(DriverSession):
         self.connection.adbc_connection.set_autocommit(True)
 
     def _run(self, statement: str, params: Any) -> Any:
+        return self._run_all(statement, [params])
+
+    def _run_all(self, statement: str, sets: Sequence[Any]) -> Any:
         cursor = self.opened()
         if self.dialect is not None and self.dialect.statement_options:
             cursor.adbc_statement.set_options(**dict(self.dialect.statement_options))
         # PostgreSQL's driver counts rows here alone.
         run = cursor.executemany if CHANGE.match(statement) else cursor.execute
-        run(statement, one_row(cursor, statement, params))
+        try:
+            run(statement, bound_rows(cursor, statement, sets))
+        except dbapi.Error:
+            if self.transaction == "none" and self.dialect is POSTGRESQL:
+                # The driver leaves a transaction open, in which it has set the time zone of a timestamp.
+                with contextlib.suppress(dbapi.Error):
+                    self.opened().execute("ROLLBACK")
+            raise
         return cursor
+
+    def _inserts_many(self) -> bool:
+        # Other drivers bind one row.
+        return self.dialect is POSTGRESQL or self.dialect is SQLITE
+
+    def _insert_many(self, insert: Insert, rows: Sequence[Row], kinds: Kinds | None) -> int | None:
+        runs = [rows] if kinds else [[row] for row in rows]
+        counts = [self._run_all(insert.by_place, run).rowcount for run in runs]
+        return None if min(counts) < 0 else sum(counts)
 
     def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
         cursor = self._run(statement, params)

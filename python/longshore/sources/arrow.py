@@ -28,17 +28,20 @@ def streamed(session: DriverSession, cursor: Any) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
-def one_row(cursor: Any, statement: str, params: Sequence[Any] | None) -> pa.RecordBatch | None:
-    """Give parameters as the row that is bound; pyarrow itself takes no integer of 64 bits without a sign."""
+def bound_rows(cursor: Any, statement: str, sets: Sequence[Sequence[Any] | None]) -> pa.RecordBatch | None:
+    """Give sets of parameters as the rows that are bound; pyarrow itself takes no integer of 64 bits without a sign."""
     # Drivers let values be that have no place.
-    places = None if params is None else cursor.adbc_prepare(statement)
-    if params is not None and places is not None and len(places) != len(params):
-        message = f"the statement has {len(places)} parameters, and params {len(params)}"
-        raise ProgrammingError(message)
-    if not params:
-        return None
-    wide = [Decimal(each) if type(each) is int and each.bit_length() > _BITS else each for each in params]
-    return pa.record_batch([[each] for each in wide], [*map(str, range(len(wide)))])
+    places = None if sets[0] is None else cursor.adbc_prepare(statement)
+    for params in sets:
+        if params is not None and places is not None and len(places) != len(params):
+            message = f"the statement has {len(places)} parameters, and params {len(params)}"
+            raise ProgrammingError(message)
+    columns = [[*map(_wide, column)] for column in zip(*(params or () for params in sets), strict=True)]
+    return pa.record_batch(columns, [*map(str, range(len(columns)))]) if columns else None
+
+
+def _wide(value: Any) -> Any:
+    return Decimal(value) if type(value) is int and value.bit_length() > _BITS else value
 
 
 def numerics(frame: object) -> dict[str, str]:

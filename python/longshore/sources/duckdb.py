@@ -1,14 +1,16 @@
 """DuckDB: a file, a database in memory, or a ``DuckDBPyConnection``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longshore.duckdb.failures import translate_errors
 from longshore.duckdb.instance import duckdb
+from longshore.duckdb.many import insert_rows, takes_rows_at_once
 from longshore.duckdb.parameters import engine_params, with_dollars
 from longshore.duckdb.result import Rebatched, bounded_rows, labels
 from longshore.sources.dialects import DUCKDB
 from longshore.sources.files import DatabaseFile
+from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result, only
 
 _LOSSLESS = "SET SESSION arrow_lossless_conversion = {}"
@@ -87,6 +89,13 @@ class Session(DriverSession):
 
     def _changed(self) -> int | None:
         return self.count
+
+    def _inserts_many(self) -> bool:
+        return takes_rows_at_once(self.connection)
+
+    def _insert_many(self, insert: Insert, rows: Sequence[Row], kinds: Kinds | None) -> int | None:
+        values: Any = [engine_params(row) for row in rows]
+        return insert_rows(self.connection, insert, values, kinds)
 
     def _schema(self, statement: Any, params: Any) -> Result | None:
         is_query = statement.type.name == "SELECT"

@@ -2,13 +2,14 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from longshore import errors
 from longshore.sources import files
 from longshore.sources.dialects import Dialect
 from longshore.sources.loading import TableLoader
+from longshore.sources.many import FEW, Insert, Kinds, Row, alike, plain_insert
 
 #: The rows of a result as an object that hands an Arrow stream over; the native type of each column, where the driver
 #: tells more than the stream's own metadata; and the labels of each ENUM, which an Arrow schema does not hold.
@@ -61,6 +62,12 @@ def only(statements: Sequence[Any]) -> Any:
         message = "the query holds no statement" if not statements else f"more than one statement\nHint: {_ONE}"
         raise errors.ProgrammingError(message, hint=_ONE if statements else None)
     return statements[0]
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """Add what statements have changed; None where one does not tell."""
+    known = [*counts]
+    return None if None in known else sum(filter(None, known))
 
 
 class DriverSession:
@@ -125,6 +132,14 @@ class DriverSession:
         cursor = self.opened()
         cursor.execute(statement) if params is None else cursor.execute(statement, params)
         return cursor
+
+    def _inserts_many(self) -> bool:
+        """Whether one INSERT of many rows does what one of each would do."""
+        return False
+
+    def _insert_many(self, insert: Insert, rows: Sequence[Row], kinds: Kinds | None) -> int | None:
+        """Insert rows whose places have these kinds, or any, and tell how many."""
+        raise NotImplementedError
 
     def _schema(self, statement: Any, params: Any) -> Result | None:  # noqa: ARG002
         """Give the columns of a query without running it: a result without rows; None where they are not known."""
@@ -253,8 +268,13 @@ class DriverSession:
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters, and tell how many rows all of them changed."""
-        counts = [self.execute(query, params) for params in sets]
-        return None if None in counts else sum(filter(None, counts))
+        insert = plain_insert(query) if len(sets) >= FEW and self._inserts_many() else None
+        rows = None if insert is None else insert.rows(sets)
+        if insert is None or rows is None:
+            return _sum(self.execute(query, params) for params in sets)
+        self._checked(query, sets[0])
+        with self.running():
+            return _sum(self._insert_many(insert, run, kinds) for run, kinds in alike(rows))
 
     def _count(self, cursor: Any) -> int:
         """Count the rows of a result, to its end."""
