@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-Need = Literal["citext", "hstore", "ltree", "vector", "xml"]
+Need = Literal["citext", "hstore", "ltree", "postgis", "vector", "xml"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,8 @@ def storage(data_type: pa.DataType) -> pa.DataType:
         return storage(data_type.storage_type)
     if pa.types.is_list(data_type):
         return pa.list_(storage(data_type.value_type))
+    if pa.types.is_fixed_size_list(data_type):
+        return pa.list_(storage(data_type.value_type), data_type.list_size)
     if pa.types.is_struct(data_type):
         fields = [data_type.field(at) for at in range(data_type.num_fields)]
         return pa.struct([(field.name, storage(field.type)) for field in fields])
@@ -39,7 +41,7 @@ def _plain(scalar: Any) -> Any:
     if isinstance(scalar, pa.ExtensionScalar):
         return _plain(scalar.value)
     data_type = scalar.type
-    if pa.types.is_list(data_type):
+    if pa.types.is_list(data_type) or pa.types.is_fixed_size_list(data_type):
         return values(scalar.values)
     if pa.types.is_struct(data_type):
         return [_plain(scalar[at]) for at in range(data_type.num_fields)]
@@ -60,7 +62,7 @@ def _simple(scalar: Any) -> Any:
 def _wanted(cell: Any, data_type: pa.DataType) -> Any:
     if cell is None:
         return None
-    if pa.types.is_list(data_type):
+    if pa.types.is_list(data_type) or pa.types.is_fixed_size_list(data_type):
         return expected(cell, data_type.value_type)
     if pa.types.is_struct(data_type):
         return [_wanted(part, data_type.field(at).type) for at, part in enumerate(cell)]

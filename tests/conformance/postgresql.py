@@ -13,7 +13,7 @@ NAME = "PostgreSQL"
 PROTOCOLS = ("binary", "text")
 #: The session's time zone, which must not matter: it is not UTC, and has not always been whole hours from it.
 SETTINGS = "SET TimeZone = 'Europe/Amsterdam'"
-EXTENSIONS = ("citext", "hstore", "ltree", "vector")
+EXTENSIONS = ("citext", "hstore", "ltree", "postgis", "vector")
 PAGE = REFERENCE / "types.md"
 HEAD = """\
 # Types

@@ -43,7 +43,7 @@ pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
 pub use describe::{describe, parameters, partition, table_schema, tables};
 pub use error::{Error, Kind, Place, Result};
 pub use jobs::{locked, run_jobs};
-pub use metadata::{DEFERRED, EXTENSION, NATIVE_TYPE, has_deferred};
+pub use metadata::{DEFERRED, EXTENSION, EXTENSION_METADATA, NATIVE_TYPE, has_deferred};
 pub use open::{Opened, Request, open_read};
 pub use parallel::Delivery;
 pub use partitions::{Partitions, execute_partitions, read_partition};

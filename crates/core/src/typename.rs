@@ -29,7 +29,6 @@ pub fn type_name(data_type: &DataType) -> String {
         return names[0].into();
     }
     match data_type {
-        DataType::Float16 => "halffloat".into(),
         DataType::Utf8View => "string_view".into(),
         DataType::BinaryView => "binary_view".into(),
         DataType::FixedSizeBinary(size) => format!("fixed_size_binary[{size}]"),
@@ -94,13 +93,18 @@ fn parse(name: &str, depth: usize) -> Option<DataType> {
         "list" => Some(DataType::List(item(inner, depth)?)),
         "large_list" => Some(DataType::LargeList(item(inner, depth)?)),
         "struct" => structure(inner, depth),
+        "fixed_size_list" => {
+            let (inner, size) = inner.rsplit_once(">[")?;
+            let size = size.parse().ok().filter(|size| *size > 0)?;
+            Some(DataType::FixedSizeList(item(inner.trim(), depth)?, size))
+        }
         "fixed_size_binary" => inner.parse().ok().filter(|size| *size >= 0).map(DataType::FixedSizeBinary),
         _ => None,
     }
 }
 
 /// Types without parameters: the name that pyarrow prints, and further ones.
-const SIMPLE: [(DataType, &[&str]); 18] = [
+const SIMPLE: [(DataType, &[&str]); 19] = [
     (DataType::Boolean, &["bool", "boolean"]),
     (DataType::Int8, &["int8"]),
     (DataType::Int16, &["int16"]),
@@ -110,6 +114,7 @@ const SIMPLE: [(DataType, &[&str]); 18] = [
     (DataType::UInt16, &["uint16"]),
     (DataType::UInt32, &["uint32"]),
     (DataType::UInt64, &["uint64"]),
+    (DataType::Float16, &["halffloat", "float16"]),
     (DataType::Float32, &["float", "float32"]),
     (DataType::Float64, &["double", "float64"]),
     (DataType::Utf8, &["string", "utf8", "str", "text"]),
@@ -216,6 +221,7 @@ mod tests {
             "decimal128(20, 4)",
             "timestamp[us, tz=UTC]",
             "duration[ns]",
+            "fixed_size_list<list<halffloat>>[3]",
             "struct<a: int32, b: list<struct<c: large_binary>>>",
         ] {
             assert_eq!(type_name(&parse_type(name).unwrap()), name);

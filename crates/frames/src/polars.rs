@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_core::{EXTENSION, Error, Kind, Place, Result};
+use longshore_core::{EXTENSION, EXTENSION_METADATA, Error, Kind, Place, Result};
 use longshore_values::Losses;
 
 use crate::names::distinct_names;
@@ -73,7 +73,7 @@ fn refused(data_type: &DataType) -> Option<&'static str> {
 fn plain(field: &Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.remove(EXTENSION);
-    metadata.remove("ARROW:extension:metadata");
+    metadata.remove(EXTENSION_METADATA);
     let data_type =
         if is_uuid(field) { DataType::Utf8 } else { with_inner_fields(field.data_type(), &plain) };
     field.clone().with_data_type(data_type).with_metadata(metadata)

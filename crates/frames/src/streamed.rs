@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::types::{Decimal128Type, DecimalType as Arrow};
 use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_core::{Error, Place, Result, Unrepresentable, has_deferred};
+use longshore_core::{EXTENSION_METADATA, Error, Place, Result, Unrepresentable, has_deferred};
 use longshore_values::Fault;
 use longshore_values::Losses;
 use longshore_values::decimal::{DecimalType, rescale};
@@ -37,9 +37,16 @@ fn streamed(field: &Field) -> Field {
 pub(crate) fn streamed_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
     let own = batch.schema();
     let mut fields = own.fields().iter().zip(schema.fields());
-    let other = fields.find(|(own, field)| streamed(own).data_type() != streamed(field).data_type());
-    if let Some((own, field)) = other {
-        let (own, first) = (own.data_type(), field.data_type());
+    // A geometry's metadata has its reference system.
+    let kind = |field: &Field| {
+        (streamed(field).data_type().clone(), field.metadata().get(EXTENSION_METADATA).cloned())
+    };
+    if let Some((own, field)) = fields.find(|(own, field)| kind(own) != kind(field)) {
+        let shown = |field: &Field| {
+            let more = field.metadata().get(EXTENSION_METADATA).map(|more| format!(" with {more}"));
+            format!("{}{}", field.data_type(), more.unwrap_or_default())
+        };
+        let (own, first) = (shown(own), shown(field));
         let place = Place { column: Some(field.name().clone()), row: Some(before), native_type: None };
         let message = format!("its values are {own} here, and were {first} in the rows before");
         return Err(Error::data(message).at(place).with_hint(WHOLE));

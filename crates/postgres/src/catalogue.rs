@@ -8,7 +8,7 @@ use std::sync::Arc;
 use longshore_core::Result;
 
 use crate::connection::{Connection, Described, TextRow};
-use crate::types::{Attribute, Kind, Type, class, element_of};
+use crate::types::{Attribute, Class, Kind, Type, class, element_of};
 
 /// Types inside types deeper than this arrive as text.
 const DEPTH: usize = 32;
@@ -19,15 +19,20 @@ const FIELDS: usize = 4096;
 /// One row per type, per enum label and per field of a composite, each with what it refers to.
 const TYPES: &str = "\
 SELECT 't', t.oid, format_type(t.oid, NULL), t.typtype, \
-       CASE WHEN t.typtype = 'd' THEN t.typbasetype WHEN t.typcategory = 'A' THEN t.typelem ELSE 0 END, \
-       t.typtypmod, e.typdelim, 0::float8 \
+       CASE WHEN t.typtype = 'd' THEN t.typbasetype WHEN t.typcategory = 'A' THEN t.typelem \
+            WHEN t.typtype = 'r' THEN (SELECT rngsubtype FROM pg_catalog.pg_range WHERE rngtypid = t.oid) \
+            ELSE 0 END, \
+       t.typtypmod, e.typdelim, 0::float8, t.typname, \
+       (SELECT x.extname FROM pg_catalog.pg_depend d \
+        JOIN pg_catalog.pg_extension x ON d.refclassid = 'pg_catalog.pg_extension'::regclass AND x.oid = d.refobjid \
+        WHERE d.classid = 'pg_catalog.pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e') \
 FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND t.typcategory = 'A' \
 WHERE t.oid = ANY ($1::oid[]) \
 UNION ALL \
-SELECT 'e', enumtypid, enumlabel, NULL, 0, 0, NULL, enumsortorder \
+SELECT 'e', enumtypid, enumlabel, NULL, 0, 0, NULL, enumsortorder, NULL, NULL \
 FROM pg_catalog.pg_enum WHERE enumtypid = ANY ($1::oid[]) \
 UNION ALL \
-SELECT 'f', t.oid, a.attname, NULL, a.atttypid, a.atttypmod, NULL, a.attnum \
+SELECT 'f', t.oid, a.attname, NULL, a.atttypid, a.atttypmod, NULL, a.attnum, NULL, NULL \
 FROM pg_catalog.pg_type t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid \
 WHERE t.oid = ANY ($1::oid[]) AND t.typtype = 'c' AND a.attnum > 0 AND NOT a.attisdropped \
 ORDER BY 8";
@@ -50,6 +55,8 @@ enum Entry {
     Domain { base: u32, modifier: i32 },
     Enum { name: String, labels: Arc<[String]> },
     Composite { name: String, fields: Vec<(String, u32, i32)> },
+    Range { name: String, bound: u32 },
+    Extension { name: String, class: Class },
 }
 
 /// What the catalogue says of one column of a table.
@@ -252,6 +259,10 @@ impl Catalogue {
             // The domain's own modifier wins: a domain has none of its column.
             Entry::Domain { base, modifier } => self.resolve(*base, *modifier, depth + 1, budget),
             Entry::Enum { name, labels } => of(name, Kind::Enum(labels.clone())),
+            Entry::Range { name, bound } => {
+                of(name, Kind::Range(Arc::new(self.resolve(*bound, -1, depth + 1, budget))))
+            }
+            Entry::Extension { name, class } => of(name, Kind::Plain(*class)).with_modifier(modifier),
             Entry::Composite { name, fields } => {
                 let mut attributes = Vec::with_capacity(fields.len());
                 for (name, oid, modifier) in fields {
@@ -276,10 +287,14 @@ fn entry(head: &TextRow, parts: Vec<(String, u32, i32)>) -> Entry {
         "e" => Entry::Enum { name, labels: parts.into_iter().map(|(label, ..)| label).collect() },
         "c" => Entry::Composite { name, fields: parts },
         "d" => Entry::Domain { base: number(head, 4), modifier: modifier(head) },
+        "r" => Entry::Range { name, bound: number(head, 4) },
         "b" if number::<u32>(head, 4) != 0 => {
             Entry::Array { element: number(head, 4), delimiter: text(head, 6).bytes().next().unwrap_or(b',') }
         }
-        _ => Entry::Other { name },
+        _ => match Class::of_extension(text(head, 9), text(head, 8)) {
+            Some(class) => Entry::Extension { name, class },
+            None => Entry::Other { name },
+        },
     }
 }
 

@@ -14,6 +14,7 @@ use crate::catalogue::Catalogue;
 use crate::connection::Described;
 use crate::decode::{decoder, unreadable};
 use crate::dialect::is_plain;
+use crate::range;
 use crate::types::{Class, Format, Kind, Type, no_interval};
 
 /// A column of a result, as it will be read.
@@ -113,6 +114,11 @@ fn part(native: &Type, requested: &DataType, options: &ReadOptions) -> Result<Da
         (Kind::Composite(attributes), DataType::Struct(fields)) if attributes.len() == fields.len() => {
             let parts = attributes.iter().zip(fields);
             let parts = parts.map(|(attribute, field)| nullable(&attribute.native, field, options));
+            Ok(DataType::Struct(parts.collect::<Result<Fields>>()?))
+        }
+        (Kind::Range(bound), DataType::Struct(fields)) => {
+            range::check_fields(fields)?;
+            let parts = fields.iter().map(|field| nullable(bound, field, options));
             Ok(DataType::Struct(parts.collect::<Result<Fields>>()?))
         }
         _ => leaf(native, requested, options).map(|()| requested.clone()),

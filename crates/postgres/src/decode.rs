@@ -1,6 +1,7 @@
 //! The decoders of cells into Arrow columns, by a column's type and its format.
 
 mod binary;
+mod deferred;
 mod nested;
 mod numeric;
 mod text;
@@ -19,7 +20,8 @@ use longshore_values::{CellFault, Cells, Decoder, Losses, Validity};
 
 use crate::types::{Format, Type};
 
-pub(crate) use numeric::finalise;
+pub(crate) use deferred::{Part, finalise};
+pub(crate) use nested::{Parts, SplitRecord};
 
 /// The error of a type of `schema=` that has no decoder here.
 pub(crate) fn unreadable(requested: &DataType) -> Error {

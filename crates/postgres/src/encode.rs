@@ -55,6 +55,7 @@ pub(crate) fn text(value: &Value, native: &Type) -> Result<Option<String>> {
         Value::Int(value) => value.to_string(),
         Value::Float(value) => float(*value),
         Value::Decimal(text) | Value::Text(text) | Value::Json(text) => text.clone(),
+        Value::Bytes(bytes) if native.is(Class::Geometry) => hex(bytes),
         Value::Bytes(bytes) => format!("\\x{}", hex(bytes)),
         Value::Date(days) => date(i64::from(*days)),
         Value::Time(microseconds, offset) => time(*microseconds) + &offset.map(zone).unwrap_or_default(),
@@ -71,6 +72,7 @@ fn nested(value: &Value, items: &[Value], native: &Type) -> Result<String> {
     match (&native.kind, value) {
         (Kind::Array { element, delimiter, .. }, _) => array(items, element, char::from(*delimiter)),
         (Kind::Composite(fields), _) => row(items, Some(fields.as_ref())),
+        (Kind::Plain(Class::Vector | Class::HalfVector), _) => vector(items),
         (_, Value::Row(_)) => row(items, None),
         _ => array(items, &Type::text_only(&native.name), ','),
     }
@@ -112,12 +114,15 @@ fn refuse_loss(value: &Value, native: &Type) -> Result<()> {
         }
         // The server would compare its text, and find nothing.
         (Value::List(_) | Value::Row(_), _)
-            if !matches!(class, Class::TextOnly | Class::Json | Class::Jsonb) =>
+            if !matches!(
+                class,
+                Class::TextOnly | Class::Json | Class::Jsonb | Class::Vector | Class::HalfVector
+            ) =>
         {
             Err(Error::data(format!("a list or a tuple is not a value of {}", native.name))
                 .with_hint("write = ANY($1) instead of IN ($1), or cast the parameter: $1::text[]"))
         }
-        (Value::Bytes(_), _) if class != Class::Bytes => Err(lossy(
+        (Value::Bytes(_), _) if !matches!(class, Class::Bytes | Class::Geometry) => Err(lossy(
             "a type that is not bytea",
             "the server would store the text \\x...; decode the bytes, or cast the parameter: $1::bytea",
         )),
@@ -196,6 +201,16 @@ fn interval(months: i32, days: i32, microseconds: i64) -> String {
         seconds / 60 % 60,
         seconds % 60
     )
+}
+
+/// The text of one of pgvector's vectors.
+fn vector(items: &[Value]) -> Result<String> {
+    let number = |item: &Value| match item {
+        Value::Int(_) | Value::Float(_) | Value::Decimal(_) => text(item, &Type::text_only("number")),
+        _ => Err(Error::data("a vector has numbers alone").with_hint("fill in what is missing")),
+    };
+    let numbers = items.iter().map(|item| Ok(number(item)?.unwrap_or_default()));
+    Ok(format!("[{}]", numbers.collect::<Result<Vec<_>>>()?.join(",")))
 }
 
 /// An array literal; every element but NULL and lists in quotes.

@@ -12,7 +12,7 @@ use crate::connection::message::{HEADER, Reader, frame, server_error};
 use crate::connection::{parameter_types, row_description, text_row};
 use crate::decode::{decoder, finalise};
 use crate::rows::index_row;
-use crate::types::{Attribute, Format, Kind, Type, builtin_types};
+use crate::types::{Attribute, Class, Format, Kind, Type, builtin_types};
 
 /// Reads `bytes` as messages of every kind that a server sends.
 ///
@@ -100,8 +100,10 @@ fn options(how: u8) -> ReadOptions {
 /// A type with a modifier or without, alone, in arrays or in a composite.
 fn shaped(builtins: &[Type], which: u8, shape: u8) -> Type {
     let modifiers = [-1, (10 << 16 | 2) + 4, (38 << 16) + 4, (76 << 16 | 0x26) + 4, (3 << 16 | 0x7fe) + 4];
-    let modifier = modifiers[usize::from(shape >> 4) % modifiers.len()];
-    let plain = builtins[usize::from(which) % builtins.len()].clone().with_modifier(modifier);
+    let modifier: i32 = modifiers[usize::from(shape >> 4) % modifiers.len()];
+    let plain = builtins[usize::from(which) % builtins.len()].clone();
+    let is_vector = plain.is(Class::Vector) || plain.is(Class::HalfVector);
+    let plain = plain.with_modifier(if is_vector { modifier.signum() * 3 } else { modifier });
     let labels: Arc<[String]> = Arc::new(["a".to_owned(), String::new(), "größe".to_owned()]);
     let of = |kind: Kind| Type { name: "made".to_owned(), kind, modifier: -1 };
     let record = |native: Type| {

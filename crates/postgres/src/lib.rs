@@ -8,17 +8,20 @@ mod dialect;
 mod driver;
 mod encode;
 mod foreign;
+mod geometry;
+mod hstore;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod many;
 mod metadata;
+mod range;
 mod rows;
 mod session;
 mod settings;
 mod split;
 mod types;
-
+mod vector;
 mod write;
 
 pub use connection::message::HEADER;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use longshore_core::{
-    DEFERRED, Decimals, EXTENSION, Error, Kind as ErrorKind, NATIVE_TYPE, Place, Protocol, ReadOptions,
-    Result, Unrepresentable, Uuids,
+    DEFERRED, Decimals, EXTENSION, EXTENSION_METADATA, Error, Kind as ErrorKind, NATIVE_TYPE, Place,
+    Protocol, ReadOptions, Result, Unrepresentable, Uuids,
 };
+
+use crate::{geometry, hstore};
 
 /// What a type's cells mean, and so what decodes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +37,29 @@ pub(crate) enum Class {
     Timestamptz,
     Interval,
     Uuid,
-    /// A type that is asked for as text: ranges, geometry, addresses, and every type unknown here.
+    /// pgvector's vectors, of floats of 32 bits.
+    Vector,
+    /// pgvector's vectors of floats of 16 bits.
+    HalfVector,
+    /// Texts by their keys.
+    Hstore,
+    /// PostGIS's geometry and geography.
+    Geometry,
+    /// A type that is asked for as text: ranges, points, addresses, and every type unknown here.
     TextOnly,
+}
+
+impl Class {
+    /// The class of an extension's type.
+    pub(crate) fn of_extension(extension: &str, name: &str) -> Option<Self> {
+        match (extension, name) {
+            ("vector", "vector") => Some(Self::Vector),
+            ("vector", "halfvec") => Some(Self::HalfVector),
+            ("hstore", "hstore") => Some(Self::Hstore),
+            ("postgis", "geometry" | "geography") => Some(Self::Geometry),
+            _ => None,
+        }
+    }
 }
 
 /// One line of the table.
@@ -161,6 +184,8 @@ pub(crate) enum Kind {
     },
     Enum(Arc<[String]>),
     Composite(Arc<[Attribute]>),
+    /// A range between bounds of this type.
+    Range(Arc<Type>),
 }
 
 /// One field of a composite type.
@@ -182,10 +207,16 @@ pub(crate) fn class(oid: u32) -> Option<Class> {
     lookup(oid).map(|builtin| builtin.class)
 }
 
-/// Every builtin type of the table.
+/// Every builtin type of the table, and those of extensions.
 #[cfg(any(fuzzing, test))]
 pub(crate) fn builtin_types() -> Vec<Type> {
-    BUILTINS.iter().filter_map(|builtin| Type::builtin(builtin.oid)).collect()
+    let extensions =
+        [("vector", "vector"), ("vector", "halfvec"), ("hstore", "hstore"), ("postgis", "geometry")];
+    let extensions = extensions.iter().filter_map(|(extension, name)| {
+        let class = Class::of_extension(extension, name)?;
+        Some(Type { name: (*name).to_owned(), kind: Kind::Plain(class), modifier: -1 })
+    });
+    BUILTINS.iter().filter_map(|builtin| Type::builtin(builtin.oid)).chain(extensions).collect()
 }
 
 fn lookup(oid: u32) -> Option<&'static Builtin> {
@@ -201,6 +232,19 @@ pub fn native_name(oid: u32) -> Option<&'static str> {
 /// Arrays in all but name, and in their text form: blanks part the elements, and nothing braces them.
 const INT2VECTOR: u32 = 22;
 const OIDVECTOR: u32 = 30;
+
+/// The OID of the bounds of a builtin range type.
+fn bound_of(range: u32) -> Option<u32> {
+    match range {
+        3904 => Some(23),
+        3906 => Some(1700),
+        3908 => Some(1114),
+        3910 => Some(1184),
+        3912 => Some(1082),
+        3926 => Some(20),
+        _ => None,
+    }
+}
 
 /// The OID of the elements of a builtin array type.
 pub(crate) fn element_of(array: u32) -> Option<u32> {
@@ -221,11 +265,11 @@ impl Type {
     /// The builtin type or builtin array of `oid`.
     pub(crate) fn builtin(oid: u32) -> Option<Self> {
         if let Some(builtin) = lookup(oid) {
-            return Some(Self {
-                name: builtin.name.to_owned(),
-                kind: Kind::Plain(builtin.class),
-                modifier: -1,
-            });
+            let kind = match bound_of(oid).and_then(Self::builtin) {
+                Some(bound) => Kind::Range(Arc::new(bound)),
+                None => Kind::Plain(builtin.class),
+            };
+            return Some(Self { name: builtin.name.to_owned(), kind, modifier: -1 });
         }
         Self::builtin(element_of(oid)?).map(|element| {
             let delimiter = match oid {
@@ -282,6 +326,8 @@ impl Type {
                 format!("{name}({precision},{scale})")
             }
             (Kind::Plain(_), "varchar" | "bpchar") => format!("{}({})", self.name, self.modifier - 4),
+            (Kind::Plain(Class::Vector | Class::HalfVector), name) => format!("{name}({})", self.modifier),
+            (Kind::Plain(Class::Geometry), name) => format!("{name}{}", geometry::declared(self.modifier)),
             _ => self.name.clone(),
         }
     }
@@ -297,6 +343,7 @@ impl Type {
             Kind::Enum(_) => true,
             Kind::Array { element, .. } => element.has_binary(),
             Kind::Composite(attributes) => attributes.iter().all(|attribute| attribute.native.has_binary()),
+            Kind::Range(_) => false,
         }
     }
 
@@ -315,8 +362,13 @@ impl Type {
         if let Some(extension) = self.extension(options) {
             metadata.insert(EXTENSION.to_owned(), extension.to_owned());
         }
+        if self.is(Class::Geometry) {
+            let metadata_of_srid = geometry::extension_metadata(self);
+            metadata.extend(metadata_of_srid.map(|text| (EXTENSION_METADATA.to_owned(), text)));
+        }
         if self.is_deferred(options) {
-            metadata.insert(DEFERRED.to_owned(), "numeric".to_owned());
+            let what = if self.is(Class::Geometry) { "geometry" } else { "numeric" };
+            metadata.insert(DEFERRED.to_owned(), what.to_owned());
         }
         Ok(Field::new(name, data_type, nullable).with_metadata(metadata))
     }
@@ -330,6 +382,7 @@ impl Type {
                 !known || WITH_FLOATS.contains(&self.name.as_str())
             }
             Kind::Plain(_) | Kind::Enum(_) => false,
+            Kind::Range(bound) => bound.prints_floats(),
             Kind::Array { element, .. } => element.prints_floats(),
             Kind::Composite(attributes) => {
                 attributes.iter().any(|attribute| attribute.native.prints_floats())
@@ -341,15 +394,26 @@ impl Type {
         match self.kind {
             Kind::Plain(Class::Json | Class::Jsonb) => Some("arrow.json"),
             Kind::Plain(Class::Uuid) if options.uuid == Uuids::Arrow => Some("arrow.uuid"),
+            Kind::Plain(Class::Geometry) => Some(geometry::EXTENSION_NAME),
             _ => None,
         }
     }
 
+    pub(crate) fn is(&self, class: Class) -> bool {
+        matches!(self.kind, Kind::Plain(found) if found == class)
+    }
+
     /// Whether the final type is found only when the whole result is known.
     pub(crate) fn is_deferred(&self, options: &ReadOptions) -> bool {
-        matches!(self.kind, Kind::Plain(Class::Numeric))
-            && options.decimals == Decimals::Inferred
-            && declared_decimal(self.modifier).is_none()
+        match self.kind {
+            Kind::Plain(Class::Numeric) => {
+                options.decimals == Decimals::Inferred && declared_decimal(self.modifier).is_none()
+            }
+            Kind::Plain(Class::Geometry) => {
+                options.decimals != Decimals::Streamed && geometry::declared_srid(self).is_none()
+            }
+            _ => false,
+        }
     }
 
     /// Whether the caller's options turn some values of the type, or of the type `wanted` in its place, into NULL.
@@ -383,7 +447,12 @@ impl Type {
                 Class::Numeric => return self.decimal(options),
                 Class::Uuid if options.uuid == Uuids::Arrow => DataType::FixedSizeBinary(16),
                 Class::Text | Class::TextOnly | Class::Json | Class::Jsonb | Class::Uuid => DataType::Utf8,
-                Class::Bytes => DataType::Binary,
+                Class::Vector => self.vector(DataType::Float32),
+                Class::HalfVector => self.vector(DataType::Float16),
+                Class::Hstore => hstore::map_type(),
+                // How deferred cells are kept.
+                Class::Geometry if self.is_deferred(options) => DataType::LargeBinary,
+                Class::Bytes | Class::Geometry => DataType::Binary,
                 Class::Date => DataType::Date32,
                 Class::Time => DataType::Time64(TimeUnit::Microsecond),
                 Class::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -392,6 +461,7 @@ impl Type {
                 Class::Interval => return Err(no_interval()),
             },
             Kind::Enum(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            Kind::Range(_) => DataType::Utf8,
             Kind::Array { element, dimensions, .. } => {
                 let mut list = DataType::List(Arc::new(element.part("item", true, options)?));
                 for _ in 1..*dimensions {
@@ -404,6 +474,12 @@ impl Type {
                 DataType::Struct(attributes.iter().map(field).collect::<Result<Fields>>()?)
             }
         })
+    }
+
+    /// The list of a vector's numbers, of the length that its column declares.
+    fn vector(&self, number: DataType) -> DataType {
+        let item = Arc::new(Field::new_list_field(number, true));
+        if self.modifier < 0 { DataType::List(item) } else { DataType::FixedSizeList(item, self.modifier) }
     }
 
     fn decimal(&self, options: &ReadOptions) -> Result<DataType> {

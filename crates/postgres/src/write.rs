@@ -20,6 +20,7 @@ use binary::{ColumnEncoder, Encode, encode};
 use table::{NAMING, TargetColumns};
 
 use crate::connection::{Connection, pipeline};
+use crate::geometry;
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -63,8 +64,12 @@ fn begin(session: &mut PostgresSession, load: &Load, log: &mut UndoLog) -> Resul
         IfExists::Upsert => upsert::begin(session, load, &name)?,
     };
     let target = TargetColumns::describe(session, load, &into)?;
-    let natives = target.columns.iter().map(|column| column.native.clone());
-    let rows = CopyRows::new(&load.schema, natives, &load.key);
+    let columns = load.schema.fields().iter().zip(&target.columns);
+    let natives = columns.map(|(field, column)| {
+        let place = Place { column: Some(field.name().clone()), ..Place::default() };
+        geometry::with_srid(column.native.clone(), field).map_err(|error| error.at(place))
+    });
+    let rows = CopyRows::new(&load.schema, natives.collect::<Result<Vec<_>>>()?.into_iter(), &load.key);
     session.connection.begin_copy(&rows.statement(&into, &target))?;
     steps.push(Step::Commit);
     Ok((rows, steps))

@@ -132,6 +132,7 @@ impl StatementResult {
             let native = metadata.get(NATIVE_TYPE).filter(|native| !native.is_empty()).cloned();
             let kind = match metadata.get(DEFERRED).map(String::as_str) {
                 Some("numeric") => "decimal".into(),
+                Some("geometry") => "binary".into(),
                 // What only the values tell.
                 Some(_) if native.is_none() => String::new(),
                 _ => type_name(field.data_type()),

@@ -16,7 +16,8 @@ use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive
 use super::Labels;
 use super::nested::{BinaryArray, BinaryRecord, Lists, Records};
 use super::numeric;
-use crate::types::{Class, Kind, Type};
+use crate::types::{Class, Format, Kind, Type};
+use crate::{geometry, hstore, vector};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
 const EPOCH_DAYS: i32 = 10_957;
@@ -25,6 +26,7 @@ const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 
 pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn Decoder> {
     match (&native.kind, arrow) {
+        (Kind::Plain(Class::Geometry), _) => geometry::decoder(native, Format::Binary, arrow),
         (Kind::Plain(class), _) => plain(*class, arrow, odds, losses),
         (Kind::Enum(labels), _) => Box::new(Labels::new(labels)),
         (Kind::Array { element, dimensions, delimiter, .. }, DataType::List(item)) => {
@@ -72,7 +74,12 @@ fn plain(class: Class, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn
         Class::Numeric => decimal(arrow, odds.numeric_nan, losses),
         Class::Text | Class::Json | Class::TextOnly => text(),
         Class::Jsonb => Derived::<Utf8Type, _>::boxed(jsonb),
-        Class::Bytes => bytes(),
+        // `Type::arrow` gives vectors lists that they have a decoder into, and geometry has another.
+        Class::Vector | Class::HalfVector => {
+            vector::decoder(class, Format::Binary, arrow).unwrap_or_else(bytes)
+        }
+        Class::Hstore => hstore::decoder(Format::Binary),
+        Class::Bytes | Class::Geometry => bytes(),
         Class::Date => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, odds.infinity)),
         Class::Time => {
             Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| time(cell, odds.time_24))

@@ -38,11 +38,11 @@ impl Parts {
         Ok(())
     }
 
-    fn cells(&self) -> Cells<'_> {
+    pub(crate) fn cells(&self) -> Cells<'_> {
         Cells::new(&self.bytes, &self.spans, self.any_null)
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
         self.any_null = false;

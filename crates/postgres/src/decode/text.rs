@@ -5,7 +5,7 @@
 
 use arrow_array::types::{BinaryType, Date32Type, IntervalMonthDayNanoType, LargeBinaryType};
 use arrow_buffer::IntervalMonthDayNano;
-use arrow_schema::{DataType, IntervalUnit};
+use arrow_schema::{DataType, Field, IntervalUnit};
 use longshore_values::calendar::{DAY, SECOND, number, parse_date, parse_span, parse_time};
 use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
 use longshore_values::text::{Number, not, numbers, times, timestamps, unhex, utf8, uuid};
@@ -13,7 +13,9 @@ use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive
 
 use super::Labels;
 use super::nested::{Lists, Records, TextArray, TextRecord};
-use crate::types::{Class, Kind, Type};
+use crate::range::TextRange;
+use crate::types::{Class, Format, Kind, Type};
+use crate::{geometry, hstore, vector};
 
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
 pub(super) fn decoder(
@@ -38,6 +40,23 @@ pub(super) fn decoder(
                 .map(|(child, field)| decoder(&child.native, field.data_type(), odds, losses))
                 .collect();
             Some(Box::new(Records::new(fields.clone(), children?, Box::new(TextRecord))))
+        }
+        (Kind::Range(bound), DataType::Struct(fields)) => {
+            let [lower, upper, ..] = fields.as_ref() else { return None };
+            let bound = |field: &Field| decoder(bound, field.data_type(), odds, losses);
+            let flag = || Booleans::boxed(boolean);
+            let children = vec![bound(lower)?, bound(upper)?, flag(), flag(), flag()];
+            Some(Box::new(Records::new(fields.clone(), children, Box::new(TextRange))))
+        }
+        (
+            Kind::Plain(class @ (Class::Vector | Class::HalfVector)),
+            DataType::List(_) | DataType::FixedSizeList(..),
+        ) => vector::decoder(*class, Format::Text, arrow),
+        (Kind::Plain(Class::Hstore), DataType::Map(..)) if *arrow == hstore::map_type() => {
+            Some(hstore::decoder(Format::Text))
+        }
+        (Kind::Plain(Class::Geometry), DataType::Binary | DataType::LargeBinary) => {
+            Some(geometry::decoder(native, Format::Text, arrow))
         }
         _ => scalar(native, arrow, odds, losses),
     }
@@ -67,6 +86,7 @@ fn lists(
 fn lists_in(native: &Type) -> usize {
     match &native.kind {
         Kind::Array { element, dimensions, .. } => dimensions + lists_in(element),
+        Kind::Plain(Class::Vector | Class::HalfVector) => 1,
         _ => 0,
     }
 }
@@ -74,6 +94,7 @@ fn lists_in(native: &Type) -> usize {
 fn levels(arrow: &DataType) -> usize {
     match arrow {
         DataType::List(item) => 1 + levels(item.data_type()),
+        DataType::FixedSizeList(..) => 1,
         _ => 0,
     }
 }

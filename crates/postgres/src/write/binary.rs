@@ -12,7 +12,9 @@ use longshore_values::decimal::short_mantissa;
 use longshore_values::{Item, Items, Odd, Uniform};
 
 use super::exact;
+use super::text::is_list;
 use crate::types::{Class, Kind, Type};
+use crate::{geometry, hstore, vector};
 
 /// Days from 1970-01-01 to 2000-01-01, from which the server counts.
 const EPOCH_DAYS: i32 = 10_957;
@@ -33,7 +35,7 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
         _ if *data_type == D::Null => return Some(|_, _, _| Err(unsuited())),
         Kind::Plain(class) => *class,
         Kind::Enum(_) if is_text => return Some(label),
-        Kind::Enum(_) | Kind::Array { .. } | Kind::Composite(_) => return None,
+        Kind::Enum(_) | Kind::Array { .. } | Kind::Composite(_) | Kind::Range(_) => return None,
     };
     Some(match (class, data_type) {
         (Class::Bool, D::Boolean) => |_, item, out| match item {
@@ -75,6 +77,12 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
         (Class::Jsonb, _) if is_text => |_, item, out| bytes(&[1], text(item)?.as_bytes(), out),
         (Class::Uuid, D::FixedSizeBinary(_)) if is_uuid => |_, item, out| match item {
             Item::Uuid(value) => fixed(**value, out),
+            _ => Err(unsuited()),
+        },
+        (Class::Vector | Class::HalfVector, _) if is_list(data_type) => vector::put,
+        (Class::Hstore, D::Map(..)) => |_, item, out| hstore::put(item, out),
+        (Class::Geometry, D::Binary | D::LargeBinary | D::BinaryView) => |native, item, out| match item {
+            Item::Bytes(value) => bytes(&[], &geometry::ewkb(native, value)?, out),
             _ => Err(unsuited()),
         },
         (Class::Bytes, D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_)) if !is_uuid => {

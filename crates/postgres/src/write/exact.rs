@@ -145,6 +145,7 @@ fn check_kept(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
         Kind::Plain(class) => *class,
         Kind::Array { .. } | Kind::Composite(_) => return literal(item, native),
         Kind::Enum(_) => return Ok(()),
+        Kind::Range(_) => return named(item, &native.name),
     };
     match class {
         Class::Date | Class::Time | Class::Timestamp | Class::Timestamptz => refuse_numbers(item),
@@ -284,7 +285,8 @@ fn loses(native: &Type) -> bool {
         Kind::Array { element, .. } => loses(element),
         Kind::Composite(attributes) => attributes.iter().any(|attribute| loses(&attribute.native)),
         Kind::Enum(_) => false,
-        Kind::Plain(Class::Date | Class::Time | Class::Timestamp | Class::Timestamptz | Class::Interval) => {
+        Kind::Range(_)
+        | Kind::Plain(Class::Date | Class::Time | Class::Timestamp | Class::Timestamptz | Class::Interval) => {
             true
         }
         Kind::Plain(Class::Numeric | Class::Text) => native.modifier >= 4,

@@ -9,7 +9,9 @@ use crate::types::Type;
 
 /// The name and the type of a new table's column for each of `schema`.
 pub fn copy_columns(schema: &SchemaRef) -> Result<Vec<(String, String)>> {
-    schema.fields().iter().map(|field| Ok((field.name().clone(), type_of(field)?))).collect()
+    // Its rows are encoded for the server's own types alone: geometries are bytes, which it casts.
+    let own = |native: String| if native.starts_with("geo") { "bytea".to_owned() } else { native };
+    schema.fields().iter().map(|field| Ok((field.name().clone(), own(type_of(field)?)))).collect()
 }
 
 /// What a COPY of a frame sends.

@@ -9,6 +9,7 @@ use longshore_source::table::{EXISTS_HINT, Naming, TableColumn, no_type};
 use crate::connection::Described;
 use crate::connection::pipeline::Step;
 use crate::dialect::DIALECT;
+use crate::geometry;
 use crate::session::PostgresSession;
 use crate::types::Type;
 
@@ -182,6 +183,11 @@ pub(super) fn type_of(field: &Field) -> Result<String> {
         }
         DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".into(),
         DataType::FixedSizeBinary(16) if extension == Some("arrow.uuid") => "uuid".into(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+            if extension == Some(geometry::EXTENSION_NAME) =>
+        {
+            geometry::type_of(field)?
+        }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             "bytea".into()
         }

@@ -1,6 +1,6 @@
 //! Values -> texts that the server parses: arrays, composites, and whatever has no binary form here.
 
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::Value;
 use longshore_source::fit;
@@ -9,6 +9,7 @@ use longshore_values::{Item, Items, Odd, element, json};
 use super::exact;
 use crate::encode;
 use crate::types::{Class, Kind, Type};
+use crate::{geometry, hstore, range, vector};
 
 /// Appends the text of `item`; `false` is NULL, of which nothing is appended.
 pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut String) -> Result<bool, Odd> {
@@ -36,13 +37,14 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
         Item::Float(value) if is_integer(native) => whole(f64::from(*value)),
         Item::Double(value) if is_integer(native) => whole(*value),
         // The shortest text of a float of 32 bits, which a double's would lengthen.
-        Item::Float(value) if value.is_finite() && !is(native, Class::Float8) => {
+        Item::Float(value) if value.is_finite() && !native.is(Class::Float8) => {
             Value::Text(value.to_string())
         }
         Item::Float(value) => Value::Float((*value).into()),
         Item::Double(value) => Value::Float(*value),
         Item::Decimal(..) | Item::WideDecimal(..) => decimal(item, native),
         Item::Text(value) => Value::Text((*value).to_owned()),
+        Item::Bytes(value) if native.is(Class::Geometry) => Value::Bytes(geometry::ewkb(native, value)?),
         Item::Bytes(value) => Value::Bytes(value.to_vec()),
         Item::Uuid(value) => Value::Uuid(**value),
         Item::Date(days) => Value::Date(*days),
@@ -53,16 +55,19 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
         Item::Interval(months, days, nanoseconds) => {
             Value::Interval(*months, *days, microseconds(*nanoseconds, TimeUnit::Nanosecond)?)
         }
-        Item::List(_) | Item::Row(..) if is(native, Class::Json) || is(native, Class::Jsonb) => {
+        Item::List(_) | Item::Row(..) if native.is(Class::Json) || native.is(Class::Jsonb) => {
             Value::Json(json(item, field)?)
         }
+        Item::List(_) if native.is(Class::Vector) || native.is(Class::HalfVector) => {
+            Value::Text(vector::literal(native, item)?)
+        }
+        Item::List(_) if native.is(Class::Hstore) => Value::Text(hstore::literal(item)?),
         Item::List(values) => list(values, field, native)?,
-        Item::Row(..) => composite(item, native)?,
+        Item::Row(row, at) => match &native.kind {
+            Kind::Range(bound) => Value::Text(range_text(row, *at, bound)?),
+            _ => composite(item, native)?,
+        },
     })
-}
-
-fn is(native: &Type, class: Class) -> bool {
-    matches!(native.kind, Kind::Plain(found) if found == class)
 }
 
 /// A float for an integer: the text of a large one has an exponent, or fewer digits than the number itself.
@@ -103,7 +108,7 @@ fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Odd> {
     Ok(Value::List(each.collect::<Result<_, _>>()?))
 }
 
-fn is_list(data_type: &DataType) -> bool {
+pub(super) fn is_list(data_type: &DataType) -> bool {
     matches!(
         data_type,
         DataType::List(_)
@@ -145,4 +150,12 @@ fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
         value(&item, field, &attribute.native)
     });
     Ok(Value::Row(each.collect::<Result<_, _>>()?))
+}
+
+/// A struct's text for a range between bounds of the type `bound`.
+fn range_text(row: &StructArray, at: usize, bound: &Type) -> Result<String, Odd> {
+    range::literal(row, at, |item, index| {
+        exact::check(item, bound)?;
+        encode::text(&value(item, &row.fields()[index], bound)?, bound).map_err(Odd::from)
+    })
 }
