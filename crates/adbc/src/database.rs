@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use adbc_core::error::{Error, Result, Status};
 use adbc_core::options::{OptionConnection, OptionDatabase, OptionValue};
-use longshore_core::{Direct, Target};
+use longshore_core::{Direct, Driver as CoreDriver, Target};
 use longshore_registry::{driver, schemes};
+use longshore_store_source::StoreDriver;
 
 use crate::connection::Connection;
 use crate::error::{adbc_error, caught, refused, unsupported};
@@ -61,7 +62,7 @@ impl Database {
         }
         target.keywords.extend(opts);
         let scheme = target.scheme().to_owned();
-        let driver = driver(&scheme).ok_or_else(|| absent(&scheme))?;
+        let driver = known_driver(&scheme).ok_or_else(|| absent(&scheme))?;
         Ok(Self { source: Direct::new(driver, target), scheme })
     }
 
@@ -79,11 +80,19 @@ impl Database {
     }
 }
 
+/// A driver of the registry, or a store, whose driver in Python is Python's own.
+fn known_driver(scheme: &str) -> Option<Arc<dyn CoreDriver>> {
+    let store =
+        || StoreDriver.schemes().contains(&scheme).then(|| Arc::new(StoreDriver) as Arc<dyn CoreDriver>);
+    driver(scheme).or_else(store)
+}
+
 fn absent(scheme: &str) -> Error {
+    let known = schemes().into_iter().chain(StoreDriver.schemes().into_iter().map(str::to_owned));
     unsupported(format!(
         "no driver for URLs that start with {scheme}:// in this library, which has {}; sources that live in Python are \
          longshore.connect's",
-        schemes().join(", ")
+        known.collect::<Vec<_>>().join(", ")
     ))
 }
 

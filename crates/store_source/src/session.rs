@@ -1,0 +1,214 @@
+//! A session: its transaction, and the statements that it runs.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use longshore_core::{
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows, Query,
+    ReadOptions, Result, Session, Sink, TableName, Transaction as State,
+};
+use longshore_source::sql::POSTGRESQL;
+use longshore_store::{Store, Table, Transaction, VERIFY, Wanted};
+
+use crate::catalogue::{self, type_name};
+use crate::rows::{OneBatch, ScanRows};
+use crate::settings::Settings;
+use crate::sink::StoreSink;
+use crate::statement::{Statement, refused};
+
+/// One session over a store.
+pub(crate) struct StoreSession {
+    store: Store,
+    settings: Settings,
+    /// The transaction that its owner has begun.
+    pub(crate) open: Option<Transaction>,
+    pub(crate) deadline: Deadline,
+}
+
+/// What a statement gives.
+enum Answer {
+    Scan(longshore_store::Scan),
+    Batch(RecordBatch),
+    Done(Done),
+}
+
+impl StoreSession {
+    pub(crate) fn open(settings: Settings, deadline: &Deadline) -> Result<Self> {
+        deadline.check()?;
+        let store = Store::open(&settings.path, settings.access)?;
+        Ok(Self { store, settings, open: None, deadline: deadline.clone() })
+    }
+
+    /// Begins a transaction, every wait of which looks at the deadline.
+    pub(crate) fn begun(&self) -> Result<Transaction> {
+        let mut transaction = self.store.begin(self.settings.snapshot)?;
+        self.tell_deadline(&mut transaction);
+        Ok(transaction)
+    }
+
+    fn tell_deadline(&self, transaction: &mut Transaction) {
+        let deadline = match self.settings.timeout {
+            Some(timeout) => self.deadline.at_most(timeout),
+            None => self.deadline.clone(),
+        };
+        transaction.set_deadline(&deadline);
+    }
+
+    /// Does work in the open transaction, or in one of its own.
+    fn within<T>(&mut self, work: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        if let Some(mut transaction) = self.open.take() {
+            self.tell_deadline(&mut transaction);
+            let done = work(&mut transaction);
+            self.open = Some(transaction);
+            return done;
+        }
+        let mut transaction = self.begun()?;
+        let done = work(&mut transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    fn answer(&mut self, query: &Query, options: &ReadOptions) -> Result<Answer> {
+        let verify = self.settings.verify || options.own.has(VERIFY, "true");
+        self.within(|transaction| {
+            if let Some(batch) = catalogue::answer(query, transaction)? {
+                return Ok(Answer::Batch(batch));
+            }
+            match Statement::of(query)? {
+                Statement::Scan { table, columns } => {
+                    refuse_computed(transaction.table(&table)?.as_deref())?;
+                    let wanted = Wanted { columns, verified: verify, validated: verify, ..Wanted::default() };
+                    transaction.scan(&table, &wanted).map(Answer::Scan)
+                }
+                Statement::Count { table, name } => {
+                    let rows = match transaction.table(&table)? {
+                        Some(table) => table.rows(),
+                        // It says that there is none.
+                        None => transaction.scan(&table, &Wanted::default())?.rows(),
+                    };
+                    count(&name, rows).map(Answer::Batch)
+                }
+                Statement::Drop { table, if_exists } => {
+                    transaction.lock(&table)?;
+                    if !if_exists || transaction.table(&table)?.is_some() {
+                        transaction.drop_table(&table)?;
+                    }
+                    Ok(Answer::Done(Done::default()))
+                }
+            }
+        })
+    }
+}
+
+/// Refuses the columns that the SQL engine computes as they are read.
+fn refuse_computed(table: Option<&Table>) -> Result<()> {
+    let definition = table.and_then(Table::definition).unwrap_or_default();
+    if definition.to_ascii_uppercase().contains("GENERATED ALWAYS") {
+        return Err(refused("the table has computed columns, which need a SQL engine"));
+    }
+    Ok(())
+}
+
+fn count(name: &str, rows: u64) -> Result<RecordBatch> {
+    let rows = i64::try_from(rows).map_err(|_| Error::internal("too many rows to be counted"))?;
+    let schema = Schema::new(vec![Field::new(name, DataType::Int64, true)]);
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![rows]));
+    RecordBatch::try_new(Arc::new(schema), vec![column]).map_err(|error| Error::internal(error.to_string()))
+}
+
+impl Session for StoreSession {
+    fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        Ok(match self.answer(query, &ReadOptions::default())? {
+            Answer::Scan(scan) => Some(scan.rows()),
+            Answer::Batch(batch) => Some(batch.num_rows() as u64),
+            Answer::Done(done) => done.rows,
+        })
+    }
+
+    fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
+        if matches!(Statement::of(query), Ok(Statement::Drop { .. })) {
+            return Err(Error::programming("the statement returns no rows, and was not run"));
+        }
+        let schema = match self.answer(query, options)? {
+            Answer::Scan(scan) => scan.schema(),
+            Answer::Batch(batch) => batch.schema(),
+            Answer::Done(_) => Arc::new(Schema::empty()),
+        };
+        let column = |field: &Arc<Field>| {
+            let native_type = type_name(field);
+            Column { field: field.as_ref().clone(), native_type }
+        };
+        Ok(schema.fields().iter().map(column).collect())
+    }
+
+    fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        match self.answer(query, options) {
+            Ok(Answer::Scan(scan)) => Ok(Box::new(ScanRows::new(scan, options.batch_rows, self))),
+            Ok(Answer::Batch(batch)) => {
+                Ok(Box::new(OneBatch { schema: batch.schema(), batch: Some(batch), session: self }))
+            }
+            Ok(Answer::Done(done)) if options.any_statement => Ok(Box::new(NoRows { done, session: self })),
+            Ok(Answer::Done(_)) => {
+                let error = Error::programming("the statement returns no rows, and was run");
+                Err(Failed { error, session: Some(self) })
+            }
+            Err(error) => Err(Failed { error, session: Some(self) }),
+        }
+    }
+
+    fn transaction(&self) -> State {
+        if self.open.is_some() { State::Open } else { State::None }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.open = Some(self.begun()?);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.open.take().map_or(Ok(()), |transaction| transaction.commit().map(drop))
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        // Dropped, it is undone.
+        self.open = None;
+        Ok(())
+    }
+
+    fn is_usable(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.rollback()
+    }
+
+    fn set_deadline(&mut self, deadline: &Deadline) {
+        self.deadline = deadline.clone();
+    }
+
+    fn metadata(&self) -> Option<&dyn Metadata> {
+        Some(self)
+    }
+
+    fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
+        Ok(self)
+    }
+}
+
+impl Metadata for StoreSession {
+    fn queries(&self) -> CatalogueQueries {
+        catalogue::queries()
+    }
+
+    fn qualified(&self, table: &TableName) -> String {
+        POSTGRESQL.qualified_name(table)
+    }
+}
+
+impl Loading for StoreSession {
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        StoreSink::begin(self, load).map(|sink| Box::new(sink) as Box<dyn Sink>)
+    }
+}
