@@ -24,7 +24,7 @@ use longshore_core::SourceOption;
 pub use catalogue::Change;
 pub use predicate::{Constant, Operator, Predicate};
 pub use store::{Access, Store};
-pub use table::{POSITION, Scan, Table, Wanted};
+pub use table::{POSITION, Scan, Scanner, Table, Wanted};
 pub use transaction::{Definition, Operation, Snapshot, Transaction};
 
 /// The key of `options=` by which a read looks at what it maps.

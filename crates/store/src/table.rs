@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, UInt64Array};
@@ -161,6 +161,26 @@ impl Table {
             }
         }
         Ok(scan)
+    }
+}
+
+/// A table of a version whose rows can be scanned while a transaction keeps its files.
+#[derive(Clone, Debug)]
+pub struct Scanner {
+    pub(crate) table: Arc<Table>,
+    pub(crate) directory: PathBuf,
+}
+
+impl Scanner {
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Its rows.
+    pub fn scan(&self, wanted: &Wanted) -> Result<Scan> {
+        self.table.scan(&self.directory, wanted)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::loader::unique;
 use crate::lock::Guard;
 use crate::rows::{null, refuse_nulls};
 use crate::store::{Shared, sync_directory};
-use crate::table::{Scan, Table, Wanted};
+use crate::table::{Scan, Scanner, Table, Wanted};
 
 /// How the names of tables begin that SQL's statements need.
 const RESERVED: &str = "longshore_";
@@ -135,6 +135,12 @@ impl Transaction {
     /// The rows of a table.
     pub fn scan(&mut self, name: &str, wanted: &Wanted) -> Result<Scan> {
         self.known(name)?.scan(self.shared.data(), wanted)
+    }
+
+    /// What scans a table, on any thread; `None` where there is none.
+    pub fn scanner(&mut self, name: &str) -> Result<Option<Scanner>> {
+        let directory = self.shared.data().to_owned();
+        Ok(self.table(name)?.map(|table| Scanner { table, directory }))
     }
 
     /// The paths of a table's files, which hold its rows and columns and no others.

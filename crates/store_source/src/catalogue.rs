@@ -34,6 +34,11 @@ pub(crate) fn queries() -> CatalogueQueries {
     }
 }
 
+/// Whether it is a query of the catalogue.
+pub(crate) fn is_ours(query: &Query) -> bool {
+    query.text.starts_with(OURS)
+}
+
 type Row = Vec<Option<String>>;
 
 /// The rows of a query of the catalogue; `None` for another.

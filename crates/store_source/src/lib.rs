@@ -1,9 +1,10 @@
 //! A store as a source without Python: scans, ingestion, transactions, versions and a catalogue.
 //!
-//! In Python, the SQL of a store is the engine's of `longshore.sources`. Here there is none: a statement is one of a few
-//! that need no engine (`statement.rs`).
+//! In Python, the SQL of a store is the engine's of `longshore.sources`. Here, a statement is one of a few that need no engine
+//! (`statement.rs`), or the caller names an engine's library (`engine`).
 
 mod catalogue;
+mod engine;
 mod rows;
 mod session;
 mod settings;

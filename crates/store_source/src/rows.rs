@@ -3,8 +3,9 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{Batches, Deadline, Result, Session};
-use longshore_store::Scan;
+use longshore_store::{Scan, Transaction};
 
+use crate::engine::EngineRows;
 use crate::session::StoreSession;
 
 /// The rows of a scan, at most so many in a batch, and the session that they come from.
@@ -78,5 +79,34 @@ impl Batches for OneBatch {
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
         Some(self.session)
+    }
+}
+
+/// The rows of the SQL engine, which reads tables until they end.
+pub(crate) struct QueryRows {
+    pub(crate) rows: EngineRows,
+    /// The transaction whose tables it reads, where that is not the session's.
+    #[expect(dead_code, reason = "it keeps the files of its version")]
+    pub(crate) own: Option<Transaction>,
+    pub(crate) session: Box<StoreSession>,
+}
+
+impl Iterator for QueryRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.rows.next()
+    }
+}
+
+impl Batches for QueryRows {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        let Self { rows, session, .. } = *self;
+        drop(rows);
+        Some(session)
     }
 }

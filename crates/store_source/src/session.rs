@@ -12,7 +12,8 @@ use longshore_source::sql::POSTGRESQL;
 use longshore_store::{Store, Table, Transaction, VERIFY, Wanted};
 
 use crate::catalogue::{self, type_name};
-use crate::rows::{OneBatch, ScanRows};
+use crate::engine::{Engine, EngineRows};
+use crate::rows::{OneBatch, QueryRows, ScanRows};
 use crate::settings::Settings;
 use crate::sink::StoreSink;
 use crate::statement::{Statement, refused};
@@ -23,6 +24,7 @@ pub(crate) struct StoreSession {
     settings: Settings,
     /// The transaction that its owner has begun.
     pub(crate) open: Option<Transaction>,
+    engine: Option<Arc<Engine>>,
     pub(crate) deadline: Deadline,
 }
 
@@ -37,7 +39,7 @@ impl StoreSession {
     pub(crate) fn open(settings: Settings, deadline: &Deadline) -> Result<Self> {
         deadline.check()?;
         let store = Store::open(&settings.path, settings.access)?;
-        Ok(Self { store, settings, open: None, deadline: deadline.clone() })
+        Ok(Self { store, settings, open: None, engine: None, deadline: deadline.clone() })
     }
 
     /// Begins a transaction, every wait of which looks at the deadline.
@@ -67,6 +69,41 @@ impl StoreSession {
         let done = work(&mut transaction)?;
         transaction.commit()?;
         Ok(done)
+    }
+
+    /// The SQL engine, for a statement that needs it; `None` for another, and where its library is not named.
+    fn engine_for(&mut self, query: &Query) -> Result<Option<Arc<Engine>>> {
+        let Some(library) = self.settings.libduckdb.clone() else { return Ok(None) };
+        if catalogue::is_ours(query)
+            || Statement::of(query).is_ok_and(|statement| !self.is_computed(&statement))
+        {
+            return Ok(None);
+        }
+        if self.engine.is_none() {
+            self.engine = Some(Engine::start(&library, self.settings.verify)?);
+        }
+        Ok(self.engine.clone())
+    }
+
+    /// Whether it reads columns that the engine computes.
+    fn is_computed(&mut self, statement: &Statement) -> bool {
+        let Statement::Scan { table, .. } = statement else { return false };
+        let found = self.within(|transaction| transaction.table(table));
+        found.is_ok_and(|table| refuse_computed(table.as_deref()).is_err())
+    }
+
+    /// Runs a query by the engine, over the tables that the transaction sees: the open one, or one that is the query's own.
+    fn queried(
+        &mut self,
+        engine: &Arc<Engine>,
+        query: &Query,
+        rows: usize,
+    ) -> Result<(EngineRows, Option<Transaction>)> {
+        let mut own = if self.open.is_none() { Some(self.begun()?) } else { None };
+        if let Some(transaction) = own.as_mut().or(self.open.as_mut()) {
+            engine.show(transaction)?;
+        }
+        Ok((engine.query(query, &self.deadline, rows)?, own))
     }
 
     fn answer(&mut self, query: &Query, options: &ReadOptions) -> Result<Answer> {
@@ -117,8 +154,20 @@ fn count(name: &str, rows: u64) -> Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(schema), vec![column]).map_err(|error| Error::internal(error.to_string()))
 }
 
+fn columns_of(schema: &Schema) -> Vec<Column> {
+    let column = |field: &Arc<Field>| {
+        let native_type = type_name(field);
+        Column { field: field.as_ref().clone(), native_type }
+    };
+    schema.fields().iter().map(column).collect()
+}
+
 impl Session for StoreSession {
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        if let Some(engine) = self.engine_for(query)? {
+            let (mut rows, _own) = self.queried(&engine, query, ReadOptions::default().batch_rows)?;
+            return rows.try_fold(0, |count, batch| Ok(count + batch?.num_rows() as u64)).map(Some);
+        }
         Ok(match self.answer(query, &ReadOptions::default())? {
             Answer::Scan(scan) => Some(scan.rows()),
             Answer::Batch(batch) => Some(batch.num_rows() as u64),
@@ -130,19 +179,32 @@ impl Session for StoreSession {
         if matches!(Statement::of(query), Ok(Statement::Drop { .. })) {
             return Err(Error::programming("the statement returns no rows, and was not run"));
         }
+        if let Some(engine) = self.engine_for(query)? {
+            let schema = self.within(|transaction| {
+                engine.show(transaction)?;
+                engine.describe(query)
+            })?;
+            return Ok(columns_of(&schema));
+        }
         let schema = match self.answer(query, options)? {
             Answer::Scan(scan) => scan.schema(),
             Answer::Batch(batch) => batch.schema(),
             Answer::Done(_) => Arc::new(Schema::empty()),
         };
-        let column = |field: &Arc<Field>| {
-            let native_type = type_name(field);
-            Column { field: field.as_ref().clone(), native_type }
-        };
-        Ok(schema.fields().iter().map(column).collect())
+        Ok(columns_of(&schema))
     }
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        match self.engine_for(query) {
+            Ok(None) => {}
+            Ok(Some(engine)) => {
+                return match self.queried(&engine, query, options.batch_rows) {
+                    Ok((rows, own)) => Ok(Box::new(QueryRows { rows, own, session: self })),
+                    Err(error) => Err(Failed { error, session: Some(self) }),
+                };
+            }
+            Err(error) => return Err(Failed { error, session: Some(self) }),
+        }
         match self.answer(query, options) {
             Ok(Answer::Scan(scan)) => Ok(Box::new(ScanRows::new(scan, options.batch_rows, self))),
             Ok(Answer::Batch(batch)) => {

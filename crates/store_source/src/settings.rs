@@ -17,8 +17,9 @@ static KEYS: Keys = Keys {
         Key::new("version").or("longshore.store.version"),
         Key::new("at").or("longshore.store.at"),
         Key::new("verify").or("longshore.store.verify"),
+        Key::new("libduckdb").or("longshore.store.libduckdb"),
     ],
-    hint: "the settings are database, read_only, create, timeout, version, at and verify",
+    hint: "the settings are database, read_only, create, timeout, version, at, verify and libduckdb",
     instead: |_| None,
 };
 
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     /// What each transaction sees.
     pub(crate) snapshot: Snapshot,
     pub(crate) verify: bool,
+    /// The library of the SQL engine.
+    pub(crate) libduckdb: Option<PathBuf>,
 }
 
 impl Settings {
@@ -70,7 +73,8 @@ impl Settings {
             Access::Write
         };
         let (timeout, verify) = (values.seconds("timeout")?, values.flag("verify")?.unwrap_or(false));
-        Ok(Self { path, access, timeout, snapshot, verify })
+        let libduckdb = values.path("libduckdb");
+        Ok(Self { path, access, timeout, snapshot, verify, libduckdb })
     }
 }
 
