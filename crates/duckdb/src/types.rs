@@ -21,6 +21,9 @@ use crate::{datetime, text};
 
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
+/// What a source marks a field with whose values it has made exact itself.
+const EXACT: &str = "longshore:exact";
+
 /// What PostgreSQL's ADBC driver says of a field: its type there.
 const POSTGRESQL_TYPE: &str = "POSTGRESQL:type";
 
@@ -104,6 +107,8 @@ pub(crate) fn plan(field: &Field, options: ValueOptions) -> Plan {
             let zone = zone.as_ref().map(|_| UTC.into());
             step(T::Timestamp(*unit, zone), Step::Timestamps(infinity(field)))
         }
+        // What its source has made exact may have nanoseconds.
+        T::Interval(_) if field.metadata().contains_key(EXACT) => keep(),
         T::Interval(unit) => step(T::Interval(*unit), Step::Intervals),
         T::List(item) => inner(field, &[item], options, |items| T::List(items[0].clone())),
         T::LargeList(item) => inner(field, &[item], options, |items| T::LargeList(items[0].clone())),

@@ -25,6 +25,7 @@ SCHEMES = {
     "duckdb": ("duckdb", "a DuckDB database", ["duckdb"]),
     "store": ("store", "SQL over a store", ["duckdb", "pyarrow"]),
     "adbc": ("adbc", "an ADBC driver", ["adbc_driver_manager", "pyarrow"]),
+    "oracle": ("oracle", "Oracle", ["oracledb", "pyarrow"]),
 }
 
 #: Connections that callers may give, by the module and the name of their class: the module here that takes each.

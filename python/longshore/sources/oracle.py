@@ -1,0 +1,207 @@
+"""Oracle, in oracledb's thin mode: ``oracle://user:password@host:1521/service``, a TNS name, a descriptor, a wallet."""
+
+import contextlib
+import difflib
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import oracledb
+
+from longshore import errors
+from longshore.sources.session import DriverSession, Result
+
+_FORM = "write oracle://user:password@host:1521/service, ?sid=NAME, a TNS name as the host, or ?dsn= with a descriptor"
+_SID = "what follows the host is a service; a SID is ?sid=NAME"
+_QUERY = re.compile(r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:SELECT|WITH)\b", re.IGNORECASE)
+_END = re.compile(r"[\s;]+\Z")
+_LOGIN = re.compile(r"[^/@(]*/(.*)@", re.DOTALL)
+_EMPTY = "an empty text is NULL in Oracle: give None where NULL is meant"
+_ZONE = "Oracle's driver would drop the time zone: give the text, and TO_TIMESTAMP_TZ in the statement"
+#: oracledb's own settings: the types of those that a URL can say.
+_SETTINGS = {
+    name: str(parameter.annotation).removesuffix(" | None")
+    for name, parameter in inspect.signature(oracledb.ConnectParams).parameters.items()
+}
+#: Oracle's errors by their number: those that oracledb has no class of PEP 249's for.
+_DATA = {1400, 1401, 1426, 1438, 1476, 1722, 12899, *range(1830, 1900)}
+
+
+def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
+    """Connect with what follows ``oracle://``; settings are oracledb's own, such as ``wallet_location``."""
+    arguments = _arguments(rest, keywords)
+    texts = {name: str(value) for name, value in arguments.items()}
+    if secret := _LOGIN.match(texts.get("dsn", "")):
+        texts["dsn_password"] = secret[1]
+    session = Session(None, texts)
+    with session.translating():
+        session.connection = oracledb.connect(**arguments)
+        # A statement is a transaction of its own until one is begun.
+        session.connection.autocommit = True
+    return session
+
+
+def _arguments(rest: str, keywords: Mapping[str, str]) -> dict[str, Any]:
+    """Give what ``oracledb.connect`` is called with."""
+    parts = urlsplit(f"oracle://{rest.removeprefix('//')}")
+    given = {**dict(parse_qsl(parts.query, keep_blank_values=True)), **keywords}
+    login = {"user": parts.username, "password": parts.password, "host": parts.hostname}
+    try:
+        login["port"] = str(parts.port or "")
+    except ValueError:
+        raise errors.InterfaceError("the port is not a number", hint=_FORM) from None
+    given = {**{name: unquote(value) for name, value in login.items() if value}, **given}
+    service = given.pop("database", "") or unquote(parts.path.strip("/"))
+    if service:
+        given.setdefault("service_name", service)
+    if "host" in given and not {"service_name", "sid", "port", "dsn"} & given.keys():
+        given["dsn"] = given.pop("host")
+    if not {"host", "dsn"} & given.keys():
+        raise errors.InterfaceError("an Oracle source needs a host, a TNS name or dsn=", hint=_FORM)
+    return {name: _setting(name, value) for name, value in given.items()}
+
+
+def _setting(name: str, value: str) -> object:
+    """Give a setting as oracledb takes it."""
+    kind = _SETTINGS.get(name)
+    if name == "mode":
+        mode: object = getattr(oracledb, f"AUTH_MODE_{value.upper()}", None)
+        if mode is None:
+            raise errors.InterfaceError("mode is not one of oracledb's, such as sysdba")
+        return mode
+    try:
+        if kind in {"int", "float"}:
+            return int(value) if kind == "int" else float(value)
+        if kind == "bool":
+            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+    except (KeyError, ValueError):
+        message = f"{name} is not {'true or false' if kind == 'bool' else 'a number'}"
+        raise errors.InterfaceError(message) from None
+    if kind != "str" and name not in {"access_token", "dsn"}:
+        known = [each for each, kind in _SETTINGS.items() if kind in {"str", "int", "float", "bool"}]
+        closest = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {closest[0]}?" if closest else "oracledb's documentation of connect() lists them"
+        message = f"{name!r} is not a setting of oracledb's"
+        raise errors.InterfaceError(message, hint=hint)
+    return value
+
+
+class Session(DriverSession):
+    """One connection."""
+
+    failure = oracledb.Error
+    not_split = "a read of Oracle is one statement: each part would need a session as of one SCN"
+    not_prepared = "Oracle's driver does not tell their types"
+
+    def __init__(self, connection: Any, settings: Mapping[str, str]) -> None:
+        """Keep the connection, and what its errors may quote."""
+        super().__init__(connection)
+        self.settings = settings
+
+    def translated(self, error: Exception) -> errors.Error:
+        """Give Longshore's exception for the driver's, by Oracle's number where the driver has only DatabaseError."""
+        if isinstance(error, errors.Error):
+            return error
+        translated = super().translated(error)
+        number = getattr(error.args[0], "code", 0) if error.args else 0
+        kind = type(translated)
+        if kind is errors.DatabaseError:
+            is_statement = 900 <= number < 1000 or number in {1789, 2289}  # noqa: PLR2004  Oracle's book of errors
+            kind = errors.ProgrammingError if is_statement else errors.DataError if number in _DATA else kind
+        hint = _SID if "DPY-6001" in str(error) else None
+        text = str(translated)
+        return kind(f"{text}" if hint else text, hint=hint)
+
+    @contextlib.contextmanager
+    def translating(self) -> Iterator[None]:
+        """Raise Longshore's exceptions for the driver's, and for those of Python's dates."""
+        try:
+            with super().translating():
+                yield
+        except (OverflowError, ValueError) as error:
+            if type(error).__module__ != "builtins":
+                raise
+            hint = "a date of the years 1 to 9999, or TO_CHAR of it in the query"
+            raise errors.DataError(f"{error}", hint=hint) from None
+
+    def fail(self) -> errors.Error | None:
+        """Give the error of the rows; Oracle undoes a statement that fails, and its transaction goes on."""
+        error, self.error = self.error, None
+        return error
+
+    def _is_sound(self) -> bool:
+        return True
+
+    def _begin(self) -> None:
+        self.connection.autocommit = False
+
+    def begin_snapshot(self) -> None:
+        """Begin a transaction whose statements see one snapshot."""
+        self.begin()
+        self.execute("SET TRANSACTION READ ONLY")
+
+    def _end(self, how: Any) -> None:
+        super()._end(how)
+        self.connection.autocommit = True
+
+    def cancel(self) -> None:
+        """Stop what runs."""
+        self.connection.cancel()
+
+    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+        statement, _ = super()._prepared(query, None)
+        for value in params.values() if isinstance(params, dict) else params or ():
+            if isinstance(value, str | bytes) and not value:
+                raise errors.DataError(_EMPTY)
+            if getattr(value, "tzinfo", None) is not None:
+                raise errors.NotSupportedError(_ZONE, hint=_ZONE)
+        return (_END.sub("", statement) if _QUERY.match(statement) else statement), params
+
+    def _run(self, statement: Any, params: Any) -> Any:
+        cursor = self.opened()
+        if params:
+            cursor.setinputsizes(**_timestamps(params)) if isinstance(params, dict) else cursor.setinputsizes(
+                *_timestamps(dict(enumerate(params))).values()
+            )
+        cursor.execute(statement, params or None)
+        return cursor
+
+    def execute(self, query: str, params: Any = None) -> int | None:
+        """Run one statement, and tell how many rows it changed or gave."""
+        count = super().execute(query, params)
+        if self.cursor is None or not self.cursor.description:
+            return count
+        with self.running():
+            return self._count(self.cursor)
+
+    def _changed(self) -> int | None:
+        return None if self.cursor is None else self.cursor.rowcount
+
+    def _result(self, statement: Any, params: Any, rows: int) -> Result | None:
+        if not _QUERY.match(statement):
+            self._run(statement, params)
+            return None
+        from longshore.sources.oracle_columns import Columns
+
+        return Columns.of(self, statement).read(statement, params, rows), [], []
+
+    def _schema(self, statement: Any, _params: Any) -> Result | None:
+        from longshore.sources.oracle_columns import Columns
+
+        is_query = _QUERY.match(statement)
+        return (Columns.of(self, statement).schema.empty_table(), [], []) if is_query else None
+
+    def load(self, **load: Any) -> Any:
+        """Begin to write."""
+        from longshore.sources.oracle_loading import TableLoader
+
+        return TableLoader(self, **load)
+
+
+def _timestamps(params: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Give the type of each parameter that the driver would bind as a DATE, without its microseconds."""
+    return {
+        name: oracledb.DB_TYPE_TIMESTAMP if getattr(value, "microsecond", 0) else None for name, value in params.items()
+    }

@@ -1,0 +1,428 @@
+"""Rows into an Oracle table by array DML: in one transaction, and each value as it was or a word about it.
+
+CREATE, DROP and ALTER commit whatever is open: a table that is replaced stays until the rows of the new one are there,
+and a write that makes a table takes no transaction of the caller's.
+"""
+
+import bisect
+import contextlib
+import math
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import oracledb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
+from longshore.sources.dialects import literal
+
+if TYPE_CHECKING:
+    from longshore.sources.oracle import Session
+
+_EXISTS = 'if_exists="append" adds to it, "replace" makes another'
+_MISSING = 'if_exists="fail" makes it'
+_COMMIT = "commit first, or write into a table that is there"
+_EMPTY = "an empty text or bytes would become NULL"
+_CONVERT = "convert the data to the column's type, or write it into a column for it"
+_UNIQUE = "make a unique index on these columns, or name the primary key"
+_TEXTS = {oracledb.DB_TYPE_VARCHAR, oracledb.DB_TYPE_CHAR, oracledb.DB_TYPE_NVARCHAR, oracledb.DB_TYPE_NCHAR}
+_TEXTS |= {oracledb.DB_TYPE_LONG, oracledb.DB_TYPE_CLOB, oracledb.DB_TYPE_NCLOB, oracledb.DB_TYPE_JSON}
+_BYTES = {oracledb.DB_TYPE_RAW, oracledb.DB_TYPE_LONG_RAW, oracledb.DB_TYPE_BLOB}
+_ZONED = {oracledb.DB_TYPE_TIMESTAMP_TZ, oracledb.DB_TYPE_TIMESTAMP_LTZ}
+_FLOATS = {oracledb.DB_TYPE_BINARY_FLOAT, oracledb.DB_TYPE_BINARY_DOUBLE}
+_DIGITS, _NO_SCALE, _MICROSECONDS = 38, -127, 6
+_KEYS = (
+    "SELECT c.index_name, c.column_name FROM all_ind_columns c JOIN all_indexes i "
+    "ON i.owner = c.index_owner AND i.index_name = c.index_name WHERE i.uniqueness = 'UNIQUE' "
+    "AND i.table_owner = {owner} AND i.table_name = {table}"
+)
+_OWNER = "SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')"
+
+
+def folded(name: str) -> str:
+    """Give a name as SQL without quotes would: one of small letters alone is one of capitals."""
+    return name.upper() if name == name.lower() else name
+
+
+def _quoted(*names: str) -> str:
+    return ".".join(f'"{name}"' for name in names)
+
+
+class TableLoader:
+    """Rows on their way into a table."""
+
+    def __init__(
+        self,
+        session: "Session",
+        *,
+        schema: str | None,
+        table: str,
+        columns: object,
+        required: Sequence[str],
+        if_exists: str,
+        key: Sequence[str],
+        types: Mapping[str, str],
+    ) -> None:
+        """Make the table, or look at the one that is there."""
+        self._session, self._key, self._is_upsert = session, list(key), if_exists == "upsert"
+        path = [folded(part) for part in (schema, table) if part is not None]
+        if bad := [name for name in [*path, *pa.table(columns).column_names] if '"' in name or "\0" in name]:
+            message = f"the name {bad[0]!r} has a quote or a zero byte, which Oracle's names cannot"
+            raise ProgrammingError(message)
+        self._name, self._target, self._into = ".".join(path), _quoted(*path), _quoted(*path)
+        self._owns = session.transaction == "none"
+        #: What undoes what is there before the rows, and what makes the rows the table's.
+        self._undo: list[str] = []
+        self._finish: list[str] = []
+        if if_exists in {"fail", "replace"}:
+            self._make(pa.table(columns).schema, path, {*required}, types, replaces=if_exists == "replace")
+        self._savepoint = "" if self._owns else f"longshore_{secrets.token_hex(8)}"
+        try:
+            if self._owns:
+                session.begin()
+            else:
+                session.execute(f"SAVEPOINT {self._savepoint}")
+            self._begin(pa.table(columns).schema, path, if_exists)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _described(self, target: str) -> list[Any] | None:
+        """Give the driver's descriptions of the table's columns; None where there is none."""
+        cursor = self._session.opened()
+        try:
+            cursor.parse(f"SELECT * FROM {target}")  # noqa: S608  names in quotes
+        except oracledb.Error as error:
+            if getattr(error.args[0], "code", 0) == 942:  # noqa: PLR2004  ORA-00942
+                return None
+            raise self._session.translated(error) from None
+        return list(cursor.description)
+
+    def _make(
+        self, schema: Any, path: Sequence[str], required: set[str], types: Mapping[str, str], *, replaces: bool
+    ) -> None:
+        if not self._owns:
+            message = "CREATE TABLE commits an open transaction in Oracle"
+            raise NotSupportedError(message, hint=_COMMIT)
+        is_there = self._described(self._target) is not None
+        if is_there and not replaces:
+            message = f"the table {self._name} is there already"
+            raise ProgrammingError(message, hint=_EXISTS)
+        lines = [
+            f"{_quoted(folded(field.name))} {types.get(field.name) or _new_type(field, field.name in self._key)}"
+            f"{' NOT NULL' if field.name in required else ''}"
+            for field in schema
+        ]
+        if self._key:
+            lines.append(f"PRIMARY KEY ({', '.join(_quoted(folded(name)) for name in self._key)})")
+        if is_there:
+            staging = f"LONGSHORE_{secrets.token_hex(8).upper()}"
+            self._into = _quoted(*path[:-1], staging)
+            self._finish = [f"DROP TABLE {self._target}", f"ALTER TABLE {self._into} RENAME TO {_quoted(path[-1])}"]
+        self._session.execute(f"CREATE TABLE {self._into} ({', '.join(lines)})")
+        self._undo = [f"DROP TABLE {self._into}"]
+
+    def _begin(self, schema: Any, path: Sequence[str], if_exists: str) -> None:
+        described = self._described(self._into)
+        if described is None:
+            message = f"there is no table {self._name}"
+            raise ProgrammingError(message, hint=_MISSING)
+        known = {info.name: info for info in described}
+        found = {name: known.get(name, known.get(folded(name))) for name in schema.names}
+        if unknown := [name for name, info in found.items() if info is None]:
+            hint = f"it has {', '.join(known)}"
+            message = f"the table {self._name} has no column {', '.join(map(repr, unknown))}"
+            raise ProgrammingError(message, hint=hint)
+        self._columns = [Target(field.name, field.type, found[field.name]) for field in schema]
+        if len({each.info.name for each in self._columns}) < len(self._columns):
+            message = "the data has two columns that the table does not tell apart"
+            raise ProgrammingError(message)
+        if if_exists == "truncate":
+            self._session.execute(f"DELETE FROM {self._target}")  # noqa: S608  names in quotes
+        if self._is_upsert:
+            self._check_key(path)
+        self._statement = self._merge() if self._is_upsert else self._insert()
+
+    def _check_key(self, path: Sequence[str]) -> None:
+        owner = literal(path[0]) if path[1:] else _OWNER
+        keys = defaultdict(set)
+        for number, name in self._session.rows(_KEYS.format(owner=owner, table=literal(path[-1]))):
+            keys[number].add(name)
+        wanted = {each.info.name for each in self._columns if each.name in self._key}
+        if wanted not in keys.values():
+            message = f"the table {self._name} has no unique index on {', '.join(self._key)}"
+            raise ProgrammingError(message, hint=_UNIQUE)
+
+    def _insert(self) -> str:
+        names = ", ".join(_quoted(each.info.name) for each in self._columns)
+        places = ", ".join(each.place.format(f":{at}") for at, each in enumerate(self._columns, 1))
+        return f"INSERT INTO {self._into} ({names}) VALUES ({places})"  # noqa: S608  names in quotes
+
+    def _merge(self) -> str:
+        names = [_quoted(each.info.name) for each in self._columns]
+        places = enumerate(zip(self._columns, names, strict=True), 1)
+        values = ", ".join(f"{each.place.format(f':{at}')} AS {name}" for at, (each, name) in places)
+        is_key = [each.name in self._key for each in self._columns]
+        same = " AND ".join(f"t.{name} = s.{name}" for name, is_one in zip(names, is_key, strict=True) if is_one)
+        changes = ", ".join(f"t.{name} = s.{name}" for name, is_one in zip(names, is_key, strict=True) if not is_one)
+        update = f"WHEN MATCHED THEN UPDATE SET {changes} " if changes else ""
+        return (
+            f"MERGE INTO {self._into} t USING (SELECT {values} FROM dual) s ON ({same}) {update}"  # noqa: S608
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
+        )
+
+    def push(self, frame: object, before: int) -> None:
+        """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
+        table = pa.table(frame)
+        arrays = []
+        for at, column in enumerate(self._columns):
+            values = table.column(at)
+            if column.name in self._key and values.null_count:
+                row = pc.index(pc.is_null(values), value=True).as_py()
+                message = "NULL in a column of the key"
+                raise DataError(message, column=column.name, row=before + row)
+            arrays.append(column.bound(values, before))
+        rows = pa.table(arrays, names=[str(at) for at in range(1, len(arrays) + 1)])
+        cursor = self._session.opened()
+        try:
+            cursor.executemany(self._statement, rows)
+        except oracledb.Error as error:
+            translated = self._session.translated(error)
+            raise type(translated)(str(translated), row=before + getattr(error.args[0], "offset", 0)) from None
+        if not self._is_upsert and cursor.rowcount != len(table):
+            message = f"of {len(table)} rows the table took {cursor.rowcount}; nothing was written"
+            raise DataError(message, hint="a trigger of the table leaves rows out")
+
+    def commit(self) -> None:
+        """Make the rows the table's, unless a transaction of the caller's is open."""
+        if not self._owns:
+            return
+        self._session.commit()
+        # Of a new table the rows are there now.
+        undo, self._undo = self._undo, []
+        try:
+            for statement in self._finish:
+                self._session.execute(statement)
+                undo = []
+        except Error:
+            self._undo = undo
+            raise
+
+    def abort(self) -> None:
+        """Leave the table as it was, and a transaction of the caller's too."""
+        with contextlib.suppress(Error):
+            if not self._owns:
+                self._session.execute(f"ROLLBACK TO SAVEPOINT {self._savepoint}")
+            elif self._session.transaction != "none":
+                self._session.rollback()
+        undo, self._undo = self._undo, []
+        for statement in undo:
+            self._session.execute(statement)
+
+
+class Target:
+    """A column of the table, and how the data's values are bound for it."""
+
+    #: SQL around the placeholder.
+    place = "{}"
+
+    def __init__(self, name: str, kind: Any, info: Any) -> None:
+        """Refuse a type that the column does not take."""
+        self.name, self.info, self.native = name, info, info.type_code
+        while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+            kind = kind.value_type
+        self.kind = kind
+        self._convert = self._conversion()
+        if self.native in _ZONED:
+            self.place = "FROM_TZ({}, 'UTC')"
+        if self.native == oracledb.DB_TYPE_INTERVAL_DS:
+            self.place = "NUMTODSINTERVAL({}, 'SECOND')"
+
+    def bound(self, values: Any, before: int) -> Any:
+        """Give the values as they are bound."""
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        elif pa.types.is_run_end_encoded(values.type):
+            values = pc.run_end_decode(values)
+        try:
+            return self._convert(values)
+        except _Unfit as unfit:
+            raise self._misfit(values, unfit.row, before, str(unfit)) from None
+        except pa.ArrowInvalid:
+            row = _first(values, self._convert)
+            raise self._misfit(values, row, before, "the column would change it") from None
+
+    def _misfit(self, values: Any, row: int, before: int, why: str) -> DataError:
+        native = self.native.name.removeprefix("DB_TYPE_").lower()
+        return DataError(f"{values[row]}: {why}", column=self.name, row=before + row, native_type=native, hint=_CONVERT)
+
+    def _conversion(self) -> Callable[[Any], Any]:  # noqa: C901, PLR0911, PLR0912  one line a type
+        kind, native, types = self.kind, self.native, pa.types
+        scale = self.info.scale if self.info.scale is not None else _NO_SCALE
+        if types.is_null(kind):
+            return lambda values: values.cast(pa.string())
+        if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+            if native in _TEXTS:
+                return lambda values: _filled(
+                    values, pc.utf8_length, kind if types.is_large_string(kind) else pa.string()
+                )
+        elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+            if native in _BYTES:
+                return lambda values: _filled(values, pc.binary_length, kind)
+        elif types.is_boolean(kind):
+            if native == oracledb.DB_TYPE_BOOLEAN:
+                return lambda values: values
+            if native == oracledb.DB_TYPE_NUMBER:
+                return lambda values: values.cast(pa.int8())
+        elif native == oracledb.DB_TYPE_NUMBER:
+            if types.is_integer(kind) and (scale >= 0 or scale == _NO_SCALE):
+                return lambda values: values
+            if types.is_decimal(kind) or types.is_integer(kind):
+                digits = kind.scale if types.is_decimal(kind) and scale == _NO_SCALE else scale
+                return lambda values: _exact_decimals(values, digits)
+            if types.is_floating(kind):
+                return lambda values: _of_floats(values, scale)
+        elif native in _FLOATS:
+            if types.is_floating(kind) or types.is_integer(kind):
+                float_type = pa.float64() if native == oracledb.DB_TYPE_BINARY_DOUBLE else pa.float32()
+                return lambda values: _same(values, float_type)
+        elif types.is_date(kind):
+            if native in {oracledb.DB_TYPE_DATE, oracledb.DB_TYPE_TIMESTAMP}:
+                return lambda values: values.cast(pa.date32()).cast(pa.timestamp("us"))
+        elif types.is_timestamp(kind):
+            if (kind.tz is not None and native in _ZONED) or (kind.tz is None and native == oracledb.DB_TYPE_TIMESTAMP):
+                return lambda values: _in_places(values, scale)
+            if kind.tz is None and native == oracledb.DB_TYPE_DATE:
+                return lambda values: values.cast(pa.timestamp("s"))
+        elif types.is_duration(kind):
+            if native == oracledb.DB_TYPE_INTERVAL_DS:
+                return _seconds
+        elif (types.is_list(kind) or types.is_fixed_size_list(kind)) and native == oracledb.DB_TYPE_VECTOR:
+            return lambda values: values
+        name = native.name.removeprefix("DB_TYPE_").lower()
+        message = f"{kind} does not go into a column of {name}"
+        raise NotSupportedError(message, column=self.name, native_type=name, hint=_CONVERT)
+
+
+class _Unfit(Exception):  # noqa: N818  a row of a column, which makes an error of it
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+def _first(values: Any, convert: Callable[[Any], Any]) -> int:
+    """Give the first row that does not convert."""
+
+    def fails(rows: int) -> bool:
+        try:
+            convert(values.slice(0, rows))
+        except (pa.ArrowInvalid, _Unfit):
+            return True
+        return False
+
+    return bisect.bisect_left(range(len(values) + 1), x=True, key=fails) - 1
+
+
+def _refuse(is_odd: Any, why: str) -> None:
+    row = pc.index(is_odd, value=True).as_py()
+    if row >= 0:
+        raise _Unfit(row, why)
+
+
+def _filled(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
+    _refuse(pc.equal(length(values), 0), _EMPTY)
+    return values.cast(kind)
+
+
+def _same(values: Any, kind: Any) -> Any:
+    values = values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
+    cast = values.cast(kind, safe=False)
+    back = cast.cast(values.type, safe=False)
+    are_numbers = pc.is_nan(values) if pa.types.is_floating(values.type) else pc.is_null(values)
+    _refuse(pc.and_(pc.not_equal(back, values), pc.invert(are_numbers)), "a float of the column would round it")
+    return cast
+
+
+def _exact_decimals(values: Any, scale: int) -> Any:
+    wide = values if pa.types.is_decimal(values.type) else values.cast(pa.decimal128(_DIGITS, 0))
+    exact = wide.cast(pa.decimal256(2 * _DIGITS, scale))
+    return exact.cast(pa.decimal128(_DIGITS, max(scale, 0)))
+
+
+def _of_floats(values: Any, scale: int) -> Any:
+    """Give the decimals that tell floats from all others: the server would round what is beyond its scale."""
+    numbers: list[Decimal | None] = []
+    for row, value in enumerate(values.to_pylist()):
+        if value is not None and not math.isfinite(value):
+            raise _Unfit(row, "a NUMBER has no NaN and no infinity")
+        number = None if value is None else Decimal(repr(value)).normalize()
+        if number and scale != _NO_SCALE and int(number.as_tuple().exponent) < -scale:
+            raise _Unfit(row, f"the column has {scale} digits after the point, and would round it")
+        numbers.append(number)
+    if scale == _NO_SCALE:
+        return values.cast(pa.float64())
+    return pa.chunked_array([pa.array(numbers, pa.decimal128(_DIGITS, max(scale, 0)))])
+
+
+def _in_places(values: Any, places: int) -> Any:
+    """Give timestamps of at most so many digits after the second; the driver has six."""
+    exact = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.timestamp("us"))
+    unit = 10 ** (_MICROSECONDS - min(max(places, 0), _MICROSECONDS))
+    counts = exact.cast(pa.int64())
+    _refuse(
+        pc.not_equal(pc.multiply(pc.divide(counts, unit), unit), counts),
+        f"the column has {places} digits after the second, and would round it",
+    )
+    return exact
+
+
+def _seconds(values: Any) -> Any:
+    counts = values.cast(pa.duration("us")).cast(pa.int64())
+    return pa.chunked_array(
+        [
+            pa.array(
+                [None if count is None else Decimal(count).scaleb(-_MICROSECONDS) for count in counts.to_pylist()],
+                pa.decimal128(_DIGITS, _MICROSECONDS),
+            )
+        ]
+    )
+
+
+_INTEGERS = {pa.int8(): 3, pa.uint8(): 3, pa.int16(): 5, pa.uint16(): 5, pa.int32(): 10, pa.uint32(): 10}
+_PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 6}
+
+
+def _new_type(field: Any, is_key: bool) -> str:  # noqa: C901, FBT001, PLR0911  one line a type
+    """Give the type of a new table's column."""
+    kind, types = field.type, pa.types
+    while types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    if types.is_boolean(kind):
+        return "NUMBER(1,0)"
+    if types.is_integer(kind):
+        return f"NUMBER({_INTEGERS.get(kind, 20)},0)"
+    if types.is_float32(kind) or types.is_float16(kind):
+        return "BINARY_FLOAT"
+    if types.is_float64(kind):
+        return "BINARY_DOUBLE"
+    if types.is_decimal(kind) and kind.precision <= _DIGITS:
+        return f"NUMBER({kind.precision},{kind.scale})"
+    if types.is_date(kind):
+        return "DATE"
+    if types.is_timestamp(kind):
+        return f"TIMESTAMP({_PLACES[kind.unit]}){' WITH TIME ZONE' if kind.tz else ''}"
+    if types.is_duration(kind):
+        return "INTERVAL DAY(9) TO SECOND(6)"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
+        return "VARCHAR2(4000)"
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return "RAW(2000)" if is_key else "BLOB"
+    if (types.is_list(kind) or types.is_fixed_size_list(kind)) and types.is_floating(kind.value_type):
+        return "VECTOR"
+    hint = f'name a type: types={{"{field.name}": ...}}, or leave the column out'
+    message = f"Oracle has no type for {kind}"
+    raise NotSupportedError(message, column=field.name, hint=hint)
