@@ -225,6 +225,11 @@ def jar(group: str, artifact: str, version: str) -> Path:
     return target
 
 
+def java(memory: str) -> list[str]:
+    """Return the start of a command line, of a Java that does not optimise what runs for a few seconds."""
+    return [program("java", "default-jre-headless"), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Xmx{memory}"]
+
+
 def program(name: str, package: str) -> str:
     """Return a program's path, or say which package has it."""
     # An ordinary user's PATH has no sbin.

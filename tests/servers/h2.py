@@ -16,6 +16,6 @@ class H2(Server, Endpoint):
 
     def _command(self) -> list[str]:
         # Without the property H2 listens on every interface.
-        java = [installations.program("java", "default-jre-headless"), "-Xmx256m", f"-Dh2.bindAddress={LOOPBACK}"]
+        java = [*installations.java("256m"), f"-Dh2.bindAddress={LOOPBACK}"]
         options = ["-pg", "-pgPort", str(self.port), "-ifNotExists", "-baseDir", str(self.home)]
         return [*java, "-cp", str(self.jar), "org.h2.tools.Server", *options]

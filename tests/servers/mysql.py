@@ -46,6 +46,8 @@ class MySQL(Mysqld):
             "lc-messages-dir": str(self.programs / "share"),
             # Its second protocol would take a port that is not ours.
             "mysqlx": "0",
+            # What it would count is asked by no one.
+            "performance-schema": "0",
         }
 
 

@@ -29,5 +29,5 @@ class QuestDB(Server, Endpoint):
         self._write(self.home / "conf" / "server.conf", text)
 
     def _command(self) -> list[str]:
-        java = [installations.program("java", "default-jre-headless"), "-Xmx512m", "-p", str(self.jar)]
-        return [*java, "-m", "io.questdb/io.questdb.ServerMain", "-d", str(self.home)]
+        java = installations.java("512m")
+        return [*java, "-p", str(self.jar), "-m", "io.questdb/io.questdb.ServerMain", "-d", str(self.home)]
