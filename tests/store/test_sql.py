@@ -204,6 +204,20 @@ def test_the_catalogue_is_the_engines(session: longshore.Connection) -> None:
     assert rows(session, listed) == [("main", "BASE TABLE")]
 
 
+@pytest.mark.parametrize("name", ["temp", "main", "memory", "system"])
+def test_a_table_is_called_as_the_engines_own_databases_are(store: longshore.Store, name: str) -> None:
+    store[name] = pa.table({"x": [1, 2]})
+    assert store.sql(f"INSERT INTO {name} VALUES (3)") == 1
+    assert store.sql(f"UPDATE {name} SET x = x + 1 WHERE x > 1") == 2
+    assert store.sql(f"DELETE FROM {name} WHERE x = 3") == 1
+    store.sql(f"ALTER TABLE {name} ADD y INTEGER")
+    found = store.sql(f"SELECT {name}.x, y FROM {name} ORDER BY x", return_type="arrow")
+    assert found.to_pylist() == [{"x": 1, "y": None}, {"x": 4, "y": None}]
+    store.sql(f"DROP TABLE {name}")
+    store.sql(f"CREATE TABLE {name} (a INTEGER)")
+    assert store.names() == [name]
+
+
 def test_temporary_objects_are_the_sessions(session: longshore.Connection) -> None:
     session.execute("CREATE TEMP VIEW heavy AS SELECT * FROM boats WHERE tons > 2")
     session.execute("CREATE TEMP MACRO lightest() AS (SELECT min(tons) FROM boats)")

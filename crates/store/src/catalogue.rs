@@ -14,6 +14,7 @@ use longshore_core::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 
 use crate::chunk::{Chunk, ChunkFile};
+use crate::copied::Copied;
 use crate::table::Table;
 
 /// What tells the catalogue from other files of SQLite: "LNGS".
@@ -77,11 +78,21 @@ pub(crate) struct Done {
 
 /// The connection to it.
 #[derive(Debug)]
-pub(crate) struct Catalogue(Connection);
+pub(crate) struct Catalogue {
+    connection: Connection,
+    /// What it is a copy of, for who may not write next to that.
+    copied: Option<Copied>,
+}
 
 impl Catalogue {
     /// Opens the catalogue; makes it where it `may_make` one.
     pub(crate) fn open(path: &Path, read_only: bool, may_make: bool) -> Result<Self> {
+        let catalogue = Self::opened(path, read_only, may_make)?;
+        catalogue.check_format(path)?;
+        Ok(catalogue)
+    }
+
+    fn opened(path: &Path, read_only: bool, may_make: bool) -> Result<Self> {
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= if read_only { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
         if may_make {
@@ -89,12 +100,27 @@ impl Catalogue {
         }
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(Duration::from_secs(60)).map_err(failed)?;
-        let mut catalogue = Self(connection);
+        if read_only
+            && needs_files(&connection)
+            && let Some((connection, copied)) = Copied::of(path)?
+        {
+            return Ok(Self { connection, copied: Some(copied) });
+        }
+        let mut catalogue = Self { connection, copied: None };
         if !read_only {
             catalogue.prepare(may_make)?;
         }
-        catalogue.check_format(path)?;
         Ok(catalogue)
+    }
+
+    /// Sees what others have committed since, which a copy does not have.
+    pub(crate) fn refresh(&mut self) -> Result<()> {
+        if let Some(copied) = &self.copied
+            && !copied.is_current()?
+        {
+            *self = Self::opened(copied.path(), true, false)?;
+        }
+        Ok(())
     }
 
     /// Has the catalogue's commits reach the disk before they return, and makes its tables where they are missing.
@@ -107,13 +133,14 @@ impl Catalogue {
                 "the catalogue cannot have a write-ahead log, but {now:?}"
             )));
         }
-        self.0
+        self.connection
             .execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
             .map_err(failed)?;
         if !may_make {
             return Ok(());
         }
-        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let is_made: bool = transaction
             .query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'version'", [], |row| row.get(0))
             .map_err(failed)?;
@@ -130,7 +157,9 @@ impl Catalogue {
 
     fn check_format(&self, path: &Path) -> Result<()> {
         let number = |name: &str| {
-            self.0.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0)).map_err(failed)
+            self.connection
+                .query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0))
+                .map_err(failed)
         };
         if number("application_id")? != APPLICATION {
             return Err(Error::operational(format!("{} is not the catalogue of a store", path.display())));
@@ -146,17 +175,19 @@ impl Catalogue {
 
     /// The newest version.
     pub(crate) fn newest(&self) -> Result<i64> {
-        self.0.query_row("SELECT max(id) FROM version", [], |row| row.get(0)).map_err(failed)
+        self.connection.query_row("SELECT max(id) FROM version", [], |row| row.get(0)).map_err(failed)
     }
 
     /// The version that was the newest at a time; `None` before the first.
     pub(crate) fn version_at(&self, at: i64) -> Result<Option<i64>> {
-        self.0.query_row("SELECT max(id) FROM version WHERE at <= ?", [at], |row| row.get(0)).map_err(failed)
+        self.connection
+            .query_row("SELECT max(id) FROM version WHERE at <= ?", [at], |row| row.get(0))
+            .map_err(failed)
     }
 
     /// The oldest version that is kept, and whether `version` is one that is.
     pub(crate) fn is_kept(&self, version: i64) -> Result<(i64, bool)> {
-        self.0
+        self.connection
             .query_row(
                 "SELECT (SELECT version FROM oldest) AS first, ?1 >= (SELECT version FROM oldest) AND EXISTS (SELECT 1 FROM version WHERE id = ?1)",
                 [version],
@@ -175,7 +206,7 @@ impl Catalogue {
     /// The newest version that has changed what a name stands for.
     pub(crate) fn last_change(&self, folded: &str) -> Result<i64> {
         let query = "SELECT coalesce(max(version), 0) FROM change WHERE folded = ?";
-        self.0.query_row(query, [folded], |row| row.get(0)).map_err(failed)
+        self.connection.query_row(query, [folded], |row| row.get(0)).map_err(failed)
     }
 
     /// A version's table.
@@ -183,7 +214,7 @@ impl Catalogue {
         let query = "SELECT id, name, schema, key, definition, next_field FROM relation
              WHERE folded = ?1 AND begins <= ?2 AND (ends IS NULL OR ends > ?2)";
         let found = self
-            .0
+            .connection
             .query_row(query, params![folded, version], |row| {
                 let (id, name): (i64, String) = (row.get(0)?, row.get(1)?);
                 let (schema, key): (Vec<u8>, String) = (row.get(2)?, row.get(3)?);
@@ -249,7 +280,8 @@ impl Catalogue {
         changed: &[(&str, Changed<'_>)],
         done: &[Done],
     ) -> Result<i64> {
-        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         for (folded, _) in changed {
             let query = "SELECT coalesce(max(version), 0) FROM change WHERE folded = ?";
             let last: i64 = transaction.query_row(query, [folded], |row| row.get(0)).map_err(failed)?;
@@ -287,7 +319,7 @@ impl Catalogue {
     /// Has a commit that failed be none: the log may hold it whole, though it is not synced. Another commit in its place does that.
     pub(crate) fn void_failed(&mut self) -> Result<()> {
         // A page that stays as it is would not be written.
-        self.0
+        self.connection
             .execute_batch(
                 "BEGIN IMMEDIATE; UPDATE oldest SET version = version + 1; UPDATE oldest SET version = version - 1; COMMIT",
             )
@@ -296,7 +328,8 @@ impl Catalogue {
 
     /// Forgets what no version from `oldest` on has, nor one of `read`, which others read now.
     pub(crate) fn forget(&mut self, oldest: i64, read: &[i64]) -> Result<()> {
-        let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let read = serde_json::to_string(read).map_err(|error| Error::internal(error.to_string()))?;
         for (table, id) in [("relation", "rowid"), ("chunk", "id"), ("deletion", "rowid")] {
             let query = format!(
@@ -345,10 +378,17 @@ impl Catalogue {
         params: impl rusqlite::Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = self.0.prepare(query).map_err(failed)?;
+        let mut statement = self.connection.prepare(query).map_err(failed)?;
         let rows = statement.query_map(params, read).map_err(failed)?;
         rows.collect::<rusqlite::Result<_>>().map_err(failed)
     }
+}
+
+/// Whether SQLite wants to make files next to the catalogue, and must not.
+fn needs_files(connection: &Connection) -> bool {
+    let read = connection.query_row("PRAGMA schema_version", [], |row| row.get::<_, i64>(0));
+    let code = read.err().and_then(|error| error.sqlite_error_code());
+    matches!(code, Some(rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::CannotOpen))
 }
 
 fn write_table(catalogue: &Connection, version: i64, changed: &Changed<'_>) -> rusqlite::Result<()> {

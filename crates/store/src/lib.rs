@@ -7,6 +7,7 @@
 
 mod catalogue;
 mod chunk;
+mod copied;
 mod key;
 mod loader;
 mod lock;

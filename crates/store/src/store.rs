@@ -109,7 +109,8 @@ impl Shared {
                 "open the store again, once its disk is sound: it is as before, or has the whole commit",
             ));
         }
-        work(&mut locked(&self.catalogue)).map_err(|error| match error.kind() {
+        let mut catalogue = locked(&self.catalogue);
+        catalogue.refresh().and_then(|()| work(&mut catalogue)).map_err(|error| match error.kind() {
             Kind::Operational if error.sqlstate().is_none() => error.within(self.root.display()),
             _ => error,
         })

@@ -217,7 +217,7 @@ class Session(duckdb.Session):
         """Whether it changes a table of the session's own, which is the engine's alone."""
         if not changed.names:
             return False
-        is_named = fold_name(changed.names[0]) == "temp"
+        is_named = len(changed.names) > 1 and fold_name(changed.names[0]) == "temp"
         return changed.is_temporary or is_named or (len(changed.names) == 1 and self.mirror.is_own(changed.name))
 
     def _by_engine(self, transaction: "_core.StoreTransaction", statement: Any, params: Any) -> Answer:
