@@ -547,7 +547,7 @@ class StoreTransaction:
         predicates: Sequence[tuple[str, str, Any]] | None = None,
         *,
         positions: bool = False,
-        writable: bool = False,
+        form: str = "stored",
         verified: bool = False,
     ) -> StoreScan: ...
     def files(self, name: str) -> list[Path]: ...
@@ -591,6 +591,7 @@ class StoreTable:
     def rows(self) -> int: ...
     @property
     def chunks(self) -> int: ...
+    def is_same(self, other: StoreTable) -> bool: ...
 
 @final
 class StoreScan:

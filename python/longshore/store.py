@@ -274,9 +274,9 @@ class Store:
                     options=chosen,
                 )
             frame = frame_for(return_type, dtype_backend)
-            is_writable = return_type in {"pandas", "numpy"}
+            form = "writable" if return_type in {"pandas", "numpy"} else "stored"
             wanted = None if columns is None else list(columns)
-            scan = transaction.scan(name, wanted, writable=is_writable, verified=chosen.verify)
+            scan = transaction.scan(name, wanted, form=form, verified=chosen.verify)
             # Mapped memory is the file's: the system takes it back when it needs it.
             reading = scan.reading(
                 policy=policy(return_type, dtype_backend, chosen), cancel_handle=_core.CancelHandle()
@@ -425,7 +425,10 @@ class Store:
 
         It is a ``timedelta``, or a text: ``"90s"``, ``"30min"``, ``"12h"``, ``"7d"``. What a reader has open stays.
         """
-        return Removed(*self._core.vacuum(_age(older_than)))
+        with self._lock:
+            if self._engine is not None:
+                self._engine.mirror.hide()
+            return Removed(*self._core.vacuum(_age(older_than)))
 
     def check(self) -> list[str]:
         """Read every file and tell what is damaged: nothing, where all is well."""

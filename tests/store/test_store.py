@@ -1,11 +1,16 @@
 """``longshore.open``: tables in and out, transactions, versions, and the store in place of a URL."""
 
 import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 import longshore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BOATS = pa.table({"berth": [1, 2], "tons": [10.5, 4.0]})
 
@@ -38,6 +43,40 @@ def test_sql_gives_rows_or_counts(store: longshore.Store) -> None:
         assert sum(batch.num_rows for batch in stream) == 3
     with pytest.raises(longshore.NotSupportedError):
         store.sql("BEGIN")
+
+
+def test_a_frame_comes_before_the_table_of_its_name(store: longshore.Store) -> None:
+    store["boats"] = BOATS
+    total = "SELECT sum(berth)::INTEGER AS n FROM Boats"
+    for boats, expected in ((None, 3), (pa.table({"berth": [10]}), 10), (None, 3)):
+        frames = {} if boats is None else {"boats": boats}
+        assert store.sql(total, return_type="arrow", **frames).to_pylist() == [{"n": expected}]
+
+
+def test_a_query_sees_what_was_written_since_the_last(store: longshore.Store, lake: Path) -> None:
+    store["boats"] = BOATS
+    another = longshore.open(lake)
+    count = "SELECT count(*) AS n FROM boats WHERE tons > 1"
+    writes: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: store.write("boats", BOATS, if_exists="append"),
+        lambda: another.write("boats", BOATS, if_exists="append"),
+        lambda: store.sql("DELETE FROM boats WHERE berth = 1"),
+        lambda: another.sql("UPDATE boats SET tons = 0 WHERE tons = 4"),
+    ]
+    for write, expected in zip(writes, [2, 4, 6, 3, 0], strict=True):
+        write()
+        assert store.sql(count, return_type="arrow").to_pylist() == [{"n": expected}]
+    another.close()
+
+
+def test_a_vacuum_gives_the_place_of_what_a_query_has_read_back(store: longshore.Store, lake: Path) -> None:
+    store["boats"] = BOATS
+    store.sql("SELECT * FROM boats", return_type="arrow")
+    store["boats"] = BOATS
+    assert store.vacuum("0s").files == 1
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    assert not [line for line in maps if f"{lake}/data" in line]
 
 
 def test_a_transaction_is_all_or_nothing(store: longshore.Store) -> None:

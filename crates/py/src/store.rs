@@ -9,7 +9,7 @@ use longshore_core::{Batches as _, Error, Frame, Progress, Result, Warnings, loc
 use longshore_interpreter::capsule::{Schema, external, frame, schema_of, stream_capsule};
 use longshore_interpreter::raise;
 use longshore_store::{
-    Access, Constant, Definition, Operation, Operator, Predicate, Scan, Snapshot, Table, Wanted,
+    Access, Constant, Definition, Form, Operation, Operator, Predicate, Scan, Snapshot, Table, Wanted,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -167,7 +167,7 @@ impl StoreTransaction {
     }
 
     /// The rows of a table; predicates leave out those for which they surely do not hold.
-    #[pyo3(signature = (name, columns = None, predicates = None, *, positions = false, writable = false, verified = false))]
+    #[pyo3(signature = (name, columns = None, predicates = None, *, positions = false, form = "stored", verified = false))]
     #[allow(clippy::too_many_arguments)] // those of Python
     fn scan(
         &self,
@@ -176,15 +176,20 @@ impl StoreTransaction {
         columns: Option<Vec<String>>,
         predicates: Option<Vec<(String, String, Bound<'_, PyAny>)>>,
         positions: bool,
-        writable: bool,
+        form: &str,
         verified: bool,
     ) -> PyResult<StoreScan> {
         let mut known = Vec::new();
         for (column, operator, constant) in predicates.unwrap_or_default() {
             known.extend(predicate(py, column, &operator, &constant)?);
         }
-        let wanted =
-            Wanted { columns, predicates: known, positions, writable, verified, validated: verified };
+        let form = match form {
+            "stored" => Form::Stored,
+            "writable" => Form::Writable,
+            "encoded" => Form::Encoded,
+            other => return Err(raise(Error::internal(format!("{other:?} is not a form of columns")))),
+        };
+        let wanted = Wanted { columns, predicates: known, positions, form, verified, validated: verified };
         let scan = self.with(py, |transaction| transaction.scan(name, &wanted))?;
         let schema = scan.schema();
         Ok(StoreScan { schema, chunks: scan.chunks(), rows: scan.rows(), scan: Mutex::new(Some(scan)) })
@@ -349,6 +354,11 @@ impl StoreTable {
     #[getter]
     fn chunks(&self) -> usize {
         self.0.chunks()
+    }
+
+    /// Whether nothing of it has changed since `other`; where it is not known, false.
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 

@@ -3,6 +3,7 @@
 //! What a version adds begins with it, and what a later one replaces ends with that: a version's state are the rows that have begun
 //! and have not ended. Rows are never changed otherwise, so that a reader of a version needs no transaction of the catalogue.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,14 +14,14 @@ use arrow_schema::Schema;
 use longshore_core::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 
-use crate::chunk::{Chunk, ChunkFile};
+use crate::chunk::{Chunk, ChunkFile, encoded_name};
 use crate::copied::Copied;
 use crate::table::Table;
 
 /// What tells the catalogue from other files of SQLite: "LNGS".
 const APPLICATION: i32 = 0x4c4e_4753;
 /// The format of everything in a store.
-const FORMAT: i32 = 1;
+const FORMAT: i32 = 2;
 
 const SCHEMA: &str = "
 CREATE TABLE version (id INTEGER PRIMARY KEY, at INTEGER NOT NULL);
@@ -31,7 +32,8 @@ CREATE TABLE relation (
 CREATE INDEX relation_name ON relation (folded, begins);
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY, relation INTEGER NOT NULL, number INTEGER NOT NULL, place INTEGER NOT NULL, begins INTEGER NOT NULL,
-    ends INTEGER, file TEXT NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, statistics TEXT NOT NULL
+    ends INTEGER, file TEXT NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, statistics TEXT NOT NULL,
+    encoded_bytes INTEGER, encoded_checksum INTEGER
 );
 CREATE INDEX chunk_relation ON chunk (relation, ends, begins);
 CREATE TABLE deletion (
@@ -169,7 +171,7 @@ impl Catalogue {
             format => Err(Error::operational(format!(
                 "the store has format {format}; this Longshore knows format {FORMAT}"
             ))
-            .with_hint("a newer Longshore has written it: install that")),
+            .with_hint("open it with the Longshore that has written it")),
         }
     }
 
@@ -203,6 +205,13 @@ impl Catalogue {
         self.all(query, [version], |row| row.get(0))
     }
 
+    /// The names of a version's files.
+    pub(crate) fn names_of_files(&self, version: i64) -> Result<HashSet<String>> {
+        let query = "SELECT file FROM chunk WHERE begins <= ?1 AND (ends IS NULL OR ends > ?1)";
+        let names: Vec<String> = self.all(query, [version], |row| row.get(0))?;
+        Ok(names.into_iter().flat_map(|name| [encoded_name(&name), name]).collect())
+    }
+
     /// The newest version that has changed what a name stands for.
     pub(crate) fn last_change(&self, folded: &str) -> Result<i64> {
         let query = "SELECT coalesce(max(version), 0) FROM change WHERE folded = ?";
@@ -230,27 +239,19 @@ impl Catalogue {
     }
 
     fn chunks(&self, relation: i64, version: i64) -> Result<Vec<Chunk>> {
-        let query = "SELECT chunk.id, number, place, file, chunk.rows, bytes, checksum, statistics, deletion.rows FROM chunk
+        let query = "SELECT file, chunk.rows, bytes, checksum, statistics, encoded_bytes, encoded_checksum, chunk.id, number, place, deletion.rows
+             FROM chunk
              LEFT JOIN deletion ON deletion.chunk = chunk.id AND deletion.begins <= ?2 AND (deletion.ends IS NULL OR deletion.ends > ?2)
              WHERE relation = ?1 AND chunk.begins <= ?2 AND (chunk.ends IS NULL OR chunk.ends > ?2) ORDER BY place";
         self.all(query, params![relation, version], |row| {
-            let checksum: i64 = row.get(6)?;
-            let bytes: i64 = row.get(5)?;
-            let file = ChunkFile::new(
-                row.get(3)?,
-                row.get(4)?,
-                bytes.cast_unsigned(),
-                checksum.cast_unsigned(),
-                row.get(7)?,
-            );
-            let deleted: Option<Vec<u8>> = row.get(8)?;
+            let deleted: Option<Vec<u8>> = row.get(10)?;
             let deleted = deleted.unwrap_or_default();
             let deleted = deleted.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
             Ok(Chunk {
-                id: row.get(0)?,
-                number: row.get(1)?,
-                order: row.get(2)?,
-                file: Arc::new(file),
+                id: row.get(7)?,
+                number: row.get(8)?,
+                order: row.get(9)?,
+                file: Arc::new(file_of(row)?),
                 deleted,
             })
         })
@@ -350,16 +351,8 @@ impl Catalogue {
 
     /// The files of all versions.
     pub(crate) fn files(&self) -> Result<Vec<ChunkFile>> {
-        self.all("SELECT file, rows, bytes, checksum, statistics FROM chunk ORDER BY id", [], |row| {
-            let (bytes, checksum): (i64, i64) = (row.get(2)?, row.get(3)?);
-            Ok(ChunkFile::new(
-                row.get(0)?,
-                row.get(1)?,
-                bytes.cast_unsigned(),
-                checksum.cast_unsigned(),
-                row.get(4)?,
-            ))
-        })
+        let query = "SELECT file, rows, bytes, checksum, statistics, encoded_bytes, encoded_checksum FROM chunk ORDER BY id";
+        self.all(query, [], file_of)
     }
 
     /// What SQLite finds wrong with the catalogue itself.
@@ -389,6 +382,18 @@ fn needs_files(connection: &Connection) -> bool {
     let read = connection.query_row("PRAGMA schema_version", [], |row| row.get::<_, i64>(0));
     let code = read.err().and_then(|error| error.sqlite_error_code());
     matches!(code, Some(rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::CannotOpen))
+}
+
+/// The file that a row's first columns tell of.
+fn file_of(row: &Row<'_>) -> rusqlite::Result<ChunkFile> {
+    let (bytes, checksum): (i64, i64) = (row.get(2)?, row.get(3)?);
+    let (bytes, checksum) = (bytes.cast_unsigned(), checksum.cast_unsigned());
+    let file = ChunkFile::new(row.get(0)?, row.get(1)?, bytes, checksum, row.get(4)?);
+    let encoded: Option<(i64, i64)> = row.get::<_, Option<i64>>(5)?.zip(row.get(6)?);
+    Ok(match encoded {
+        Some((bytes, checksum)) => file.with_encoded(bytes.cast_unsigned(), checksum.cast_unsigned()),
+        None => file,
+    })
 }
 
 fn write_table(catalogue: &Connection, version: i64, changed: &Changed<'_>) -> rusqlite::Result<()> {
@@ -439,10 +444,15 @@ fn write_table(catalogue: &Connection, version: i64, changed: &Changed<'_>) -> r
     }
     for chunk in after.iter().filter(|chunk| !goes_on || chunk.id.is_none()) {
         let file = &chunk.file;
-        let (bytes, checksum) = (file.bytes.cast_signed(), file.checksum.cast_signed());
+        let (bytes, checksum, encoded) =
+            (file.bytes.cast_signed(), file.checksum.cast_signed(), file.encoded.as_deref());
         catalogue.execute(
-            "INSERT INTO chunk (relation, number, place, begins, file, rows, bytes, checksum, statistics) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            params![relation, chunk.number, chunk.order, version, file.name, file.rows, bytes, checksum, file.statistics],
+            "INSERT INTO chunk (relation, number, place, begins, file, rows, bytes, checksum, statistics, encoded_bytes, encoded_checksum)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                relation, chunk.number, chunk.order, version, file.name, file.rows, bytes, checksum, file.statistics,
+                encoded.map(|file| file.bytes.cast_signed()), encoded.map(|file| file.checksum.cast_signed())
+            ],
         )?;
         if !chunk.deleted.is_empty() {
             write_deletion(catalogue, version, catalogue.last_insert_rowid(), &chunk.deleted)?;

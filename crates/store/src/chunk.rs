@@ -1,22 +1,23 @@
 //! A chunk: one Arrow IPC file with one record batch, which never changes, and which of its rows are deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use arrow_array::{Array, RecordBatch, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::writer::FileWriter;
 use arrow_ipc::{Block, Footer, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
-use longshore_core::{Error, Result};
+use longshore_core::{Error, Result, locked};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::encoding::encoded;
 use crate::map;
 use crate::statistics::{ColumnStatistics, from_json};
 
@@ -50,6 +51,8 @@ pub(crate) struct ChunkFile {
     pub(crate) bytes: u64,
     pub(crate) checksum: u64,
     pub(crate) statistics: String,
+    /// The file of its encoded columns, where it has some.
+    pub(crate) encoded: Option<Arc<ChunkFile>>,
     parsed: OnceLock<BTreeMap<i32, ColumnStatistics>>,
 }
 
@@ -62,7 +65,19 @@ impl Chunk {
 
 impl ChunkFile {
     pub(crate) fn new(name: String, rows: u32, bytes: u64, checksum: u64, statistics: String) -> Self {
-        Self { name, rows, bytes, checksum, statistics, parsed: OnceLock::new() }
+        Self { name, rows, bytes, checksum, statistics, encoded: None, parsed: OnceLock::new() }
+    }
+
+    /// With a file of encoded columns, of so many bytes and with this checksum.
+    pub(crate) fn with_encoded(mut self, bytes: u64, checksum: u64) -> Self {
+        let name = encoded_name(&self.name);
+        self.encoded = Some(Arc::new(Self::new(name, self.rows, bytes, checksum, String::new())));
+        self
+    }
+
+    /// Itself, and the file of its encoded columns.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.encoded.as_deref())
     }
 
     /// What is known of a column's values: nothing of one that the file lacks.
@@ -73,6 +88,11 @@ impl ChunkFile {
         }
         Ok(self.parsed.get().and_then(|columns| columns.get(&field)))
     }
+}
+
+/// The name of the file of a chunk's encoded columns.
+pub(crate) fn encoded_name(name: &str) -> String {
+    format!("{}.encoded.arrow", name.trim_end_matches(".arrow"))
 }
 
 /// The number of a table's field.
@@ -132,6 +152,15 @@ pub(crate) struct Mapped {
     data: Buffer,
     schema: SchemaRef,
     rows: usize,
+    /// What of a file that stays mapped has been worked out: all its columns, and encoded ones by their fields.
+    columns: OnceLock<RecordBatch>,
+    encoded: Mutex<HashMap<i32, Option<ArrayRef>>>,
+}
+
+impl std::fmt::Debug for Mapped {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Mapped").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 impl Mapped {
@@ -150,7 +179,25 @@ impl Mapped {
             footer(&data, &path)?.schema().ok_or_else(|| damaged(&path, &"it has no schema"))?,
         );
         let schema = Arc::new(schema.map_err(|error| damaged(&path, &error))?);
-        Ok(Self { path, data, schema, rows: file.rows as usize })
+        let (columns, encoded) = (OnceLock::new(), Mutex::default());
+        Ok(Self { path, data, schema, rows: file.rows as usize, columns, encoded })
+    }
+
+    /// Has all columns ready for whoever reads some of them, again and again.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        let _ = self.columns.set(self.decoded(&all)?);
+        Ok(())
+    }
+
+    /// Whether it has a column of a field.
+    pub(crate) fn has(&self, field: i32) -> bool {
+        self.schema.fields().iter().any(|known| field_id(known) == Some(field))
+    }
+
+    /// A column of this file, encoded here; `None` where it cannot be.
+    pub(crate) fn encoded(&self, id: i32, field: &Field, column: &ArrayRef) -> Option<ArrayRef> {
+        locked(&self.encoded).entry(id).or_insert_with(|| encoded(field, column)).clone()
     }
 
     /// The columns of a table's fields, NULLs for those that the file lacks.
@@ -176,7 +223,10 @@ impl Mapped {
         }
         let mut read: Vec<usize> = places.iter().copied().flatten().collect();
         read.sort_unstable();
-        let batch = self.decoded(&read)?;
+        let batch = match self.columns.get() {
+            Some(all) => all.project(&read).map_err(|error| damaged(&self.path, &error))?,
+            None => self.decoded(&read)?,
+        };
         let columns = wanted.fields().iter().zip(&places).map(|(field, place)| match place {
             Some(at) => batch.column(read.binary_search(at).unwrap_or_default()).clone(),
             None => new_null_array(field.data_type(), self.rows),

@@ -8,6 +8,8 @@
 mod catalogue;
 mod chunk;
 mod copied;
+mod encoding;
+mod kept;
 mod key;
 mod loader;
 mod lock;
@@ -25,7 +27,7 @@ use longshore_core::SourceOption;
 pub use catalogue::Change;
 pub use predicate::{Constant, Operator, Predicate};
 pub use store::{Access, Store};
-pub use table::{POSITION, Scan, Scanner, Table, Wanted};
+pub use table::{Form, POSITION, Scan, Scanner, Table, Wanted};
 pub use transaction::{Definition, Operation, Snapshot, Transaction};
 
 /// The key of `options=` by which a read looks at what it maps.

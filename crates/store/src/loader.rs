@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -11,7 +12,8 @@ use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 use longshore_core::{Error, Result};
 
-use crate::chunk::{self, ChunkFile, field_id};
+use crate::chunk::{self, ChunkFile, encoded_name, field_id};
+use crate::encoding::{SMALLEST, encoded_batch};
 use crate::statistics::{ColumnStatistics, to_json};
 
 /// The bytes of a full chunk: few enough to hold and to copy, enough that a table of many gigabytes has few of them.
@@ -82,7 +84,7 @@ impl<'a> Loader<'a> {
         (self.rows, self.bytes) = (0, 0);
         for batch in together(&self.schema, batches)? {
             let name = format!("{:032x}.arrow", unique()?);
-            self.made.push(name.clone());
+            self.made.extend([encoded_name(&name), name.clone()]);
             self.files.push(Arc::new(write(self.directory, name, &batch)?));
         }
         Ok(())
@@ -95,8 +97,24 @@ impl<'a> Loader<'a> {
     }
 }
 
+/// Writes the file of a chunk, and meanwhile that of its encoded columns.
 fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFile> {
-    let (bytes, checksum) = chunk::write(&directory.join(&name), batch)?;
+    let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
+    let ((bytes, checksum), statistics, encoded) = thread::scope(|scope| {
+        let aside = scope.spawn(|| (described(batch), write_encoded(directory, &name, batch)));
+        let written = chunk::write(&directory.join(&name), batch)?;
+        let (statistics, encoded) =
+            aside.join().map_err(|_| Error::internal("a column cannot be described"))?;
+        Ok::<_, Error>((written, statistics, encoded?))
+    })?;
+    let file = ChunkFile::new(name, rows, bytes, checksum, statistics);
+    Ok(match encoded {
+        Some((bytes, checksum)) => file.with_encoded(bytes, checksum),
+        None => file,
+    })
+}
+
+fn described(batch: &RecordBatch) -> String {
     let columns = batch
         .schema()
         .fields()
@@ -104,8 +122,14 @@ fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFil
         .zip(batch.columns())
         .filter_map(|(field, column)| Some((field_id(field)?, ColumnStatistics::of(column))))
         .collect::<BTreeMap<_, _>>();
-    let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
-    Ok(ChunkFile::new(name, rows, bytes, checksum, to_json(&columns)))
+    to_json(&columns)
+}
+
+fn write_encoded(directory: &Path, name: &str, batch: &RecordBatch) -> Result<Option<(u64, u64)>> {
+    if size(batch) < SMALLEST {
+        return Ok(None);
+    }
+    encoded_batch(batch).map(|batch| chunk::write(&directory.join(encoded_name(name)), &batch)).transpose()
 }
 
 /// One batch of all rows; each as it is where their dictionaries have too many values together.

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use longshore_core::{Error, Result};
 
-use crate::chunk::Mapped;
+use crate::chunk::{ChunkFile, Mapped};
 use crate::store::Store;
 
 impl Store {
@@ -18,6 +18,7 @@ impl Store {
         drop(self.0.lock_table("", &longshore_core::Deadline::never())?);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros());
         let until = i64::try_from(now.saturating_sub(older_than.into())).unwrap_or(i64::MAX);
+        self.0.kept.clear();
         let forgetting = self.0.locks.forgetting()?;
         self.0.with(|catalogue| {
             let newest = catalogue.newest()?;
@@ -38,7 +39,8 @@ impl Store {
         // Who begins to write waits until this is done.
         let Some(_alone) = self.0.locks.without_writers()? else { return Ok((0, 0)) };
         let known = self.0.with(|catalogue| catalogue.files())?;
-        let known: HashSet<String> = known.into_iter().map(|file| file.name).collect();
+        let known: HashSet<String> =
+            known.iter().flat_map(ChunkFile::all).map(|file| file.name.clone()).collect();
         let (mut files, mut bytes) = (0, 0);
         let failed =
             |error: std::io::Error| Error::operational(format!("{}: {error}", self.0.data().display()));
@@ -65,12 +67,12 @@ impl Store {
     pub fn check(&self) -> Result<Vec<String>> {
         let (mut found, files) = self.0.with(|catalogue| Ok((catalogue.check()?, catalogue.files()?)))?;
         let mut seen = HashSet::new();
-        for file in files {
+        for file in files.iter().flat_map(ChunkFile::all) {
             if !seen.insert(file.name.clone()) {
                 continue;
             }
-            let checked = Mapped::open(self.0.data(), &file, false)
-                .and_then(|mapped| mapped.verify(&file).and_then(|()| mapped.validate()));
+            let checked = Mapped::open(self.0.data(), file, false)
+                .and_then(|mapped| mapped.verify(file).and_then(|()| mapped.validate()));
             if let Err(error) = checked {
                 found.push(error.message().to_owned());
             }

@@ -212,7 +212,7 @@ impl Transaction {
         }
         let wanted = Wanted { columns: Some(table.key.clone()), ..Wanted::default() };
         let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); table.key.len()];
-        for batch in table.scan(self.shared.data(), &wanted)? {
+        for batch in table.scan(self.shared.data(), None, &wanted)? {
             columns.iter_mut().zip(batch?.columns()).for_each(|(column, part)| column.push(part.clone()));
         }
         let empty = Table { chunks: Vec::new(), ..table.clone() };
@@ -345,7 +345,8 @@ impl Transaction {
     /// New files with the rows of chunks that are not deleted.
     fn copied(&mut self, table: &Table, chunks: Range<usize>, full: u64) -> Result<Vec<Arc<ChunkFile>>> {
         let part = Table { chunks: table.chunks[chunks].to_vec(), ..table.clone() };
-        let mut scan = part.scan(self.shared.data(), &Wanted { verified: true, ..Wanted::default() })?;
+        let mut scan =
+            part.scan(self.shared.data(), None, &Wanted { verified: true, ..Wanted::default() })?;
         self.write_files(&table.schema, full, &mut scan)
     }
 

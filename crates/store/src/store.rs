@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use longshore_core::{Deadline, Error, Kind, Process, Result, locked};
 
 use crate::catalogue::{Catalogue, Change, fold};
+use crate::kept::Kept;
 use crate::lock::{Guard, Locks, refuse_network};
 use crate::transaction::{Snapshot, Transaction};
 
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) locks: Locks,
     catalogue: Mutex<Catalogue>,
+    pub(crate) kept: Kept,
     process: Process,
     /// After a commit of which it is not known whether the log has it: keeps the files that it names.
     broken: Mutex<Option<Vec<Guard>>>,
@@ -71,6 +73,7 @@ impl Store {
             access,
             locks: Locks::new(root),
             catalogue: Mutex::new(opened),
+            kept: Kept::default(),
             process: Process::current(),
             broken: Mutex::new(None),
         }));

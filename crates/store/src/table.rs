@@ -5,14 +5,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow_buffer::BooleanBufferBuilder;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use longshore_core::{Batches, Error, Result, Session};
 
 use crate::catalogue::fold;
-use crate::chunk::{Chunk, Mapped, field_id, without_ids};
+use crate::chunk::{Chunk, ChunkFile, Mapped, field_id, without_ids};
+use crate::encoding::encoded_type;
+use crate::kept::Kept;
 use crate::predicate::Predicate;
 
 /// The column of a scan that says where each row is.
@@ -45,12 +47,25 @@ pub struct Wanted {
     pub predicates: Vec<Predicate>,
     /// Whether a last column, [`POSITION`], says where each row is.
     pub positions: bool,
-    /// Whether the memory may be written to, which changes neither the file nor another scan.
-    pub writable: bool,
+    /// In which form columns come.
+    pub form: Form,
     /// Whether each file is compared with its checksum, as one whose rows are written again has to be.
     pub verified: bool,
     /// Whether each value is looked at.
     pub validated: bool,
+}
+
+/// In which form columns come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As the files have them.
+    #[default]
+    Stored,
+    /// In memory that may be written to, which changes neither the file nor another scan.
+    Writable,
+    /// As the SQL engine computes with them, those that have such a form; the files of the newest version stay mapped for its next
+    /// statement.
+    Encoded,
 }
 
 impl Table {
@@ -105,6 +120,11 @@ impl Table {
         Ok(true)
     }
 
+    /// The names of its files, with those of encoded columns.
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &str> {
+        self.chunks.iter().flat_map(|chunk| chunk.file.all()).map(|file| file.name.as_str())
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.file.bytes).sum()
     }
@@ -133,8 +153,8 @@ impl Table {
         })
     }
 
-    /// Maps what is wanted. Afterwards, the files may be removed.
-    pub(crate) fn scan(&self, directory: &Path, wanted: &Wanted) -> Result<Scan> {
+    /// Maps what is wanted, but for what is kept. Afterwards, the files may be removed.
+    pub(crate) fn scan(&self, directory: &Path, kept: Option<&Kept>, wanted: &Wanted) -> Result<Scan> {
         let columns: Vec<usize> = match &wanted.columns {
             None => (0..self.schema.fields().len()).collect(),
             Some(names) => names.iter().map(|name| self.position(name)).collect::<Result<_>>()?,
@@ -154,11 +174,19 @@ impl Table {
             tests.push((predicate, self.schema.field(at), place));
         }
         let read = Arc::new(project(&read)?);
-        let mut scan = Scan::new(without_ids(&given), wanted.positions);
+        let open = |file: &ChunkFile| match kept {
+            Some(kept) => kept.open(directory, file),
+            None => Mapped::open(directory, file, wanted.form == Form::Writable).map(Arc::new),
+        };
+        let mut parts = Vec::new();
         for chunk in &self.chunks {
-            if let Some(piece) = piece(directory, chunk, &read, &tests, wanted)? {
-                scan.add(chunk, piece, columns.len())?;
-            }
+            let Some(part) = part(chunk, &read, &tests, &open, wanted)? else { continue };
+            parts.push(Part { columns: part.columns[..columns.len()].to_vec(), ..part });
+        }
+        let schema = if wanted.form == Form::Encoded { encode(&given, &mut parts, &open)? } else { given };
+        let mut scan = Scan::new(without_ids(&schema), wanted.positions);
+        for part in parts {
+            scan.add(part);
         }
         Ok(scan)
     }
@@ -180,20 +208,66 @@ impl Scanner {
 
     /// Its rows.
     pub fn scan(&self, wanted: &Wanted) -> Result<Scan> {
-        self.table.scan(&self.directory, wanted)
+        self.table.scan(&self.directory, None, wanted)
+    }
+}
+
+/// The columns of a chunk, and which of its rows may be wanted.
+struct Part<'a> {
+    chunk: &'a Chunk,
+    mapped: Arc<Mapped>,
+    columns: Vec<ArrayRef>,
+    rows: Range<usize>,
+}
+
+/// Puts encoded columns in the place of those that all parts have encoded.
+fn encode(
+    schema: &SchemaRef,
+    parts: &mut [Part<'_>],
+    open: &impl Fn(&ChunkFile) -> Result<Arc<Mapped>>,
+) -> Result<SchemaRef> {
+    let mut fields: Vec<FieldRef> = schema.fields().iter().cloned().collect();
+    for (at, field) in fields.iter_mut().enumerate() {
+        let Some(kind) = encoded_type(field) else { continue };
+        let wanted = Arc::new(field.as_ref().clone().with_data_type(kind));
+        let encoded = parts.iter().map(|part| encoded_column(part, &part.columns[at], field, &wanted, open));
+        if let Some(columns) = encoded.collect::<Result<Option<Vec<_>>>>()? {
+            parts.iter_mut().zip(columns).for_each(|(part, column)| part.columns[at] = column);
+            *field = wanted;
+        }
+    }
+    Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+}
+
+fn encoded_column(
+    part: &Part<'_>,
+    column: &ArrayRef,
+    field: &Field,
+    wanted: &FieldRef,
+    open: &impl Fn(&ChunkFile) -> Result<Arc<Mapped>>,
+) -> Result<Option<ArrayRef>> {
+    let Some(id) = field_id(field) else { return Ok(None) };
+    match &part.chunk.file.encoded {
+        // A column that is newer than the file is NULL in it.
+        Some(file) if part.mapped.has(id) => {
+            let mapped = open(file)?;
+            let batch = mapped.has(id).then(|| mapped.batch(&Arc::new(Schema::new(vec![wanted.clone()]))));
+            Ok(batch.transpose()?.map(|batch| batch.column(0).clone()))
+        }
+        _ => Ok(part.mapped.encoded(id, field, column)),
     }
 }
 
 type Test<'a> = (&'a Predicate, &'a Field, usize);
 
 /// The columns of a chunk, and the rows that may be wanted; `None` where none are.
-fn piece(
-    directory: &Path,
-    chunk: &Chunk,
+fn part<'a>(
+    chunk: &'a Chunk,
     read: &SchemaRef,
     tests: &[Test<'_>],
+    open: &impl Fn(&ChunkFile) -> Result<Arc<Mapped>>,
     wanted: &Wanted,
-) -> Result<Option<(RecordBatch, Range<usize>)>> {
+) -> Result<Option<Part<'a>>> {
     let mut sorted = Vec::new();
     for (predicate, field, place) in tests {
         let Some(statistics) = field_id(field).map(|id| chunk.file.statistics(id)).transpose()?.flatten()
@@ -209,7 +283,7 @@ fn piece(
             sorted.push((predicate, *place));
         }
     }
-    let mapped = Mapped::open(directory, &chunk.file, wanted.writable)?;
+    let mapped = open(&chunk.file)?;
     if wanted.verified {
         mapped.verify(&chunk.file)?;
     }
@@ -227,7 +301,8 @@ fn piece(
         // They are copied, value by value.
         batch.columns().iter().try_for_each(|column| mapped.validate_column(column))?;
     }
-    Ok((rows.start < rows.end).then_some((batch, rows)))
+    let columns = batch.columns().to_vec();
+    Ok((rows.start < rows.end).then_some(Part { chunk, mapped, columns, rows }))
 }
 
 /// The rows of a scan, which share the memory of the mapped files.
@@ -244,7 +319,7 @@ pub struct Scan {
 #[derive(Debug)]
 struct Piece {
     number: u32,
-    batch: RecordBatch,
+    columns: Vec<ArrayRef>,
     rows: Range<usize>,
     /// The deleted rows among them, ascending.
     deleted: VecDeque<u32>,
@@ -262,20 +337,13 @@ impl Scan {
         Self { schema, positions, chunks: 0, rows: 0, pieces: VecDeque::new() }
     }
 
-    fn add(
-        &mut self,
-        chunk: &Chunk,
-        (batch, rows): (RecordBatch, Range<usize>),
-        columns: usize,
-    ) -> Result<()> {
-        let wanted: Vec<usize> = (0..columns).collect();
-        let batch = batch.project(&wanted).map_err(|error| Error::internal(error.to_string()))?;
+    fn add(&mut self, part: Part<'_>) {
+        let Part { chunk, columns, rows, .. } = part;
         let deleted: VecDeque<u32> =
             chunk.deleted.iter().copied().filter(|row| rows.contains(&(*row as usize))).collect();
         self.chunks += 1;
         self.rows += (rows.len() - deleted.len()) as u64;
-        self.pieces.push_back(Piece { number: chunk.number, batch, rows, deleted });
-        Ok(())
+        self.pieces.push_back(Piece { number: chunk.number, columns, rows, deleted });
     }
 
     /// How many chunks are touched.
@@ -291,8 +359,8 @@ impl Scan {
     }
 
     fn batch(&self, piece: &Piece, rows: Range<usize>) -> Result<RecordBatch> {
-        let slice = piece.batch.slice(rows.start, rows.len());
-        let mut columns = slice.columns().to_vec();
+        let slices = piece.columns.iter().map(|column| column.slice(rows.start, rows.len()));
+        let mut columns: Vec<ArrayRef> = slices.collect();
         if self.positions {
             let first = u64::from(piece.number) << 32;
             columns.push(Arc::new(UInt64Array::from_iter_values(rows.clone().map(|row| first | row as u64))));

@@ -14,7 +14,7 @@ use crate::loader::unique;
 use crate::lock::Guard;
 use crate::rows::{null, refuse_nulls};
 use crate::store::{Shared, sync_directory};
-use crate::table::{Scan, Scanner, Table, Wanted};
+use crate::table::{Form, Scan, Scanner, Table, Wanted};
 
 /// How the names of tables begin that SQL's statements need.
 const RESERVED: &str = "longshore_";
@@ -123,9 +123,19 @@ impl Transaction {
         if let Some(table) = self.seen.get(&folded) {
             return Ok(table.clone());
         }
-        let table = self.shared.with(|catalogue| catalogue.table(&folded, self.version))?.map(Arc::new);
+        let table = self.look_up(&folded)?;
         self.seen.insert(folded, table.clone());
         Ok(table)
+    }
+
+    fn look_up(&self, folded: &str) -> Result<Option<Arc<Table>>> {
+        let look_up = || self.shared.with(|catalogue| catalogue.table(folded, self.version));
+        if !self.is_newest {
+            return Ok(look_up()?.map(Arc::new));
+        }
+        let kept = &self.shared.kept;
+        kept.follow(self.version, || self.shared.with(|catalogue| catalogue.names_of_files(self.version)))?;
+        kept.table(self.version, folded, look_up)
     }
 
     fn known(&mut self, name: &str) -> Result<Arc<Table>> {
@@ -134,7 +144,9 @@ impl Transaction {
 
     /// The rows of a table.
     pub fn scan(&mut self, name: &str, wanted: &Wanted) -> Result<Scan> {
-        self.known(name)?.scan(self.shared.data(), wanted)
+        let table = self.known(name)?;
+        let kept = (wanted.form == Form::Encoded && self.is_newest).then_some(&self.shared.kept);
+        table.scan(self.shared.data(), kept, wanted)
     }
 
     /// What scans a table, on any thread; `None` where there is none.
@@ -306,7 +318,7 @@ impl Transaction {
     fn refuse_nulls_of(&self, table: &Table, field: &Field) -> Result<()> {
         let columns = Some(vec![field.name().clone()]);
         let mut before = 0;
-        for batch in table.scan(self.shared.data(), &Wanted { columns, ..Wanted::default() })? {
+        for batch in table.scan(self.shared.data(), None, &Wanted { columns, ..Wanted::default() })? {
             let batch = batch?;
             refuse_nulls(batch.column(0), field.name(), before)?;
             before += batch.num_rows() as u64;
@@ -339,7 +351,7 @@ impl Transaction {
         let mut before = HashMap::new();
         for name in &names {
             if !self.seen.contains_key(name) {
-                let table = self.shared.with(|catalogue| catalogue.table(name, self.version))?.map(Arc::new);
+                let table = self.look_up(name)?;
                 self.seen.insert(name.clone(), table);
             }
             before.insert(name.clone(), self.seen.get(name).cloned().flatten());
@@ -355,13 +367,8 @@ impl Transaction {
         let committed = self.shared.with(|catalogue| catalogue.commit(self.version, &changed, &self.done));
         match &committed {
             Ok(_) => {
-                let used: HashSet<&str> = self
-                    .changed
-                    .values()
-                    .flatten()
-                    .flat_map(|table| table.files())
-                    .map(|(name, _)| name)
-                    .collect();
+                let tables = self.changed.values().flatten();
+                let used: HashSet<&str> = tables.flat_map(|table| table.all_files()).collect();
                 self.made.retain(|name| !used.contains(name.as_str()));
             }
             // A conflict has written nothing, nor has one who did not get the catalogue.

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use arrow_array::{Array as _, ArrayRef, DictionaryArray, Int8Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Decimal64Type, Decimal128Type, UInt8Type};
+use arrow_array::{
+    Array as _, ArrayRef, Decimal128Array, DictionaryArray, Int8Array, Int64Array, RecordBatch, StringArray,
+};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Result};
 use longshore_store::{
-    Access, Constant, Definition, Operator, Predicate, Snapshot, Store, Transaction, Wanted,
+    Access, Constant, Definition, Form, Operator, Predicate, Snapshot, Store, Transaction, Wanted,
 };
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -431,17 +435,146 @@ fn values_are_looked_at_where_that_is_wanted() {
     let name = bytes.windows(10).position(|each| each == b"aaaaaaaaaa").unwrap();
     bytes[name] = 0xff;
     std::fs::write(&file, &bytes).unwrap();
-    let scan = |verified, validated| {
+    let scan = |store: &Store, verified, validated| {
         let wanted = Wanted { verified, validated, ..Wanted::default() };
         store.begin(Snapshot::Newest).unwrap().scan("boats", &wanted)
     };
-    assert!(scan(false, false).is_ok());
-    assert!(scan(true, false).unwrap_err().message().contains("checksum"));
+    assert!(scan(&store, false, false).is_ok());
+    assert!(scan(&store, true, false).unwrap_err().message().contains("checksum"));
     // Whoever has changed the file may have changed the catalogue, too.
     let catalogue = rusqlite::Connection::open(folder.0.join("catalogue.db")).unwrap();
     let checksum = xxhash_rust::xxh3::xxh3_64(&bytes).cast_signed();
     assert_eq!(catalogue.execute("UPDATE chunk SET checksum = ?", [checksum]).unwrap(), 1);
-    assert!(scan(true, false).is_ok());
-    let error = scan(true, true).unwrap_err();
+    // A store that is open knows its newest version.
+    let store = folder.store();
+    assert!(scan(&store, true, false).is_ok());
+    let error = scan(&store, true, true).unwrap_err();
     assert!(error.message().contains("is damaged") && !error.message().contains("checksum"), "{error}");
+}
+
+/// Rows whose columns have an encoded form, and with so many of them a file of it.
+fn sales(rows: i64, names: i64) -> RecordBatch {
+    let prices = (0..rows).map(|row| (row % 5 > 0).then(|| i128::from(row) - 500));
+    let prices = Decimal128Array::from_iter(prices).with_precision_and_scale(15, 2).unwrap();
+    let sellers =
+        StringArray::from_iter((0..rows).map(|row| (row % 7 > 0).then(|| format!("{}", row % names))));
+    RecordBatch::try_from_iter_with_nullable([
+        ("price", Arc::new(prices) as ArrayRef, true),
+        ("seller", Arc::new(sellers) as ArrayRef, true),
+    ])
+    .unwrap()
+}
+
+fn make(store: &Store, name: &str, parts: &[RecordBatch]) {
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
+    let schema = parts[0].schema();
+    transaction.create(name, &Definition { schema, key: Vec::new(), text: None }, true).unwrap();
+    for part in parts {
+        append(&mut transaction, name, part.clone()).unwrap();
+    }
+    transaction.commit().unwrap();
+}
+
+fn encoded(store: &Store, name: &str) -> Vec<RecordBatch> {
+    let wanted = Wanted { form: Form::Encoded, ..Wanted::default() };
+    let scan = store.begin(Snapshot::Newest).unwrap().scan(name, &wanted).unwrap();
+    scan.collect::<Result<Vec<_>>>().unwrap()
+}
+
+/// The values of batches whose decimals and texts may be encoded.
+fn values(batches: &[RecordBatch]) -> Vec<(Option<i128>, Option<String>)> {
+    let prices = batches.iter().flat_map(|batch| match batch.column(0).as_primitive_opt::<Decimal64Type>() {
+        Some(column) => column.iter().map(|price| price.map(i128::from)).collect::<Vec<_>>(),
+        None => batch.column(0).as_primitive::<Decimal128Type>().iter().collect(),
+    });
+    let sellers = batches.iter().flat_map(|batch| match batch.column(1).as_dictionary_opt::<UInt8Type>() {
+        Some(column) => {
+            let texts = column.downcast_dict::<StringArray>().unwrap().into_iter();
+            texts.map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+        }
+        None => batch.column(1).as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect(),
+    });
+    prices.zip(sellers).collect()
+}
+
+#[test]
+fn the_engine_gets_the_same_values_in_another_form() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let (large, small) = (sales(100_000, 9), sales(1_000, 11));
+    make(&store, "sales", &[large.clone(), small.clone()]);
+    // The large chunk has a file of encoded columns, and the small one does not.
+    assert_eq!(folder.files(), 3);
+    let found = encoded(&store, "sales");
+    let kinds: Vec<DataType> =
+        found[0].schema().fields().iter().map(|field| field.data_type().clone()).collect();
+    let texts = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
+    assert_eq!(kinds, [DataType::Decimal64(15, 2), texts]);
+    assert_eq!(values(&found), values(&[large.clone(), small]));
+    // A text that has many values in one chunk is as it is in all.
+    let many = sales(1_000, 300);
+    make(&store, "sales", &[large.clone(), many.clone()]);
+    let found = encoded(&store, "sales");
+    assert_eq!(found[0].column(1).data_type(), &DataType::Utf8);
+    assert_eq!(values(&found), values(&[large, many]));
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    // A vacuum removes both files of a chunk.
+    store.vacuum(0).unwrap();
+    assert_eq!(folder.files(), 3);
+}
+
+#[test]
+fn a_rollback_leaves_no_encoded_file() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
+    let rows = sales(100_000, 9);
+    let definition = Definition { schema: rows.schema(), key: Vec::new(), text: None };
+    transaction.create("sales", &definition, false).unwrap();
+    append(&mut transaction, "sales", rows).unwrap();
+    assert_eq!(folder.files(), 2);
+    transaction.rollback();
+    assert_eq!(folder.files(), 0);
+}
+
+#[test]
+fn a_file_that_stays_mapped_is_let_go() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let mapped = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines()
+            .filter(|line| line.contains(folder.0.to_str().unwrap()) && line.ends_with(".arrow"))
+            .count()
+    };
+    let gone = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines()
+            .filter(|line| line.contains(folder.0.to_str().unwrap()) && line.ends_with("(deleted)"))
+            .count()
+    };
+    make(&store, "sales", &[sales(100_000, 9)]);
+    encoded(&store, "sales");
+    assert_eq!(mapped(), 2);
+    // Those of the version before are let go with the next look at the newest.
+    make(&store, "sales", &[sales(1_000, 9)]);
+    encoded(&store, "sales");
+    assert_eq!(mapped(), 1);
+    store.vacuum(0).unwrap();
+    assert_eq!((mapped(), gone()), (0, 0));
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_stays_mapped_is_an_error() {
+    let folder = Folder::new();
+    let store = folder.store();
+    make(&store, "sales", &[sales(100_000, 9)]);
+    encoded(&store, "sales");
+    for entry in std::fs::read_dir(folder.0.join("data")).unwrap() {
+        let file = std::fs::OpenOptions::new().write(true).open(entry.unwrap().path()).unwrap();
+        file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+    }
+    let wanted = Wanted { form: Form::Encoded, ..Wanted::default() };
+    let error = store.begin(Snapshot::Newest).unwrap().scan("sales", &wanted).unwrap_err();
+    assert!(error.message().contains("bytes, of"), "{error}");
 }

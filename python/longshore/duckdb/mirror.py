@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longshore.duckdb.instance import duckdb
 from longshore.duckdb.many import insert_rows, takes_rows_at_once
@@ -18,11 +18,11 @@ from longshore.duckdb.pushdown import syntax_of
 from longshore.duckdb.statements import TARGET, names_in, quoted, tokens
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
-from longshore.frames.stored import engine_empty, engine_rows, own_schema, schema_of
+from longshore.frames.stored import FORM, engine_empty, engine_rows, is_plain, own_schema, schema_of
 from longshore.sources.many import alike, plain_insert
 
 if TYPE_CHECKING:
-    from longshore._core import StoreTable, StoreTransaction
+    from longshore._core import StoreScan, StoreTable, StoreTransaction
 
 #: Functions that may read a table that the statement does not name.
 _BY_TEXT = {"query", "query_table"}
@@ -72,6 +72,8 @@ class Table:
     stored: "StoreTable"
     mark: object
     columns: list[Column]
+    #: Whether the engine scans each column as it is.
+    is_plain: bool
     #: The engine's types of its columns as Arrow shows them, so far as they are known.
     shown: dict[str, str] = field(default_factory=dict)
 
@@ -91,6 +93,22 @@ class Table:
         return ", ".join(quoted(each.name) for each in self.own)
 
 
+class View(NamedTuple):
+    """A view of a table's rows."""
+
+    stored: "StoreTable"
+    columns: list[str]
+    #: Those by which rows were left out.
+    predicates: _Predicates
+    #: Its label, and what it shows.
+    names: list[str]
+
+    def is_same(self, other: "View") -> bool:
+        """Whether both show the same rows."""
+        is_like = self.columns == other.columns and self.predicates == other.predicates
+        return is_like and self.stored.is_same(other.stored)
+
+
 class Mirror:
     """The tables of one store in one engine."""
 
@@ -101,7 +119,9 @@ class Mirror:
         self.is_stale = True
         self._version: int | None = None
         self._tables: dict[str, Table] = {}
-        self._views: list[str] = []
+        #: By their folded labels.
+        self._views: dict[str, View] = {}
+        self._hidden = 0
         #: The folded names of the session's own tables, and whether it has views or macros, which may read any.
         self._temporary: frozenset[str] = frozenset()
         self._reads_hidden = False
@@ -117,7 +137,7 @@ class Mirror:
 
     def renew(self) -> None:
         """Go on over another connection of the engine's, which has none of the session's own tables."""
-        self._views = []
+        self._views = {}
         self._temporary, self._reads_hidden, self.is_stale = frozenset(), False, True
 
     def run(self, text: str, values: Any = None) -> Any:
@@ -161,10 +181,13 @@ class Mirror:
 
     # The engine's catalogue.
 
-    def follow(self, transaction: "StoreTransaction") -> None:
-        """Have the tables that a transaction sees, and no views of their rows."""
-        self._hide()
-        if not self.is_stale and transaction.version == self._version:
+    def follow(self, transaction: "StoreTransaction", *, keeps: bool = False) -> None:
+        """Have the tables that a transaction sees, and no views of their rows but those that a query ``keeps``."""
+        self.chunks = {}
+        is_same = not self.is_stale and transaction.version == self._version
+        if not (is_same and keeps):
+            self.hide()
+        if is_same:
             return
         stored = {fold_name(name): transaction.table(name) for name in transaction.tables()}
         tables = {key: (table, _mark(table)) for key, table in stored.items() if table is not None}
@@ -175,7 +198,7 @@ class Mirror:
         for key, (table, mark) in tables.items():
             if key not in self._tables:
                 self._make(table)
-                self._tables[key] = Table(table, mark, self.columns(table.name))
+                self._tables[key] = Table(table, mark, self.columns(table.name), is_plain(table.schema))
             self._tables[key].stored = table
         self._version, self.is_stale = transaction.version, False
 
@@ -241,10 +264,10 @@ class Mirror:
         """See what the session has of its own."""
         views = "SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal"
         own = f"{views} UNION ALL SELECT table_name FROM duckdb_tables() WHERE temporary"
-        names = {name for (name,) in self.connection.execute(own).fetchall()}.difference(self._views)
+        names = {name for (name,) in self.connection.execute(own).fetchall()}.difference(self._shown())
         self._temporary = frozenset(map(fold_name, names))
         hidden = f"{views} UNION ALL SELECT function_name FROM duckdb_functions() WHERE NOT internal"
-        found = {name for (name,) in self.connection.execute(hidden).fetchall()}.difference(self._views)
+        found = {name for (name,) in self.connection.execute(hidden).fetchall()}.difference(self._shown())
         self._reads_hidden = any(not name.startswith(_OURS) for name in found)
 
     # The views of rows.
@@ -252,9 +275,11 @@ class Mirror:
     def show(self, transaction: "StoreTransaction", text: str, values: Any) -> None:
         """Make the rows of all tables that a statement may read visible."""
         first, *_ = words = [each.word for each in tokens(text)] or [""]
+        named, reads_all = names_in(text), self._reads_hidden or not _BY_TEXT.isdisjoint(words)
+        # What it reads may be the engine's catalogue.
+        self.hide([key for key in self._views if first in _TELLING or key not in named])
         if first in _TELLING:
             return
-        named, reads_all = names_in(text), self._reads_hidden or not _BY_TEXT.isdisjoint(words)
         _refuse_hidden(text, self._tables)
         for key, table in self._tables.items():
             if (reads_all or key in named) and not self.is_own(key):
@@ -275,43 +300,55 @@ class Mirror:
     def _register(self, label: str, table: Table, transaction: "StoreTransaction", pushdown: Pushdown) -> None:
         own = {fold_name(each.name): each.name for each in table.own}
         columns = list(own.values())
-        if pushdown.columns is not None and len(own) == len(table.columns):
+        # Where each column is as the engine has it, all are shown, so that the next statement finds them.
+        is_narrow = label == TARGET or not table.is_plain
+        if is_narrow and pushdown.columns is not None and len(own) == len(table.columns):
             # Rows are counted by one of them.
             columns = [name for key, name in own.items() if key in pushdown.columns] or columns[:1]
         predicates = predicates_of(pushdown, own)
+
+        def scan(predicates: _Predicates) -> "StoreScan":
+            form = "stored" if self.verifies else FORM
+            return transaction.scan(
+                table.name, columns, predicates, positions=label == TARGET, form=form, verified=self.verifies
+            )
+
+        # The transaction may have changed it since the engine's tables were made.
+        view = View(transaction.table(table.name) or table.stored, columns, [], [label])
+        known = None if self.verifies else self._views.get(fold_name(label))
+        self.chunks[label] = view.stored.chunks
+        if not predicates and known is not None and known.is_same(view):
+            return
+        found = scan(predicates)
+        self.chunks[label] = found.chunks
+        if found.rows < view.stored.rows:
+            view = view._replace(predicates=predicates)
+        if known is not None and known.is_same(view):
+            return
+        self.hide([label])
         try:
-            rows = self._scan(label, table, transaction, columns, predicates)
+            rows = engine_rows(found, table.name)
         except DataError:
             # It names a row, counted among all of them.
-            rows = self._scan(label, table, transaction, columns, [])
-        self._view(label, table, rows, columns)
+            rows = engine_rows(scan([]), table.name)
+        self._views[fold_name(label)] = view
+        self._show(view, table, rows)
 
-    def _scan(
-        self,
-        label: str,
-        table: Table,
-        transaction: "StoreTransaction",
-        columns: list[str],
-        predicates: _Predicates,
-    ) -> Any:
-        scan = transaction.scan(table.name, columns, predicates, positions=label == TARGET, verified=self.verifies)
-        self.chunks[label] = scan.chunks
-        return engine_rows(scan, table.name)
-
-    def _view(self, label: str, table: Table, rows: Any, columns: Collection[str]) -> None:
-        self._views.append(label)
+    def _show(self, view: View, table: Table, rows: Any) -> None:
+        (label,) = view.names
         self.connection.register(label, rows)
         if table.stored.definition is None:
             # The empty table is made of the same.
             return
-        replaced = self._replaced(label, table, columns)
+        replaced = self._replaced(label, table, view.columns)
         if not replaced:
             return
         self.connection.unregister(label)
-        hidden = f"{_OURS}rows_of_{len(self._views)}"
+        self._hidden += 1
+        hidden = f"{_OURS}rows_of_{self._hidden}"
         self.connection.register(hidden, rows)
-        self._views.append(hidden)
-        wanted = {*columns} | {each.name for each in table.columns if each.generated is not None}
+        view.names.append(hidden)
+        wanted = {*view.columns} | {each.name for each in table.columns if each.generated is not None}
         shown = [
             f"{replaced[each.name]} AS {quoted(each.name)}" if each.name in replaced else quoted(each.name)
             for each in table.columns
@@ -332,11 +369,16 @@ class Mirror:
             if table.shown.get(each.name) != each.kind
         }
 
-    def _hide(self) -> None:
-        for label in self._views:
-            self.connection.execute(f"DROP VIEW IF EXISTS temp.{quoted(label)}")
-            self.connection.unregister(label)
-        self._views, self.chunks = [], {}
+    def hide(self, labels: Collection[str] | None = None) -> None:
+        """Have no views of these names, or of any, so that their files are let go."""
+        keys = [*self._views] if labels is None else map(fold_name, labels)
+        names = [name for key in keys if key in self._views for name in self._views.pop(key).names]
+        for name in names:
+            self.connection.execute(f"DROP VIEW IF EXISTS temp.{quoted(name)}")
+            self.connection.unregister(name)
+
+    def _shown(self) -> list[str]:
+        return [name for view in self._views.values() for name in view.names]
 
 
 def predicates_of(pushdown: Pushdown, own: Mapping[str, str]) -> _Predicates:

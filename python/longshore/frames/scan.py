@@ -227,6 +227,12 @@ def _is_exact(schema: Any) -> bool:
     return are_distinct(schema.names) and not any(_lacks(field.type) for field in schema)
 
 
+def is_scanned_as_it_is(schema: Any) -> bool:
+    """Whether no column has to be looked at or converted."""
+    kinds = schema.types
+    return _is_exact(schema) and not any(_has_lossy(kind) or _mapped(kind, _engine_type) is not None for kind in kinds)
+
+
 def _lacks(kind: Any) -> bool:
     """Whether the engine does not have a type, or would change it."""
     return _refusal(kind) is not None or _mapped(kind, _replacement) is not None

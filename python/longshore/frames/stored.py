@@ -6,7 +6,7 @@ from typing import Any
 from longshore.errors import DataError
 from longshore.frames import missing
 from longshore.frames.pushdown import fold_name
-from longshore.frames.scan import engine_table
+from longshore.frames.scan import engine_table, is_scanned_as_it_is
 
 try:
     import pyarrow as pa
@@ -14,12 +14,20 @@ try:
 except ImportError as error:
     raise missing(library="pyarrow", extra="store", purpose="SQL over a store") from error
 
+#: In which form the engine gets columns: an older pyarrow has no decimals of 64 bits.
+FORM = "encoded" if hasattr(pa, "decimal64") else "stored"
+
 _HINT = "cast it in the statement to a type that the column holds"
 
 
 def schema_of(data: Any) -> Any:
     """Give the ``pyarrow.Schema`` of an object with ``__arrow_c_schema__``."""
     return pa.schema(data)
+
+
+def is_plain(schema: Any) -> bool:
+    """Whether the engine scans each column as it is."""
+    return is_scanned_as_it_is(pa.schema(schema))
 
 
 def engine_rows(scan: Any, name: str) -> Any:

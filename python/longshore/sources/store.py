@@ -196,7 +196,8 @@ class Session(duckdb.Session):
             message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_KEPT}"
             raise NotSupportedError(message, hint=_KEPT)
         _refuse_unseen(text, kind)
-        return self._followed(lambda transaction: self._by_engine(transaction, statement, params))
+        keeps = kind == "SELECT"
+        return self._followed(lambda transaction: self._by_engine(transaction, statement, params), keeps=keeps)
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters; the rows of an INSERT go to the store together."""
@@ -262,6 +263,7 @@ class Session(duckdb.Session):
             raise
 
     def _lend(self, tables: Mapping[str, Any]) -> None:
+        self.mirror.hide(tables)
         for name, frame in tables.items():
             self.stage(name, engine_table(frame, name, lambda: None, Options(), lambda _error: None))
             self._lent.append(name)
@@ -284,11 +286,11 @@ class Session(duckdb.Session):
 
     # Transactions.
 
-    def _followed(self, work: Callable[["_core.StoreTransaction"], Answer]) -> Answer:
+    def _followed(self, work: Callable[["_core.StoreTransaction"], Answer], *, keeps: bool = False) -> Answer:
         """Do work for which the engine has the tables."""
 
         def follow(transaction: "_core.StoreTransaction") -> Answer:
-            self.mirror.follow(transaction)
+            self.mirror.follow(transaction, keeps=keeps)
             return work(transaction)
 
         answer: Answer = self.within(follow)
