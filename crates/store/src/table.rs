@@ -39,7 +39,6 @@ pub struct Table {
 
 /// What is read of a table.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Wanted {
     /// The columns' names; `None` for all.
     pub columns: Option<Vec<String>>,
