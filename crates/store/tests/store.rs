@@ -455,9 +455,9 @@ fn values_are_looked_at_where_that_is_wanted() {
 /// Rows whose columns have an encoded form, and with so many of them a file of it.
 fn sales(rows: i64, names: i64) -> RecordBatch {
     let prices = (0..rows).map(|row| (row % 5 > 0).then(|| i128::from(row) - 500));
-    let prices = Decimal128Array::from_iter(prices).with_precision_and_scale(15, 2).unwrap();
+    let prices = prices.collect::<Decimal128Array>().with_precision_and_scale(15, 2).unwrap();
     let sellers =
-        StringArray::from_iter((0..rows).map(|row| (row % 7 > 0).then(|| format!("{}", row % names))));
+        (0..rows).map(|row| (row % 7 > 0).then(|| (row % names).to_string())).collect::<StringArray>();
     RecordBatch::try_from_iter_with_nullable([
         ("price", Arc::new(prices) as ArrayRef, true),
         ("seller", Arc::new(sellers) as ArrayRef, true),
@@ -544,13 +544,17 @@ fn a_file_that_stays_mapped_is_let_go() {
     let mapped = || {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         maps.lines()
-            .filter(|line| line.contains(folder.0.to_str().unwrap()) && line.ends_with(".arrow"))
+            .filter(|line| {
+                line.contains(folder.0.join("data").to_str().unwrap()) && !line.ends_with("(deleted)")
+            })
             .count()
     };
     let gone = || {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         maps.lines()
-            .filter(|line| line.contains(folder.0.to_str().unwrap()) && line.ends_with("(deleted)"))
+            .filter(|line| {
+                line.contains(folder.0.join("data").to_str().unwrap()) && line.ends_with("(deleted)")
+            })
             .count()
     };
     make(&store, "sales", &[sales(100_000, 9)]);
