@@ -90,6 +90,11 @@ class Quirks:
     #: Whether the error of a value that its column's type cannot hold has the column and the row.
     tells_failed_casts: bool = True
     has_sqlstates: bool = True
+    #: Whether there are views, and UNIQUE constraints and foreign keys.
+    has_views: bool = True
+    has_references: bool = True
+    #: What the database calls itself, in lower case, where that is not the source's name.
+    vendor: str = ""
     #: How the catalogue calls the shared int32, varchar(50) and decimal(10,2).
     listed_types: tuple[str, str, str]
     #: The columns that the catalogue tells of a CHECK over one; None where it tells of none.

@@ -9,6 +9,7 @@ import pytest
 
 import longshore
 from tests.quirks import duckdb
+from tests.quirks.quirks import Refusal
 
 
 @contextlib.contextmanager
@@ -24,9 +25,12 @@ QUIRKS = replace(
     duckdb.QUIRKS,
     source="store",
     place=in_directory,
-    # Of UNIQUE constraints, foreign keys, views and schemas it has none.
-    left_out=frozenset({"test_metadata"}),
+    vendor="duckdb",
+    has_views=False,
+    has_references=False,
     unique="PRIMARY KEY",
-    analyze=None,
+    # It knows how many rows there are.
+    analyze="SELECT 1",
     has_sqlstates=True,
+    cannot={**duckdb.QUIRKS.cannot, "a current schema": Refusal("a store has one schema")},
 )

@@ -377,7 +377,7 @@ class Session(duckdb.Session):
             "SELECT current_database() AS catalog_name, 'main' AS db_schema_name, t AS table_name, NULL::VARCHAR AS "
             f"column_name, '6' AS statistic_key, n AS statistic_value FROM (VALUES {rows}) AS x (t, n) WHERE n <> ''"
         )
-        return {**self.dialect.catalogue, "statistics": counts}
+        return {**self.dialect.catalogue, "statistics": counts, "table_types": "table"}
 
     def _another(self) -> Any:
         return self._instance and self._instance.connection()
