@@ -19,6 +19,7 @@ from tests.conformance.postgresql import Places
 from tests.cutter import Cutter
 from tests.servers import (
     H2,
+    ClickHouse,
     Endpoint,
     Missing,
     MySQLEndpoint,
@@ -129,6 +130,13 @@ def _mysql() -> Iterator[MySQLEndpoint]:
 
 
 @pytest.fixture(scope="session")
+def clickhouse() -> Iterator[ClickHouse]:
+    """Give the stand-in for ClickHouse that all tests share: leave no table behind."""
+    with require(ClickHouse) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def url(postgres: Endpoint) -> str:
     """Give the shared PostgreSQL's URL."""
     return postgres.url()
@@ -145,9 +153,11 @@ def harbour(postgres: Endpoint) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _names_in_doctests(request: pytest.FixtureRequest) -> None:
-    """Give doctests `url`: the shared PostgreSQL's."""
+    """Give doctests `url`: the shared PostgreSQL's, or on the page of another database that one's."""
     if isinstance(request.node, pytest.DoctestItem):
-        request.getfixturevalue("doctest_namespace")["url"] = request.getfixturevalue("url")
+        own = {"clickhouse.md": "clickhouse"}.get(request.node.path.name)
+        url = request.getfixturevalue(own).url() if own else request.getfixturevalue("url")
+        request.getfixturevalue("doctest_namespace")["url"] = url
 
 
 @pytest.fixture

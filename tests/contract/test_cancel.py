@@ -124,7 +124,7 @@ def test_cancel_of_a_stream_between_batches_in_asyncio(database: Database) -> No
 
 
 def test_cancel_of_a_write(database: Database, table: str) -> None:
-    with longshore.connect(database.url) as connection:
+    with longshore.connect(database.url, autocommit=not database.quirks.has_transactions) as connection:
 
         def batches() -> Any:
             for n in range(10**9):

@@ -54,16 +54,19 @@ def test_a_float_that_a_decimal_would_change_is_refused(database: Database, tabl
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_timestamps_at_midnight_become_dates(database: Database, table: str, unit: str) -> None:
     days = [dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(1800, 3, 1), None]
-    found = written(database, table, pd.Series(days).astype(np.dtype(f"M8[{unit}]")), "date")
+    native = database.quirks.types["date"].native
+    found = written(database, table, pd.Series(days).astype(np.dtype(f"M8[{unit}]")), native)
     assert found == days
 
 
 @pytest.mark.parametrize("second", ["1969-12-31 23:59:59", "2024-02-29 00:00:01", "2024-02-29 12:00"])
 def test_a_timestamp_with_a_time_of_day_is_not_a_date(database: Database, table: str, second: str) -> None:
     values = pd.Series(["2024-02-29", second]).astype("datetime64[ns]")
+    native = database.quirks.types["date"].native
     with pytest.raises(longshore.DataError, match="time of day") as caught:
-        written(database, table, values, "date")
-    assert (caught.value.column, caught.value.row, caught.value.native_type) == ("a", 1, "date")
+        written(database, table, values, native)
+    assert (caught.value.column, caught.value.row) == ("a", 1)
+    assert native.lower() in str(caught.value.native_type).lower()
 
 
 def test_texts_of_pandas_keep_their_letters_and_chunks(database: Database, table: str) -> None:

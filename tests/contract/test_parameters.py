@@ -19,14 +19,12 @@ def test_each_type(database: Database, table: str, name: str, named: bool) -> No
     # A UUID goes as its text, which does not fit into 16 bytes.
     refused = name if name in database.quirks.cannot else f"{name} as a parameter"
     insert = f"INSERT INTO {table} VALUES ({':n, :v' if named else database.quirks.places(2)})"
-    with longshore.connect(database.url) as connection:
-        with database.can(refused):
-            for number, value in enumerate([*COLUMNS[name].held, None]):
-                params: Any = {"n": number, "v": value} if named else [number, value]
-                assert connection.execute(insert, params) == 1
-            found = database.rows(f"SELECT v FROM {table} ORDER BY n", connection)
-            assert found == [*((kind.cell(value),) for value in COLUMNS[name].held), (None,)]
-        connection.rollback()
+    with longshore.connect(database.url, autocommit=True) as connection, database.can(refused):
+        for number, value in enumerate([*COLUMNS[name].held, None]):
+            params: Any = {"n": number, "v": value} if named else [number, value]
+            assert connection.execute(insert, params) == 1
+        found = database.rows(f"SELECT v FROM {table} ORDER BY n", connection)
+        assert found == [*((kind.cell(value),) for value in COLUMNS[name].held), (None,)]
 
 
 @pytest.mark.parametrize("protocol", ["binary", "text"])
@@ -102,7 +100,8 @@ def test_null(database: Database, table: str, protocol: str) -> None:
         insert = f"INSERT INTO {table} VALUES ({database.quirks.places(2)})"
         for row in ([1, None], [None, "a"], [None, None]):
             assert connection.execute(insert, row) == 1
-        assert connection.execute(f"UPDATE {table} SET v = :v WHERE n = :n", {"v": None, "n": None}) == 0
+        changed = connection.execute(f"UPDATE {table} SET v = :v WHERE n = :n", {"v": None, "n": None})
+        assert changed == (0 if database.quirks.counts_changes else None)
     found = database.rows(f"SELECT n, v FROM {table}")
     assert sorted(found, key=str) == [(1, None), (None, "a"), (None, None)]
     # It equals nothing, not itself either.

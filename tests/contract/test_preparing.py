@@ -13,7 +13,8 @@ CAN = "types of parameters"
 
 @pytest.mark.parametrize("verb", ["SELECT", "INSERT"])
 def test_types_of_parameters(database: Database, table: str, verb: str) -> None:
-    columns = ", ".join(database.column(name, kind) for name, kind in (("i", "int32"), ("t", "timestamp")))
+    temporal = "instant" if "timestamp" in database.quirks.cannot else "timestamp"
+    columns = ", ".join(database.column(name, kind) for name, kind in (("i", "int32"), ("t", temporal)))
     database.execute(f"CREATE TABLE {table} ({columns})")
     one, other = (database.quirks.placeholder.format(n=n) for n in (1, 2))
     statement = (

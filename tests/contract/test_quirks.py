@@ -11,5 +11,6 @@ def test_the_quirks_are_counted() -> None:
         "sqlite": 9,
         "duckdb": 9,
         "store": 10,
+        "clickhouse": 16,
         "adbc_postgresql": 9,
     }

@@ -1,6 +1,6 @@
 """What each source says differently, and what it cannot do: one file for each, and one line here."""
 
-from tests.quirks import adbc, duckdb, mariadb, mysql, postgresql, sqlite, store
+from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, postgresql, sqlite, store
 from tests.quirks.columns import COLUMNS, JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal
 
@@ -12,6 +12,7 @@ SOURCES: tuple[Quirks, ...] = (
     sqlite.QUIRKS,
     duckdb.QUIRKS,
     store.QUIRKS,
+    clickhouse.QUIRKS,
     adbc.POSTGRESQL,
 )
 

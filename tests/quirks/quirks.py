@@ -83,6 +83,8 @@ class Quirks:
     quote: str = '"'
     #: How a key of several columns that tell rows apart is declared.
     unique: str = "UNIQUE"
+    #: What keeps a second 1 out of a column `i`.
+    constraint: str = "PRIMARY KEY"
     #: How a generated column is kept.
     generated: str = "STORED"
     #: Whether a column of a query is known to be NOT NULL, and whether errors have an SQLSTATE.
@@ -95,6 +97,10 @@ class Quirks:
     has_references: bool = True
     #: What the database calls itself, in lower case, where that is not the source's name.
     vendor: str = ""
+    #: Whether what is written can be rolled back; where not, a connection writes with autocommit alone.
+    has_transactions: bool = True
+    #: Whether an UPDATE and a DELETE tell how many rows they have changed.
+    counts_changes: bool = True
     #: How the catalogue calls the shared int32, varchar(50) and decimal(10,2).
     listed_types: tuple[str, str, str]
     #: The columns that the catalogue tells of a CHECK over one; None where it tells of none.

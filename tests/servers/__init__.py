@@ -13,6 +13,7 @@ LONGSHORE_POSTGRESQL_URL, LONGSHORE_MARIADB_URL and LONGSHORE_MYSQL_URL name run
 
 from tests.installations import Missing, cache
 from tests.servers.address import LOOPBACK
+from tests.servers.clickhouse import ClickHouse
 from tests.servers.endpoint import Endpoint
 from tests.servers.h2 import H2
 from tests.servers.mariadb import MariaDB, mariadb
@@ -27,6 +28,7 @@ from tests.servers.server import Server, free_port
 __all__ = [
     "H2",
     "LOOPBACK",
+    "ClickHouse",
     "Endpoint",
     "MariaDB",
     "Missing",

@@ -3,6 +3,7 @@
 //! The engine exports some types as bytes that only it can read, others with values that Arrow's consumers would take for
 //! others. [`EngineBatches`] makes each of them exact, or an error with column, row and remedy; the table is in `types.rs`.
 
+mod clickhouse;
 mod datetime;
 mod error;
 mod result;

@@ -9,12 +9,20 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{Batches, Error, NATIVE_TYPE, Place, Result, Session, Unrepresentable, misencoded};
 
+use crate::clickhouse;
 use crate::error::{Reason, stream_error, unrepresentable};
 use crate::types::{Plan, plan};
 
 /// The engine takes the texts of Arrow data as they are.
 const NOT_UTF8: Reason =
     ("a text is not UTF-8", "decode the bytes before the query, or read them with encode(\"<column>\")");
+
+/// `ClickHouse` has no other type for bytes than that of texts.
+const NOT_A_TEXT: Reason = (
+    "a text is not UTF-8",
+    "read the bytes with hex(\"<column>\"), or all String columns as binary with the setting \
+     output_format_arrow_string_as_string=0",
+);
 
 /// What becomes of values that Arrow cannot hold, and of UUIDs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,13 +75,17 @@ impl<R: RecordBatchReader + Send> EngineBatches<R> {
     }
 
     fn translate(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let columns = batch.columns().iter().zip(&self.plans).map(|(array, plan)| {
-            let misencoded = misencoded(array).map(|row| unrepresentable(NOT_UTF8, row));
-            misencoded.map_or_else(|| plan.apply(array, self.options), Err).map_err(|fault| {
-                let row = self.rows + fault.row as u64;
-                fault.into_error(place(&plan.field, row))
-            })
-        });
+        let own = self.reader.schema();
+        let columns =
+            batch.columns().iter().zip(&self.plans).zip(own.fields()).map(|((array, plan), own)| {
+                let reason =
+                    if own.metadata().contains_key(clickhouse::TYPE) { NOT_A_TEXT } else { NOT_UTF8 };
+                let misencoded = misencoded(array).map(|row| unrepresentable(reason, row));
+                misencoded.map_or_else(|| plan.apply(array, self.options), Err).map_err(|fault| {
+                    let row = self.rows + fault.row as u64;
+                    fault.into_error(place(&plan.field, row))
+                })
+            });
         let columns = columns.collect::<Result<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         self.rows += batch.num_rows() as u64;

@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 use longshore_core::{EXTENSION, NATIVE_TYPE};
 use longshore_values::{CellFault, per_second};
 
+use crate::clickhouse::{self, Convert, Labels};
 use crate::datetime::Infinity;
 use crate::error::{Reason, internal, unrepresentable};
 use crate::result::ValueOptions;
@@ -28,17 +29,17 @@ const EXACT: &str = "longshore:exact";
 const POSTGRESQL_TYPE: &str = "POSTGRESQL:type";
 
 /// The zone of every timestamp that has one: consumers tell apart zones that are the same.
-const UTC: &str = "UTC";
+pub(crate) const UTC: &str = "UTC";
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A column's field in the result, and how its arrays become that field's.
 pub(crate) struct Plan {
     pub(crate) field: FieldRef,
-    step: Step,
+    pub(crate) step: Step,
 }
 
-enum Step {
+pub(crate) enum Step {
     /// The arrays are exact.
     Keep,
     Booleans,
@@ -55,6 +56,12 @@ enum Step {
     },
     Timestamps(Infinity),
     Intervals,
+    /// Another array.
+    Convert(Convert),
+    /// The same values under the field's type.
+    Retyped,
+    /// Numbers that stand for labels.
+    Labels(Arc<Labels>),
     /// What is inside a list, a struct or a map.
     Inner(Vec<Plan>),
 }
@@ -73,6 +80,9 @@ impl Plan {
             Step::Times { day } => datetime::times(array, *day, options.time_24),
             Step::Timestamps(infinity) => datetime::timestamps(array, data_type, *infinity, options.infinity),
             Step::Intervals => datetime::intervals(array, options.infinity),
+            Step::Convert(convert) => convert(array),
+            Step::Retyped => clickhouse::retyped(array, data_type),
+            Step::Labels(labels) => labels.apply(array),
             Step::Inner(plans) => match (data_type, plans.as_slice()) {
                 (DataType::List(_), [item]) => list::<i32>(array, item, options),
                 (DataType::LargeList(_), [item]) => list::<i64>(array, item, options),
@@ -89,6 +99,14 @@ impl Plan {
 
 /// The plan of a column, or of a field inside one.
 pub(crate) fn plan(field: &Field, options: ValueOptions) -> Plan {
+    match field.metadata().get(clickhouse::TYPE) {
+        Some(native) => clickhouse::plan(field, native, options),
+        None => arrow_plan(field, options),
+    }
+}
+
+/// The plan of a field that its Arrow type and its extension tell all of.
+pub(crate) fn arrow_plan(field: &Field, options: ValueOptions) -> Plan {
     use DataType as T;
     let keep = || Plan { field: Arc::new(field.clone()), step: Step::Keep };
     let step = |data_type: T, step| Plan { field: Arc::new(field.clone().with_data_type(data_type)), step };
@@ -134,11 +152,10 @@ fn inner(
     data_type: impl FnOnce(Vec<FieldRef>) -> DataType,
 ) -> Plan {
     let plans: Vec<Plan> = fields.iter().map(|field| plan(field, options)).collect();
-    if plans.iter().all(|plan| matches!(plan.step, Step::Keep)) {
-        return Plan { field: Arc::new(field.clone()), step: Step::Keep };
-    }
     let data_type = data_type(plans.iter().map(|plan| plan.field.clone()).collect());
-    Plan { field: Arc::new(field.clone().with_data_type(data_type)), step: Step::Inner(plans) }
+    let is_kept = plans.iter().all(|plan| matches!(plan.step, Step::Keep));
+    let step = if is_kept { Step::Keep } else { Step::Inner(plans) };
+    Plan { field: Arc::new(field.clone().with_data_type(data_type)), step }
 }
 
 fn postgresql_type(field: &Field) -> Option<&str> {

@@ -203,3 +203,79 @@ SQLITE = Dialect(
     cast="{0}",
     lossy=_by_affinity,
 )
+
+
+def _accurate(dialect: Dialect, column: str, kind: str, native: str) -> str | None:
+    """Compare texts of a value with those after two exact casts, in which NaN is itself."""
+    if kind in {native, f"Nullable({native})"} or native in dialect.wide:
+        return None
+    if "Enum" in native:
+        labels = ", ".join(re.findall(r"'(?:[^'\\]|\\.)*'", native))
+        return f"isNotNull({column}) AND toString({column}) NOT IN ({labels})"
+    source = f"toString({column})" if is_cut(kind, native) else column
+    after = f"accurateCastOrNull({source}, {_text(native)})"
+    back = f"accurateCastOrNull({after}, {_text(kind)})"
+    before, text = f"toString({column})", f"toString({back})"
+    if "String" in kind and any(word in native for word in ("Decimal", "Float")):
+        before = _SHORT.format(before).replace("rtrim", "trimRight")
+    # Of equal texts is NaN, of equal values a zero with a sign.
+    lossy = f"coalesce({text} <> {before} AND {back} <> {column}, true)"
+    if found := re.search(r"Decimal\((\d+), (\d+)\)", native):
+        precision, scale = map(int, found.groups())
+        # Its decimals hold more digits than they are declared with.
+        digits = f"accurateCastOrNull({source}, 'Decimal(76, {scale})')"
+        lossy += f" OR coalesce(abs({digits}) >= toDecimal256('1{'0' * (precision - scale)}', {scale}), true)"
+    return f"isNotNull({column}) AND ({lossy})"
+
+
+def is_cut(kind: str, native: str) -> bool:
+    """Whether ClickHouse cuts the digits of a value that it casts."""
+    return "Float" in kind and "Decimal" in native
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+_CLICKHOUSE_TABLE = "SELECT database AS catalog_name, database AS db_schema_name"
+_CLICKHOUSE_OWN = "database NOT IN ('system', 'information_schema', 'INFORMATION_SCHEMA')"
+
+CLICKHOUSE = Dialect(
+    name="clickhouse",
+    has_savepoints=False,
+    staged="DESCRIBE TABLE {name}",
+    columns="SELECT name, type, default_kind IN ('MATERIALIZED', 'ALIAS'), "
+    "type LIKE 'Nullable(%' OR type LIKE 'LowCardinality(Nullable(%' FROM system.columns "
+    "WHERE database = {schema} AND table = {table} ORDER BY position",
+    keys="",
+    catalogue={
+        "current": "SELECT currentDatabase() AS catalog_name, currentDatabase() AS db_schema_name, "
+        "'ClickHouse' AS vendor_name, version() AS vendor_version",
+        "schemas": f"SELECT name AS catalog_name, name AS db_schema_name FROM system.databases "
+        f"WHERE {_CLICKHOUSE_OWN.replace('database', 'name', 1)} ORDER BY 1",
+        "tables": f"{_CLICKHOUSE_TABLE}, name AS table_name, "
+        "if(engine LIKE '%View', 'view', 'table') AS table_type FROM system.tables "
+        f"WHERE {_CLICKHOUSE_OWN} AND NOT is_temporary ORDER BY 1, 2, 3",
+        "columns": f"{_CLICKHOUSE_TABLE}, table AS table_name, name AS column_name, "
+        "toString(position) AS ordinal_position, type AS type_name, "
+        "if(type LIKE 'Nullable(%' OR type LIKE 'LowCardinality(Nullable(%', 'YES', 'NO') AS is_nullable, "
+        "if(default_kind = 'DEFAULT', default_expression, NULL) AS column_default, nullIf(comment, '') AS remarks, "
+        "'NO' AS is_autoincrement, if(default_kind IN ('MATERIALIZED', 'ALIAS'), 'YES', 'NO') AS is_generated "
+        f"FROM system.columns WHERE {_CLICKHOUSE_OWN} ORDER BY 1, 2, 3, position",
+        "constraints": f"{_CLICKHOUSE_TABLE}, table AS table_name, '1' AS constraint_key, "
+        "NULL AS constraint_name, 'PRIMARY KEY' AS constraint_type, name AS column_name, NULL AS fk_catalog, "
+        "NULL AS fk_db_schema, NULL AS fk_table, NULL AS fk_column_name FROM system.columns "
+        f"WHERE is_in_primary_key AND {_CLICKHOUSE_OWN} ORDER BY 1, 2, 3, position",
+        "statistics": f"{_CLICKHOUSE_TABLE}, name AS table_name, CAST(NULL AS Nullable(String)) AS column_name, "
+        "'6' AS statistic_key, toString(total_rows) AS statistic_value FROM system.tables "
+        f"WHERE total_rows IS NOT NULL AND {_CLICKHOUSE_OWN}",
+        "table_types": "table, view",
+        "use_schema": "USE {}",
+    },
+    schema="currentDatabase()",
+    text="Nullable(String)",
+    wide=frozenset({"String", "Nullable(String)"}),
+    upsert=None,
+    quote="`",
+    lossy=_accurate,
+)

@@ -135,12 +135,7 @@ class TableLoader:
         columns = list(zip(self._from, self._to, strict=True))
         for (name, kind), (to, native) in columns:
             self._check(name, kind, to, native, before)
-        values = ", ".join(
-            self._dialect.quoted(name)
-            if kind == native
-            else self._dialect.cast.format(self._dialect.quoted(name), native)
-            for (name, kind), (_, native) in columns
-        )
+        values = ", ".join(self._cast(name, kind, native) for (name, kind), (_, native) in columns)
         stored = self._session.execute(
             f"INSERT INTO {self._target} ({self._quoted([to for to, _ in self._to])}) "
             f"SELECT {values} FROM {self._source()}"
@@ -151,6 +146,11 @@ class TableLoader:
         if stored != count:
             message = f"of {count} rows the table took {stored}\nHint: {_LEFT_OUT}"
             raise DataError(message, hint=_LEFT_OUT)
+
+    def _cast(self, name: str, kind: str, native: str) -> str:
+        """Give a staged column as the type of the table's."""
+        column = self._dialect.quoted(name)
+        return column if kind == native else self._dialect.cast.format(column, native)
 
     def _source(self) -> str:
         """Give the staged rows, of which an upsert takes the last of equal keys."""
@@ -214,6 +214,6 @@ def _is_zoned(kind: str) -> bool:
 
 
 def _misfit(value: str, kind: str, native: str) -> str:
-    if native.upper() == "DATE" and kind.upper().startswith("TIMESTAMP"):
+    if "DATE" in native.upper() and any(word in kind.upper() for word in ("TIMESTAMP", "DATETIME")):
         return f"{value} has a time of day, which a date has not"
     return f"{value} does not fit {native.lower()} exactly"

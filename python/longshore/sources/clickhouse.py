@@ -1,0 +1,224 @@
+"""ClickHouse, over its HTTP interface: ``clickhouse://user:password@host:port/database``."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from longshore import errors
+from longshore.sources.arrow import ingested
+from longshore.sources.clickhouse_http import Address, Answer, Connection, ServerError
+from longshore.sources.clickhouse_loading import UPSERT, ClickHouseLoader
+from longshore.sources.clickhouse_values import bound, column_type, declared, parted, quoted, staged
+from longshore.sources.dialects import CLICKHOUSE
+from longshore.sources.session import DriverSession, Result, hidden
+
+#: What has each value arrive as it was, a NULL stay a NULL, and a query end with who asked for it.
+_SETTINGS = {
+    "output_format_arrow_string_as_string": "1",
+    "output_format_arrow_fixed_string_as_fixed_byte_array": "1",
+    "output_format_arrow_variant_as_string": "1",
+    "output_format_arrow_date_as_uint16": "0",
+    "input_format_null_as_default": "0",
+    "insert_null_as_default": "0",
+    "date_time_overflow_behavior": "throw",
+    "cancel_http_readonly_queries_on_client_close": "1",
+}
+_KNOWN = "SELECT name FROM system.settings WHERE name IN ({})"
+_BLANK = r"(?:\s|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+_QUERY = re.compile(rf"(?:{_BLANK}\()*{_BLANK}(?:SELECT|WITH|FROM)\b", re.IGNORECASE)
+_READING = re.compile(rf"{_BLANK}(?:SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS|SET|USE|KILL)\b", re.IGNORECASE)
+_WRITING = re.compile(rf"{_BLANK}INSERT\b", re.IGNORECASE)
+_NOTHING = re.compile(rf"(?:{_BLANK};?)*+")
+_LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
+_LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_SYNTAX = 62
+_TRANSACTIONS = "longshore.connect(..., autocommit=True) runs each statement by itself"
+#: The server's numbers of errors, by the exception that they are.
+_CODES: dict[type[errors.Error], set[int]] = {
+    errors.ProgrammingError: {
+        *(10, 15, 16, 20, 35, 36, 42, 43, 44, 46, 47, 53, 57, 60, 62, 80, 81, 82, 107, 115, 122, 164, 179, 184, 207),
+        *(215, 352, 386, 403, 452, 456, 457, 497, 702),
+    },
+    errors.DataError: {6, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 130, 131, 153, 321, 349, 395, 407, 441, 691, 692},
+    errors.IntegrityError: {469},
+    errors.NotSupportedError: {1, 48, 344},
+}
+_CLASSES = {code: kind for kind, codes in _CODES.items() for code in codes}
+_HINTS = {
+    164: "a user with readonly=1 may change no setting: give it readonly=2",
+    372: "the server ends a session after an hour in which it does nothing: connect again",
+}
+
+
+def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
+    """Connect to the server after ``clickhouse://``."""
+    return Session(Address.of(rest, keywords))
+
+
+class Session(DriverSession):
+    """One session of the server's."""
+
+    not_split = "ClickHouse reads a query in parallel inside, and has no snapshot that sessions share"
+    not_prepared = "ClickHouse does not tell their types"
+    failure = ServerError
+    dialect = CLICKHOUSE
+    places = None
+    #: Whether a write is under way, whose statements are undone by its loader.
+    is_loading = False
+
+    def __init__(self, address: Address) -> None:
+        """Connect, and see which settings the server knows."""
+        self.settings = {"password": address.password, **address.settings}
+        super().__init__(Connection(address))
+        names = ", ".join(f"'{name}'" for name in _SETTINGS)
+        try:
+            with self.translating():
+                known = {name for (name,) in Cursor(self.connection.run(_KNOWN.format(names))).fetchall()}
+        except BaseException:
+            self.connection.close()
+            raise
+        own = {name: value for name, value in _SETTINGS.items() if name in known}
+        self.connection.settings = own | dict(address.settings)
+
+    def translated(self, error: Any) -> errors.Error:
+        """Give Longshore's exception for the server's number."""
+        kind, hint = _CLASSES.get(error.code, errors.OperationalError), _HINTS.get(error.code)
+        text = hidden(str(error), self.settings)
+        return kind(f"{text}\nHint: {hint}" if hint else text, hint=hint)
+
+    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+        if _NOTHING.fullmatch(query):
+            message = "the query holds no statement"
+            raise errors.ProgrammingError(message)
+        if not self.is_loading and not _QUERY.match(query) and not _READING.match(query):
+            self._check_transaction()
+        return bound(query, params)
+
+    def _statements(self, script: str) -> list[str]:
+        return [each for each in parted(script) if not _NOTHING.fullmatch(each)]
+
+    def _run(self, statement: str, params: Any) -> "Cursor":
+        answer = self.connection.run(statement, params, streams=_QUERY.match(statement) is not None)
+        cursor = self.cursor = Cursor(answer, counts=_WRITING.match(statement) is not None)
+        return cursor
+
+    def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
+        native, unknown = [], None
+        if _QUERY.match(statement):
+            try:
+                native = self._native(statement, params)
+            except ServerError as error:
+                if error.code != _SYNTAX:
+                    raise
+                unknown = error
+        # The server tells of the query's own text what is wrong with it.
+        cursor = self._run(statement, params)
+        if unknown is not None:
+            raise unknown
+        return None if cursor.rows is None else self._told(cursor.rows, native)
+
+    def _native(self, statement: str, params: Any) -> list[str]:
+        """Give the types of a query's columns."""
+        text = f"DESCRIBE (\n{statement.rstrip().rstrip(';')}\n)"
+        return [kind for _, kind, *_ in Cursor(self.connection.run(text, params)).fetchall()]
+
+    def _told(self, rows: pa.RecordBatchReader, native: Sequence[str]) -> Result:
+        fields = (
+            [
+                field.with_metadata({**(field.metadata or {}), b"CLICKHOUSE:type": kind.encode()})
+                for field, kind in zip(rows.schema, native, strict=True)
+            ]
+            if native
+            else list(rows.schema)
+        )
+        schema = pa.schema(fields)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                for batch in rows:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            except ServerError as error:
+                self.error = self.translated(error)
+                raise
+
+        labels = [_LABEL.findall(found) for kind in native for found in _LABELS.findall(kind)]
+        return pa.RecordBatchReader.from_batches(schema, batches()), [], labels
+
+    def _schema(self, statement: str, params: Any) -> Result | None:
+        if not _QUERY.match(statement):
+            return None
+        native = self._native(statement, params)
+        answer = self.connection.run(f"SELECT * FROM (\n{statement.rstrip().rstrip(';')}\n) LIMIT 0", params)
+        return None if answer.rows is None else self._told(answer.rows, native)
+
+    def _count(self, cursor: "Cursor") -> int:
+        return sum(batch.num_rows for batch in cursor.rows or ())
+
+    def _begin(self) -> None:
+        """Begin nothing: statements that only read need no transaction, and others are refused in one."""
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        del how
+        self.is_loading = False
+
+    def _is_sound(self) -> bool:
+        return True
+
+    def _close_cursor(self) -> None:
+        self.cursor = None
+        self.connection.close_answer()
+
+    def _stage(self, name: str, frame: object) -> None:
+        rows = staged(ingested(frame, CLICKHOUSE)).combine_chunks()
+        lines = ", ".join(f"{quoted(field.name)} {declared(column_type(field))}" for field in rows.schema)
+        self.connection.run(f"CREATE OR REPLACE TEMPORARY TABLE {name} ({lines}) ENGINE = Memory")
+        if rows.num_rows:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, rows.schema) as writer:
+                writer.write_table(rows)
+            self.connection.run(f"INSERT INTO {name} FORMAT ArrowStream", data=sink.getvalue().to_pybytes())
+
+    def _another(self) -> Connection:
+        connection = Connection(self.connection.address)
+        connection.settings = self.connection.settings
+        return connection
+
+    def cancel(self) -> None:
+        """Stop what runs."""
+        if (connection := self.connection) is not None:
+            connection.cancel()
+
+    def _check_transaction(self) -> None:
+        if self.transaction != "none":
+            message = f"ClickHouse has no transactions: what is written cannot be rolled back\nHint: {_TRANSACTIONS}"
+            raise errors.NotSupportedError(message, hint=_TRANSACTIONS)
+
+    def load(self, **load: Any) -> ClickHouseLoader:
+        """Begin to write."""
+        self._check_transaction()
+        if not self.connection.address.has_session:
+            message = "rows are written by temporary tables, which need the server's session: leave out session=false"
+            raise errors.NotSupportedError(message)
+        if load["if_exists"] == "upsert":
+            raise errors.NotSupportedError(f"ClickHouse has no statement for an upsert\nHint: {UPSERT}", hint=UPSERT)
+        self.is_loading = True
+        return ClickHouseLoader(self, CLICKHOUSE, **load)
+
+
+class Cursor:
+    """A statement's result, with PEP 249's names."""
+
+    def __init__(self, answer: Answer, *, counts: bool = False) -> None:
+        """Keep the answer; ``counts`` for a statement that says how many rows it has written."""
+        self.rows = answer.rows
+        self.description = None if answer.rows is None else answer.rows.schema.names
+        self.rowcount = answer.written if counts else -1
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Give all rows as objects."""
+        table = self.rows.read_all() if self.rows is not None else pa.table({})
+        # By a setting of the caller's, texts come as bytes.
+        texts = (column.cast(pa.string()) if pa.types.is_binary(column.type) else column for column in table.columns)
+        return list(zip(*(column.to_pylist() for column in texts), strict=True))

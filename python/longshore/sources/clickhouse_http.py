@@ -1,0 +1,316 @@
+"""ClickHouse's HTTP interface: a request, its answer, and the end of an answer."""
+
+import contextlib
+import http.client
+import json
+import re
+import select
+import socket
+import ssl
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+import pyarrow as pa
+
+from longshore.errors import InterfaceError
+
+#: The marker at the end of an Arrow stream: without it, an answer is cut.
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+#: How an answer ends whose query has failed on its way: in a block of its own, or as it is before version 25.11.
+_FAILED = re.compile(rb"Code: (\d+)\. (DB::[\s\S]+?)(?=\s*\d*(?: \w+)?\s*(?:__exception__\s*)?\Z)")
+_TEXT = re.compile(r"Code: (\d+)\. (?:DB::Exception: )?([\s\S]*?)(?: \(version [^()]*(?:\([^()]*\))?\))?\s*", re.ASCII)
+#: The most of the text of an error that is kept, and the most that is read of one.
+_TAIL = 1 << 16
+_CUT = "the answer is cut: the connection was lost, or the server has stopped"
+_KILL_SECONDS = 2.0
+#: Whether a flag of the URL is set.
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_FORM = "write clickhouse://user:password@host:port/database; other settings are ClickHouse's own"
+
+
+class ServerError(Exception):
+    """What the server answers in place of a result, or the network: then without a code."""
+
+    def __init__(self, text: str, code: int = 0) -> None:
+        """Keep the server's number of the error."""
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server is, and as whom to go there."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    database: str
+    context: ssl.SSLContext | None
+    connect_timeout: float
+    has_session: bool
+    #: ClickHouse's own settings.
+    settings: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, rest: str, keywords: Mapping[str, str]) -> "Address":
+        """Take apart what follows the scheme; keywords win."""
+        try:
+            parts = urlsplit("//" + rest)
+            port = parts.port
+        except ValueError:
+            raise InterfaceError(f"the URL is not one\nHint: {_FORM}", hint=_FORM) from None
+        told = {
+            "host": parts.hostname or "localhost",
+            "port": str(port) if port else "",
+            "user": unquote(parts.username or "default"),
+            "password": unquote(parts.password or ""),
+            "database": unquote(parts.path.removeprefix("/")),
+        }
+        told |= {**dict(parse_qsl(parts.query, keep_blank_values=True)), **keywords}
+        secure = _flag(told.pop("secure", "false"), "secure")
+        authority, seconds = told.pop("ca", None), told.pop("connect_timeout", "10")
+        try:
+            number, timeout = int(told.pop("port") or (8443 if secure else 8123)), float(seconds)
+        except ValueError:
+            raise InterfaceError("port and connect_timeout are numbers") from None
+        return cls(
+            host=told.pop("host"),
+            port=number,
+            user=told.pop("user"),
+            password=told.pop("password"),
+            database=told.pop("database"),
+            context=ssl.create_default_context(cafile=authority) if secure else None,
+            connect_timeout=timeout,
+            has_session=_flag(told.pop("session", "true"), "session"),
+            settings=told,
+        )
+
+    def connected(self, timeout: float | None = None) -> http.client.HTTPConnection:
+        """Open a connection, whose reads wait without an end unless a time is given."""
+        kind: Any = http.client.HTTPConnection
+        more = {}
+        if self.context is not None:
+            kind, more = http.client.HTTPSConnection, {"context": self.context}
+        connection: http.client.HTTPConnection = kind(self.host, self.port, timeout=self.connect_timeout, **more)
+        connection.connect()
+        connection.sock.settimeout(timeout)
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return connection
+
+
+def _flag(value: str, name: str) -> bool:
+    if value.lower() not in _FLAGS:
+        message = f"{name} is true or false"
+        raise InterfaceError(message)
+    return _FLAGS[value.lower()]
+
+
+class Answer(NamedTuple):
+    """A statement's result: its rows, or how many the statement has written."""
+
+    rows: pa.RecordBatchReader | None
+    written: int
+
+
+class Connection:
+    """A connection, and the server's session that temporary tables and settings live in."""
+
+    def __init__(self, address: Address) -> None:
+        """Open it, and see which settings the server knows."""
+        self.address = address
+        self._http: http.client.HTTPConnection | None = None
+        #: The running query, and the socket that its answer comes from.
+        self._running: tuple[str, socket.socket] | None = None
+        self._response: http.client.HTTPResponse | None = None
+        self._session = f"longshore-{uuid.uuid4()}" if address.has_session else None
+        self._is_known = False
+        self.settings: dict[str, str] = {}
+
+    def run(
+        self,
+        text: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        data: bytes | None = None,
+        streams: bool = False,
+        more: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Run a statement; ``data`` are the rows of an INSERT, and an answer that ``streams`` is read later."""
+        query_id = str(uuid.uuid4())
+        url = {"default_format": "ArrowStream", "query_id": query_id, **self.settings, **self._in_session()}
+        url |= {} if streams else {"wait_end_of_query": "1"}
+        url |= {**{f"param_{name}": value for name, value in (params or {}).items()}, **(more or {})}
+        body = text.encode() if data is None else data
+        if data is not None:
+            url["query"] = text
+        with _network():
+            response = self._request(query_id, url, body)
+            if response.status != http.client.OK:
+                self._fail(response)
+        self._is_known = True
+        form = response.headers.get("X-ClickHouse-Format", "")
+        # Headers that are cut look like an answer whose end nothing tells.
+        if not form or (response.length is None and not response.chunked):
+            self._disconnect()
+            raise ServerError(_CUT)
+        if form != "ArrowStream" and response.length != 0:
+            self.close_answer()
+            message = f"the result comes in the format {form}: leave FORMAT out of the query"
+            raise ServerError(message)
+        summary = json.loads(response.headers.get("X-ClickHouse-Summary") or "{}")
+        return Answer(self._rows(response), int(summary.get("written_rows", 0)))
+
+    def _in_session(self) -> dict[str, str]:
+        if self._session is None:
+            return {"database": self.address.database} if self.address.database else {}
+        url = {"session_id": self._session, "session_timeout": "3600"}
+        if self._is_known:
+            # A session that has timed out must not begin again, without its settings and tables.
+            return url | {"session_check": "1"}
+        return url | ({"database": self.address.database} if self.address.database else {})
+
+    def _request(self, query_id: str, url: Mapping[str, str], body: bytes) -> http.client.HTTPResponse:
+        self.close_answer()
+        # What the server has closed meanwhile can be read from: it is at its end.
+        if self._http is not None and (self._http.sock is None or select.select([self._http.sock], [], [], 0)[0]):
+            self._disconnect()
+        if self._http is None:
+            self._http = self.address.connected()
+        self._running = query_id, self._http.sock
+        headers = {"X-ClickHouse-User": self.address.user, "X-ClickHouse-Key": self.address.password}
+        try:
+            self._http.request("POST", "/?" + urlencode(url), body, {n: _header(v) for n, v in headers.items()})
+            self._response = self._http.getresponse()
+        except BaseException:
+            self._disconnect()
+            raise
+        return self._response
+
+    def _fail(self, response: http.client.HTTPResponse) -> None:
+        text = response.read(_TAIL).decode(errors="replace")
+        self.close_answer()
+        found = _TEXT.fullmatch(text)
+        code = int(response.headers.get("X-ClickHouse-Exception-Code") or (found[1] if found else 0))
+        raise ServerError(found[2] if found else f"HTTP status {response.status}: {text.strip()}", code)
+
+    def _rows(self, response: http.client.HTTPResponse) -> pa.RecordBatchReader | None:
+        body = _Body(response)
+        try:
+            with _network():
+                reader = pa.ipc.open_stream(pa.PythonFile(body, "r"))
+        except pa.ArrowInvalid:
+            if body.is_empty:
+                self.close_answer()
+                return None
+            self._disconnect()
+            raise body.failure() from None
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                with _network():
+                    yield from reader
+                    body.check_end()
+            except (pa.ArrowInvalid, ServerError, OSError):
+                self._disconnect()
+                raise body.failure() from None
+            self.close_answer()
+
+        return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+    def close_answer(self) -> None:
+        """Leave the rest of an answer, which a connection cannot be used after."""
+        if self._response is not None and not self._response.isclosed():
+            self._disconnect()
+        self._running = self._response = None
+
+    def _disconnect(self) -> None:
+        self._running = self._response = None
+        if (connection := self._http) is not None:
+            self._http = None
+            connection.close()
+
+    def cancel(self) -> None:
+        """End the running query, from any thread."""
+        if (running := self._running) is None:
+            return
+        query_id, waiting = running
+        with contextlib.suppress(OSError):
+            # Not that of TLS, which would wait for the server.
+            socket.socket.shutdown(waiting, socket.SHUT_RDWR)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            connection = self.address.connected(_KILL_SECONDS)
+            with contextlib.closing(connection):
+                headers = {"X-ClickHouse-User": self.address.user, "X-ClickHouse-Key": self.address.password}
+                text = f"KILL QUERY WHERE query_id = '{query_id}' SYNC"
+                connection.request("POST", "/", text.encode(), {n: _header(v) for n, v in headers.items()})
+                connection.getresponse().read()
+
+    def close(self) -> None:
+        """End the server's session and the connection."""
+        self.close_answer()
+        if self._session is not None and self._is_known:
+            with contextlib.suppress(ServerError):
+                self.run("SELECT 1", more={"close_session": "1"})
+        self._disconnect()
+
+
+def _header(text: str) -> bytes:
+    return text.encode()
+
+
+@contextlib.contextmanager
+def _network() -> Iterator[None]:
+    """Raise the network's failures as the server's."""
+    try:
+        yield
+    except http.client.IncompleteRead:
+        raise ServerError(_CUT) from None
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, pa.ArrowException):
+            raise
+        message = f"the server cannot be reached, or the connection was lost: {error or type(error).__name__}"
+        raise ServerError(message) from None
+
+
+class _Body:
+    """An answer as a file, of which the last bytes are kept: they say whether it is whole, and else what has failed."""
+
+    closed = False
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self._response, self._tail, self._is_cut = response, b"", False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the answer has no rows and no columns."""
+        return not self._tail and not self._is_cut
+
+    def read(self, size: int = -1) -> bytes:
+        """Give so many bytes, or what there is until the end."""
+        try:
+            data = self._response.read(size if size >= 0 else None)
+        except http.client.IncompleteRead as error:
+            data, self._is_cut = error.partial, True
+        self._tail = data[-_TAIL:] if len(data) >= _TAIL else (self._tail + data)[-_TAIL:]
+        return data
+
+    def check_end(self) -> None:
+        """Raise for an answer that does not end with the marker of its stream, and for what comes after it."""
+        whole = self._tail.endswith(_END)
+        if not whole or self.read(_TAIL) or not self._response.isclosed():
+            raise ServerError(_CUT)
+
+    def failure(self) -> ServerError:
+        """Give the error of an answer that is not whole: the server's, where it has told one."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while len(self.read(_TAIL)) > 0:
+                pass
+        if found := _FAILED.search(self._tail):
+            text = _TEXT.fullmatch(found[0].decode(errors="replace"))
+            if text is not None:
+                return ServerError(text[2], int(text[1]))
+        return ServerError(_CUT)

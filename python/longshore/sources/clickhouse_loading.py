@@ -1,0 +1,104 @@
+"""Rows into a table of ClickHouse's, which has no transactions: they become the table's at the end, in one step."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from longshore.errors import NotSupportedError, ProgrammingError
+from longshore.sources.clickhouse_values import NAIVE, NO_ZONE, ZONE, declared
+from longshore.sources.dialects import is_cut, literal
+from longshore.sources.loading import EXISTS, TableLoader
+
+if TYPE_CHECKING:
+    from longshore.sources.clickhouse import Session
+
+UPSERT = (
+    'a ReplacingMergeTree keeps the last row of equal keys: append to it with if_exists="append", and read it FINAL'
+)
+
+
+_OVERFLOW = "date_time_overflow_behavior"
+_WRAPPING = {_OVERFLOW: "ignore"}
+
+
+class ClickHouseLoader(TableLoader):
+    """Rows on their way into a table, through another that takes its place, or whose rows it gets."""
+
+    _session: "Session"
+    #: The table that rows go into on their way.
+    _hidden: str | None = None
+
+    def _begin(self, columns: object, if_exists: str, types: Mapping[str, str]) -> None:
+        self._mode, self._final = if_exists, self._target
+        self._is_there = bool(self._catalogue(self._dialect.columns))
+        if if_exists == "fail" and self._is_there:
+            message = f"the table {self._name} is there already\nHint: {EXISTS}"
+            raise ProgrammingError(message, hint=EXISTS)
+        if if_exists in {"fail", "replace"}:
+            self._hide()
+            self._table = literal(self._rows + "_new")
+        super()._begin(columns, "append" if if_exists == "truncate" else if_exists, types)
+        if if_exists == "truncate":
+            self._session.execute(f"CREATE TABLE {self._hide()} AS {self._final}")
+        elif if_exists == "append":
+            lines = ", ".join(f"{self._dialect.quoted(name)} {declared(kind)}" for name, kind in self._to)
+            self._hidden = self._target = self._rows + "_new"
+            self._session.execute(
+                f"CREATE TEMPORARY TABLE {self._target} ({lines}) ENGINE = MergeTree ORDER BY tuple()"
+            )
+
+    def _hide(self) -> str:
+        self._hidden = self._target = self._dialect.quoted(*self._path[:-1], self._rows + "_new")
+        return self._hidden
+
+    def _make(self, types: Mapping[str, str], *, replaces: bool) -> None:
+        del replaces
+        lines = []
+        for name, kind in self._from:
+            is_needed = name in self._required or name in self._key
+            own = kind.removeprefix("Nullable(").removesuffix(")") if is_needed and kind.startswith("Null") else kind
+            self._check_zone(name, kind, types.get(name) or kind)
+            lines.append(f"{self._dialect.quoted(name)} {types.get(name) or declared(own)}")
+        order = f"({self._quoted(self._key)})" if self._key else "tuple()"
+        self._session.execute(f"CREATE TABLE {self._target} ({', '.join(lines)}) ORDER BY {order}")
+
+    def _check_zone(self, name: str, kind: str, native: str) -> None:
+        if NO_ZONE in kind and "DateTime" in native:
+            raise NotSupportedError(f"{NAIVE}\nHint: {ZONE}", hint=ZONE, column=name)
+
+    def _check(self, name: str, kind: str, to: str, native: str, before: int) -> None:
+        self._check_zone(name, kind, native)
+        settings = self._session.connection.settings
+        # A date that is out of range is one that does not come back, and has a row.
+        self._session.connection.settings = settings | _WRAPPING if _OVERFLOW in settings else settings
+        try:
+            super()._check(name, kind, to, native, before)
+        finally:
+            self._session.connection.settings = settings
+
+    def _cast(self, name: str, kind: str, native: str) -> str:
+        column = self._dialect.quoted(name)
+        # A float that becomes a decimal is cut, and its text is not.
+        return f"CAST(toString({column}) AS {native})" if is_cut(kind, native) else super()._cast(name, kind, native)
+
+    def commit(self) -> None:
+        """Make the rows the table's."""
+        if self._mode == "append":
+            names = self._quoted([name for name, _ in self._to])
+            self._session.execute(f"INSERT INTO {self._final} ({names}) SELECT {names} FROM {self._target}")
+        elif self._is_there:
+            self._session.execute(f"EXCHANGE TABLES {self._hidden} AND {self._final}")
+        else:
+            self._session.execute(f"RENAME TABLE {self._hidden} TO {self._final}")
+            self._hidden = None
+        self._drop()
+        super().commit()
+
+    def abort(self) -> None:
+        """Leave the table as it was."""
+        self._drop()
+        super().abort()
+
+    def _drop(self) -> None:
+        hidden, self._hidden = self._hidden, None
+        if hidden is not None:
+            self._session.execute(f"DROP TABLE IF EXISTS {hidden}")

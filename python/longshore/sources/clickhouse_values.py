@@ -1,0 +1,243 @@
+"""Python's and Arrow's values as ClickHouse's: parameters of a query, and the types of new columns."""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from longshore.errors import NotSupportedError, ProgrammingError
+
+#: Texts, names and comments, in which nothing is a parameter; casts; the parameters of ClickHouse's own form; and ours.
+_TOKEN = re.compile(
+    r"'(?:[^'\\]|\\.|'')*'"
+    r'|"(?:[^"\\]|\\.|"")*"'
+    r"|`(?:[^`\\]|\\.|``)*`"
+    r"|--[^\n]*|\#[ !][^\n]*|/\*[\s\S]*?\*/"
+    r"|\$(?P<tag>[A-Za-z_]\w*)?\$[\s\S]*?\$(?P=tag)?\$"
+    r"|;|::|\{\s*\w+\s*:[^{}]*\}"
+    r"|(?<![\w$]):(?P<name>[A-Za-z_]\w*)|(?<![\w$])\$(?P<place>\d+)"
+)
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
+#: Integers' types by the bits of the largest value, and whether it has a sign.
+_INTEGERS = ((64, "Int64"), (128, "Int128"), (256, "Int256"))
+NAIVE = "a timestamp without a time zone has no type in ClickHouse"
+ZONE = "give it one, as with .replace(tzinfo=datetime.UTC) or .dt.tz_localize('UTC'), or pass its text"
+#: The zone of staged timestamps that have none: they become dates and texts, and no instants.
+NO_ZONE = "Etc/UTC"
+
+_SIMPLE = {
+    pa.bool_(): "Bool",
+    **{getattr(pa, f"{sign}int{bits}")(): f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    pa.float16(): "Float32",
+    pa.float32(): "Float32",
+    pa.float64(): "Float64",
+    pa.date32(): "Date32",
+    **dict.fromkeys((pa.null(), pa.string(), pa.large_string(), pa.binary(), pa.large_binary()), "String"),
+}
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def bound(query: str, params: Any) -> tuple[str, dict[str, str]]:
+    """Give a query with parameters of ClickHouse's form, each of the type of its value, and their texts."""
+    if params is None:
+        return query, {}
+    given: Mapping[str, Any] = params if isinstance(params, dict) else {f"{n}": v for n, v in enumerate(params, 1)}
+    texts, used = {}, set()
+
+    def place(found: re.Match[str]) -> str:
+        name = found["name"] if isinstance(params, dict) else found["place"]
+        if name is None:
+            own = re.match(r"\{\s*(\w+)\s*:", found[0])
+            if own and own[1] in given:
+                used.add(own[1])
+                texts[own[1]] = _whole(given[own[1]])[1]
+            return found[0]
+        if name not in given:
+            message = f"there is no parameter {found[0]} in params"
+            raise ProgrammingError(message)
+        used.add(name)
+        kind, texts[f"p{name}"] = _whole(given[name])
+        return f"{{p{name}:{kind}}}"
+
+    text = _TOKEN.sub(place, query)
+    if unused := [name for name in given if name not in used]:
+        message = f"the statement has no parameter {', '.join(unused)}"
+        raise ProgrammingError(message)
+    return text, texts
+
+
+def parted(script: str) -> list[str]:
+    """Give the statements of a script, which semicolons part."""
+    ends = [found.start() for found in _TOKEN.finditer(script) if found[0] == ";"]
+    starts = [0, *(end + 1 for end in ends)]
+    return [script[start:end] for start, end in zip(starts, [*ends, len(script)], strict=True)]
+
+
+def _whole(value: Any) -> tuple[str, str]:
+    """Give a parameter's type, and its text as the interface reads it."""
+    if value is None:
+        return "Nullable(Nothing)", "\\N"
+    if isinstance(value, bytes):
+        return "String", "".join(f"\\x{byte:02x}" for byte in value)
+    kind, text = _typed(value)
+    if isinstance(value, list):
+        return kind, text
+    return kind, "".join(_ESCAPES.get(letter, letter) for letter in text)
+
+
+def _typed(value: Any) -> tuple[str, str]:
+    """Give a value's type and its text."""
+    text_of = _TEXTS_OF.get(type(value))
+    if text_of is None:
+        message = f"a {type(value).__name__} cannot be a parameter of ClickHouse's"
+        raise NotSupportedError(message)
+    return text_of(value)
+
+
+def _instant(value: dt.datetime) -> tuple[str, str]:
+    if value.tzinfo is None:
+        raise NotSupportedError(f"{NAIVE}\nHint: {ZONE}", hint=ZONE)
+    return "DateTime64(6, 'UTC')", value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+def _time(value: dt.time) -> tuple[str, str]:
+    if value.tzinfo is not None:
+        message = "a time of day with a time zone has no type in ClickHouse"
+        raise NotSupportedError(message)
+    return "Time64(6)", value.isoformat("microseconds")
+
+
+def _integer(value: int) -> str:
+    for bits, name in _INTEGERS:
+        if -(1 << bits - 1) <= value < 1 << bits - 1:
+            return name
+        if 0 <= value < 1 << bits:
+            return f"U{name}"
+    message = f"{value} is beyond integers of 256 bits"
+    raise NotSupportedError(message)
+
+
+def _decimal(value: Decimal) -> str:
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        message = f"{value} is no value of ClickHouse's decimals"
+        raise NotSupportedError(message)
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    most = 38 if precision <= 38 else 76  # noqa: PLR2004  digits of 128 and 256 bits
+    if precision > most:
+        message = f"{value} has more digits than ClickHouse's decimals"
+        raise NotSupportedError(message)
+    return f"Decimal({most}, {scale})"
+
+
+def _array(values: Sequence[Any]) -> tuple[str, str]:
+    found = [None if value is None else _typed(value) for value in values]
+    kinds = {each[0] for each in found if each is not None}
+    if len(kinds) > 1:
+        message = f"a list of {' and '.join(sorted(kinds))} cannot be a parameter of ClickHouse's"
+        raise NotSupportedError(message)
+    kind = kinds.pop() if kinds else "Nothing"
+    plain = kind.startswith(("Int", "UInt", "Float", "Bool", "Array"))
+    texts = ["NULL" if each is None else each[1] if plain else literal(each[1]) for each in found]
+    return f"Array({kind if kind.startswith('Array') else f'Nullable({kind})'})", f"[{','.join(texts)}]"
+
+
+_TEXTS_OF: Mapping[type, Callable[[Any], tuple[str, str]]] = {
+    bool: lambda value: ("Bool", str(value).lower()),
+    int: lambda value: (_integer(value), str(value)),
+    float: lambda value: ("Float64", str(value)),
+    Decimal: lambda value: (_decimal(value), f"{value:f}"),
+    str: lambda value: ("String", value),
+    dt.date: lambda value: ("Date32", value.isoformat()),
+    dt.datetime: _instant,
+    dt.time: _time,
+    UUID: lambda value: ("UUID", str(value)),
+    list: _array,
+}
+
+
+def literal(text: str) -> str:
+    """Give a text in quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def column_type(field: pa.Field, *, nullable: bool = True) -> str:
+    """Give the type of a column that holds all values of an Arrow type."""
+    kind, name = _type_of(field), field.name
+    is_nested = kind.startswith(("Array(", "Map(", "Tuple("))
+    if kind == "":
+        message = f"{field.type} has no type in ClickHouse"
+        raise NotSupportedError(message, column=name)
+    return f"Nullable({kind})" if nullable and not is_nested else kind
+
+
+def declared(kind: str) -> str:
+    """Give a column's type for a server whose types may be NULL unless they say otherwise."""
+    return kind if kind.startswith(("Nullable(", "LowCardinality(Nullable(")) else f"{kind} NOT NULL"
+
+
+def _type_of(field: pa.Field) -> str:
+    """Give the type of values that are not NULL; nothing where ClickHouse has none."""
+    kind = field.type
+    if extension := getattr(kind, "extension_name", ""):
+        return "UUID" if extension == "arrow.uuid" else _type_of(field.with_type(kind.storage_type))
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    return next((name_of(kind) for is_one, name_of in _OTHERS if is_one(kind)), "")
+
+
+def _struct(kind: pa.DataType) -> str:
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    return f"Tuple({', '.join(f'{quoted(each.name)} {column_type(each)}' for each in fields)})"
+
+
+def _map(kind: pa.DataType) -> str:
+    return f"Map({column_type(kind.key_field, nullable=False)}, {column_type(kind.item_field)})"
+
+
+def _list(kind: pa.DataType) -> str:
+    return f"Array({column_type(kind.value_field)})"
+
+
+_OTHERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], str]]] = (
+    (pa.types.is_fixed_size_binary, lambda kind: f"FixedString({kind.byte_width})"),
+    (pa.types.is_decimal, lambda kind: f"Decimal({kind.precision}, {kind.scale})"),
+    (pa.types.is_timestamp, lambda kind: f"DateTime64({_DIGITS[kind.unit]}, '{'UTC' if kind.tz else NO_ZONE}')"),
+    (pa.types.is_time, lambda kind: f"Time64({_DIGITS[kind.unit]})"),
+    (pa.types.is_map, _map),
+    (pa.types.is_struct, _struct),
+    (pa.types.is_list, _list),
+    (pa.types.is_large_list, _list),
+    (pa.types.is_fixed_size_list, _list),
+)
+
+
+def quoted(name: str) -> str:
+    """Give a name in quotes."""
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def staged(table: pa.Table) -> pa.Table:
+    """Give rows in types whose values the server takes as they are."""
+    for at, field in enumerate(table.schema):
+        wanted = _sent(field.type)
+        if wanted != field.type:
+            table = table.set_column(at, field.with_type(wanted), table.column(at).cast(wanted))
+    return table
+
+
+def _sent(kind: pa.DataType) -> pa.DataType:
+    """Give the type that goes over the wire: without dictionaries, views and other zones than UTC."""
+    if getattr(kind, "extension_name", "") not in {"", "arrow.uuid"}:
+        return _sent(kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return _sent(kind.value_type)
+    if pa.types.is_timestamp(kind) and kind.tz:
+        return pa.timestamp(kind.unit, "UTC")
+    views = {"string_view": pa.large_string(), "binary_view": pa.large_binary(), "halffloat": pa.float32()}
+    return views.get(str(kind), kind)

@@ -1,0 +1,1 @@
+"""What ClickHouse alone has."""

@@ -1,0 +1,130 @@
+"""The end of an answer: whole, or an error, never a shorter result that looks whole."""
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import longshore
+from tests.cutter import Cutter, spread
+from tests.servers import ClickHouse
+
+QUERY = "SELECT number AS n, toString(number) AS t FROM numbers(20)"
+WHOLE = [{"n": n, "t": str(n)} for n in range(20)]
+
+
+@pytest.fixture
+def cutter(clickhouse: ClickHouse) -> Iterator[Cutter]:
+    """Give a network to the stand-in that fails where it is told to."""
+    with Cutter((clickhouse.host, clickhouse.port)) as cutter:
+        yield cutter
+
+
+def through(place: str, cutter: Cutter) -> str:
+    parts = urlsplit(place)
+    return place.replace(f":{parts.port}/", f":{cutter.port}/")
+
+
+def read(url: str) -> Any:
+    return longshore.read_sql(QUERY, url, return_type="arrow").to_pylist()
+
+
+@pytest.mark.parametrize("action", ["cut", "reset"])
+def test_an_answer_that_is_cut_is_an_error(place: str, cutter: Cutter, action: Any) -> None:
+    url = through(place, cutter)
+    said = bytes(cutter.measure(lambda: read(url)).said_down or b"")
+    answers = [found.start() for found in re.finditer(rb"HTTP/1\.1 ", said)]
+    # Settings, types, rows, and the end of the session.
+    assert len(answers) == 4
+    whole = 0
+    for byte in spread(answers[3], 20):
+        with cutter.fault(action, byte):
+            started = time.monotonic()
+            try:
+                # Between two answers another connection takes over.
+                assert read(url) == WHOLE
+                whole += 1
+            except longshore.OperationalError as error:
+                assert "lost" in str(error)  # noqa: PT017  one or the other
+            assert time.monotonic() - started < 5
+    assert whole < 3
+    for byte in range(answers[3], len(said), 50):
+        with cutter.fault(action, byte):
+            assert read(url) == WHOLE
+
+
+def test_a_stall_ends_at_the_deadline(place: str, cutter: Cutter) -> None:
+    url = through(place, cutter)
+    size = cutter.measure(lambda: read(url)).down
+    for third in range(3):
+        with cutter.fault("stall", size * third // 3, connections=1):
+            started = time.monotonic()
+            with pytest.raises(longshore.TimeoutError):
+                longshore.read_sql(QUERY, url, timeout=0.3)
+            assert time.monotonic() - started < 5
+        cutter.drop()
+
+
+#: What the server writes after the first rows, in versions before 25.11 and since.
+ENDS = {
+    "tagged": b"__exception__\r\nabcdefghijklmnop\r\nCode: 395. DB::Exception: the sea. (X) (version 26.9.2.1)\n"
+    b"67 abcdefghijklmnop\r\n__exception__\r\n",
+    "before": b"__exception__\r\nCode: 395. DB::Exception: the sea. (X) (version 25.3.1.1 (official build))\n",
+    "plain": b"Code: 395. DB::Exception: the sea. (X) (version 21.8.1.1)\n",
+}
+
+
+@pytest.mark.parametrize("is_whole_message", [True, False])
+@pytest.mark.parametrize("end", ENDS)
+def test_an_error_after_the_first_rows(end: str, is_whole_message: bool) -> None:  # noqa: FBT001
+    import http.client
+    import io
+    import socket
+
+    import pyarrow as pa
+
+    from longshore.sources.clickhouse_http import Address, Connection, ServerError
+
+    sink = io.BytesIO()
+    table = pa.table({"n": range(1000)})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    rows = sink.getvalue()[:-8] if is_whole_message else sink.getvalue()[:-100]
+    for has_length in (True, False):
+        body = rows + ENDS[end]
+        head = b"HTTP/1.1 200 OK\r\nX-ClickHouse-Format: ArrowStream\r\n"
+        head += b"Content-Length: %d\r\n\r\n" % len(body) if has_length else b"Transfer-Encoding: chunked\r\n\r\n"
+        answer = head + (body if has_length else b"%x\r\n%b\r\n" % (len(body), body))
+        ours, theirs = socket.socketpair()
+        connection = Connection(Address.of("me@localhost", {"session": "false"}))
+        connection._http = http.client.HTTPConnection("localhost")  # noqa: SLF001  a server of our own
+        connection._http.sock = ours  # noqa: SLF001
+        with theirs:
+            # After the check that nothing waits to be read.
+            connection.close_answer = lambda: None  # type: ignore[method-assign]
+            theirs.sendall(b"")
+            sender = _answering(theirs, answer)
+            found = connection.run(QUERY, streams=True)
+            assert found.rows is not None
+            with pytest.raises(ServerError, match="the sea") as caught:
+                found.rows.read_all()
+            assert caught.value.code == 395
+            sender.join()
+
+
+def _answering(side: Any, answer: bytes) -> Any:
+    """Answer one request, and hang up."""
+    import threading
+
+    def answer_it() -> None:
+        while b"numbers(20)" not in side.recv(1 << 16):
+            pass
+        side.sendall(answer)
+        side.close()
+
+    thread = threading.Thread(target=answer_it)
+    thread.start()
+    return thread
