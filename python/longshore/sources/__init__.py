@@ -27,6 +27,7 @@ SCHEMES = {
     "clickhouse": ("clickhouse", "ClickHouse", ["pyarrow"]),
     "adbc": ("adbc", "an ADBC driver", ["adbc_driver_manager", "pyarrow"]),
     "oracle": ("oracle", "Oracle", ["oracledb", "pyarrow"]),
+    "bigquery": ("bigquery", "BigQuery", ["google.cloud.bigquery", "google.cloud.bigquery_storage", "pyarrow"]),
 }
 
 #: Connections that callers may give, by the module and the name of their class: the module here that takes each.
@@ -80,11 +81,19 @@ class Resolved(NamedTuple):
 def connect(scheme: str, rest: str, keywords: Mapping[str, str], creates: bool) -> "DriverSession":  # noqa: FBT001  the core's
     """Open a session of the source that has this scheme."""
     name, purpose, packages = SCHEMES[scheme]
-    if not all(map(importlib.util.find_spec, packages)):
-        library = " and ".join(package.replace("_", "-") for package in packages)
+    if not all(map(_is_installed, packages)):
+        library = " and ".join(package.replace("_", "-").replace(".", "-") for package in packages)
         raise missing(library=library, extra=name, purpose=purpose)
     session: DriverSession = _module(name).connect(rest, keywords, creates=creates)
     return session
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        # Of what it is a part of.
+        return False
 
 
 def is_adopted(value: object) -> bool:
