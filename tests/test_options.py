@@ -28,7 +28,7 @@ WORDS = {
     "protocol": ("binary", "text"),
     "sqlite_types": ("declared", "stored"),
 }
-SWITCHES = {"snapshot": True, "ordered": False, "lock": False}
+SWITCHES = {"snapshot": True, "ordered": False, "lock": False, "verify": False}
 
 
 def test_every_key_is_here() -> None:

@@ -12,7 +12,7 @@ from longshore.duckdb.remote.types import Column, Kind, Table, Type
 from longshore.duckdb.session import View
 from longshore.errors import DataError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
-from longshore.frames.stored import engine_rows, schema_of
+from longshore.frames.stored import FORM, engine_rows, schema_of
 from longshore.options import Options
 from longshore.target import target
 
@@ -102,7 +102,9 @@ class StoreSource:
         )
 
     def _scan(self, table: str, columns: list[str], predicates: list[tuple[str, str, Any]]) -> Any:
-        return engine_rows(self._transaction.scan(table, columns, predicates, verified=self._verifies), table)
+        form = "stored" if self._verifies else FORM
+        scan = self._transaction.scan(table, columns, predicates, form=form, verified=self._verifies)
+        return engine_rows(scan, table)
 
     def close(self) -> None:
         """End its transaction; what is mapped stays."""
