@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from benches import drain, drain_mysql, drain_sqlite
+from longshore.sources.odbc import POSTGRESQL_SETTINGS as ODBC_SETTINGS
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,18 @@ def _pandas(scheme: str) -> Callable[..., Any]:
     return read
 
 
+def _arrow_odbc(query: str, url: str) -> Any:
+    import arrow_odbc
+    import pyarrow as pa
+
+    # The driver's settings, and texts in UTF-16, as Longshore has them.
+    more = ";".join(f"{name}={value}" for name, value in ODBC_SETTINGS.items())
+    connection = arrow_odbc.connect(f"{url.removeprefix('odbc:')};{more}")
+    encoding = arrow_odbc.TextEncoding.UTF16
+    reader = connection.read_arrow_batches(query, payload_text_encoding=encoding, max_text_size=512)
+    return pa.Table.from_batches(reader, reader.schema)
+
+
 ARROW, PANDAS = ("longshore", "pyarrow"), ("longshore", "pandas", "pyarrow")
 CONNECTORX_ARROW, CONNECTORX_PANDAS = ("connectorx", "pyarrow"), ("connectorx", "pandas", "pyarrow")
 TWO = "drain, 2 parts"
@@ -180,10 +193,15 @@ DRIVER = (
     # pandas looks for SQLAlchemy whatever it is given.
     Peer("longshore.adbc", "pandas.read_sql", (*MANAGER, "pandas.io.sql", "sqlalchemy"), _read_sql),
 )
+ODBC = (
+    Peer("arrow-odbc", "-", ("arrow_odbc", "pyarrow"), _arrow_odbc, "arrow-odbc"),
+    Peer("longshore", "arrow", ("longshore.sources.odbc", "pyarrow"), _longshore("arrow"), "arrow-odbc"),
+    Peer("longshore", "pandas", ("longshore.sources.odbc", "pandas", "pyarrow"), _longshore("pandas"), "arrow-odbc"),
+)
 #: Who reads what a URL of this scheme names.
-PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlite": SQLITE}
+PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlite": SQLITE, "odbc": ODBC}
 
 
 def peers(url: str) -> tuple[Peer, ...]:
     """Return the clients for a URL."""
-    return PEERS[url.partition("://")[0]]
+    return PEERS[url.partition(":")[0]]

@@ -41,7 +41,9 @@ def main() -> None:
     source = SOURCES[arguments.source]
     with source.open(arguments.scale) as place:
         peers = [
-            peer for peer in peers_of(place.url) if not only or peer.client.startswith("drain") or named(peer, only)
+            peer
+            for peer in peers_of(place.url)
+            if not only or peer.client == peer.limit or peer.client.startswith("drain") or named(peer, only)
         ]
         report = {
             "date": dt.datetime.now(dt.UTC).date().isoformat(),

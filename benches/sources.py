@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benches import drain_sqlite, lineitem, lineitem_mariadb, lineitem_sqlite
+from tests.quirks.odbc import through
 
 Fresh = Mapping[str, Callable[[], object]]
 
@@ -39,6 +40,12 @@ def _postgresql(scale: float) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
+def _odbc(scale: float) -> Iterator[Place]:
+    with _postgresql(scale) as place:
+        yield Place(through(place.url), f"{place.title} by psqlodbc")
+
+
+@contextlib.contextmanager
 def _mariadb(scale: float) -> Iterator[Place]:
     with lineitem_mariadb.measured_mariadb() as server:
         yield Place(lineitem_mariadb.loaded(scale, server), f"MariaDB {server.version.partition('-')[0]}")
@@ -61,6 +68,16 @@ def _longshore(url: str) -> Fresh:
         "longshore arrow": lambda: longshore.read_sql("SELECT 1", url, return_type="arrow"),
         "longshore pandas": lambda: longshore.read_sql("SELECT 1", url),
     }
+
+
+@contextlib.contextmanager
+def _with_arrow_odbc(url: str) -> Iterator[Fresh]:
+    import arrow_odbc
+
+    def read() -> None:
+        [*arrow_odbc.connect(url.removeprefix("odbc:")).read_arrow_batches("SELECT 1")]
+
+    yield {**_longshore(url), "arrow-odbc": read}
 
 
 @contextlib.contextmanager
@@ -103,5 +120,6 @@ def _with_sqlite3(url: str) -> Iterator[Fresh]:
 SOURCES = {
     "postgresql": Source(_postgresql, _with_asyncpg),
     "mariadb": Source(_mariadb, _with_pymysql),
+    "odbc": Source(_odbc, _with_arrow_odbc),
     "sqlite": Source(_sqlite, _with_sqlite3),
 }

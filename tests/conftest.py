@@ -153,11 +153,17 @@ def harbour(postgres: Endpoint) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _names_in_doctests(request: pytest.FixtureRequest) -> None:
-    """Give doctests `url`: the shared PostgreSQL's, or on the page of another database that one's."""
+    """Give doctests `url`: the shared PostgreSQL's, on the page of another source that one's."""
     if isinstance(request.node, pytest.DoctestItem):
-        own = {"clickhouse.md": "clickhouse"}.get(request.node.path.name)
+        page = request.node.path.name
+        own = {"clickhouse.md": "clickhouse"}.get(page)
         url = request.getfixturevalue(own).url() if own else request.getfixturevalue("url")
-        request.getfixturevalue("doctest_namespace")["url"] = url
+        names = request.getfixturevalue("doctest_namespace")
+        names["url"] = url
+        if page == "odbc.md":
+            from tests.quirks.odbc import through
+
+            names["odbc"] = through(url)
 
 
 @pytest.fixture

@@ -13,4 +13,5 @@ def test_the_quirks_are_counted() -> None:
         "store": 10,
         "clickhouse": 16,
         "adbc_postgresql": 9,
+        "odbc_postgresql": 5,
     }

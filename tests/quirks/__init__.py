@@ -1,6 +1,6 @@
 """What each source says differently, and what it cannot do: one file for each, and one line here."""
 
-from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, postgresql, sqlite, store
+from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, odbc, postgresql, sqlite, store
 from tests.quirks.columns import COLUMNS, JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal
 
@@ -14,6 +14,7 @@ SOURCES: tuple[Quirks, ...] = (
     store.QUIRKS,
     clickhouse.QUIRKS,
     adbc.POSTGRESQL,
+    odbc.POSTGRESQL,
 )
 
 __all__ = ["COLUMNS", "JSON", "SOURCES", "UUID", "Column", "Kind", "Quirks", "Refusal"]

@@ -28,6 +28,7 @@ SCHEMES = {
     "adbc": ("adbc", "an ADBC driver", ["adbc_driver_manager", "pyarrow"]),
     "oracle": ("oracle", "Oracle", ["oracledb", "pyarrow"]),
     "bigquery": ("bigquery", "BigQuery", ["google.cloud.bigquery", "google.cloud.bigquery_storage", "pyarrow"]),
+    "odbc": ("odbc", "an ODBC driver", ["pyarrow"]),
 }
 
 #: Connections that callers may give, by the module and the name of their class: the module here that takes each.

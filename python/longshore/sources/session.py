@@ -23,7 +23,8 @@ _CONTROL = re.compile(
 )
 #: A statement that changes rows and returns none.
 CHANGE = re.compile(r"\s*+(?:INSERT|UPDATE|DELETE|MERGE)\b(?![\s\S]*\bRETURNING\b)", re.IGNORECASE)
-_NOTHING = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+#: A text without a statement.
+NOTHING = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _ROWS = "read_sql takes statements with a result: SELECT, VALUES, or INSERT ... RETURNING"
 _ONE = "several statements are Connection.execute_script's; before a query they go into pre_execution_query"
 _PLACES = "give params as a list, for the driver's own placeholders"
@@ -125,7 +126,7 @@ class DriverSession:
         if isinstance(params, dict):
             message = f"the driver binds parameters by place alone\nHint: {_PLACES}"
             raise errors.NotSupportedError(message, hint=_PLACES)
-        return only([] if _NOTHING.fullmatch(query) else [query]), params
+        return only([] if NOTHING.fullmatch(query) else [query]), params
 
     def _run(self, statement: Any, params: Any) -> Any:
         """Run one statement, and give PEP 249's cursor with its result."""

@@ -1,0 +1,244 @@
+"""Arrow's values as parameters of a statement: one set for each row of a batch."""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from longshore import errors
+from longshore.odbc import columns, manager
+from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NULL_DATA, Statement
+
+_C_BIGINT, _C_UBIGINT = -25, -27
+#: The size of a text from which its type is the one of long texts, and the same of bytes.
+_LONG = 4000
+
+
+class Bound(NamedTuple):
+    """A column's values as ODBC takes them."""
+
+    c_type: int
+    sql_type: int
+    size: int
+    digits: int
+    values: Any
+    #: The bytes of each value; None where all have those of the buffer.
+    lengths: Any = None
+
+
+def one_row(params: Sequence[Any]) -> pa.RecordBatch:
+    """Give one set of parameters as a batch of one row."""
+    return pa.record_batch([_array(value) for value in params], [*map(str, range(len(params)))])
+
+
+def _array(value: Any) -> pa.Array:
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:  # noqa: PLR2004  and a sign
+        return pa.array([Decimal(value)])
+    if isinstance(value, dt.time) and value.tzinfo is not None:
+        return pa.array([value.isoformat()])
+    if isinstance(value, list | tuple | dict | dt.timedelta) or type(value).__name__ == "Interval":
+        message = f"ODBC has no parameter of Python's {type(value).__name__}: give its text"
+        raise errors.NotSupportedError(message)
+    return pa.array([str(value)] if type(value).__name__ == "UUID" else [value])
+
+
+def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
+    """Bind the rows of a batch; the statement then runs once for each.
+
+    Where the session's zone is UTC, a timestamp with a time zone goes as one, and else as a text with its offset.
+    """
+    for number, (name, array) in enumerate(zip(batch.schema.names, batch.columns, strict=True), 1):
+        valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+        is_text = not is_utc and pa.types.is_timestamp(array.type) and array.type.tz is not None
+        bound = _bound(name, pc.strftime(array, "%Y-%m-%d %H:%M:%S+00:00") if is_text else array)
+        values = np.ascontiguousarray(bound.values)
+        lengths = values.dtype.itemsize if bound.lengths is None else bound.lengths
+        sizes = np.where(valid, lengths, NULL_DATA).astype("i8")
+        types = (bound.c_type, bound.sql_type, bound.size, bound.digits)
+        statement.bind_parameter(number, types, values, values.dtype.itemsize, sizes)
+    statement.set(manager.ATTR_PARAMSET_SIZE, batch.num_rows)
+
+
+def _bound(name: str, array: Any) -> Bound:
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _bound(name, array.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return _bound(name, pc.run_end_decode(array))
+    if pa.types.is_null(kind):
+        return Bound(C_WCHAR, columns.WVARCHAR, 1, 0, np.zeros(len(array), "u2"))
+    if isinstance(array, pa.ExtensionArray):
+        return _uuids(array) if "uuid" in str(kind) else _bound(name, array.storage)
+    make = next((make for is_one, make in _KINDS if is_one(kind)), None)
+    if make is None:
+        message = f"ODBC has no parameter of {kind}: cast it, or give its text"
+        raise errors.NotSupportedError(message, column=name)
+    return make(array)
+
+
+#: The bytes of the buffers that rows are written from, and the most rows at once.
+_BUDGET, _MOST_ROWS = 4 << 20, 1000
+
+
+def execute_all(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
+    """Run a prepared statement once for each row of a batch, many rows at a time."""
+    start, rows = 0, min(batch.num_rows, _MOST_ROWS)
+    while start < batch.num_rows:
+        part = batch.slice(start, rows)
+        statement.kept.clear()
+        bind(statement, part, is_utc=is_utc)
+        statement.execute()
+        start += part.num_rows
+
+
+def postgresql_type(field: pa.Field) -> str:
+    """Give PostgreSQL's type of a column; raises ``NotSupportedError`` for one that no parameter has."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_decimal(kind):
+        digits = max(kind.precision, kind.scale) - min(kind.scale, 0)
+        return f"numeric({digits},{max(kind.scale, 0)})"
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz is None else "timestamptz"
+    name = next((name for name, kinds in _POSTGRESQL.items() if str(kind).partition("[")[0] in kinds), None)
+    if name is None:
+        message = f"ODBC has no parameter of {kind}: cast it, or give its text"
+        raise errors.NotSupportedError(message, column=field.name)
+    return name
+
+
+_POSTGRESQL = {
+    "boolean": {"bool"},
+    "smallint": {"int8", "int16", "uint8"},
+    "integer": {"int32", "uint16"},
+    "bigint": {"int64", "uint32"},
+    "numeric(20,0)": {"uint64"},
+    "real": {"float", "halffloat"},
+    "double precision": {"double"},
+    "text": {"string", "large_string", "string_view", "null"},
+    "bytea": {"binary", "large_binary", "binary_view"},
+    "date": {"date32", "date64"},
+    "time": {"time32", "time64"},
+    "interval": {"duration", "month_day_nano_interval"},
+    "uuid": {"extension<arrow.uuid>"},
+    "json": {"extension<arrow.json>"},
+}
+
+
+def _numbers(array: pa.Array, dtype: str) -> Any:
+    return pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(dtype)
+
+
+def _integers(array: pa.Array) -> Bound:
+    return Bound(_C_BIGINT, columns.BIGINT, 19, 0, _numbers(array, "i8"))
+
+
+def _floats(array: pa.Array) -> Bound:
+    return Bound(columns.C_DOUBLE, columns.DOUBLE, 53, 0, _numbers(array, "f8"))
+
+
+def _booleans(array: pa.Array) -> Bound:
+    return Bound(columns.C_BIT, columns.BIT, 1, 0, pc.fill_null(array, fill_value=False).cast("uint8").to_numpy())
+
+
+def _ascii(texts: list[str | None], sql_type: int, size: int, digits: int) -> Bound:
+    return Bound(C_CHAR, sql_type, size, digits, *_padded([(text or "").encode() for text in texts], 1))
+
+
+def _decimals(array: pa.Array) -> Bound:
+    scale = max(0, array.type.scale)
+    texts = [None if value is None else f"{value:f}" for value in array.to_pylist()]
+    return _ascii(texts, columns.DECIMAL, max(array.type.precision, scale), scale)
+
+
+def _wide_integers(array: pa.Array) -> Bound:
+    return _ascii(array.cast(pa.string()).to_pylist(), columns.DECIMAL, 20, 0)
+
+
+def _days(array: pa.Array) -> Any:
+    return pc.fill_null(array.cast(pa.int32()), 0).to_numpy().astype("M8[D]")
+
+
+def _dates(array: pa.Array) -> Bound:
+    return Bound(columns.C_DATE, columns.DATE, 10, 0, _parts(_days(array), columns.DATE_PARTS))
+
+
+def _timestamps(array: pa.Array) -> Bound:
+    counts = pc.fill_null(array.cast(pa.int64()), 0).to_numpy().astype(f"M8[{array.type.unit}]")
+    values = _parts(counts.astype("M8[D]"), columns.TIMESTAMP_PARTS)
+    seconds = counts.astype("M8[s]")
+    of_day = (seconds - counts.astype("M8[D]")).astype("i8")
+    values["hour"], values["minute"], values["second"] = of_day // 3600, of_day // 60 % 60, of_day % 60
+    values["fraction"] = (counts - seconds).astype("m8[ns]").astype("i8")
+    digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[array.type.unit]
+    return Bound(columns.C_TIMESTAMP, columns.TIMESTAMP, 20 + digits, digits, values)
+
+
+def _parts(days: Any, dtype: Any) -> Any:
+    values, months = np.zeros(len(days), dtype), days.astype("M8[M]")
+    years = days.astype("M8[Y]")
+    values["year"] = years.astype("i8") + 1970
+    values["month"], values["day"] = (months - years).astype("i8") + 1, (days - months).astype("i8") + 1
+    return values
+
+
+def _spans(array: pa.Array) -> Bound:
+    counts = array.cast(pa.duration("us")).cast(pa.int64()).to_pylist()
+    return _texts(pa.array([None if count is None else f"{count} microseconds" for count in counts], pa.string()))
+
+
+def _intervals(array: pa.Array) -> Bound:
+    texts = [
+        value and f"{value[0]} months {value[1]} days {value[2] // 1000} microseconds" for value in array.to_pylist()
+    ]
+    return _texts(pa.array(texts, pa.string()))
+
+
+def _times(array: pa.Array) -> Bound:
+    return _texts(array.cast(pa.string()))
+
+
+def _uuids(array: pa.Array) -> Bound:
+    return _texts(pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string()))
+
+
+def _texts(array: pa.Array) -> Bound:
+    values, lengths = _padded([(text or "").encode("utf-16-le") for text in array.to_pylist()], 2)
+    size = max(1, values.dtype.itemsize // 2 - 1)
+    return Bound(C_WCHAR, columns.WVARCHAR if size < _LONG else columns.WLONGVARCHAR, size, 0, values, lengths)
+
+
+def _binaries(array: pa.Array) -> Bound:
+    values, lengths = _padded([value or b"" for value in array.to_pylist()], 1)
+    size = values.dtype.itemsize - 1
+    kind = columns.VARBINARY if size < _LONG else columns.LONGVARBINARY
+    return Bound(C_BINARY, kind, max(1, size), 0, values, lengths)
+
+
+def _padded(data: list[bytes], unit: int) -> tuple[Any, Any]:
+    """Give values in buffers of one size, with a zero at each end, and their lengths."""
+    width = max(map(len, data), default=0) + unit
+    return np.frombuffer(b"".join(each.ljust(width, b"\0") for each in data), f"V{width}"), [*map(len, data)]
+
+
+_types = pa.types
+_KINDS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], Bound]]] = [
+    (_types.is_boolean, _booleans),
+    (lambda kind: kind == pa.uint64(), _wide_integers),
+    (_types.is_integer, _integers),
+    (_types.is_floating, _floats),
+    (_types.is_decimal, _decimals),
+    (lambda kind: _types.is_string(kind) or _types.is_large_string(kind) or str(kind) == "string_view", _texts),
+    (
+        lambda kind: _types.is_binary(kind) or _types.is_large_binary(kind) or _types.is_fixed_size_binary(kind),
+        _binaries,
+    ),
+    (_types.is_date, _dates),
+    (_types.is_timestamp, _timestamps),
+    (_types.is_time, _times),
+    (_types.is_duration, _spans),
+    (lambda kind: kind == pa.month_day_nano_interval(), _intervals),
+]

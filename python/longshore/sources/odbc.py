@@ -1,0 +1,317 @@
+"""Any ODBC driver: ``odbc:DSN=...`` or ``odbc:Driver=...;Server=...``, a connection string as the driver has it."""
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from longshore import errors
+from longshore.odbc import manager
+from longshore.odbc.columns import Column, Driver, Rows
+from longshore.odbc.manager import Connection, Description, OdbcError, Statement
+from longshore.odbc.parameters import bind, execute_all, one_row, postgresql_type
+from longshore.sources.arrow import ingested
+from longshore.sources.dialects import POSTGRESQL
+from longshore.sources.session import NOTHING, DriverSession, Result, hidden, only
+
+_FORM = "write odbc:DSN=name;UID=user or odbc:Driver=...;Server=...; a value with a semicolon stands in braces"
+_SETTING = re.compile(r"\s*([^=;{}]+?)\s*=\s*(\{(?:[^}]|\}\})*+\}|[^;]*?)\s*(?:;|$)")
+_SECRETS = re.compile(r"(?:pass?|pwd|secret|token|key)\w*\s*=\s*([^&;\s}]+)", re.IGNORECASE)
+#: What a statement may hold semicolons and dollars in: texts, names, comments. The last are an end and a place.
+_TOKENS = re.compile(
+    r"(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/"
+    r"|(;)|(?<![\w$])\$(\d+)",
+    re.DOTALL,
+)
+#: PostgreSQL's driver: rows by a cursor and not all at once, booleans as such, errors that undo nothing more.
+POSTGRESQL_SETTINGS = {
+    "BoolsAsChar": "0",
+    "UseDeclareFetch": "1",
+    "Fetch": "2000",
+    "Protocol": "7.4-0",
+    "ByteaAsLongVarBinary": "1",
+}
+_MARIADB = {"FORWARDONLY": "1", "NO_CACHE": "1"}
+#: The last second of the year 9999, in microseconds.
+_LAST = 253_402_300_799_000_000
+#: By the name of the database: the zone of the session, and what its driver does otherwise than others.
+_UTC = {"PostgreSQL": "SET TIME ZONE 'UTC'", "MariaDB": "SET time_zone = '+00:00'", "MySQL": "SET time_zone = '+00:00'"}
+_QUIRKS: dict[str, dict[str, Any]] = {
+    "PostgreSQL": {
+        "instants": frozenset({"timestamptz"}),
+        "undeclared": frozenset({28}),
+        "texts": frozenset({"money"}),
+        "has_wrong_dates": True,
+        "infinity": _LAST,
+    },
+    "MariaDB": {"instants": frozenset({"timestamp"})},
+    "MySQL": {"instants": frozenset({"timestamp"})},
+    "SQLite": {"has_loose_types": True, "takes_utf8": True},
+}
+#: Databases whose drivers run several statements, or the first of them: here they are told apart.
+_SEVERAL = {"PostgreSQL", "SQLite"}
+#: The classes of SQLSTATE, by the exception that each is.
+_STATES: list[tuple[str, type[errors.Error]]] = [
+    ("22|2201", errors.DataError),
+    ("23", errors.IntegrityError),
+    ("0A|HYC00|IM001", errors.NotSupportedError),
+    ("08|57|53|54|55|58|40|HYT|HY008|HY018|IM00[2-9]", errors.OperationalError),
+    ("2|3|42|07|HY|IM", errors.ProgrammingError),
+]
+
+
+def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
+    """Connect; every setting but ``max_text_size`` is the driver's."""
+    if _SETTING.sub("", rest):
+        message = f"the settings are not key=value with semicolons between\nHint: {_FORM}"
+        raise errors.InterfaceError(message, hint=_FORM)
+    names = {"user": "UID", "password": "PWD"}
+    given = dict(_SETTING.findall(rest))
+    given |= {names.get(name, name): _braced(value) for name, value in keywords.items()}
+    most = given.pop("max_text_size", None)
+    if most is not None and not most.isdecimal():
+        message = f"max_text_size is a number of characters, not {most!r}"
+        raise errors.InterfaceError(message)
+    return Session(given, None if most is None else int(most))
+
+
+def _braced(value: str) -> str:
+    """Give a value as it stands in a connection string."""
+    return "{" + value.replace("}", "}}") + "}" if re.search(r"[;{}]|^\s|\s$", value) else value
+
+
+def _ended(statement: str) -> str:
+    """Give a statement with an end of a comment: PostgreSQL's driver goes on behind it, on the same line."""
+    return f"{statement}\n" if "--" in statement else statement
+
+
+def _by_place(statement: str, params: list[Any]) -> tuple[str, list[Any]]:
+    """Give a statement with PostgreSQL's ``$1`` as one with ``?``, and its parameters in that order."""
+    found: list[Any] = []
+
+    def place(match: re.Match[str]) -> str:
+        if match[3] is None or not 0 < int(match[3]) <= len(params):
+            return match[0]
+        found.append(params[int(match[3]) - 1])
+        return "?"
+
+    text = _TOKENS.sub(place, statement)
+    return (text, found) if found else (statement, params)
+
+
+class Cursor(Statement):
+    """A statement, as the sessions of other drivers have PEP 249's cursor."""
+
+    #: How many rows were changed; -1 where that is not known, or there are rows to fetch.
+    rowcount = -1
+
+    def __init__(self, connection: Connection, driver: Driver) -> None:
+        """Open it."""
+        super().__init__(connection)
+        self._driver, self.takes_utf8 = driver, driver.takes_utf8
+        self.description: list[Description] = []
+
+    def describe(self) -> bool:
+        """Look at what has run, or is prepared: whether it has columns."""
+        self.description = self.columns()
+        if not self.description:
+            self.rowcount = self.changed
+        return bool(self.description)
+
+    def rows(self, most: int) -> Rows:
+        """Give the rows, at most so many in a batch."""
+        return Rows(self, self._driver, most)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Fetch all rows as objects."""
+        batches = self.rows(10_000).batches()
+        return [row for batch in batches for row in zip(*(each.to_pylist() for each in batch.columns), strict=True)]
+
+    def close(self) -> None:
+        """End it."""
+        self.free()
+
+
+class Session(DriverSession):
+    """One connection of a driver."""
+
+    not_split = "an ODBC driver reads a query whole"
+    not_written = "this database has no dialect here, and may keep a part of a write that fails"
+    failure = OdbcError
+    places = "?"
+    #: Whether a statement has failed since the last one began.
+    has_failed = False
+
+    def __init__(self, settings: Mapping[str, str], most: int | None) -> None:
+        """Connect, and ask the driver whose it is."""
+        self._text = ";".join(f"{name}={value}" for name, value in settings.items())
+        plain = {name: value.removeprefix("{").removesuffix("}").replace("}}", "}") for name, value in settings.items()}
+        # Something of a URL's may be within another setting.
+        self.settings = plain | {f"secret {found}": found for found in _SECRETS.findall(self._text)}
+        with self.translating():
+            connection = Connection(self._text)
+            more = self._more(connection.text(manager.DRIVER_NAME))
+            given = {name.lower() for name in settings}
+            if added := [f";{name}={value}" for name, value in more.items() if name.lower() not in given]:
+                connection.close()
+                self._text += "".join(added)
+                connection = Connection(self._text)
+            super().__init__(connection)
+            self._vendor = vendor = connection.text(manager.DBMS_NAME)
+            # A bit for values of a fetched block, and one for those of columns that are bound.
+            has_long = connection.number(manager.GETDATA_EXTENSIONS) & 12 == 12  # noqa: PLR2004
+            self.driver = Driver(has_long, most, **_QUIRKS.get(vendor, {}))
+            self.dialect = POSTGRESQL if vendor == "PostgreSQL" else None
+            self.runs_several = vendor in _SEVERAL
+            self._set_zone()
+
+    def _set_zone(self) -> None:
+        if self._vendor in _UTC:
+            self._run(_UTC[self._vendor], None)
+
+    @staticmethod
+    def _more(driver: str) -> dict[str, str]:
+        return (
+            POSTGRESQL_SETTINGS if driver.startswith("psqlodbc") else _MARIADB if driver.startswith("libmaodbc") else {}
+        )
+
+    def translated(self, error: Any) -> errors.Error:
+        """Give Longshore's exception for the driver's, by its SQLSTATE."""
+        state = error.sqlstate or ""
+        kind = next((kind for states, kind in _STATES if re.match(states, state)), errors.DatabaseError)
+        return kind(hidden(str(error), self.settings), sqlstate=error.sqlstate)
+
+    def _begin(self) -> None:
+        self.connection.set(manager.ATTR_AUTOCOMMIT, 0)
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        self._close_cursor()
+        self.connection.end(manager.COMMIT if how == "commit" else manager.ROLLBACK)
+        self.connection.set(manager.ATTR_AUTOCOMMIT, 1)
+
+    def fail(self) -> errors.Error | None:
+        """Note that a statement has failed, from any thread: the driver itself is told by the next statement."""
+        self.has_failed = True
+        return super().fail()
+
+    def _is_sound(self) -> bool:
+        return self.dialect is None or super()._is_sound()
+
+    def opened(self) -> Cursor:
+        """Open a statement, which ends the one before."""
+        self._close_cursor()
+        if self.has_failed and self.transaction == "none" and self.dialect is not None:
+            # The driver may have begun a transaction of its own, for a cursor on the server.
+            with contextlib.suppress(OdbcError):
+                self._begin()
+                self._end("rollback")
+        self.has_failed = False
+        self.cursor = cursor = Cursor(self.connection, self.driver)
+        return cursor
+
+    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+        statements = self._statements(query) if self.runs_several else [query]
+        return super()._prepared(only(statements), params)
+
+    def _statements(self, script: str) -> list[str]:
+        if not self.runs_several:
+            return super()._statements(script)
+        ends = [0, *(found.end() for found in _TOKENS.finditer(script) if found[2]), len(script)]
+        pieces = [script[start:end] for start, end in pairwise(ends)]
+        return [piece for piece in pieces if not NOTHING.fullmatch(piece)]
+
+    def _asked(self, statement: str) -> Cursor:
+        """Prepare a statement."""
+        cursor = self.opened()
+        cursor.prepare(_ended(statement))
+        return cursor
+
+    def _run(self, statement: str, params: Any) -> Cursor:
+        if not params:
+            cursor = self.opened()
+            cursor.execute(_ended(statement))
+        else:
+            if self.dialect is not None:
+                statement, params = _by_place(statement, params)
+            cursor = self._asked(statement)
+            if (places := cursor.places) != len(params):
+                message = f"the statement has {places} parameters, and params {len(params)}"
+                raise errors.ProgrammingError(message)
+            bind(cursor, one_row(params), is_utc=bool(self.driver.instants))
+            cursor.execute()
+        cursor.describe()
+        return cursor
+
+    def _result(self, statement: str, params: Any, rows: int) -> Result | None:
+        cursor = self._run(statement, params)
+        return self._streamed(cursor, cursor.rows(rows)) if cursor.description else None
+
+    def _streamed(self, cursor: Cursor, rows: Rows) -> Result:
+        """Give rows as a stream; Arrow's interface hands on a text of an error alone, so the session keeps it."""
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from rows.batches()
+            except OdbcError as error:
+                self.error = self.translated(error)
+                raise
+            except errors.Error as error:
+                self.error = error
+                raise
+            finally:
+                # What the driver has open on the server for the rows goes at once.
+                cursor.close()
+
+        return pa.RecordBatchReader.from_batches(rows.schema, batches()), rows.native, []
+
+    def _schema(self, statement: str, params: Any) -> Result | None:
+        del params
+        cursor = self._asked(statement)
+        if not cursor.describe():
+            return None
+        rows = cursor.rows(1)
+        return rows.schema.empty_table(), rows.native, []
+
+    def _parameters(self, statement: str) -> Any:
+        # PostgreSQL's driver says that it cannot; MariaDB's says so, too, and crashes.
+        if self.dialect is None and self.connection.text(manager.DESCRIBE_PARAMETER) != "Y":
+            return None
+        cursor = self._asked(statement)
+        # A driver looks at it only now.
+        cursor.columns()
+        told = enumerate(cursor.parameters(), 1)
+        return pa.schema([Column(number, parameter, self.driver).field for number, parameter in told])
+
+    def _stage(self, name: str, frame: object) -> None:
+        table = ingested(frame, self.dialect)
+        columns = ", ".join(f"{POSTGRESQL.quoted(field.name)} {postgresql_type(field)}" for field in table.schema)
+        for statement in (f"DROP TABLE IF EXISTS {name}", f"CREATE TEMPORARY TABLE {name} ({columns})"):
+            self._run(statement, None)
+        cursor = self.opened()
+        cursor.prepare(f"INSERT INTO {name} VALUES ({', '.join('?' * table.num_columns)})")
+        for batch in table.to_batches():
+            execute_all(cursor, batch, is_utc=True)
+
+    def _count(self, cursor: Cursor) -> int:
+        return sum(batch.num_rows for batch in cursor.rows(10_000).batches())
+
+    def _another(self) -> Connection:
+        if self.dialect is None or self.dialect.reset is None:
+            return Connection(self._text)
+        self.execute(self.dialect.reset)
+        connection: Connection = self.connection
+        return connection
+
+    def reset(self) -> None:
+        """Make it like new for another read."""
+        super().reset()
+        with self.translating():
+            self._set_zone()
+
+    def cancel(self) -> None:
+        """Stop what runs."""
+        if (cursor := self.cursor) is not None:
+            cursor.cancel()

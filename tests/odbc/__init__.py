@@ -1,0 +1,1 @@
+"""What the ODBC source alone has."""

@@ -1,0 +1,294 @@
+"""Values through each driver: as they were, or an error that names column and row."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.quirks import UUID
+from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite
+
+US, UTC = pa.timestamp("us"), pa.timestamp("us", "UTC")
+HALF = dt.datetime(2024, 2, 29, 12, 30, 1, 500_000)  # noqa: DTZ001  naive
+LAST = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001  likewise
+PLACES: dict[str, Callable[..., Any]] = {"postgresql": in_postgresql, "mariadb": in_mariadb, "sqlite": in_sqlite}
+
+#: What a database's expression is in Arrow.
+VALUES: dict[str, dict[str, tuple[pa.DataType, Any]]] = {
+    "postgresql": {
+        "true": (pa.bool_(), True),
+        "(-32768)::smallint": (pa.int16(), -32768),
+        "2147483647": (pa.int32(), 2**31 - 1),
+        "(-9223372036854775807 - 1)::bigint": (pa.int64(), -(2**63)),
+        "4294967295::oid": (pa.uint32(), 2**32 - 1),
+        "0.1::real": (pa.float32(), 0.10000000149011612),
+        "0.1::float8 + 0.2": (pa.float64(), 0.1 + 0.2),
+        "'NaN'::float8 IS NULL": (pa.bool_(), False),
+        "1234567890.0123456789::numeric(38,10)": (pa.decimal128(38, 10), Decimal("1234567890.0123456789")),
+        "1.500::numeric": (pa.decimal128(38, 1), Decimal("1.5")),
+        "sum(2::bigint)": (pa.decimal128(38, 0), Decimal(2)),
+        "123::numeric(50,0)": (pa.decimal256(50, 0), Decimal(123)),
+        "'ä€𝄞'::text": (pa.string(), "ä€𝄞"),
+        "'ä€𝄞'::varchar(3)": (pa.string(), "ä€𝄞"),
+        "'a'::char(3)": (pa.string(), "a  "),
+        "''::text": (pa.string(), ""),
+        "repeat('ä€𝄞', 100000)": (pa.string(), "ä€𝄞" * 100_000),
+        "repeat('y', 300)::varchar": (pa.string(), "y" * 300),
+        "decode(repeat('00ff', 100000), 'hex')": (pa.binary(), b"\0\xff" * 100_000),
+        "'\\x'::bytea": (pa.binary(), b""),
+        "'0001-01-01'::date": (pa.date32(), dt.date(1, 1, 1)),
+        "'24:00'::time = '24:00'": (pa.bool_(), True),
+        "'12:30:01.5'::time": (pa.time64("us"), dt.time(12, 30, 1, 500_000)),
+        "'2024-02-29 12:30:01.5'::timestamp": (US, HALF),
+        "'9999-12-31 23:59:59.999999'::timestamp": (US, LAST),
+        "'2024-02-29 14:30:01.5+02'::timestamptz": (UTC, HALF.replace(tzinfo=dt.UTC)),
+        "'12:30:01+02'::timetz": (pa.string(), "12:30:01+02"),
+        "'1 mon 2 days'::interval": (pa.string(), "1 mon 2 days"),
+        "'12345678-1234-5678-1234-567812345678'::uuid::text": (pa.string(), "12345678-1234-5678-1234-567812345678"),
+        "'{1,NULL}'::int[]": (pa.string(), "{1,NULL}"),
+        "'{}'::jsonb": (pa.string(), "{}"),
+        "12.5::money": (pa.string(), "$12.50"),
+        "NULL::int": (pa.int32(), None),
+        "NULL": (pa.string(), None),
+    },
+    "mariadb": {
+        "CAST(18446744073709551615 AS UNSIGNED)": (pa.uint64(), 2**64 - 1),
+        "CAST(-9223372036854775808 AS SIGNED)": (pa.int64(), -(2**63)),
+        "tiny": (pa.int8(), -128),
+        "small": (pa.uint16(), 65535),
+        "medium": (pa.uint32(), 2**24 - 1),
+        "plain": (pa.uint32(), 2**32 - 1),
+        "flag": (pa.bool_(), True),
+        "bits": (pa.binary(), b"\x05"),
+        "0.1e0 + 0.2e0": (pa.float64(), 0.1 + 0.2),
+        "CAST(0.1 AS FLOAT)": (pa.float32(), 0.10000000149011612),
+        "CAST('12345678901234567890123456789012345.1' AS DECIMAL(65,30))": (
+            pa.decimal256(65, 30),
+            Decimal("12345678901234567890123456789012345.1"),
+        ),
+        "CAST(-1.50 AS DECIMAL(10,2))": (pa.decimal128(10, 2), Decimal("-1.50")),
+        "'ä€𝄞'": (pa.string(), "ä€𝄞"),
+        "repeat('ä€𝄞', 100000)": (pa.string(), "ä€𝄞" * 100_000),
+        "repeat(x'00ff', 100000)": (pa.binary(), b"\0\xff" * 100_000),
+        "CAST('9999-12-31' AS DATE)": (pa.date32(), dt.date(9999, 12, 31)),
+        "CAST('12:30:01.5' AS TIME(6))": (pa.time64("us"), dt.time(12, 30, 1, 500_000)),
+        "CAST('2024-02-29 12:30:01.5' AS DATETIME(6))": (US, HALF),
+        "instant": (UTC, HALF.replace(tzinfo=dt.UTC)),
+        "document": (pa.string(), "{}"),
+        "NULL": (pa.string(), None),
+        # The driver's own: it tells nothing of what was there.
+        "CAST('0000-00-00' AS DATE)": (pa.date32(), None),
+    },
+    "sqlite": {
+        "n": (pa.int64(), 2**63 - 1),
+        "r": (pa.float64(), 0.5),
+        "t": (pa.string(), "ä€𝄞"),
+        "long": (pa.string(), "y" * 8000),
+        "b": (pa.binary(), b"\0\xff"),
+        "d": (pa.date32(), dt.date(2024, 2, 29)),
+        "ts": (US, HALF),
+        "typed": (pa.string(), "longer than it was declared"),
+        "NULL": (pa.string(), None),
+    },
+}
+FROM = {
+    "mariadb": "CREATE TABLE v (tiny tinyint, small smallint unsigned, medium mediumint unsigned, plain int unsigned, "
+    "flag bit(1), bits bit(5), instant timestamp(6) NULL, document json);"
+    "INSERT INTO v VALUES (-128, 65535, 16777215, 4294967295, 1, 5, '2024-02-29 12:30:01.5', '{}')",
+    "sqlite": "CREATE TABLE v (n bigint, r real, t text, long text, b blob, d date, ts timestamp, typed varchar(5));"
+    "INSERT INTO v VALUES (9223372036854775807, 0.5, 'ä€𝄞', printf('%.8000c', 'y'), x'00ff', '2024-02-29', "
+    "'2024-02-29 12:30:01.500', 'longer than it was declared')",
+}
+
+
+@pytest.fixture(params=VALUES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Give a database's name, and its address through its driver."""
+    with PLACES[request.param](request, tmp_path) as url:
+        yield request.param, url
+
+
+def table(query: str, url: str | longshore.Connection, **arguments: Any) -> pa.Table:
+    """Read."""
+    found: pa.Table = longshore.read_sql(query, url, return_type="arrow", **arguments)
+    return found
+
+
+def test_each_value(place: tuple[str, str]) -> None:
+    name, url = place
+    with longshore.connect(url, autocommit=True) as connection:
+        for statement in filter(None, FROM.get(name, "").split(";")):
+            connection.execute(statement)
+        columns = ", ".join(f"{expression} AS c{at}" for at, expression in enumerate(VALUES[name]))
+        found = table(f"SELECT {columns} {'FROM v' if name in FROM else ''}", connection)
+        expected = {f"c{at}": each for at, each in enumerate(VALUES[name].values())}
+        assert {field.name: field.type for field in found.schema} == {n: kind for n, (kind, _) in expected.items()}
+        assert found.to_pylist() == [{column: value for column, (_, value) in expected.items()}]
+
+
+def test_a_uuid(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_postgresql(request, tmp_path) as url:
+        found = table("SELECT '12345678-1234-5678-9abc-def012345678'::uuid AS u", url).column("u")
+    assert found.type == UUID
+    assert str(found[0].as_py()).replace("-", "").endswith("123456789abcdef012345678")
+
+
+#: Values that the driver gives as others, and a part of the error.
+CHANGED = {
+    "postgresql": {
+        "'infinity'::timestamp": "infinity",
+        "'-infinity'::timestamptz": "BC cannot be a timestamp",
+        "'0044-03-15 BC'::timestamp": "BC cannot be a timestamp",
+        "'12345-01-01'::timestamp": "0000-00-00 00:00:00 cannot be a timestamp",
+        "'infinity'::date": "0000-00-00 cannot be a date",
+        "'12345-01-01'::date": "1234-00-00 cannot be a date",
+        "'24:00'::time": "24:00:00 cannot be a time",
+        "'NaN'::numeric(10,2)": "NaN has no exact decimal",
+    },
+    "mariadb": {"CAST('-838:59:59' AS TIME)": "-838:59:59 cannot be a time"},
+    "sqlite": {"t": "x cannot be a int64"},
+}
+
+
+def test_what_the_driver_would_change_is_an_error(place: tuple[str, str]) -> None:
+    name, url = place
+    series = "(SELECT 1 AS i UNION ALL SELECT 2 UNION ALL SELECT 3) AS s"
+    with longshore.connect(url, autocommit=True) as connection:
+        if name == "sqlite":
+            connection.execute("CREATE TABLE v (t integer)")
+            connection.execute("INSERT INTO v VALUES ('x')")
+            series += ", v"
+        for expression, text in CHANGED[name].items():
+            query = f"SELECT i, CASE WHEN i = 3 THEN {expression} END AS c FROM {series} ORDER BY i"
+            query = query.replace("CASE WHEN i = 3 THEN t END AS c", "t AS c") if name == "sqlite" else query
+            with pytest.raises(longshore.DataError, match=text) as caught:
+                table(query, connection)
+            assert (caught.value.column, caught.value.row) == ("c", 0 if name == "sqlite" else 2)
+
+
+def test_a_value_longer_than_the_limit(place: tuple[str, str]) -> None:
+    name, url = place
+    text = "printf('%.101c', 'x')" if name == "sqlite" else "repeat('x', 101)"
+    series = "(SELECT 1 AS i UNION ALL SELECT 2 UNION ALL SELECT 3) AS s"
+    query = f"SELECT i, CASE WHEN i = 3 THEN {text} ELSE 'x' END AS lengthy FROM {series} ORDER BY i"
+    assert [len(each) for each in table(query, f"{url};max_text_size=101")["lengthy"].to_pylist()] == [1, 1, 101]
+    with pytest.raises(longshore.DataError, match="longer than max_text_size=100") as caught:
+        table(query, f"{url};max_text_size=100")
+    assert (caught.value.column, caught.value.row) == ("lengthy", 2)
+    assert "max_text_size=" in (caught.value.hint or "")
+    with pytest.raises(longshore.InterfaceError, match="max_text_size is a number"):
+        table(query, f"{url};max_text_size=many")
+
+
+def test_long_and_short_values_in_many_blocks(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    texts = [("€" * (n % 7)) if n % 500 else "𝄞" * 3000 for n in range(1, 6001)]
+    query = (
+        "SELECT CASE WHEN i % 500 = 0 THEN repeat('𝄞', 3000) WHEN i % 11 = 0 THEN NULL ELSE repeat('€', i % 7) END "
+        "AS t FROM generate_series(1, 6000) AS i"
+    )
+    with in_postgresql(request, tmp_path) as url:
+        wanted = [None if n % 11 == 0 and n % 500 else text for n, text in enumerate(texts, 1)]
+        assert table(query, url)["t"].to_pylist() == wanted
+
+
+def test_parameters_of_each_kind(place: tuple[str, str]) -> None:
+    _, url = place
+    values = [7, -(2**62), 0.1, "ä€𝄞'; --", b"\0\xff", dt.date(2024, 2, 29), HALF, Decimal("1.50"), None, True]
+    kinds = ["bigint", "bigint", "double precision", "varchar(20)", "{}", "date", "{}", "decimal(9,2)", "int", "int"]
+    own = {"postgresql": ("bytea", "timestamp"), "mariadb": ("blob", "datetime(6)"), "sqlite": ("blob", "timestamp")}
+    binary, timestamp = own[place[0]]
+    kinds[4], kinds[6] = binary, timestamp
+    if place[0] == "postgresql":
+        kinds[9] = "boolean"
+    columns = ", ".join(f"c{at} {kind}" for at, kind in enumerate(kinds))
+    with longshore.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE p ({columns})")
+        assert connection.execute(f"INSERT INTO p VALUES ({', '.join('?' * len(values))})", values) == 1
+        found = [*table("SELECT * FROM p", connection).to_pylist()[0].values()]
+        assert [str(each) for each in found[7:8]] == ["1.50"] if place[0] != "sqlite" else ["1.5"]
+        del found[7], values[7]
+        assert found == values
+        # A number is compared as one, and not as its text.
+        assert connection.cursor().execute("SELECT count(*) AS n FROM p WHERE c0 = ?", [7]).fetchall() == [(1,)]
+        with pytest.raises(longshore.ProgrammingError, match="the statement has 1 parameters, and params 2"):
+            connection.execute("SELECT ?", [1, 2])
+        with pytest.raises(longshore.NotSupportedError, match="give its text"):
+            connection.execute("SELECT ?", [dt.timedelta(1)])
+
+
+def test_the_settings() -> None:
+    with pytest.raises(longshore.InterfaceError, match="key=value with semicolons between"):
+        table("SELECT 1 AS n", "odbc:nonsense")
+    with pytest.raises(longshore.OperationalError, match="no-such-driver") as caught:
+        table("SELECT 1 AS n", "odbc:Driver=/no-such-driver.so;PWD={a;secret}")
+    assert caught.value.sqlstate == "01000"
+
+
+def test_a_password_with_a_semicolon(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server = request.getfixturevalue("mariadb")
+    server.sql("CREATE OR REPLACE USER odbc_me@'%' IDENTIFIED BY 'a;b}c'")
+    try:
+        with in_mariadb(request, tmp_path, user="odbc_me", password="{a;b}}c}", database="") as url:
+            assert table("SELECT 1 AS n", url).to_pylist() == [{"n": 1}]
+    finally:
+        server.sql("DROP USER odbc_me@'%'")
+
+
+def test_a_driver_without_a_dialect_is_not_written(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_mariadb(request, tmp_path) as url, pytest.raises(longshore.NotSupportedError, match="no dialect here"):
+        longshore.write_sql(pa.table({"n": [1]}), "boats", url)
+
+
+def test_a_transaction(place: tuple[str, str]) -> None:
+    _, url = place
+    with longshore.connect(url) as connection:
+        connection.execute("CREATE TABLE boats (n int)")
+        connection.commit()
+        connection.execute("INSERT INTO boats VALUES (1)")
+        assert connection.in_transaction
+        assert table("SELECT n FROM boats", connection).num_rows == 1
+        connection.rollback()
+        assert table("SELECT n FROM boats", connection).num_rows == 0
+        connection.execute("INSERT INTO boats VALUES (2)")
+        connection.commit()
+    assert table("SELECT n FROM boats", url).to_pylist() == [{"n": 2}]
+
+
+LONG = {
+    "postgresql": "SELECT pg_sleep(60)::text AS t",
+    "mariadb": "SELECT sleep(60) AS t",
+    "sqlite": "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT count(*) AS t FROM r",
+}
+
+
+def test_a_deadline_stops_the_statement(place: tuple[str, str]) -> None:
+    name, url = place
+    with longshore.connect(url, autocommit=True) as connection:
+        with pytest.raises(longshore.TimeoutError):
+            table(LONG[name], connection, timeout=0.2)
+        # The connection waits until the driver has obeyed.
+        assert table("SELECT 5 AS n", connection, timeout=5).to_pylist() == [{"n": 5}]
+
+
+def test_from_one_into_another(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_sqlite(request, tmp_path) as there, in_postgresql(request, tmp_path) as here:
+        with longshore.connect(there, autocommit=True) as connection:
+            connection.execute("CREATE TABLE boats (n bigint, t text)")
+            connection.execute("INSERT INTO boats VALUES (1, 'Ada'), (2, NULL)")
+        assert longshore.copy("SELECT * FROM boats", there, "boats", here, if_exists="fail") == 2
+        assert table("SELECT * FROM boats ORDER BY n", here).to_pylist() == [{"n": 1, "t": "Ada"}, {"n": 2, "t": None}]
+
+
+def test_what_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from longshore.odbc import manager
+
+    monkeypatch.setattr("ctypes.util.find_library", lambda _: None)
+    monkeypatch.setattr(manager, "library", manager.library.__wrapped__)
+    monkeypatch.setattr(manager, "function", manager.function.__wrapped__)
+    with pytest.raises(longshore.InterfaceError, match=r"no ODBC driver manager\nHint: .*apt install unixodbc"):
+        table("SELECT 1 AS n", "odbc:DSN=none")

@@ -1,0 +1,93 @@
+"""ODBC drivers, over servers that other sources have, too."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.quirks import mariadb, postgresql
+from tests.quirks.columns import UUID
+from tests.quirks.quirks import Kind, Refusal
+from tests.servers import Missing
+
+#: Where Debian has the drivers.
+_DRIVERS = Path("/usr/lib/x86_64-linux-gnu/odbc")
+
+
+def address(driver: str, package: str, **settings: object) -> str:
+    """Give the address of a database through a driver; raises ``Missing`` where it is not installed."""
+    if not (_DRIVERS / driver).exists():
+        raise Missing(f"the ODBC driver {driver} is missing", f"apt install unixodbc {package}")
+    return ";".join([f"odbc:Driver={_DRIVERS / driver}", *(f"{name}={value}" for name, value in settings.items())])
+
+
+def _there(driver: str, package: str, **settings: object) -> str:
+    from tests.conftest import require
+
+    with require(lambda: contextlib.nullcontext(address(driver, package, **settings))) as found:
+        return found
+
+
+def through(url: str) -> str:
+    """Give the address of a database of PostgreSQL through its ODBC driver."""
+    parts = urlsplit(url)
+    place = {"Server": parts.hostname, "Port": parts.port, "Database": parts.path[1:], "UID": parts.username}
+    return _there("psqlodbcw.so", "odbc-postgresql", **place)
+
+
+@contextlib.contextmanager
+def in_postgresql(request: pytest.FixtureRequest, directory: Path) -> Iterator[str]:
+    """Give the address of an empty database of PostgreSQL through its ODBC driver."""
+    with postgresql.QUIRKS.place(request, directory) as url:
+        yield through(url)
+
+
+@contextlib.contextmanager
+def in_mariadb(request: pytest.FixtureRequest, directory: Path, **more: str) -> Iterator[str]:
+    """Give the address of an empty database of MariaDB through its ODBC driver."""
+    with mariadb.QUIRKS.place(request, directory) as url:
+        parts = urlsplit(url)
+        place = {"Server": parts.hostname, "Port": parts.port, "UID": more.get("user", parts.username)}
+        place |= {"PWD": more.get("password", parts.password or ""), "Database": more.get("database", parts.path[1:])}
+        yield _there("libmaodbc.so", "odbc-mariadb", **place)
+
+
+@contextlib.contextmanager
+def in_sqlite(_: pytest.FixtureRequest, directory: Path) -> Iterator[str]:
+    """Give the address of an empty file through SQLite's ODBC driver."""
+    yield _there("libsqlite3odbc.so", "libsqliteodbc", Database=directory / "odbc.db")
+
+
+POSTGRESQL = replace(
+    postgresql.QUIRKS,
+    source="odbc_postgresql",
+    vendor="postgresql",
+    place=in_postgresql,
+    placeholder="?",
+    # It reads by a cursor, whose FETCH has not the query's text.
+    running="SELECT count(*) AS n FROM pg_stat_activity WHERE (query LIKE '%{marker}%' OR query LIKE 'fetch %') "
+    "AND datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()",
+    # The wire is libpq's.
+    left_out=frozenset({"test_network"}),
+    types={**postgresql.QUIRKS.types, "json": Kind("json", pa.string()), "uuid": Kind("uuid", UUID)},
+    # As the driver says of them: texts.
+    more={
+        native: column
+        for native, column in postgresql.QUIRKS.more.items()
+        if native in {"oid", "varchar(5)", "timetz", "inet", "int4range", "timestamptz"}
+    },
+    tells_not_null=False,
+    tells_failed_casts=False,
+    cannot={
+        "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
+        "partitions": Refusal("an ODBC driver reads a query whole"),
+        # Its driver asks for the first rows along with the columns.
+        "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
+        "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
+    },
+)
