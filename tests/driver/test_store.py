@@ -97,6 +97,38 @@ def test_modes(connection: "Connection") -> None:
     assert len(read(connection, "TABLE boats")) == 100_000
 
 
+def test_rows_become_the_tables_types_where_no_value_changes(connection: "Connection") -> None:
+    kinds = pa.schema(
+        [
+            ("i", pa.int32()),
+            ("t", pa.large_string()),
+            ("b", pa.binary()),
+            ("f", pa.float64()),
+            ("at", pa.timestamp("us")),
+        ]
+    )
+    assert ingested(connection, "boats", kinds.empty_table()) == 0
+    rows = pa.table(
+        {
+            "i": pa.array([1, None], pa.uint64()),
+            "T": pa.array(["ä", None]).dictionary_encode(),
+            "b": pa.array([b"\xff", None], pa.binary_view()),
+            "f": pa.array([0.1, None], pa.float32()),
+            "at": pa.array([1, None], pa.timestamp("s")),
+        }
+    )
+    assert ingested(connection, "boats", rows, mode="append") == 2
+    found = read(connection, "TABLE boats")
+    assert found.schema.types == kinds.types
+    assert [list(row.values()) for row in found.to_pylist()] == [list(row.values()) for row in rows.to_pylist()]
+    wrong = {"i": [2**31], "f": ["x"], "at": pa.array([1], pa.timestamp("ns")), "b": ["text"]}
+    for name, values in wrong.items():
+        with pytest.raises(dbapi.DataError) as failed:
+            ingested(connection, "boats", pa.table({name: values}), mode="append")
+        assert details(failed.value)["longshore.column"] == name
+    assert len(read(connection, "TABLE boats")) == 2
+
+
 def test_frames(connection: Any) -> None:
     frame = pd.DataFrame({"id": [1, 2], "name": ["Ada", "Bob"]})
     frame.to_sql("boats", connection, index=False)

@@ -4,6 +4,7 @@
 //! (`statement.rs`), or the caller names an engine's library (`engine`).
 
 mod catalogue;
+mod conform;
 mod engine;
 mod rows;
 mod session;

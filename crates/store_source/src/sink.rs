@@ -1,11 +1,12 @@
 //! Rows on their way into a table of a store.
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::DataType;
 use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Sink, Written};
 use longshore_store::{Definition, Table, Transaction};
 
 use crate::catalogue::SCHEMA;
+use crate::conform::Conformed;
 use crate::session::StoreSession;
 use crate::statement::refused;
 
@@ -19,7 +20,7 @@ pub(crate) struct StoreSink {
     /// The owner's transaction goes on from here after a failure; `None` where the transaction is the write's own.
     mark: Option<usize>,
     table: String,
-    schema: SchemaRef,
+    conformed: Conformed,
     /// Of an upsert.
     key: Option<Vec<String>>,
     waiting: Vec<RecordBatch>,
@@ -37,19 +38,22 @@ impl StoreSink {
         };
         let mark = (!is_own).then(|| transaction.mark());
         let prepared = prepare(&mut transaction, load);
-        let sink = Self {
+        let mut sink = Self {
             session,
             transaction,
             mark,
             table: load.table.table.clone(),
-            schema: load.schema.clone(),
+            conformed: Conformed::own(&load.schema),
             key: (load.if_exists == IfExists::Upsert).then(|| load.key.clone()),
             waiting: Vec::new(),
             bytes: 0,
             rows: 0,
         };
         match prepared {
-            Ok(()) => Ok(sink),
+            Ok(conformed) => {
+                sink.conformed = conformed;
+                Ok(sink)
+            }
             Err(error) => Err(Failed { error, session: Box::new(sink).abort() }),
         }
     }
@@ -57,16 +61,17 @@ impl StoreSink {
     fn flush(&mut self) -> Result<()> {
         self.bytes = 0;
         let mut batches = std::mem::take(&mut self.waiting).into_iter().map(Ok);
+        let schema = &self.conformed.schema;
         self.rows += match &self.key {
-            Some(key) => self.transaction.upsert(&self.table, key, &self.schema, &mut batches)?,
-            None => self.transaction.append(&self.table, &self.schema, &mut batches, "append")?,
+            Some(key) => self.transaction.upsert(&self.table, key, schema, &mut batches)?,
+            None => self.transaction.append(&self.table, schema, &mut batches, "append")?,
         };
         Ok(())
     }
 }
 
-/// Makes or finds the table, which no one else writes from then on.
-fn prepare(transaction: &mut Transaction, load: &Load) -> Result<()> {
+/// Makes or finds the table, which no one else writes from then on, and tells in which types it takes the rows.
+fn prepare(transaction: &mut Transaction, load: &Load) -> Result<Conformed> {
     let name = &load.table.table;
     if load.table.schema.as_ref().is_some_and(|schema| !schema.eq_ignore_ascii_case(SCHEMA)) {
         return Err(Error::programming(format!("a store has the one schema {SCHEMA:?}"))
@@ -81,15 +86,22 @@ fn prepare(transaction: &mut Transaction, load: &Load) -> Result<()> {
     let known = transaction.table(name)?;
     if load.makes_table() {
         let definition = Definition { schema: load.schema.clone(), key: load.key.clone(), text: None };
-        return transaction.create(name, &definition, load.if_exists == IfExists::Replace && known.is_some());
+        let replaces = load.if_exists == IfExists::Replace && known.is_some();
+        transaction.create(name, &definition, replaces)?;
+        return Ok(Conformed::own(&load.schema));
     }
-    if let Some(table) = known {
-        refuse_unseen_rules(&table, load)?;
-    }
+    let conformed = match known {
+        Some(table) => {
+            refuse_unseen_rules(&table, load)?;
+            Conformed::of(&load.schema, &table)
+        }
+        // It says that there is none.
+        None => Conformed::own(&load.schema),
+    };
     if load.if_exists == IfExists::Truncate {
         transaction.truncate(name)?;
     }
-    Ok(())
+    Ok(conformed)
 }
 
 /// Refuses a table with rules that only the SQL engine keeps.
@@ -123,8 +135,9 @@ fn has_lesser_type(kind: &DataType) -> bool {
 impl Sink for StoreSink {
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         self.session.deadline.check()?;
+        let batch = self.conformed.batch(batch)?;
         self.bytes += batch.get_array_memory_size();
-        self.waiting.push(batch.clone());
+        self.waiting.push(batch);
         if self.bytes >= GATHERED { self.flush() } else { Ok(()) }
     }
 

@@ -1,0 +1,284 @@
+//! Rows in a table's own types: exactly, or an error with the column and the row.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, ArrowTimestampType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, Float32Array, Float64Array, LargeBinaryArray,
+    LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray, StringViewArray,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_select::take::take;
+use longshore_core::{Error, Place, Result};
+use longshore_store::Table;
+
+/// The columns of rows, each of the type that the table has it in.
+pub(crate) struct Conformed {
+    /// What the rows come as.
+    pub(crate) schema: SchemaRef,
+    rows: u64,
+}
+
+impl Conformed {
+    /// The rows' own columns.
+    pub(crate) fn own(schema: &SchemaRef) -> Self {
+        Self { schema: schema.clone(), rows: 0 }
+    }
+
+    /// Those of a table, but for columns that it does not have, or has in a type that theirs is not made into.
+    pub(crate) fn of(schema: &SchemaRef, table: &Table) -> Self {
+        let known = table.schema();
+        let field = |field: &Arc<Field>| {
+            let found = known.fields().iter().find(|known| known.name().eq_ignore_ascii_case(field.name()));
+            let kind = found.map_or(field.data_type(), |known| known.data_type());
+            let is_made = kind != field.data_type() && is_made(field.data_type(), kind);
+            if is_made {
+                Arc::new(field.as_ref().clone().with_data_type(kind.clone()))
+            } else {
+                field.clone()
+            }
+        };
+        let fields: Vec<_> = schema.fields().iter().map(field).collect();
+        Self { schema: Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())), rows: 0 }
+    }
+
+    /// The rows of a batch.
+    pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (column, field) in batch.columns().iter().zip(self.schema.fields()) {
+            columns.push(made(column, field.data_type()).map_err(|row| {
+                let message = format!("a value of {} does not fit {}", column.data_type(), field.data_type());
+                Error::data(message).with_hint("cast the rows' column, or replace the table").at(Place {
+                    column: Some(field.name().clone()),
+                    row: Some(self.rows + row as u64),
+                    native_type: Some(field.data_type().to_string()),
+                })
+            })?);
+        }
+        self.rows += batch.num_rows() as u64;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| Error::internal(error.to_string()))
+    }
+}
+
+/// The kinds of types within which values are made of each other.
+#[derive(PartialEq, Eq)]
+enum Family {
+    Text,
+    Bytes,
+    Integer,
+    Float,
+    Timestamp { is_zoned: bool },
+}
+
+fn family(kind: &DataType) -> Option<Family> {
+    Some(match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Family::Text,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Family::Bytes,
+        DataType::Float32 | DataType::Float64 => Family::Float,
+        DataType::Timestamp(_, zone) => Family::Timestamp { is_zoned: zone.is_some() },
+        kind if kind.is_integer() => Family::Integer,
+        _ => return None,
+    })
+}
+
+fn is_made(from: &DataType, to: &DataType) -> bool {
+    let from = if let DataType::Dictionary(_, values) = from { values } else { from };
+    family(from).is_some_and(|family_of| family(to) == Some(family_of))
+}
+
+/// A column in another type of its family; the row of a value that does not fit.
+fn made(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
+    if column.data_type() == to {
+        return Ok(column.clone());
+    }
+    if let Some(labels) = column.as_any_dictionary_opt() {
+        return made(&take(labels.values(), labels.keys(), None).map_err(|_| 0_usize)?, to);
+    }
+    Ok(match family(to) {
+        Some(Family::Text) => text(column, to),
+        Some(Family::Bytes) => bytes(column, to),
+        Some(Family::Integer) => return integer(column, to),
+        Some(Family::Float) => return float(column, to),
+        Some(Family::Timestamp { .. }) => return timestamp(column, to),
+        None => return Err(0),
+    })
+}
+
+fn text(column: &ArrayRef, to: &DataType) -> ArrayRef {
+    fn of<'a>(texts: impl Iterator<Item = Option<&'a str>>, to: &DataType) -> ArrayRef {
+        match to {
+            DataType::Utf8 => Arc::new(texts.collect::<StringArray>()),
+            DataType::LargeUtf8 => Arc::new(texts.collect::<LargeStringArray>()),
+            _ => Arc::new(texts.collect::<StringViewArray>()),
+        }
+    }
+    match column.data_type() {
+        DataType::Utf8 => of(column.as_string::<i32>().iter(), to),
+        DataType::LargeUtf8 => of(column.as_string::<i64>().iter(), to),
+        _ => of(column.as_string_view().iter(), to),
+    }
+}
+
+fn bytes(column: &ArrayRef, to: &DataType) -> ArrayRef {
+    fn of<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, to: &DataType) -> ArrayRef {
+        match to {
+            DataType::Binary => Arc::new(values.collect::<BinaryArray>()),
+            DataType::LargeBinary => Arc::new(values.collect::<LargeBinaryArray>()),
+            _ => Arc::new(values.collect::<BinaryViewArray>()),
+        }
+    }
+    match column.data_type() {
+        DataType::Binary => of(column.as_binary::<i32>().iter(), to),
+        DataType::LargeBinary => of(column.as_binary::<i64>().iter(), to),
+        _ => of(column.as_binary_view().iter(), to),
+    }
+}
+
+/// Values of one type as those of another; the row of the first for which there is none.
+fn each<T: Copy, P: ArrowPrimitiveType>(
+    values: impl Iterator<Item = Option<T>>,
+    fit: impl Fn(T) -> Option<P::Native>,
+) -> Result<PrimitiveArray<P>, usize> {
+    let fitted = values.enumerate().map(|(row, value)| value.map(|value| fit(value).ok_or(row)).transpose());
+    fitted.collect::<Result<Vec<_>, usize>>().map(PrimitiveArray::from_iter)
+}
+
+fn integer(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
+    fn wide<P: ArrowPrimitiveType<Native: Into<i128>>>(column: &ArrayRef) -> Vec<Option<i128>> {
+        column.as_primitive::<P>().iter().map(|value| value.map(Into::into)).collect()
+    }
+    fn narrow<P: ArrowPrimitiveType<Native: TryFrom<i128>>>(
+        values: Vec<Option<i128>>,
+    ) -> Result<ArrayRef, usize> {
+        Ok(Arc::new(each::<i128, P>(values.into_iter(), |value| P::Native::try_from(value).ok())?))
+    }
+    let values = match column.data_type() {
+        DataType::Int8 => wide::<Int8Type>(column),
+        DataType::Int16 => wide::<Int16Type>(column),
+        DataType::Int32 => wide::<Int32Type>(column),
+        DataType::Int64 => wide::<Int64Type>(column),
+        DataType::UInt8 => wide::<UInt8Type>(column),
+        DataType::UInt16 => wide::<UInt16Type>(column),
+        DataType::UInt32 => wide::<UInt32Type>(column),
+        _ => wide::<UInt64Type>(column),
+    };
+    match to {
+        DataType::Int8 => narrow::<Int8Type>(values),
+        DataType::Int16 => narrow::<Int16Type>(values),
+        DataType::Int32 => narrow::<Int32Type>(values),
+        DataType::Int64 => narrow::<Int64Type>(values),
+        DataType::UInt8 => narrow::<UInt8Type>(values),
+        DataType::UInt16 => narrow::<UInt16Type>(values),
+        DataType::UInt32 => narrow::<UInt32Type>(values),
+        _ => narrow::<UInt64Type>(values),
+    }
+}
+
+fn float(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
+    if *to == DataType::Float64 {
+        let values = column.as_primitive::<Float32Type>().iter();
+        return Ok(Arc::new(values.map(|value| value.map(f64::from)).collect::<Float64Array>()));
+    }
+    #[allow(clippy::cast_possible_truncation)] // it is compared
+    let fit = |value: f64| {
+        Some(value as f32).filter(|near| f64::from(*near).to_bits() == value.to_bits() || value.is_nan())
+    };
+    let values: Float32Array = each(column.as_primitive::<Float64Type>().iter(), fit)?;
+    Ok(Arc::new(values))
+}
+
+fn timestamp(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
+    let counts: Vec<Option<i128>> = match column.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => nanoseconds::<TimestampSecondType>(column),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => nanoseconds::<TimestampMillisecondType>(column),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => nanoseconds::<TimestampMicrosecondType>(column),
+        _ => nanoseconds::<TimestampNanosecondType>(column),
+    };
+    let DataType::Timestamp(unit, zone) = to else { return Err(0) };
+    let zone = zone.clone();
+    match unit {
+        TimeUnit::Second => of_nanoseconds::<TimestampSecondType>(counts, zone),
+        TimeUnit::Millisecond => of_nanoseconds::<TimestampMillisecondType>(counts, zone),
+        TimeUnit::Microsecond => of_nanoseconds::<TimestampMicrosecondType>(counts, zone),
+        TimeUnit::Nanosecond => of_nanoseconds::<TimestampNanosecondType>(counts, zone),
+    }
+}
+
+fn factor(unit: TimeUnit) -> i128 {
+    match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    }
+}
+
+fn nanoseconds<T: ArrowTimestampType>(column: &ArrayRef) -> Vec<Option<i128>> {
+    let values = column.as_primitive::<T>().iter();
+    values.map(|value| value.map(|value| i128::from(value) * factor(T::UNIT))).collect()
+}
+
+fn of_nanoseconds<T: ArrowTimestampType>(
+    counts: Vec<Option<i128>>,
+    zone: Option<Arc<str>>,
+) -> Result<ArrayRef, usize> {
+    let factor = factor(T::UNIT);
+    let fit = |count: i128| i64::try_from(count / factor).ok().filter(|_| count % factor == 0);
+    Ok(Arc::new(each::<i128, T>(counts.into_iter(), fit)?.with_timezone_opt(zone)))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int64Array, TimestampNanosecondArray, UInt8Array};
+
+    use super::*;
+
+    fn to(column: impl Array + 'static, kind: &DataType) -> Result<ArrayRef, usize> {
+        let column: ArrayRef = Arc::new(column);
+        assert!(is_made(column.data_type(), kind));
+        made(&column, kind)
+    }
+
+    #[test]
+    fn values_are_the_same_in_another_type() {
+        let texts = StringArray::from(vec![Some("a"), None]);
+        let large = to(texts.clone(), &DataType::LargeUtf8).unwrap();
+        assert_eq!(large.as_string::<i64>().iter().collect::<Vec<_>>(), [Some("a"), None]);
+        assert_eq!(to(large.as_string::<i64>().clone(), &DataType::Utf8).unwrap().as_string::<i32>(), &texts);
+        let numbers = to(Int64Array::from(vec![Some(255), None]), &DataType::UInt8).unwrap();
+        assert_eq!(numbers.as_primitive::<UInt8Type>(), &UInt8Array::from(vec![Some(255), None]));
+        let times = TimestampNanosecondArray::from(vec![Some(-1_000), None]).with_timezone("UTC");
+        let kind = DataType::Timestamp(TimeUnit::Microsecond, Some("Europe/Berlin".into()));
+        let micros = to(times, &kind).unwrap();
+        assert_eq!(
+            (micros.data_type(), micros.as_primitive::<TimestampMicrosecondType>().value(0)),
+            (&kind, -1)
+        );
+    }
+
+    #[test]
+    fn a_value_that_would_change_tells_its_row() {
+        assert_eq!(to(Int64Array::from(vec![0, 256]), &DataType::UInt8).unwrap_err(), 1);
+        assert_eq!(to(Float64Array::from(vec![0.5, 0.1]), &DataType::Float32).unwrap_err(), 1);
+        let times = TimestampNanosecondArray::from(vec![Some(1_000), None, Some(1)]);
+        assert_eq!(to(times, &DataType::Timestamp(TimeUnit::Microsecond, None)).unwrap_err(), 2);
+        for (from, kind) in [
+            (DataType::Int64, DataType::Float64),
+            (DataType::Utf8, DataType::Int64),
+            (DataType::Utf8, DataType::Binary),
+            (
+                DataType::Timestamp(TimeUnit::Second, None),
+                DataType::Timestamp(TimeUnit::Second, Some("UTC".into())),
+            ),
+        ] {
+            assert!(!is_made(&from, &kind), "{from} {kind}");
+        }
+    }
+}
