@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -18,6 +17,7 @@ use longshore_core::{Error, Result, locked};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::encoding::encoded;
+use crate::expected::caught;
 use crate::map;
 use crate::statistics::{ColumnStatistics, from_json};
 
@@ -285,8 +285,8 @@ impl Mapped {
             batch.ok_or_else(|| ArrowError::ParseError(format!("it has not {} rows", self.rows)))
         };
         // What is wrong in a way that no check has found makes the decoder panic, before anything is read.
-        let batch = catch_unwind(AssertUnwindSafe(decode))
-            .unwrap_or_else(|_| Err(ArrowError::ParseError("its buffers are not those of its schema".into())))
+        let batch = caught(decode)
+            .unwrap_or_else(|| Err(ArrowError::ParseError("its buffers are not those of its schema".into())))
             .map_err(|error| damaged(&self.path, &error))?;
         for column in batch.columns() {
             column.to_data().validate().map_err(|error| damaged(&self.path, &error))?;

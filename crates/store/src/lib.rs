@@ -9,6 +9,7 @@ mod catalogue;
 mod chunk;
 mod copied;
 mod encoding;
+mod expected;
 mod kept;
 mod key;
 mod loader;
