@@ -121,6 +121,12 @@ def test_a_new_table_and_a_parameter_have_vectors(url: str) -> None:
     assert back["v"].tolist() == [[3, 4], [1, 2]]
 
 
+def test_sql_reads_attached_vectors(url: str) -> None:
+    run("DROP TABLE IF EXISTS a; CREATE TABLE a AS SELECT '[1,2]'::vector(2) AS v, '[1,2]'::halfvec AS h", url)
+    found = longshore.sql("SELECT v, h FROM pg.a", attach={"pg": url}, return_type="arrow").to_pylist()
+    assert found == [{"v": [1, 2], "h": "[1,2]"}]
+
+
 # hstore.
 
 
@@ -135,6 +141,13 @@ def test_maps_are_written_into_hstore(gis: str) -> None:
         twice = pa.table({"h": pa.array([[("a", "1"), ("a", "2")]], kind), "other": pa.nulls(1)})
         with pytest.raises(longshore.DataError, match="twice"):
             longshore.write_sql(twice, "h", gis, if_exists="append")
+
+
+def test_structs_are_not_hstore(gis: str) -> None:
+    run("DROP TABLE IF EXISTS h; CREATE TABLE h (h elsewhere.hstore)", gis)
+    with pytest.raises(longshore.DataError, match="same keys in every row") as caught:
+        longshore.write_sql(pd.DataFrame({"h": [{"a": "1"}]}), "h", gis, if_exists="append")
+    assert "map of strings" in (caught.value.hint or "")
 
 
 def test_hstore_in_frames(gis: str) -> None:
@@ -307,6 +320,16 @@ def test_geometry_goes_back_with_its_srid(gis: str) -> None:
     with pytest.raises(longshore.DataError, match="the data's SRID is 4326, the column's 3857") as caught:
         longshore.write_sql(table.select(["n", "g"]), "g", gis, if_exists="append")
     assert caught.value.column == "g"
+
+
+def test_sql_reads_attached_geometry_as_text(gis: str) -> None:
+    # The engine would drop the SRID, and has no edges on a sphere.
+    query = "SELECT g, s FROM pg.attached"
+    run("DROP TABLE IF EXISTS attached", gis)
+    run("CREATE TABLE attached AS SELECT g, 'POINT(1 2)'::geography AS s FROM mixed WHERE n = 6", gis)
+    (row,) = longshore.sql(query, attach={"pg": gis}, return_type="arrow").to_pylist()
+    assert row["g"] == "0101000020110F0000000000000000F03F0000000000000040"
+    assert row["s"] == "0101000020E6100000000000000000F03F0000000000000040"
 
 
 def test_a_new_table_has_geometry(gis: str) -> None:

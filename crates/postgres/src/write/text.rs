@@ -122,6 +122,12 @@ pub(super) fn is_list(data_type: &DataType) -> bool {
 /// A struct's values in the order of the composite's fields, which have the same names.
 fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
     let Item::Row(array, row) = item else { return Ok(Value::Null) };
+    if native.is(Class::Hstore) {
+        return Err(Odd::with_hint(
+            "a struct has the same keys in every row, hstore its own",
+            "cast the data to a map of strings: pyarrow.map_(pyarrow.string(), pyarrow.string())",
+        ));
+    }
     let Kind::Composite(attributes) = &native.kind else {
         return Err(Odd::with_hint(
             "the column is not a composite",

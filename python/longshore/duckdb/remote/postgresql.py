@@ -15,7 +15,7 @@ SELECT n.nspname || '', c.relname || '', a.attname || '', CAST(a.atttypid AS int
     a.atttypmod + 0, CAST(t.typbasetype AS int8), t.typtypmod + 0,
     co.collisdeterministic IS TRUE, co.collname || '', CAST(a.attcollation AS int8),
     current_setting('server_encoding'), version(), concat(c.oid, ' ', c.xmin, ' ', a.xmin),
-    has_column_privilege(c.oid, a.attnum, 'SELECT') IS TRUE
+    has_column_privilege(c.oid, a.attnum, 'SELECT') IS TRUE, t.typname || ''
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -61,6 +61,8 @@ _VARYING = 1043
 _TEXTS = (25, _VARYING, _PADDED)
 #: A cast removes the padding, which comparisons ignore.
 _FORMS = {_PADDED: "{}::text", _PADDED_ARRAY: "{}::text[]"}
+#: Types of extensions whose Arrow types the engine has not, or of which it drops the reference system.
+_WITHOUT_ENGINE = {"halfvec", "geometry", "geography"}
 #: Bytes of a value's length, which a modifier counts.
 _HEADER = 4
 #: OIDs of users' types; the server's domains below are not padded.
@@ -91,7 +93,7 @@ class PostgreSQL(Dialect):
         of = _type(row.oid, row.modifier, row.collation, deterministic=row.deterministic and row.encoding == "UTF8")
         if of.kind is Kind.TEXT:
             of = dataclasses.replace(of, charset=_CHARSETS.get(row.encoding, "ascii"))
-        form = _FORMS.get(row.oid, "{}")
+        form = "{}::text" if row.type_name in _WITHOUT_ENGINE else _FORMS.get(row.oid, "{}")
         if row.category == "e" and row.encoding == "UTF8":
             # An enumeration is a text to the engine, and its order is that of texts.
             of, form = _text(Trust.EXACT, "enum"), "{}::text"
@@ -104,7 +106,7 @@ class PostgreSQL(Dialect):
             of,
             form,
             readable=row.readable,
-            is_cast=row.oid in _FORMS,
+            is_cast=row.oid in _FORMS or row.type_name in _WITHOUT_ENGINE,
             padded=max(row.modifier - _HEADER, 0) if row.oid == _PADDED else None,
             collation=row.collation_name if row.collation and not row.deterministic else None,
         )
@@ -151,6 +153,7 @@ class _Row(NamedTuple):
     server: str
     version: str
     readable: bool
+    type_name: str
 
 
 def _domain_base(row: _Row, ask: Ask) -> _Row:
