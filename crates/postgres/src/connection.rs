@@ -99,9 +99,16 @@ impl Connection {
         self.parameters.get("server_encoding").is_some_and(|value| value == "SQL_ASCII")
     }
 
-    /// Whether the server's binary forms are PostgreSQL's. H2's temporal ones are not, and it says so.
+    /// Whether the server's binary forms are PostgreSQL's. H2's temporal ones are not, and it says so; of Redshift's,
+    /// nothing is documented.
     pub(crate) fn has_binary_forms(&self) -> bool {
-        self.parameters.get("integer_datetimes").is_some_and(|value| value == "on")
+        let has_integers = self.parameters.get("integer_datetimes").is_some_and(|value| value == "on");
+        has_integers && !self.is_redshift()
+    }
+
+    /// Whether it is Redshift, which says that it is PostgreSQL 8.0.2.
+    pub(crate) fn is_redshift(&self) -> bool {
+        self.parameters.get("server_version").is_some_and(|version| version.starts_with("8.0."))
     }
 
     /// The bytes received and not yet consumed.
@@ -409,7 +416,9 @@ impl Connection {
         exact_floats: bool,
     ) -> Result<()> {
         if exact_floats {
-            self.enqueue_lookup("SET LOCAL extra_float_digits = 3", &[])?;
+            // Redshift's own limit; its floats have 15 digits without any.
+            let most = if self.is_redshift() { 2 } else { 3 };
+            self.enqueue_lookup(&format!("SET LOCAL extra_float_digits = {most}"), &[])?;
         }
         bind("", "", parameters, formats, &mut self.outbox)?;
         frontend::execute("", 0, &mut self.outbox).map_err(|_| zero_byte("the statement"))?;

@@ -19,6 +19,8 @@ use crate::split::{self, Coordinator};
 use crate::types::Type;
 use crate::write;
 
+const NO_SNAPSHOT: &str = "Redshift has no snapshot that other sessions can join";
+
 /// One connection to PostgreSQL, or to a server that speaks its wire.
 pub(crate) struct PostgresSession {
     pub(crate) connection: Connection,
@@ -34,13 +36,13 @@ pub(crate) struct PostgresSession {
 
 impl PostgresSession {
     pub(crate) fn open(target: &Target, deadline: &Deadline) -> Result<Self> {
-        Ok(Self {
-            connection: Connection::open(target, deadline)?,
-            catalogue: Catalogue::default(),
-            used: false,
-            setup: None,
-            coordinator: None,
-        })
+        let connection = Connection::open(target, deadline)?;
+        let mut catalogue = Catalogue::default();
+        if connection.is_redshift() {
+            // It has neither the tables nor the functions that a lookup asks.
+            catalogue.give_up();
+        }
+        Ok(Self { connection, catalogue, used: false, setup: None, coordinator: None })
     }
 
     /// Parses `statement` on the server and learns what its result's types need.
@@ -99,7 +101,8 @@ impl PostgresSession {
         let codes: Vec<i16> = planned.iter().map(|column| column.format as i16).collect();
         let reader = RowReader::new(planned, options)?;
         self.used = true;
-        self.connection.execute(&bound, &codes, prints_floats && self.catalogue.is_present())?;
+        let can_print = self.catalogue.is_present() || self.connection.is_redshift();
+        self.connection.execute(&bound, &codes, prints_floats && can_print)?;
         Ok(Started::Rows(Box::new(reader)))
     }
 
@@ -262,11 +265,11 @@ impl Session for PostgresSession {
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
-        Ok(self)
+        if self.connection.is_redshift() { Err(NO_SNAPSHOT.into()) } else { Ok(self) }
     }
 
     fn leasing(&mut self) -> Result<&mut dyn Leasing, String> {
-        Ok(self)
+        if self.connection.is_redshift() { Err(NO_SNAPSHOT.into()) } else { Ok(self) }
     }
 
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
