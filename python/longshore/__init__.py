@@ -45,6 +45,7 @@ from longshore.partition_sql import partition_sql
 from longshore.progress import Progress
 from longshore.read import read_sql, read_sql_async
 from longshore.schema import schema
+from longshore.sources.known import list_sources
 from longshore.sql import sql, sql_async
 from longshore.store import Store, open  # noqa: A004  as a file is opened
 from longshore.stream import Frames, Stream
@@ -95,6 +96,7 @@ __all__ = [
     "connect_async",
     "copy",
     "copy_async",
+    "list_sources",
     "load_ipython_extension",
     "open",
     "paramstyle",

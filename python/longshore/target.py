@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, Union
 
 from longshore import _core, sources
 from longshore.errors import InterfaceError
+from longshore.sources.known import instead_of
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection as AsyncPsycopgConnection
@@ -95,7 +96,11 @@ def target(conn: object, others: str = "") -> Target:
 
     Raises ``InterfaceError`` for what names no database. The password may be a callable, asked at each connect.
     """
-    return _of_mapping(conn) if isinstance(conn, Mapping) else _of_one(conn, others)
+    found = _of_mapping(conn) if isinstance(conn, Mapping) else _of_one(conn, others)
+    if found.scheme not in {*_core.SCHEMES, *sources.SCHEMES}:
+        message = f"no driver for URLs that start with {found.scheme}://"
+        raise InterfaceError(message, hint=instead_of(found.scheme))
+    return found
 
 
 def is_url(text: object) -> TypeGuard[str]:

@@ -24,6 +24,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "copy": commands.copy,
     "sql": commands.sql,
     "schema": commands.schema,
+    "sources": commands.sources,
     "demo": bench.demo,
     "bench": bench.bench,
 }

@@ -1,4 +1,4 @@
-"""The commands: ``read``, ``write``, ``copy``, ``sql`` and ``schema``."""
+"""The commands: ``read``, ``write``, ``copy``, ``sql``, ``schema`` and ``sources``."""
 
 import json
 import sys
@@ -351,4 +351,16 @@ def _show_columns(columns: list[dict[str, Any]]) -> None:
         null = "" if column["nullable"] else "never"
         texts = (column["name"], column["native_type"] or "", column["arrow_type"], null)
         shown.add_row(*(Text(printable(text)) for text in texts))
+    print_table(shown)
+
+
+def sources(*, as_json: arguments.Json = False) -> None:
+    """List the sources: what an address starts with, what it is for, and what installs one that is missing."""
+    known = longshore.list_sources()
+    if as_json:
+        write_output(json.dumps({"sources": [{**each._asdict(), "remedy": each.remedy} for each in known]}))
+        return
+    shown = Table("address", "for", "installed", box=box.SIMPLE_HEAD)
+    for each in known:
+        shown.add_row(*map(Text, (f"{each.scheme}:", each.database, each.remedy or "yes")))
     print_table(shown)

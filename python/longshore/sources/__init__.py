@@ -11,7 +11,7 @@ connection where the caller's is another library's around it, and ``driven(conne
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longshore.errors import InterfaceError
@@ -82,11 +82,16 @@ class Resolved(NamedTuple):
 def connect(scheme: str, rest: str, keywords: Mapping[str, str], creates: bool) -> "DriverSession":  # noqa: FBT001  the core's
     """Open a session of the source that has this scheme."""
     name, purpose, packages = SCHEMES[scheme]
-    if not all(map(_is_installed, packages)):
+    if not are_installed(packages):
         library = " and ".join(package.replace("_", "-").replace(".", "-") for package in packages)
         raise missing(library=library, extra=name, purpose=purpose)
     session: DriverSession = _module(name).connect(rest, keywords, creates=creates)
     return session
+
+
+def are_installed(packages: Sequence[str]) -> bool:
+    """Whether all of these packages are there; none is imported."""
+    return all(map(_is_installed, packages))
 
 
 def _is_installed(package: str) -> bool:
