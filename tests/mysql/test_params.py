@@ -12,6 +12,7 @@ import pytest
 
 import longshore
 from tests.mysql.reading import column, table, value
+from tests.servers import MySQLEndpoint
 
 AMSTERDAM = dt.timezone(dt.timedelta(hours=1))
 UTC = dt.UTC
@@ -113,3 +114,28 @@ def test_execute_counts(url: str) -> None:
         assert connection.execute("INSERT INTO z VALUES (?, ?), (?, ?)", [1, "a", 2, None]) == 2
         assert connection.execute("UPDATE z SET t = :t WHERE i = :i", {"t": "b", "i": 1}) == 1
         assert table("SELECT * FROM z ORDER BY i", connection).to_pylist() == [{"i": 1, "t": "b"}, {"i": 2, "t": None}]
+
+
+@pytest.mark.parametrize(
+    ("query", "instead", "rows"),
+    [
+        ("VALUES (?), (?)", "SELECT ? AS a UNION ALL SELECT ?", [("abc",), ("z",)]),
+        ("WITH c (a) AS (VALUES (?), (?)) SELECT * FROM c", "SELECT ? AS a UNION SELECT ?", [("abc",), ("z",)]),
+        ("SELECT 1 AS n WHERE 'abc' IN (VALUES (?), (?))", "SELECT 1 AS n WHERE 'abc' IN (?, ?)", [(1,)]),
+    ],
+)
+def test_mariadb_would_cut_them_in_a_table_of_values(
+    mariadb: MySQLEndpoint, query: str, instead: str, rows: list[tuple[Any, ...]]
+) -> None:
+    params = ["abc", "z"]
+    with longshore.connect(mariadb.url()) as connection, connection.cursor() as cursor:
+        for text in (query, f"INSERT INTO no_table SELECT * FROM ({query}) AS q"):
+            with pytest.raises(
+                longshore.NotSupportedError, match=r"cuts parameters in VALUES[\s\S]*SELECT \? UNION ALL"
+            ):
+                cursor.execute(text, params)
+            with pytest.raises(longshore.NotSupportedError, match="cuts parameters"):
+                cursor.executemany(text, [params])
+        assert cursor.execute(instead, params).fetchall() == rows
+    with pytest.raises(longshore.NotSupportedError, match="cuts parameters"):
+        longshore.read_sql(query, mariadb.url(), params=params)

@@ -1,6 +1,6 @@
 //! MySQL's SQL (MySQL documentation, chapter "Language Structure").
 
-use longshore_source::sql::{Comments, Dialect, Markers, Names, Token};
+use longshore_source::sql::{Comments, Dialect, Kind, Markers, Names, Token};
 use longshore_values::text::hex;
 use sqlparser::ast::Statement;
 use sqlparser::dialect::MySqlDialect;
@@ -42,6 +42,49 @@ pub(crate) fn literal(text: &str) -> String {
     format!("_utf8mb4 x'{}'", hex(text.as_bytes()))
 }
 
+/// Whether a parameter stands in a table of VALUES: not in the rows of an INSERT.
+pub(crate) fn binds_table_of_values(text: &str, escapes: bool) -> bool {
+    let tokens = tokens(text, escapes);
+    let (mut depth, mut is_insert) = (0, false);
+    for (at, token) in tokens.iter().enumerate() {
+        let is_called = tokens.get(at + 1).is_some_and(|next| next.is_mark("("));
+        match token.text {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ if depth == 0 && !is_called => {
+                is_insert |= token.is_word("insert") || token.is_word("replace");
+            }
+            _ if token.is_word("values") => {
+                let is_of_insert = depth == 0 && std::mem::take(&mut is_insert);
+                if !is_of_insert && has_parameter_in_rows(&tokens[at + 1..]) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether one of the rows in parentheses that the tokens begin with has a parameter.
+fn has_parameter_in_rows(tokens: &[Token<'_>]) -> bool {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        match token.text {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            "," if depth == 0 && tokens.get(at + 1).is_some_and(|next| next.is_mark("(")) => {}
+            _ if depth == 0 => return false,
+            _ if token.kind == Kind::Parameter => return true,
+            _ => {}
+        }
+        if depth < 0 {
+            return false;
+        }
+    }
+    false
+}
+
 /// Whether `text` is one SELECT over one table.
 pub(crate) fn is_plain(text: &str) -> bool {
     longshore_source::sql::is_plain(&MySqlDialect {}, text)
@@ -65,6 +108,27 @@ mod tests {
     fn literals_quote_what_they_hold() {
         assert_eq!(literal("plain"), "'plain'");
         assert_eq!(literal("it's"), "_utf8mb4 x'69742773'");
+    }
+
+    #[test]
+    fn tables_of_values() {
+        for text in [
+            "VALUES (?)",
+            "WITH c AS (VALUES (1), (abs(?))) SELECT * FROM c",
+            "INSERT INTO t SELECT * FROM (VALUES (?)) AS c",
+            "SELECT replace(a, 'b', 'c') FROM t UNION VALUES (1, ?)",
+            "SELECT 1 WHERE 1 IN (VALUES (?))",
+        ] {
+            assert!(binds_table_of_values(text, true), "{text}");
+        }
+        for text in [
+            "INSERT INTO t (a) VALUES (?), (?) ON DUPLICATE KEY UPDATE a = VALUES(a) + ?, b = VALUES(b), c = (?)",
+            "REPLACE t VALUES (?)",
+            "SELECT * FROM (VALUES (1, 2)) AS c WHERE a = ?",
+            "SELECT 'VALUES (?)', ?, `values` FROM t",
+        ] {
+            assert!(!binds_table_of_values(text, true), "{text}");
+        }
     }
 
     #[test]

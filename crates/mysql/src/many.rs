@@ -92,6 +92,7 @@ struct AtOnce {
 impl Many {
     /// Prepares the `text` of a statement; `original` is the caller's.
     fn new(session: &mut MySqlSession, text: String, original: &str, rows: usize) -> Result<Self> {
+        session.check_parameters(&text)?;
         let prepared = session.connection.prepare(&text);
         let prepared = prepared.map_err(|error| session.several(error, original))?;
         let mut many = Self { text, prepared, sets: 0, at_once: None };

@@ -16,7 +16,7 @@ use longshore_values::{Assembly, ReadColumn};
 
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};
-use crate::dialect::{self, dialect, is_setting, tokens};
+use crate::dialect::{self, binds_table_of_values, dialect, is_setting, tokens};
 use crate::message::{self, Definition, capability};
 use crate::metadata::CATALOGUE;
 use crate::rows::{Layout, ResultWire};
@@ -92,7 +92,21 @@ impl MySqlSession {
     }
 
     pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Numbered<'a>> {
-        positional(&dialect(self.connection.escapes()), &query.text, &query.params)
+        let statement = positional(&dialect(self.connection.escapes()), &query.text, &query.params)?;
+        if !statement.values.is_empty() {
+            self.check_parameters(&statement.text)?;
+        }
+        Ok(statement)
+    }
+
+    /// What the server would cut without a word.
+    pub(crate) fn check_parameters(&self, text: &str) -> Result<()> {
+        if self.connection.is_mariadb() && binds_table_of_values(text, self.connection.escapes()) {
+            let message = "MariaDB cuts parameters in VALUES (...) where that is a table: its columns have types before they are bound";
+            return Err(Error::new(Kind::NotSupported, message)
+                .with_hint("write SELECT ? UNION ALL SELECT ? in place of VALUES (?), (?)"));
+        }
+        Ok(())
     }
 
     /// Sends `query`; its rows are next on the connection, where it has some.
