@@ -115,7 +115,7 @@ class Database:
     queries: dict[str, tuple[list[Info], list[tuple[Any, ...]]]] = field(default_factory=dict)
     tables: dict[str, list[Info]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
-    written: list[tuple[str, pa.Table]] = field(default_factory=list)
+    written: list[tuple[str, Any]] = field(default_factory=list)
     #: What a statement that holds the text raises.
     failures: dict[str, Exception] = field(default_factory=dict)
     #: What a batch after the first raises.
@@ -241,11 +241,11 @@ class Cursor:
         self.rowcount = 1 if statement.startswith(("INSERT", "UPDATE", "DELETE")) else 0
 
     def executemany(self, statement: str, rows: Any) -> None:
-        """Run a statement for each row of an Arrow table."""
+        """Run a statement for each row of an Arrow table, or for each set of parameters."""
         self.database.run(statement)
-        table = pa.table(rows)
-        self.database.written.append((statement, table))
-        self.rowcount = len(table)
+        written = pa.table(rows) if hasattr(rows, "__arrow_c_stream__") else rows
+        self.database.written.append((statement, written))
+        self.rowcount = len(written)
 
     def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
         """Return rows."""

@@ -254,6 +254,24 @@ def test_parameters(database: Database) -> None:
             connection.execute("INSERT INTO t VALUES (:1)", params=[dt.datetime(2024, 1, 1, tzinfo=UTC)])
 
 
+def test_many_sets_of_parameters_go_at_once(database: Database) -> None:
+    at = timestamp("2024-01-01 00:00:00")
+    with longshore.connect(URL) as connection:
+        cursor = connection.cursor()
+        cursor.executemany("INSERT INTO t VALUES (:1, :2)", [[at, 1], [at.replace(microsecond=5), None]])
+        assert cursor.rowcount == 2
+        assert database.written == [
+            ("INSERT INTO t VALUES (:1, :2)", [[at, 1], [at.replace(microsecond=5), None]]),
+        ]
+        assert database.sizes == [(oracledb.DB_TYPE_TIMESTAMP, None)]
+        # The driver takes one type for a parameter.
+        cursor.executemany("INSERT INTO t VALUES (:1)", [[1], ["a"]])
+        assert len(database.written) == 1
+        assert database.log[1:] == ["INSERT INTO t VALUES (:1)"] * 2
+        with pytest.raises(longshore.DataError, match="empty text is NULL"):
+            cursor.executemany("INSERT INTO t VALUES (:1)", [["a"], [""]])
+
+
 @pytest.mark.parametrize(
     ("number", "kind"),
     [
@@ -477,10 +495,12 @@ def refusing(number: int) -> Iterator[tuple[int, threading.Event]]:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        yield server.getsockname()[1], may_answer
-        may_answer.set()
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join(30)
+        try:
+            yield server.getsockname()[1], may_answer
+        finally:
+            may_answer.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(30)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import contextlib
 import difflib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -25,6 +25,8 @@ _SETTINGS = {
     name: str(parameter.annotation).removesuffix(" | None")
     for name, parameter in inspect.signature(oracledb.ConnectParams).parameters.items()
 }
+#: As many sets of parameters are worth a look.
+_SEVERAL = 2
 #: Oracle's errors by their number: those that oracledb has no class of PEP 249's for.
 _DATA = {1400, 1401, 1426, 1438, 1476, 1722, 12899, *range(1830, 1900)}
 
@@ -159,14 +161,35 @@ class Session(DriverSession):
                 raise errors.NotSupportedError(_ZONE, hint=_ZONE)
         return (_END.sub("", statement) if _QUERY.match(statement) else statement), params
 
-    def _run(self, statement: Any, params: Any) -> Any:
+    def _sized(self, sets: Sequence[Any]) -> Any:
+        """Open a cursor that binds the parameters of all these sets as they are."""
         cursor = self.opened()
-        if params:
-            cursor.setinputsizes(**_timestamps(params)) if isinstance(params, dict) else cursor.setinputsizes(
-                *_timestamps(dict(enumerate(params))).values()
-            )
+        if sets and sets[0]:
+            is_named = isinstance(sets[0], dict)
+            keys: Any = sets[0] if is_named else range(len(sets[0]))
+            # The driver would bind them as DATE, without their microseconds.
+            sizes = {
+                key: oracledb.DB_TYPE_TIMESTAMP if any(getattr(each[key], "microsecond", 0) for each in sets) else None
+                for key in keys
+            }
+            cursor.setinputsizes(**sizes) if is_named else cursor.setinputsizes(*sizes.values())
+        return cursor
+
+    def _run(self, statement: Any, params: Any) -> Any:
+        cursor = self._sized([params])
         cursor.execute(statement, params or None)
         return cursor
+
+    def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
+        """Run one statement with each set of parameters: at once where each parameter has one type in all of them."""
+        if not _are_alike(sets) or _QUERY.match(query):
+            return super().execute_many(query, sets)
+        prepared = [self._checked(query, params) for params in sets]
+        with self.running():
+            cursor = self._sized(sets)
+            cursor.executemany(prepared[0][0], [params for _, params in prepared])
+            count: int = cursor.rowcount
+        return count
 
     def execute(self, query: str, params: Any = None) -> int | None:
         """Run one statement, and tell how many rows it changed or gave."""
@@ -200,8 +223,11 @@ class Session(DriverSession):
         return TableLoader(self, **load)
 
 
-def _timestamps(params: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Give the type of each parameter that the driver would bind as a DATE, without its microseconds."""
-    return {
-        name: oracledb.DB_TYPE_TIMESTAMP if getattr(value, "microsecond", 0) else None for name, value in params.items()
-    }
+def _are_alike(sets: Sequence[Any]) -> bool:
+    """Whether all sets have the same parameters, each of one type or NULL."""
+    if len(sets) < _SEVERAL or not all(sets):
+        return False
+    named = [each if isinstance(each, dict) else dict(enumerate(each)) for each in sets]
+    if any(each.keys() != named[0].keys() for each in named):
+        return False
+    return all(len({type(each[key]) for each in named} - {type(None)}) == 1 for key in named[0])

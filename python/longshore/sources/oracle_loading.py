@@ -258,7 +258,11 @@ class Target:
 
     def _misfit(self, values: Any, row: int, before: int, why: str) -> DataError:
         native = self.native.name.removeprefix("DB_TYPE_").lower()
-        return DataError(f"{values[row]}: {why}", column=self.name, row=before + row, native_type=native, hint=_CONVERT)
+        value = values[row]
+        if pa.types.is_timestamp(values.type):
+            # Without pandas, pyarrow shows no nanoseconds.
+            value = values.slice(row, 1).cast(pa.timestamp(values.type.unit)).cast(pa.string())[0]
+        return DataError(f"{value}: {why}", column=self.name, row=before + row, native_type=native, hint=_CONVERT)
 
     def _conversion(self) -> Callable[[Any], Any]:  # noqa: C901, PLR0911, PLR0912  one line a type
         kind, native, types = self.kind, self.native, pa.types
