@@ -44,6 +44,7 @@ HAVE = (
     "precision_numerics_retains_significant_digits",
     "reflect_indexes_with_ascdesc",
     "reflect_table_options",
+    "regexp_match",
     "savepoints",
     "server_defaults",
     "skip_autocommit_rollback",
@@ -144,7 +145,6 @@ SOME: dict[str, tuple[tuple[str, ...], str]] = {
 #: What is left out although the database may have it: the databases that are asked, and why the others are not.
 OURS: dict[str, tuple[tuple[str, ...], str]] = {
     "date_coerces_from_datetime": ((M, S), "a time of day is not dropped without a word"),
-    "regexp_match": ((P, M), "SQLite has REGEXP only with a function of Python's, which cannot be added"),
 }
 COLLATIONS = {P: "C", M: "utf8mb4_bin"}
 

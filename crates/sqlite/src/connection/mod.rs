@@ -14,6 +14,7 @@ use crate::error::error_of;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod locks;
+mod regexp;
 mod snapshot;
 mod statement;
 mod virtual_table;
@@ -83,6 +84,7 @@ impl Connection {
         // and a pointer that may be null.
         unsafe {
             handle.interrupt.install(raw);
+            regexp::install(raw);
             let off = |setting: c_int| ffi::sqlite3_db_config(raw, setting, 0, ptr::null_mut::<c_int>());
             off(ffi::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION);
             // As SQLite has it by default.
