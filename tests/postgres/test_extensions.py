@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import psycopg
 import pyarrow as pa
 import pytest
 
@@ -330,6 +331,18 @@ def test_sql_reads_attached_geometry_as_text(gis: str) -> None:
     (row,) = longshore.sql(query, attach={"pg": gis}, return_type="arrow").to_pylist()
     assert row["g"] == "0101000020110F0000000000000000F03F0000000000000040"
     assert row["s"] == "0101000020E6100000000000000000F03F0000000000000040"
+
+
+def test_another_clients_connection_does_not_lose_the_srid(gis: str) -> None:
+    table = read(gis, "SELECT n, g FROM mixed WHERE n < 5")
+    run("DROP TABLE IF EXISTS through; CREATE TABLE through (n int, g geometry)", gis)
+    with psycopg.connect(gis) as connection:
+        # Without a transaction, its URL would be enough.
+        connection.execute("SELECT 1")
+        assert longshore.read_sql("SELECT g FROM mixed WHERE n < 5", connection, return_type="arrow")["g"] == table["g"]
+        with pytest.raises(longshore.NotSupportedError, match="SRID of a geometry") as caught:
+            longshore.write_sql(table, "through", connection, if_exists="append")
+    assert caught.value.column == "g"
 
 
 def test_a_new_table_has_geometry(gis: str) -> None:

@@ -1,17 +1,26 @@
 //! Rows for a COPY that another client sends, into a table that it has made for them.
 
-use arrow_schema::SchemaRef;
-use longshore_core::{Error, Frame, Result};
+use arrow_schema::{FieldRef, SchemaRef};
+use longshore_core::{Error, Frame, Kind, Place, Result};
 
 use super::table::type_of;
 use super::{CopyRows, HEADER};
+use crate::geometry;
 use crate::types::Type;
 
 /// The name and the type of a new table's column for each of `schema`.
 pub fn copy_columns(schema: &SchemaRef) -> Result<Vec<(String, String)>> {
     // Its rows are encoded for the server's own types alone: geometries are bytes, which it casts.
     let own = |native: String| if native.starts_with("geo") { "bytea".to_owned() } else { native };
-    schema.fields().iter().map(|field| Ok((field.name().clone(), own(type_of(field)?)))).collect()
+    let column = |field: &FieldRef| {
+        if geometry::srid_of_field(field)?.is_some() {
+            return Err(Error::new(Kind::NotSupported, "the SRID of a geometry would get lost on its way")
+                .with_hint("give the URL in place of another library's connection, or take the crs off")
+                .at(Place { column: Some(field.name().clone()), ..Place::default() }));
+        }
+        Ok((field.name().clone(), own(type_of(field)?)))
+    };
+    schema.fields().iter().map(column).collect()
 }
 
 /// What a COPY of a frame sends.
