@@ -28,7 +28,8 @@ PATTERNS = [
 
 def matching(query: str, pattern: Any, url: str) -> list[Any]:
     table: Any = longshore.read_sql(query, url, params=[pattern], return_type="arrow")
-    return table["found"].to_pylist()
+    found: list[Any] = table["found"].to_pylist()
+    return found
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
