@@ -94,7 +94,6 @@ def delta(store: longshore.Store, directory: Path, name: str = "t", **arguments:
 FORMATS = pytest.mark.parametrize("read", [parquet, delta])
 
 
-@pytest.mark.packages
 def test_parquet_has_every_value(store: longshore.Store, tmp_path: Path) -> None:
     rows = pa.table({**BOTH, **PARQUET})
     store["t"] = rows
@@ -266,38 +265,3 @@ def test_cloud_storage_that_does_not_answer_tells_no_secret(store: longshore.Sto
     with pytest.raises(longshore.OperationalError, match="Delta table 't'") as caught:
         store.export("s3://bucket/lake", "delta", storage_options=options)
     assert "s3cr3t" not in str(caught.value)
-
-
-@pytest.mark.packages
-def test_the_stores_own_files_are_read_without_it(store: longshore.Store) -> None:
-    rows = pa.table({"id": [1, 2, 3], "name": ["Ada", None, "Böe"]})
-    store["t"] = rows
-    store.write("t", rows, if_exists="append")
-    paths = store.files("t")
-    assert pa.concat_tables(pa.ipc.open_file(path).read_all() for path in paths).to_pylist() == rows.to_pylist() * 2
-    assert (
-        pl.concat([pl.read_ipc(path) for path in paths]).rows()
-        == [
-            (1, "Ada"),
-            (2, None),
-            (3, "Böe"),
-        ]
-        * 2
-    )
-
-
-def test_files_with_earlier_columns_are_written_again(store: longshore.Store) -> None:
-    store["t"] = pa.table({"id": [1], "name": ["Ada"], "old": [0]})
-    store.sql("ALTER TABLE t RENAME name TO title")
-    with pytest.raises(longshore.NotSupportedError, match="earlier columns"):
-        store.files("t")
-    store.compact("t")
-    (path,) = store.files("t")
-    assert pa.ipc.open_file(path).read_all().to_pylist() == [{"id": 1, "title": "Ada", "old": 0}]
-    for change in ("DROP old", "ADD new INTEGER"):
-        store.sql(f"ALTER TABLE t {change}")
-        with pytest.raises(longshore.NotSupportedError, match="earlier columns"):
-            store.files("t")
-        store.compact("t")
-    (path,) = store.files("t")
-    assert pa.ipc.open_file(path).read_all().to_pylist() == [{"id": 1, "title": "Ada", "new": None}]
