@@ -52,8 +52,9 @@ def _simple(scalar: Any) -> Any:
     if pa.types.is_temporal(scalar.type) and not pa.types.is_interval(scalar.type):
         return scalar.value
     value = scalar.as_py()
-    if isinstance(value, float):
-        return repr(value)
+    if pa.types.is_floating(scalar.type):
+        # Of 16 bits, older versions of pyarrow give NumPy's.
+        return repr(float(value))
     if isinstance(value, Decimal):
         return str(value)
     return tuple(value) if isinstance(value, pa.MonthDayNano) else value
