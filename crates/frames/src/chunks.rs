@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, LargeStringArray, new_empty_array};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::EXTENSION;
 use longshore_interpreter::capsule;
@@ -15,6 +14,7 @@ use pyo3::types::PyList;
 use crate::column::Column;
 use crate::columns::Accumulator;
 use crate::shape::{is_json, is_text};
+use crate::widening;
 
 /// Keeps the arrays of one column.
 pub(crate) struct Chunks {
@@ -43,7 +43,7 @@ impl Accumulator for Chunks {
         if array.is_empty() && !self.arrays.is_empty() {
             return Ok(());
         }
-        let array = if self.wide { widened(array)? } else { array.slice(0, array.len()) };
+        let array = if self.wide { widened(array) } else { array.slice(0, array.len()) };
         self.bytes += array.get_array_memory_size();
         self.arrays.push(array);
         Ok(())
@@ -66,34 +66,13 @@ impl Accumulator for Chunks {
     }
 }
 
-/// `array` with 64-bit offsets over the same bytes.
-fn widened(array: &dyn Array) -> Result<ArrayRef, Fault> {
-    if let Some(strings) = array.as_string_opt::<i32>() {
-        let offsets: ScalarBuffer<i64> = strings.offsets().iter().map(|offset| i64::from(*offset)).collect();
-        // Widening keeps the order, so the check inside `new` cannot fail.
-        let offsets = OffsetBuffer::new(offsets);
-        return LargeStringArray::try_new(offsets, strings.values().clone(), strings.nulls().cloned())
-            .map(|strings| Arc::new(strings) as ArrayRef)
-            .map_err(|error| Fault::internal(error.to_string()));
+/// `array` with offsets of 64 bits.
+fn widened(array: &dyn Array) -> ArrayRef {
+    if let Some(texts) = array.as_string_opt::<i32>() {
+        return Arc::new(widening::widened(texts));
     }
-    if let Some(strings) = array.as_string_view_opt() {
-        return Ok(Arc::new(strings.iter().collect::<LargeStringArray>()));
+    if let Some(texts) = array.as_string_view_opt() {
+        return Arc::new(texts.iter().collect::<LargeStringArray>());
     }
-    Ok(array.slice(0, array.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow_array::StringArray;
-
-    use super::*;
-
-    #[test]
-    fn widening_keeps_the_bytes_where_they_are() {
-        let strings = StringArray::from(vec![Some("a"), None, Some("bcd")]).slice(1, 2);
-        let wide = widened(&strings).unwrap();
-        let wide = wide.as_string::<i64>();
-        assert_eq!(wide.iter().collect::<Vec<_>>(), [None, Some("bcd")]);
-        assert_eq!(wide.values().as_ptr(), strings.values().as_ptr());
-    }
+    array.slice(0, array.len())
 }

@@ -17,6 +17,7 @@ use crate::names::distinct_names;
 use crate::numbers;
 use crate::objects::Objects;
 use crate::shape::{Backend, Choices, Shape};
+use crate::threads::by_column;
 
 /// Takes a column's arrays in, without the interpreter's lock unless it makes Python objects.
 pub(crate) trait Accumulator: Send {
@@ -91,9 +92,11 @@ impl Columns {
         self.make_room(batch)?;
         let before = self.before + self.rows;
         // Column by column: who else waits for the interpreter need not wait for them all.
-        for ((slot, array), field) in self.slots.iter_mut().zip(batch.columns()).zip(self.schema.fields()) {
-            slot.absorb(array).map_err(|fault| located(fault, field, before))?;
-        }
+        let columns = self.slots.iter_mut().zip(batch.columns()).zip(self.schema.fields()).collect();
+        let absorbed = by_column(batch.num_rows(), columns, |((slot, array), field)| {
+            slot.absorb(array).map_err(|fault| located(fault, field, before))
+        });
+        absorbed.into_iter().collect::<Result<()>>()?;
         self.rows += batch.num_rows() as u64;
         Ok(())
     }

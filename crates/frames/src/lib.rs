@@ -22,7 +22,9 @@ mod polars;
 mod retype;
 mod shape;
 mod streamed;
+mod threads;
 mod whole;
+mod widening;
 
 pub use column::Column;
 pub use columns::Columns;

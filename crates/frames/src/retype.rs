@@ -13,6 +13,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
 use longshore_core::{Error, NATIVE_TYPE, Place};
 use longshore_values::{Fault, Losses, uuid};
 
+use crate::threads::by_column;
 use crate::{doubles, streamed};
 
 /// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles or integers
@@ -22,17 +23,17 @@ pub(crate) fn retyped_batch(
     batch: &RecordBatch,
     schema: &SchemaRef,
     before: u64,
-    losses: impl Fn(&Field) -> Losses,
+    losses: impl Fn(&Field) -> Losses + Sync,
 ) -> longshore_core::Result<RecordBatch> {
-    let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(array, field)| {
+    let columns = batch.columns().iter().zip(schema.fields()).collect();
+    let columns = by_column(batch.num_rows(), columns, |(array, field): (&ArrayRef, &FieldRef)| {
         retyped(array, field.data_type(), &mut losses(field)).map_err(|fault| {
             let row = before + fault.row() as u64;
             let native_type = field.metadata().get(NATIVE_TYPE).cloned();
             fault.into_error(Place { column: Some(field.name().clone()), row: Some(row), native_type })
         })
     });
-    let columns = columns.collect::<Result<_, _>>()?;
+    let columns = columns.into_iter().collect::<Result<_, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
         .map_err(|error| Error::internal(format!("a batch does not fit its frame: {error}")))
