@@ -255,6 +255,20 @@ impl StoreTransaction {
         self.with(py, |transaction| transaction.append(name, &schema, &mut batches, operation))
     }
 
+    fn begin_append(&self, py: Python<'_>, name: &str, schema: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Definition { schema, .. } = described(schema, Vec::new(), None)?;
+        self.with(py, |transaction| transaction.begin_append(name, &schema))
+    }
+
+    fn push(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Frame { mut batches, .. } = frame(stream)?;
+        self.with(py, |transaction| batches.try_for_each(|batch| transaction.push(&batch?)))
+    }
+
+    fn end_append(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |transaction| transaction.end_append("append"))
+    }
+
     // The interpreter gives values.
     #[allow(clippy::needless_pass_by_value)]
     fn upsert(

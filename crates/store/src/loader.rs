@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -26,8 +26,8 @@ const MOST_ROWS: usize = 1 << 26;
 const ALIGNED: usize = 1 << 10;
 
 /// Batches, gathered into files of about `full` bytes each.
-pub(crate) struct Loader<'a> {
-    directory: &'a Path,
+pub(crate) struct Loader {
+    directory: PathBuf,
     /// With the fields' numbers.
     schema: SchemaRef,
     full: usize,
@@ -35,28 +35,22 @@ pub(crate) struct Loader<'a> {
     rows: usize,
     bytes: usize,
     files: Vec<Arc<ChunkFile>>,
-    /// The names of all files that were begun.
-    made: &'a mut Vec<String>,
 }
 
-impl<'a> Loader<'a> {
-    pub(crate) fn new(
-        directory: &'a Path,
-        schema: SchemaRef,
-        full: usize,
-        made: &'a mut Vec<String>,
-    ) -> Self {
-        Self { directory, schema, full, batches: Vec::new(), rows: 0, bytes: 0, files: Vec::new(), made }
+impl Loader {
+    pub(crate) fn new(directory: &Path, schema: SchemaRef, full: usize) -> Self {
+        let directory = directory.to_owned();
+        Self { directory, schema, full, batches: Vec::new(), rows: 0, bytes: 0, files: Vec::new() }
     }
 
-    /// Adds rows, whose columns are the schema's.
-    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// Adds rows, whose columns are the schema's; the names of files that are begun go to `made`.
+    pub(crate) fn push(&mut self, batch: &RecordBatch, made: &mut Vec<String>) -> Result<()> {
         let mut batch = batch.clone();
         while batch.num_rows() > 0 {
             let (rows, bytes) = (batch.num_rows(), size(&batch));
             let most = self.rows_left(rows, bytes);
             if most == 0 {
-                self.flush()?;
+                self.flush(made)?;
                 continue;
             }
             self.rows += most.min(rows);
@@ -79,20 +73,20 @@ impl<'a> Loader<'a> {
         if aligned == 0 && self.rows == 0 { left.max(1) } else { aligned }
     }
 
-    fn flush(&mut self) -> Result<()> {
+    fn flush(&mut self, made: &mut Vec<String>) -> Result<()> {
         let batches = mem::take(&mut self.batches);
         (self.rows, self.bytes) = (0, 0);
         for batch in together(&self.schema, batches)? {
             let name = format!("{:032x}.arrow", unique()?);
-            self.made.extend([encoded_name(&name), name.clone()]);
-            self.files.push(Arc::new(write(self.directory, name, &batch)?));
+            made.extend([encoded_name(&name), name.clone()]);
+            self.files.push(Arc::new(write(&self.directory, name, &batch)?));
         }
         Ok(())
     }
 
     /// The files, all of which have reached the disk.
-    pub(crate) fn finish(mut self) -> Result<Vec<Arc<ChunkFile>>> {
-        self.flush()?;
+    pub(crate) fn finish(mut self, made: &mut Vec<String>) -> Result<Vec<Arc<ChunkFile>>> {
+        self.flush(made)?;
         Ok(self.files)
     }
 }

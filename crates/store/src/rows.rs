@@ -161,26 +161,66 @@ impl Transaction {
     }
 
     fn add(&mut self, table: &mut Table, schema: &SchemaRef, rows: &mut Rows<'_>) -> Result<u64> {
-        let columns = Columns::of(table, schema)?;
-        let mut count = 0;
-        let mut keys: Vec<Vec<ArrayRef>> = vec![Vec::new(); table.key.len()];
-        let deadline = self.deadline.clone();
-        let described = table.clone();
-        let mut checked = rows.map(|batch| {
-            deadline.check()?;
-            let batch = columns.of_batch(&batch?, count)?;
-            count += batch.num_rows() as u64;
-            for (key, column) in keys.iter_mut().zip(key_columns(&described, &batch)?) {
-                key.push(column);
-            }
-            Ok(batch)
-        });
-        let files = self.write(table, &mut checked)?;
-        drop(checked);
-        if !table.key.is_empty() && count > 0 {
-            self.refuse_doubled(table, &keys)?;
+        let mut adding = self.adding(table, schema)?;
+        for batch in rows {
+            self.push_to(&mut adding, table, &batch?)?;
+        }
+        self.end_adding(adding, table)
+    }
+
+    fn adding(&mut self, table: &Table, schema: &SchemaRef) -> Result<Adding> {
+        let loader = self.loader(&table.schema, full(table))?;
+        Ok(Adding {
+            columns: Columns::of(table, schema)?,
+            loader,
+            keys: vec![Vec::new(); table.key.len()],
+            count: 0,
+        })
+    }
+
+    fn push_to(&mut self, adding: &mut Adding, table: &Table, batch: &RecordBatch) -> Result<()> {
+        self.deadline.check()?;
+        let batch = adding.columns.of_batch(batch, adding.count)?;
+        adding.count += batch.num_rows() as u64;
+        for (key, column) in adding.keys.iter_mut().zip(key_columns(table, &batch)?) {
+            key.push(column);
+        }
+        adding.loader.push(&batch, &mut self.made)
+    }
+
+    fn end_adding(&mut self, adding: Adding, table: &mut Table) -> Result<u64> {
+        let files = adding.loader.finish(&mut self.made)?;
+        if !table.key.is_empty() && adding.count > 0 {
+            self.refuse_doubled(table, &adding.keys)?;
         }
         add_files(table, files);
+        Ok(adding.count)
+    }
+
+    /// Begins to add rows that come bit by bit, with `push` and `end_append`: they go into as few files as if they came at once.
+    pub fn begin_append(&mut self, name: &str, schema: &SchemaRef) -> Result<()> {
+        let table = self.edited(name)?;
+        let adding = self.adding(&table, schema)?;
+        self.appending = Some((table, adding));
+        Ok(())
+    }
+
+    /// Adds some of them; after an error, the transaction can only be undone.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let (table, mut adding) = self.appending.take().ok_or_else(not_begun)?;
+        self.push_to(&mut adding, &table, batch)?;
+        self.appending = Some((table, adding));
+        Ok(())
+    }
+
+    /// Ends it. Gives the rows' number.
+    pub fn end_append(&mut self, operation: Operation) -> Result<u64> {
+        let (mut table, adding) = self.appending.take().ok_or_else(not_begun)?;
+        let count = self.end_adding(adding, &mut table)?;
+        if count > 0 {
+            self.fold_chunks(&mut table)?;
+            self.change(table, operation, count);
+        }
         Ok(count)
     }
 
@@ -360,17 +400,34 @@ impl Transaction {
         full: u64,
         rows: &mut Rows<'_>,
     ) -> Result<Vec<Arc<ChunkFile>>> {
+        let mut loader = self.loader(schema, full)?;
+        for batch in rows {
+            loader.push(&batch?, &mut self.made)?;
+            self.deadline.check()?;
+        }
+        loader.finish(&mut self.made)
+    }
+
+    fn loader(&mut self, schema: &SchemaRef, full: u64) -> Result<Loader> {
         if self.writing.is_none() {
             self.writing = Some(self.shared.locks.writing(&self.deadline)?);
         }
         let full = usize::try_from(full).unwrap_or(usize::MAX);
-        let mut loader = Loader::new(self.shared.data(), schema.clone(), full, &mut self.made);
-        for batch in rows {
-            loader.push(&batch?)?;
-            self.deadline.check()?;
-        }
-        loader.finish()
+        Ok(Loader::new(self.shared.data(), schema.clone(), full))
     }
+}
+
+/// Rows on their way into a table.
+pub(crate) struct Adding {
+    columns: Columns,
+    loader: Loader,
+    /// Of each column of the key, its parts.
+    keys: Vec<Vec<ArrayRef>>,
+    count: u64,
+}
+
+fn not_begun() -> Error {
+    Error::internal("rows are pushed to no table")
 }
 
 /// How the columns of rows become those of a table.

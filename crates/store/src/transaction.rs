@@ -12,7 +12,7 @@ use crate::catalogue::{Catalogue, Changed, Done, conflict, fold};
 use crate::chunk::{FIELD_ID, field_id};
 use crate::loader::unique;
 use crate::lock::Guard;
-use crate::rows::{null, refuse_nulls};
+use crate::rows::{Adding, null, refuse_nulls};
 use crate::store::{Shared, sync_directory};
 use crate::table::{Form, Scan, Scanner, Table, Wanted};
 
@@ -69,6 +69,8 @@ pub struct Transaction {
     marks: Vec<(Tables, usize)>,
     /// The files that it has written.
     pub(crate) made: Vec<String>,
+    /// A table to which rows are pushed, and these.
+    pub(crate) appending: Option<(Table, Adding)>,
 }
 
 impl Transaction {
@@ -88,6 +90,7 @@ impl Transaction {
             done: Vec::new(),
             marks: Vec::new(),
             made: Vec::new(),
+            appending: None,
         })
     }
 
@@ -334,6 +337,7 @@ impl Transaction {
 
     /// Undoes what has been changed since a mark, which stays.
     pub fn undo_to(&mut self, mark: usize) -> Result<()> {
+        self.appending = None;
         self.marks.truncate(mark + 1);
         let (changed, done) = self.marks.get(mark).ok_or_else(|| Error::internal("there is no such mark"))?;
         self.changed = changed.clone();

@@ -46,6 +46,8 @@ class StoreLoader(TableLoader):
             self._not_null = {fold_name(each.name) for each in schema_of(table.schema) if not each.nullable}
             if if_exists == "truncate":
                 transaction.truncate(name)
+            if not self._is_upsert:
+                transaction.begin_append(name, schema)
 
     def push(self, frame: object, before: int) -> None:
         """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
@@ -63,7 +65,14 @@ class StoreLoader(TableLoader):
         if self._is_upsert:
             transaction.upsert(self._stored, self._key, frame)
         else:
-            transaction.append(self._stored, frame)
+            transaction.push(frame)
+
+    def commit(self) -> None:
+        """End the write, and the transaction that it has begun."""
+        if self._is_direct and not self._is_upsert:
+            with self._session.running():
+                self._session.within(lambda transaction: transaction.end_append())
+        super().commit()
 
 
 def _fits(schema: Any, table: "StoreTable", key: Sequence[str] | None) -> bool:
