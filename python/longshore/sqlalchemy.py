@@ -31,12 +31,14 @@ from sqlalchemy.dialects.sqlite.base import SQLiteExecutionContext
 from sqlalchemy.exc import ArgumentError
 
 import longshore
-from longshore.errors import DataError, Error, NotSupportedError
+from longshore.errors import DataError, Error
 
 Process = Callable[[Any], Any]
 
 #: Of a URL or of ``connect_args``, what only Python's sqlite3 has: our connections go from thread to thread.
 _OF_SQLITE3 = frozenset({"check_same_thread"})
+#: Of a connection's info: whether it leaves autocommit after a transaction of two phases.
+_IN_XA = "longshore_in_xa"
 _MYSQL_ERROR = re.compile(r"\(error (\d+)\)")
 _LIMITS = frozenset({"precision", "scale", "fields"})
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
@@ -664,9 +666,42 @@ class MySQLDialect(_Dialect, _MySQLBase):
         found = _MYSQL_ERROR.search(str(exception))
         return int(found[1]) if found else None
 
+    # The server prepares no XA statement, and so binds nothing in it. It refuses one within another transaction, and
+    # another transaction within its own: the session is in autocommit meanwhile.
+
+    def _run_xa(self, connection: Any, verb: str, xid: str) -> None:
+        connection.exec_driver_sql(f"XA {verb} x'{xid.encode().hex()}'")
+
+    def _end_xa(self, connection: Any, verb: str, xid: str) -> None:
+        with _begins_none(connection.connection.dbapi_connection):
+            self._run_xa(connection, verb, xid)
+        if connection.info.pop(_IN_XA, False):
+            connection.connection.dbapi_connection.autocommit = False
+
     def do_begin_twophase(self, connection: Any, xid: Any) -> None:
-        message = "Longshore has no transactions of two phases in MySQL and MariaDB"
-        raise NotSupportedError(message, hint="leave twophase out")
+        dbapi_connection = connection.connection.dbapi_connection
+        connection.info[_IN_XA] = not dbapi_connection.autocommit
+        dbapi_connection.autocommit = True
+        self._run_xa(connection, "BEGIN", xid)
+
+    def do_prepare_twophase(self, connection: Any, xid: Any) -> None:
+        self._run_xa(connection, "END", xid)
+        self._run_xa(connection, "PREPARE", xid)
+
+    def do_rollback_twophase(self, connection: Any, xid: Any, is_prepared: bool = True, recover: bool = False) -> None:
+        if not is_prepared:
+            self._run_xa(connection, "END", xid)
+        self._end_xa(connection, "ROLLBACK", xid)
+
+    def do_commit_twophase(self, connection: Any, xid: Any, is_prepared: bool = True, recover: bool = False) -> None:
+        if not is_prepared:
+            self.do_prepare_twophase(connection, xid)
+        self._end_xa(connection, "COMMIT", xid)
+
+    def do_recover_twophase(self, connection: Any) -> list[Any]:
+        with _begins_none(connection.connection.dbapi_connection):
+            found: list[Any] = super().do_recover_twophase(connection)
+        return [xid.decode() if isinstance(xid, bytes) else xid for xid in found]
 
 
 class MariaDBDialect(_MariaDBBase, MySQLDialect):

@@ -446,19 +446,28 @@ def test_options_of_sqlite() -> None:
         engine.dispose()
 
 
-@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("engine", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_two_phases(engine: sa.Engine, session: orm.Session) -> None:
-    del session
+    session.close()
     for end in ("commit", "rollback"):
-        with engine.connect() as connection:
-            transaction = connection.begin_twophase()
-            connection.execute(sa.insert(Harbour), {"name": end})
-            transaction.prepare()
-            assert connection.recover_twophase() == [transaction.xid]
-            getattr(transaction, end)()
-            assert connection.recover_twophase() == []
+        for is_prepared in (True, False):
+            with engine.connect() as connection:
+                transaction = connection.begin_twophase(f"it's \\ {end}")
+                connection.execute(sa.insert(Harbour), {"name": f"{end} {is_prepared}"})
+                if is_prepared:
+                    transaction.prepare()
+                    assert connection.recover_twophase() == [transaction.xid]
+                getattr(transaction, end)()
+                assert connection.recover_twophase() == []
+                # The next one is an ordinary one.
+                connection.execute(sa.insert(Harbour), {"name": "another"})
+                connection.rollback()
+    # What is left by an exception is undone.
+    with engine.connect() as connection, pytest.raises(sa.exc.IntegrityError), connection.begin_twophase():
+        connection.execute(sa.insert(Harbour), [{"name": "twice"}, {"name": "twice"}])
     with engine.connect() as connection:
-        assert connection.scalars(sa.select(Harbour.name)).all() == ["commit"]
+        assert connection.recover_twophase() == []
+        assert connection.scalars(sa.select(Harbour.name).order_by(Harbour.id)).all() == ["commit True", "commit False"]
 
 
 @pytest.mark.parametrize("engine", ["mariadb", "mysql"], indirect=True)
