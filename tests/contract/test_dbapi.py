@@ -300,6 +300,12 @@ def test_executemany_is_all_or_nothing(database: Database, table: str) -> None:
                 cursor.executemany(insert, [*([n] for n in range(15_000)), [last]])
             assert connection.in_transaction is False
         assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchone() == (0,)
+        connection.autocommit = False
+        for _ in range(2):
+            # The second may be refused by a transaction that has failed.
+            with pytest.raises(longshore.Error):
+                cursor.executemany(insert, [[n % 99] for n in range(100)])
+        connection.rollback()
         with pytest.raises(longshore.InterfaceError, match="params is a list, a tuple or a dict"):
             cursor.executemany(insert, ["1"])
 

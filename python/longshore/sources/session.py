@@ -269,7 +269,8 @@ class DriverSession:
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters, and tell how many rows all of them changed."""
-        insert = plain_insert(query) if len(sets) >= FEW and self._inserts_many() else None
+        with self.translating():
+            insert = plain_insert(query) if len(sets) >= FEW and self._inserts_many() else None
         rows = None if insert is None else insert.rows(sets)
         if insert is None or rows is None:
             return _sum(self.execute(query, params) for params in sets)
