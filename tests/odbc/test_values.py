@@ -185,6 +185,14 @@ def test_a_value_longer_than_the_limit(place: tuple[str, str]) -> None:
         table(query, f"{url};max_text_size=many")
 
 
+def test_dates_of_today(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    # The driver takes today's month and day for what it cannot read of a date.
+    query = "SELECT d, d::text AS t FROM (SELECT CURRENT_DATE - 365 * i AS d FROM generate_series(0, 40) AS i) AS days"
+    with in_postgresql(request, tmp_path) as url:
+        found = table(query, url)
+        assert [str(day) for day in found["d"].to_pylist()] == found["t"].to_pylist()
+
+
 def test_long_and_short_values_in_many_blocks(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     texts = [("€" * (n % 7)) if n % 500 else "𝄞" * 3000 for n in range(1, 6001)]
     query = (

@@ -1,5 +1,7 @@
 """Rows of a statement as Arrow: each column decides once how it is bound, and makes an array of each fetch."""
 
+import datetime as dt
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,6 +16,8 @@ from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NO_TOTAL, NULL_DAT
 #: The bytes of the buffers that rows are fetched into, and of a text's or a binary's own at first.
 BUDGET = 8 << 20
 _SHORT = 512
+#: The most rows of a block: a driver goes through them for each value that is asked for by itself.
+_BLOCK = 4096
 #: The most characters or bytes of a value where the driver does not hand over a long one by itself.
 _MOST = 8 << 10
 
@@ -74,7 +78,7 @@ class Driver(NamedTuple):
     takes_utf8: bool = False
     #: Types that are read as texts, of which their own C type would lose something.
     texts: frozenset[str] = frozenset()
-    #: Whether it makes other dates of those that do not fit its structs, and the timestamp that it makes of infinity.
+    #: Whether it fills dates that it cannot read with today's, and the timestamp that it makes of infinity.
     has_wrong_dates: bool = False
     infinity: int | None = None
 
@@ -98,7 +102,7 @@ class Column:
         if kind in INTEGERS or kind in _FLOATS:
             return self._number_plan(kind)
         if kind in _TEMPORAL:
-            if kind == TIME or self.driver.has_wrong_dates:
+            if kind == TIME or (kind == TIMESTAMP and self.driver.has_wrong_dates):
                 return C_CHAR, self._units("u1", _NUMBER), self._field(self._temporal()), self._parsed
             make, dtype = (self._dates, _DATE) if kind == DATE else (self._timestamps, _TIMESTAMP)
             return kind, dtype, self._field(self._temporal()), make
@@ -154,7 +158,7 @@ class Column:
 
     def bind(self, statement: Statement, rows: int) -> None:
         """Have the driver fetch so many rows into the column's buffers."""
-        self.statement = statement
+        self.statement, self._begun = statement, time.localtime()
         self.values, self.lengths = np.zeros(rows, self.dtype), np.zeros(rows, "i8")
         statement.bind_column(self.number, self.c_type, self.values, self.dtype.itemsize, self.lengths)
 
@@ -200,7 +204,21 @@ class Column:
         return days
 
     def _dates(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
+        if self.driver.has_wrong_dates:
+            self._check_days_of_today(values, valid)
         return self._built([self._days(values, valid).astype("i4")], valid)
+
+    def _check_days_of_today(self, values: Any, valid: Any) -> None:
+        """Look at the texts of dates with today's month and day, which the driver takes for what it cannot read."""
+        is_todays = np.zeros(len(values), "?")
+        for day in (self._begun, time.localtime()):
+            is_todays |= (values["month"] == day.tm_mon) & (values["day"] == day.tm_mday)
+        for row in np.flatnonzero(is_todays & valid):
+            text = (self.statement.long_value(int(row), self.number, C_CHAR, None) or b"").decode()
+            try:
+                dt.date.fromisoformat(text)
+            except ValueError:
+                self.refuse(int(row), f"{text} cannot be a {self.field.type}", _CAST)
 
     def _timestamps(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
         days = self._days(values, valid)
@@ -334,7 +352,8 @@ class Rows:
         self.native = [column.told.native for column in self.columns]
         self.schema = pa.schema([column.field for column in self.columns])
         self._statement = statement
-        self._size = max(1, min(rows, BUDGET // max(1, sum(column.row_size for column in self.columns))))
+        size = sum(column.row_size for column in self.columns)
+        self._size = max(1, min(rows, _BLOCK, BUDGET // max(1, size)))
 
     def _bind(self) -> tuple[Any, Any]:
         statement, status, fetched = self._statement, np.zeros(self._size, "u2"), np.zeros(1, "u8")

@@ -298,14 +298,14 @@ class Statement(Handle):
         # The driver ends a text with a zero of as many bytes as a unit has.
         end = 2 if c_type == C_WCHAR else 0
         pieces: list[bytes] = []
-        size, into, length = 0, (c_char * (1 << 16))(), c_ssize_t()
+        size, into, length = 0, (c_char * (4 << 10))(), c_ssize_t()
         while True:
             code = function("SQLGetData", *types)(self.value, number, c_type, into, len(into), byref(length))
             if self.check(code) == NO_DATA:
                 return b"".join(pieces)
             room = len(into) - end
             is_rest = 0 <= length.value <= room
-            pieces.append(into.raw[: length.value if is_rest else room])
+            pieces.append(bytes(memoryview(into)[: length.value if is_rest else room]))
             size += len(pieces[-1])
             if most is not None and size > most:
                 return None
