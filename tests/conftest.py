@@ -26,6 +26,7 @@ from tests.servers import (
     PgBouncer,
     PostgreSQL,
     QuestDB,
+    Trino,
     mariadb,
     mysql,
     postgresql,
@@ -137,6 +138,13 @@ def clickhouse() -> Iterator[ClickHouse]:
 
 
 @pytest.fixture(scope="session")
+def trino() -> Iterator[Trino]:
+    """Give the Trino that all tests share: leave no table behind."""
+    with require(Trino) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def url(postgres: Endpoint) -> str:
     """Give the shared PostgreSQL's URL."""
     return postgres.url()
@@ -156,7 +164,7 @@ def _names_in_doctests(request: pytest.FixtureRequest) -> None:
     """Give doctests `url`: the shared PostgreSQL's, on the page of another source that one's."""
     if isinstance(request.node, pytest.DoctestItem):
         page = request.node.path.name
-        own = {"clickhouse.md": "clickhouse"}.get(page)
+        own = {"clickhouse.md": "clickhouse", "trino.md": "trino"}.get(page)
         url = request.getfixturevalue(own).url() if own else request.getfixturevalue("url")
         names = request.getfixturevalue("doctest_namespace")
         names["url"] = url

@@ -207,15 +207,38 @@ def mysql() -> Path:
     return target
 
 
-def jar(group: str, artifact: str, version: str) -> Path:
-    """Return a jar from Maven Central, fetched by `mvn` once."""
+@functools.cache
+def trino() -> Path:
+    """Return the directory of a Trino 476 with the connectors that its tests need, all from Maven Central."""
+    target = cache() / "trino-server-476"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            packed = jar("io.trino", "trino-server-core", "476", kind="tar.gz")
+            with tarfile.open(packed) as files:
+                files.extractall(scratch, filter="data")
+            whole = Path(scratch, "trino-server-core-476")
+            plugins = whole / "plugin"
+            shutil.rmtree(plugins)
+            plugins.mkdir()
+            for name in ("tpch", "memory"):
+                with zipfile.ZipFile(jar("io.trino", f"trino-{name}", "476", kind="zip")) as files:
+                    files.extractall(scratch)  # noqa: S202  a jar of Trino's own
+                (Path(scratch) / f"trino-{name}-476").rename(plugins / name)
+            _move(whole, target)
+        for name in ("trino-server-core-476.tar.gz", "trino-tpch-476.zip", "trino-memory-476.zip"):
+            (cache() / name).unlink(missing_ok=True)
+    return target
+
+
+def jar(group: str, artifact: str, version: str, *, kind: str = "jar") -> Path:
+    """Return a jar, or what else there is of it, from Maven Central, fetched by `mvn` once."""
     program("java", "default-jre-headless")
-    target = cache() / f"{artifact}-{version}.jar"
+    target = cache() / f"{artifact}-{version}.{kind}"
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             command = [program("mvn", "maven"), "-q", "-B", f"{COPY_PLUGIN}:copy", f"-DoutputDirectory={scratch}"]
             # Not in our directory, which might hold a pom.xml.
-            done = run([*command, f"-Dartifact={group}:{artifact}:{version}"], cwd=scratch)
+            done = run([*command, f"-Dartifact={group}:{artifact}:{version}:{kind}"], cwd=scratch)
             if done.returncode:
                 first = done.stdout.decode(errors="replace").strip().partition("\n")[0]
                 reason = f"mvn could not fetch {artifact} {version} ({first[:200]})"

@@ -37,6 +37,7 @@ __all__ = [
     "Stream",
     "Table",
     "Target",
+    "TrinoPages",
     "__version__",
     "codes",
     "copy",
@@ -61,6 +62,7 @@ __all__ = [
     "tables",
     "temporary_schema",
     "texts",
+    "trino_answer",
     "with_reserve",
     "write",
 ]
@@ -348,6 +350,17 @@ class Batch:
     def num_rows(self) -> int: ...
     @property
     def num_columns(self) -> int: ...
+
+@final
+class TrinoPages:
+    """The columns of a result of Trino's, into which its pages are decoded."""
+
+    def __new__(cls, columns: str) -> Self: ...
+    @property
+    def schema(self) -> Schema: ...
+    def decode(self, body: bytes, start: int, end: int) -> Batch: ...
+
+def trino_answer(body: bytes) -> tuple[str, tuple[int, int] | None]: ...
 
 @final
 class Schema:

@@ -132,7 +132,10 @@ def test_cancel_of_a_write(database: Database, table: str) -> None:
                     threading.Thread(target=connection.cancel).start()
                 yield pa.record_batch({"id": pa.array(range(1000))})
 
-        with pytest.raises(longshore.OperationalError, match="the statement was cancelled"):
+        with (
+            database.can("writing"),
+            pytest.raises(longshore.OperationalError, match="the statement was cancelled"),
+        ):
             longshore.write_sql(batches(), table, connection)
         connection.rollback()
         assert table not in database.tables()

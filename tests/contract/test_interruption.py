@@ -86,6 +86,10 @@ def test_ctrl_c_while_connecting(database: Database, child: subprocess.Popen[str
 
 
 def test_ctrl_c_in_a_write(database: Database, child: subprocess.Popen[str], table: str) -> None:
+    if "writing" in database.quirks.cannot:
+        with database.can("writing"):
+            longshore.write_sql({"id": [1]}, table, database.url)
+        return
     database.execute(f"CREATE TABLE {table} ({database.column('id', 'int64')})", f"INSERT INTO {table} VALUES (1)")
     call(child, database, "write", "SELECT 1", table)
     assert child.stdout
@@ -110,16 +114,20 @@ def test_a_deadline(database: Database, protocol: str, kind: str) -> None:
 
 def test_a_streams_deadline_is_for_each_wait(database: Database) -> None:
     with database.can("a stream before its first row"):
-        stream = opened(database.marked("computing", "stream_deadline"), database.url, timeout=0.3)
-        with stream, pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s"):
+        seconds = database.quirks.seconds_to_answer
+        stream = opened(database.marked("computing", "stream_deadline"), database.url, timeout=seconds)
+        with stream, pytest.raises(longshore.TimeoutError, match=rf"no answer within {seconds} s"):
             next(stream)
         with pytest.raises(longshore.InterfaceError, match="the stream is closed"):
             next(stream)
     # Between the waits, time is the caller's own.
-    with opened(database.series(3000), database.url, timeout=0.3, batch_size=1000) as stream:
-        assert next(stream).num_rows == 1000
+    with opened(
+        database.series(3000), database.url, timeout=database.quirks.seconds_to_answer, batch_size=1000
+    ) as stream:
+        first = next(stream).num_rows
+        assert 0 < first <= 1000
         time.sleep(0.4)
-        assert sum(batch.num_rows for batch in stream) == 2000
+        assert sum(batch.num_rows for batch in stream) == 3000 - first
 
 
 @KINDS
@@ -135,6 +143,12 @@ def test_a_list_ends_at_its_deadline(database: Database, kind: str) -> None:
 
 @pytest.mark.parametrize("mode", ["fail", "append", "replace", "truncate", "upsert"])
 def test_a_writes_deadline(database: Database, table: str, mode: Any) -> None:
+    if "writing" in database.quirks.cannot:
+        with database.can("writing"):
+            longshore.write_sql(
+                {"id": [1]}, table, database.url, if_exists=mode, key="id" if mode == "upsert" else None
+            )
+        return
     if mode != "fail":
         column = database.column("id", "int64", "PRIMARY KEY")
         database.execute(f"CREATE TABLE {table} ({column})", f"INSERT INTO {table} VALUES (-1)")
@@ -184,7 +198,8 @@ def test_cancel_from_another_thread(database: Database, kind: str) -> None:
     marker = f"cancel_{kind}"
     stream: Any = None
     with database.can("a stream before its first row") if kind == "computing" else contextlib.nullcontext():
-        stream = opened(database.marked(kind, marker), database.url, timeout=1)
+        seconds = max(1, database.quirks.seconds_to_answer)
+        stream = opened(database.marked(kind, marker), database.url, timeout=seconds)
     if stream is None:
         return
     caught: list[longshore.Error] = []

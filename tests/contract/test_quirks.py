@@ -12,6 +12,7 @@ def test_the_quirks_are_counted() -> None:
         "duckdb": 9,
         "store": 10,
         "clickhouse": 16,
+        "trino": 20,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,
     }

@@ -62,7 +62,9 @@ def test_frames_are_the_whole_in_pieces(database: Database, backend: Any) -> Non
 
 
 def test_an_empty_result_is_one_empty_piece(database: Database, table: str) -> None:
-    longshore.write_sql({"i": [1, 2, 3], "t": ["a", "b", "c"]}, table, database.url)
+    database.execute(
+        f"CREATE TABLE {table} (i int, t varchar(9))", f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')"
+    )
     query = f"SELECT i, t FROM {table}"
     with opened(query, database) as full, opened(f"{query} WHERE i < 0", database) as none:
         assert none.schema.equals(full.schema, check_metadata=True)

@@ -69,9 +69,14 @@ def held(database: Database, columns: dict[str, tuple[str, Column]]) -> Iterator
     quirks = database.quirks
     rows = [*zip(*(column.held for _, column in columns.values()), strict=True), (None,) * len(columns)]
     names = ", ".join(f"{quirks.name(name)} {native}" for name, (native, _) in columns.items())
+    natives = [native for native, _ in columns.values()]
+    literals = [
+        ", ".join(quirks.typed(quirks.literal(cell), native) for cell, native in zip(row, natives, strict=True))
+        for row in rows
+    ]
     database.execute(
         f"CREATE TABLE held (n int, {names})",
-        *(f"INSERT INTO held VALUES ({n}, {', '.join(map(quirks.literal, row))})" for n, row in enumerate(rows)),
+        *(f"INSERT INTO held VALUES ({n}, {row})" for n, row in enumerate(literals)),
     )
     yield "held"
     database.execute("DROP TABLE held")

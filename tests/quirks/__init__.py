@@ -1,6 +1,6 @@
 """What each source says differently, and what it cannot do: one file for each, and one line here."""
 
-from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, odbc, postgresql, sqlite, store
+from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, odbc, postgresql, sqlite, store, trino
 from tests.quirks.columns import COLUMNS, JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal
 
@@ -13,6 +13,7 @@ SOURCES: tuple[Quirks, ...] = (
     duckdb.QUIRKS,
     store.QUIRKS,
     clickhouse.QUIRKS,
+    trino.QUIRKS,
     adbc.POSTGRESQL,
     odbc.POSTGRESQL,
 )

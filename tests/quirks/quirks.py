@@ -73,12 +73,16 @@ class Quirks:
     sessions: str | None = None
     #: A query of the session's number, which no other has; None where they have none.
     session: str | None = None
+    #: Seconds in which the columns of a query are known, on a machine that is busy.
+    seconds_to_answer: float = 0.3
     #: A query of the names of all tables.
     tables: str
     #: Numbers, bytes, and timestamps with time zone, as SQL has them.
     number: str = "{}"
     binary: str = "x'{}'"
     instant: str = "%Y-%m-%d %H:%M:%S.%f+00:00"
+    #: A literal as a value of a native type, where the database does not convert it.
+    typed: Callable[[str, str], str] = lambda literal, _native: literal
     #: The quote around names.
     quote: str = '"'
     #: How a key of several columns that tell rows apart is declared.

@@ -24,6 +24,7 @@ from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgresql import PostgreSQL, Standby, postgresql
 from tests.servers.questdb import QuestDB
 from tests.servers.server import Server, free_port
+from tests.servers.trino import Trino
 
 __all__ = [
     "H2",
@@ -40,6 +41,7 @@ __all__ = [
     "QuestDB",
     "Server",
     "Standby",
+    "Trino",
     "cache",
     "free_port",
     "mariadb",

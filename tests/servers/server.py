@@ -26,6 +26,8 @@ class Server(Address):
 
     #: What makes the process end at once, its children with it.
     end_now: ClassVar[signal.Signals] = signal.SIGTERM
+    #: How long it may take to start.
+    start_seconds: ClassVar[float] = START_SECONDS
 
     def __init__(self, *, user: str, password: str | None = None, database: str) -> None:
         """Choose a directory and a free port; `start` starts the server."""
@@ -81,7 +83,7 @@ class Server(Address):
                 **self._surroundings(),
             )
         self._watch()
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + self.start_seconds
         while not self._ready():
             if not self.running or time.monotonic() > deadline:
                 self.kill()

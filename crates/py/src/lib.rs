@@ -16,6 +16,7 @@ mod source;
 mod store;
 mod stream;
 mod target;
+mod trino;
 mod types;
 mod warn;
 mod write;
@@ -54,6 +55,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::texts, module)?)?;
     module.add_function(wrap_pyfunction!(columns::search, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;
+    module.add_function(wrap_pyfunction!(trino::trino_answer, module)?)?;
+    module.add_class::<trino::TrinoPages>()?;
     module.add_class::<read::Reading>()?;
     module.add_class::<result::EngineStream>()?;
     module.add_class::<store::Store>()?;

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SCHEMES = {
     "duckdb": ("duckdb", "a DuckDB database", ["duckdb"]),
     "store": ("store", "SQL over a store", ["duckdb", "pyarrow"]),
+    "trino": ("trino", "Trino", ["pyarrow"]),
     "clickhouse": ("clickhouse", "ClickHouse", ["pyarrow"]),
     "adbc": ("adbc", "an ADBC driver", ["adbc_driver_manager", "pyarrow"]),
     "oracle": ("oracle", "Oracle", ["oracledb", "pyarrow"]),

@@ -10,12 +10,13 @@ import ssl
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import pyarrow as pa
 
 from longshore.errors import InterfaceError
+from longshore.sources.transport import CUT, flag, network, tcp
 
 #: The marker at the end of an Arrow stream: without it, an answer is cut.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -24,10 +25,7 @@ _FAILED = re.compile(rb"Code: (\d+)\. (DB::[\s\S]+?)(?=\s*\d*(?: \w+)?\s*(?:__ex
 _TEXT = re.compile(r"Code: (\d+)\. (?:DB::Exception: )?([\s\S]*?)(?: \(version [^()]*(?:\([^()]*\))?\))?\s*", re.ASCII)
 #: The most of the text of an error that is kept, and the most that is read of one.
 _TAIL = 1 << 16
-_CUT = "the answer is cut: the connection was lost, or the server has stopped"
 _KILL_SECONDS = 2.0
-#: Whether a flag of the URL is set.
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _FORM = "write clickhouse://user:password@host:port/database; other settings are ClickHouse's own"
 
 
@@ -71,7 +69,7 @@ class Address:
             "database": unquote(parts.path.removeprefix("/")),
         }
         told |= {**dict(parse_qsl(parts.query, keep_blank_values=True)), **keywords}
-        secure = _flag(told.pop("secure", "false"), "secure")
+        secure = flag(told.pop("secure", "false"), "secure")
         authority, seconds = told.pop("ca", None), told.pop("connect_timeout", "10")
         try:
             number, timeout = int(told.pop("port") or (8443 if secure else 8123)), float(seconds)
@@ -85,28 +83,13 @@ class Address:
             database=told.pop("database"),
             context=ssl.create_default_context(cafile=authority) if secure else None,
             connect_timeout=timeout,
-            has_session=_flag(told.pop("session", "true"), "session"),
+            has_session=flag(told.pop("session", "true"), "session"),
             settings=told,
         )
 
     def connected(self, timeout: float | None = None) -> http.client.HTTPConnection:
         """Open a connection, whose reads wait without an end unless a time is given."""
-        kind: Any = http.client.HTTPConnection
-        more = {}
-        if self.context is not None:
-            kind, more = http.client.HTTPSConnection, {"context": self.context}
-        connection: http.client.HTTPConnection = kind(self.host, self.port, timeout=self.connect_timeout, **more)
-        connection.connect()
-        connection.sock.settimeout(timeout)
-        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        return connection
-
-
-def _flag(value: str, name: str) -> bool:
-    if value.lower() not in _FLAGS:
-        message = f"{name} is true or false"
-        raise InterfaceError(message)
-    return _FLAGS[value.lower()]
+        return tcp(self.host, self.port, self.context, self.connect_timeout, timeout)
 
 
 class Answer(NamedTuple):
@@ -147,7 +130,7 @@ class Connection:
         body = text.encode() if data is None else data
         if data is not None:
             url["query"] = text
-        with _network():
+        with network(ServerError):
             response = self._request(query_id, url, body)
             if response.status != http.client.OK:
                 self._fail(response)
@@ -156,7 +139,7 @@ class Connection:
         # Headers that are cut look like an answer whose end nothing tells.
         if not form or (response.length is None and not response.chunked):
             self._disconnect()
-            raise ServerError(_CUT)
+            raise ServerError(CUT)
         if form != "ArrowStream" and response.length != 0:
             self.close_answer()
             message = f"the result comes in the format {form}: leave FORMAT out of the query"
@@ -200,7 +183,7 @@ class Connection:
     def _rows(self, response: http.client.HTTPResponse) -> pa.RecordBatchReader | None:
         body = _Body(response)
         try:
-            with _network():
+            with network(ServerError):
                 reader = pa.ipc.open_stream(pa.PythonFile(body, "r"))
         except pa.ArrowInvalid:
             if body.is_empty:
@@ -211,7 +194,7 @@ class Connection:
 
         def batches() -> Iterator[pa.RecordBatch]:
             try:
-                with _network():
+                with network(ServerError):
                     yield from reader
                     body.check_end()
             except (pa.ArrowInvalid, ServerError, OSError):
@@ -262,20 +245,6 @@ def _header(text: str) -> bytes:
     return text.encode()
 
 
-@contextlib.contextmanager
-def _network() -> Iterator[None]:
-    """Raise the network's failures as the server's."""
-    try:
-        yield
-    except http.client.IncompleteRead:
-        raise ServerError(_CUT) from None
-    except (OSError, http.client.HTTPException) as error:
-        if isinstance(error, pa.ArrowException):
-            raise
-        message = f"the server cannot be reached, or the connection was lost: {error or type(error).__name__}"
-        raise ServerError(message) from None
-
-
 class _Body:
     """An answer as a file, of which the last bytes are kept: they say whether it is whole, and else what has failed."""
 
@@ -302,7 +271,7 @@ class _Body:
         """Raise for an answer that does not end with the marker of its stream, and for what comes after it."""
         whole = self._tail.endswith(_END)
         if not whole or self.read(_TAIL) or not self._response.isclosed():
-            raise ServerError(_CUT)
+            raise ServerError(CUT)
 
     def failure(self) -> ServerError:
         """Give the error of an answer that is not whole: the server's, where it has told one."""
@@ -313,4 +282,4 @@ class _Body:
             text = _TEXT.fullmatch(found[0].decode(errors="replace"))
             if text is not None:
                 return ServerError(text[2], int(text[1]))
-        return ServerError(_CUT)
+        return ServerError(CUT)

@@ -1,0 +1,53 @@
+"""Connections of HTTP, which what runs elsewhere may end: what their sources share."""
+
+import contextlib
+import http.client
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from longshore.errors import InterfaceError
+
+CUT = "the answer is cut: the connection was lost, or the server has stopped"
+#: Whether a flag of a URL is set.
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def tcp(
+    host: str, port: int, context: ssl.SSLContext | None, connect_timeout: float, timeout: float | None
+) -> http.client.HTTPConnection:
+    """Open a connection of HTTP, with TLS where there is a context."""
+    kind: Any = http.client.HTTPConnection
+    more = {}
+    if context is not None:
+        kind, more = http.client.HTTPSConnection, {"context": context}
+    connection: http.client.HTTPConnection = kind(host, port, timeout=connect_timeout, **more)
+    connection.connect()
+    connection.sock.settimeout(timeout)
+    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection
+
+
+def flag(value: str, name: str) -> bool:
+    """Read a flag of a URL."""
+    if value.lower() not in _FLAGS:
+        message = f"{name} is true or false"
+        raise InterfaceError(message)
+    return _FLAGS[value.lower()]
+
+
+@contextlib.contextmanager
+def network(failure: type[Exception]) -> Iterator[None]:
+    """Raise the network's failures as a driver's."""
+    try:
+        yield
+    except http.client.IncompleteRead:
+        raise failure(CUT) from None
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, pa.ArrowException):
+            raise
+        message = f"the server cannot be reached, or the connection was lost: {error or type(error).__name__}"
+        raise failure(message) from None

@@ -1,0 +1,270 @@
+"""Trino, by its client protocol: ``trino://user@host:port/catalog/schema``."""
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Literal
+from uuid import UUID
+
+import pyarrow as pa
+
+from longshore import errors
+from longshore.sources.dialects import literal
+from longshore.sources.session import DriverSession, Result, hidden
+from longshore.sources.trino_http import Address, Connection, Statement, TrinoError
+
+#: The class and the SQLSTATE of Trino's errors, by their names; others by their kind.
+_ERRORS: dict[str, tuple[type[errors.Error], str]] = {
+    "SYNTAX_ERROR": (errors.ProgrammingError, "42601"),
+    "TABLE_NOT_FOUND": (errors.ProgrammingError, "42P01"),
+    "COLUMN_NOT_FOUND": (errors.ProgrammingError, "42703"),
+    "SCHEMA_NOT_FOUND": (errors.ProgrammingError, "3F000"),
+    "CATALOG_NOT_FOUND": (errors.ProgrammingError, "3D000"),
+    "FUNCTION_NOT_FOUND": (errors.ProgrammingError, "42883"),
+    "TYPE_MISMATCH": (errors.ProgrammingError, "42804"),
+    "TABLE_ALREADY_EXISTS": (errors.ProgrammingError, "42P07"),
+    "PERMISSION_DENIED": (errors.ProgrammingError, "42501"),
+    "NOT_SUPPORTED": (errors.NotSupportedError, "0A000"),
+    "DIVISION_BY_ZERO": (errors.DataError, "22012"),
+    "NUMERIC_VALUE_OUT_OF_RANGE": (errors.DataError, "22003"),
+    "INVALID_CAST_ARGUMENT": (errors.DataError, "22018"),
+    "INVALID_FUNCTION_ARGUMENT": (errors.DataError, "22023"),
+    "INVALID_LITERAL": (errors.DataError, "22P02"),
+    "CONSTRAINT_VIOLATION": (errors.IntegrityError, "23000"),
+    "USER_CANCELED": (errors.OperationalError, "57014"),
+    "EXCEEDED_TIME_LIMIT": (errors.OperationalError, "57014"),
+    "AUTHENTICATION": (errors.OperationalError, "28000"),
+}
+_TOKEN = re.compile(
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*[\s\S]*?\*/|(?<![\w:]):(?P<name>[A-Za-z_]\w*)|(?P<mark>[?;])"
+)
+_NOTHING = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_QUERY = re.compile(
+    r"(?:\s|\(|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:SELECT|WITH|VALUES|TABLE)\b", re.IGNORECASE
+)
+
+
+def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
+    """Connect to the coordinator after ``trino://``."""
+    address = Address.of(rest, keywords)
+    return Session(address)
+
+
+class Session(DriverSession):
+    """One session."""
+
+    not_split = "Trino exports no snapshot that sessions share, and reads a query in parallel inside"
+    not_prepared = "Trino tells their types as text alone"
+    not_written = "rows are read from Trino; INSERT INTO ... SELECT runs within it, by Connection.execute"
+    failure = TrinoError
+
+    def __init__(self, address: Address) -> None:
+        """Connect."""
+        self.settings = {"password": address.headers.get("Authorization", "").partition(" ")[2]}
+        with self.translating():
+            super().__init__(Connection(address))
+
+    def translated(self, error: Any) -> errors.Error:
+        """Give Longshore's exception for Trino's name."""
+        other = (errors.ProgrammingError if error.kind == "USER_ERROR" else errors.OperationalError, None)
+        kind, sqlstate = _ERRORS.get(error.name, other)
+        return kind(hidden(str(error), self.settings), sqlstate=sqlstate)
+
+    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+        if _NOTHING.fullmatch(query):
+            message = "the query holds no statement"
+            raise errors.ProgrammingError(message)
+        return bound(query, params)
+
+    def _run(self, statement: str, values: Any) -> "Cursor":
+        cursor = self.cursor = Cursor(self.connection.run(composed(statement, values)))
+        return cursor
+
+    def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
+        running = self._run(statement, params).statement
+        # What changes something tells how many rows in a column.
+        if running.schema is None or running.update_type is not None:
+            running.finish()
+            return None
+        return self._streamed(running), [], []
+
+    def _streamed(self, running: Statement) -> pa.RecordBatchReader:
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from running.batches()
+            except TrinoError as error:
+                self.error = self.translated(error)
+                raise
+            except errors.Error as error:
+                self.error = error
+                raise
+
+        return pa.RecordBatchReader.from_batches(running.schema, batches())
+
+    def _schema(self, statement: str, params: Any) -> Result | None:
+        if not _QUERY.match(statement):
+            return None
+        # The server plans such a query, and reads nothing for it.
+        running = self.connection.run(composed(f"SELECT * FROM (\n{statement}\n) LIMIT 0", params))
+        return self._streamed(running), [], []
+
+    def _changed(self) -> int | None:
+        cursor = self.cursor
+        return None if cursor is None or cursor.rowcount < 0 else cursor.rowcount
+
+    def _statements(self, script: str) -> list[str]:
+        ends = [found.start() for found in _TOKEN.finditer(script) if found[0] == ";"]
+        starts = [0, *(end + 1 for end in ends)]
+        parts = [script[start:end] for start, end in zip(starts, [*ends, len(script)], strict=True)]
+        return [each for each in parts if not _NOTHING.fullmatch(each)]
+
+    def _begin(self) -> None:
+        self.connection.run("START TRANSACTION").finish()
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        if "X-Trino-Transaction-Id" in self.connection.headers:
+            self.connection.run(how.upper()).finish()
+
+    def _is_sound(self) -> bool:
+        return True
+
+    def _count(self, cursor: "Cursor") -> int:
+        return sum(batch.num_rows for batch in cursor.statement.batches())
+
+    def _close_cursor(self) -> None:
+        self.cursor = None
+        self.connection.leave()
+
+    def _another(self) -> Connection:
+        return Connection(self.connection.address)
+
+    def cancel(self) -> None:
+        """Stop what runs."""
+        if (connection := self.connection) is not None:
+            connection.cancel()
+
+
+class Cursor:
+    """A statement's result, with PEP 249's names."""
+
+    def __init__(self, statement: Statement) -> None:
+        """Keep the statement, of which one that changes something has ended."""
+        self.statement, self.rowcount = statement, -1
+        is_change = statement.update_type is not None or statement.schema is None
+        if is_change:
+            statement.finish()
+            self.rowcount = -1 if statement.update_count is None else statement.update_count
+        self.description = None if is_change or statement.schema is None else statement.schema.names
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Give all rows as objects."""
+        rows: list[tuple[Any, ...]] = []
+        for batch in self.statement.batches():
+            rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        return rows
+
+
+def composed(statement: str, values: list[str]) -> str:
+    """Give the statement that has the server bind literals."""
+    return f"EXECUTE IMMEDIATE {literal(statement)} USING {', '.join(values)}" if values else statement
+
+
+def bound(query: str, params: Any) -> tuple[str, list[str]]:
+    """Give a statement with its parameters by place, and of each the literal of its value's type."""
+    query = query.rstrip().removesuffix(";")
+    if params is None:
+        return query, []
+    names: list[str] = []
+
+    def place(found: re.Match[str]) -> str:
+        if (name := found["name"]) is None or not isinstance(params, dict):
+            return found[0]
+        if name not in params:
+            message = f"there is no parameter :{name} in params"
+            raise errors.ProgrammingError(message)
+        names.append(name)
+        return "?"
+
+    text = _TOKEN.sub(place, query)
+    if not isinstance(params, dict):
+        values = list(params)
+        count = sum(found[0] == "?" for found in _TOKEN.finditer(query))
+        if count != len(values):
+            message = f"the statement has {count} parameters, and params {len(values)}"
+            raise errors.ProgrammingError(message)
+    else:
+        if unused := [name for name in params if name not in names]:
+            message = f"the statement has no parameter {', '.join(unused)}"
+            raise errors.ProgrammingError(message)
+        values = [params[name] for name in names]
+    return text, [*map(_literal, values)]
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    write = _LITERALS.get(type(value))
+    if write is None:
+        message = f"a {type(value).__name__} cannot be a parameter of Trino's"
+        raise errors.NotSupportedError(message)
+    return write(value)
+
+
+def _integer(value: int) -> str:
+    # As in a text of SQL: one of 32 bits goes into every wider column.
+    if -(2**31) < value < 2**31:
+        return str(value)
+    if -(2**63) <= value < 2**63:
+        return f"BIGINT '{value}'"
+    return _decimal(Decimal(value))
+
+
+def _decimal(value: Decimal) -> str:
+    text = f"{value:f}"
+    if not value.is_finite() or sum(letter.isdigit() for letter in text) > 38:  # noqa: PLR2004  Trino's digits
+        message = f"{value} has more digits than Trino's decimals, which have 38"
+        raise errors.NotSupportedError(message)
+    return f"DECIMAL '{text}'"
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "nan()"
+    if math.isinf(value):
+        return "infinity()" if value > 0 else "-infinity()"
+    return f"DOUBLE '{value!r}'"
+
+
+def _timestamp(value: dt.datetime) -> str:
+    if value.tzinfo is None:
+        return f"TIMESTAMP '{value.isoformat(' ', 'microseconds')}'"
+    instant = value.astimezone(dt.UTC).replace(tzinfo=None)
+    return f"TIMESTAMP '{instant.isoformat(' ', 'microseconds')} UTC'"
+
+
+def _span(value: dt.timedelta) -> str:
+    if value.microseconds % 1000:
+        message = f"{value} has microseconds, and Trino's intervals milliseconds"
+        raise errors.NotSupportedError(message)
+    milliseconds = value // dt.timedelta(milliseconds=1)
+    sign = "-" if milliseconds < 0 else ""
+    seconds, rest = divmod(abs(milliseconds), 1000)
+    return f"INTERVAL {sign}'{seconds}.{rest:03}' SECOND"
+
+
+_LITERALS: Mapping[type, Callable[[Any], str]] = {
+    bool: lambda value: str(value).lower(),
+    int: _integer,
+    float: _float,
+    Decimal: _decimal,
+    str: literal,
+    bytes: lambda value: f"X'{value.hex()}'",
+    dt.date: lambda value: f"DATE '{value.isoformat()}'",
+    dt.datetime: _timestamp,
+    dt.time: lambda value: f"TIME '{value.isoformat('microseconds')}'",
+    dt.timedelta: _span,
+    UUID: lambda value: f"UUID '{value}'",
+    list: lambda value: f"ARRAY[{', '.join(map(_literal, value))}]",
+}

@@ -1,0 +1,97 @@
+"""Trino, of which the contract's tables are in the catalog `memory`."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.quirks.columns import JSON, UUID
+from tests.quirks.quirks import Kind, Quirks, Refusal
+
+if TYPE_CHECKING:
+    from tests.servers import Trino
+
+
+@contextlib.contextmanager
+def in_memory(request: pytest.FixtureRequest, directory: Path) -> Iterator[str]:
+    """Give the URL of a schema."""
+    server: Trino = request.getfixturevalue("trino")
+    with longshore.connect(server.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA memory.{directory.name}")
+        yield server.url() + f"/{directory.name}"
+        connection.execute(f"DROP SCHEMA memory.{directory.name}")
+
+
+def _typed(literal: str, native: str) -> str:
+    """Return a literal as a value of a type: Trino converts few of them by itself."""
+    return f"json_parse({literal})" if native == "json" else f"CAST({literal} AS {native})"
+
+
+_OTHERS = "state IN ('QUEUED', 'PLANNING', 'STARTING', 'RUNNING', 'FINISHING') AND query NOT LIKE '%runtime.queries%'"
+
+QUIRKS = Quirks(
+    source="trino",
+    listed_types=("integer", "varchar(50)", "decimal(10,2)"),
+    place=in_memory,
+    # It is only read.
+    left_out=frozenset(
+        {
+            "test_arguments",
+            "test_parameters",
+            "test_rounded_decimals",
+            "test_copies",
+            "test_dbapi",
+            "test_dbapi_compliance",
+            "test_forks",
+            "test_frames_into_tables",
+            "test_metadata",
+        }
+        | {"test_network", "test_partitions", "test_parts", "test_secrets", "test_sessions", "test_tasks"}
+        | {"test_warnings", "test_writing"}
+    ),
+    types={
+        "bool": Kind("boolean", pa.bool_()),
+        "int8": Kind("tinyint", pa.int8()),
+        "uint8": Kind("smallint", pa.int16()),
+        "int16": Kind("smallint", pa.int16()),
+        "uint16": Kind("integer", pa.int32()),
+        "int32": Kind("integer", pa.int32()),
+        "uint32": Kind("bigint", pa.int64()),
+        "int64": Kind("bigint", pa.int64()),
+        "float32": Kind("real", pa.float32()),
+        "float64": Kind("double", pa.float64()),
+        "decimal": Kind("decimal(38,10)", pa.decimal128(38, 10)),
+        "text": Kind("varchar", pa.string()),
+        "binary": Kind("varbinary", pa.binary()),
+        "date": Kind("date", pa.date32()),
+        "time": Kind("time(6)", pa.time64("us")),
+        "timestamp": Kind("timestamp(6)", pa.timestamp("us")),
+        "instant": Kind("timestamp(6) with time zone", pa.timestamp("us", "UTC")),
+        "uuid": Kind("uuid", UUID),
+        # Without its spaces.
+        "json": Kind("json", JSON, lambda value: value.replace(" ", "")),
+    },
+    series="WITH series AS (SELECT CAST(i AS integer) AS i FROM (SELECT a * 1000 + b + 1 AS i "
+    "FROM UNNEST(sequence(0, ({rows} - 1) / 1000)) AS x (a), UNNEST(sequence(0, 999)) AS y (b)) WHERE i <= {rows})",
+    computing="SELECT count(*) AS n FROM tpch.sf1000.lineitem WHERE orderkey * 7 = 3",
+    streaming="SELECT orderkey AS i, lpad(comment, 100, 'x') AS t FROM tpch.sf1000.lineitem",
+    running="SELECT count(*) AS n FROM system.runtime.queries WHERE query LIKE '%{marker}%' AND " + _OTHERS,
+    sessions="SELECT count(*) AS n FROM system.runtime.queries WHERE " + _OTHERS,
+    tables="SELECT table_name AS n FROM information_schema.tables WHERE table_schema = current_schema",
+    instant="%Y-%m-%d %H:%M:%S.%f UTC",
+    typed=_typed,
+    # It plans in its own time.
+    seconds_to_answer=4,
+    tells_not_null=False,
+    has_transactions=False,
+    analyze=None,
+    cannot={
+        "uint64": Refusal("beyond its type"),
+        "writing": Refusal("rows are read from Trino"),
+        "types of parameters": Refusal("as text alone"),
+    },
+)

@@ -1,0 +1,1 @@
+"""What Trino alone has."""

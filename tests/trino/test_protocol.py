@@ -1,0 +1,167 @@
+"""The client protocol against a server that misbehaves: busy, cut, and with pages that lie elsewhere."""
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+
+SIGNATURE = {"rawType": "integer", "arguments": []}
+COLUMNS = [{"name": "n", "type": "integer", "typeSignature": SIGNATURE}]
+RUNNING, FINISHED = {"state": "RUNNING"}, {"state": "FINISHED"}
+Answers = list[tuple[int, Any]]
+
+
+class Scripted(ThreadingHTTPServer):
+    """Answers each request by the next of its lines."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        """Listen."""
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: Answers = []
+        self.asked: list[str] = []
+
+    @property
+    def place(self) -> str:
+        """Its address."""
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One of its connections."""
+
+    protocol_version = "HTTP/1.1"
+    server: Scripted
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+    def answer(self) -> None:
+        """Answer."""
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.asked.append(f"{self.command} {self.path}")
+        if self.path.startswith("/segment"):
+            status, body = 200, PACKED[self.path.removeprefix("/segment/")]
+        elif self.command == "DELETE" or self.path == "/ack":
+            status, body = 200, b""
+        else:
+            status, told = self.server.answers.pop(0)
+            body = told if isinstance(told, bytes) else json.dumps(told).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self.answer()
+
+    def do_POST(self) -> None:
+        """Answer."""
+        self.answer()
+
+    def do_DELETE(self) -> None:
+        """Answer."""
+        self.answer()
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    """Give such a server."""
+    with Scripted() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def read(server: Scripted, *answers: tuple[int, Any]) -> list[int]:
+    server.answers = list(answers)
+    found: Any = longshore.read_sql("SELECT n", f"trino://me@{server.place}/tpch", return_type="arrow")
+    return list(found["n"].to_pylist())
+
+
+def page(server: Scripted, data: Any = None, *, last: bool = False, stats: Any = None) -> tuple[int, Any]:
+    more = {} if last else {"nextUri": f"http://{server.place}/next"}
+    rows = {} if data is None else {"data": data}
+    return 200, {"id": "q", "columns": COLUMNS, **rows, **more, "stats": stats or (FINISHED if last else RUNNING)}
+
+
+def test_a_busy_server_is_asked_again(server: Scripted) -> None:
+    assert read(
+        server,
+        (503, b"busy"),
+        page(server),
+        (502, b""),
+        page(server, [[1]]),
+        (504, b""),
+        (429, b""),
+        page(server, [[2]], last=True),
+    ) == [1, 2]
+
+
+def test_a_result_ends_with_the_servers_own_end(server: Scripted) -> None:
+    with pytest.raises(longshore.OperationalError, match="cut"):
+        read(server, page(server, [[1]]), page(server, [[2]], last=True, stats=RUNNING))
+
+
+BROKEN: dict[str, Callable[[Scripted], tuple[int, Any]]] = {
+    "no JSON": lambda _: (200, b"<html>"),
+    "half of it": lambda server: (200, json.dumps(page(server, [[1]])[1]).encode()[:-9]),
+    "a short row": lambda server: page(server, [[1], []]),
+    "a long row": lambda server: page(server, [[1, 2]]),
+    "no rows": lambda server: page(server, {"a": 1}),
+    "another type": lambda server: page(server, [["x"]]),
+    "a number beyond its type": lambda server: page(server, [[2**40]]),
+    "a status": lambda _: (500, b"the sea"),
+    "an error": lambda _: (200, {"id": "q", "error": {"message": "the sea", "errorName": "X"}, "stats": {}}),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_is_broken_is_an_error(server: Scripted, broken: str) -> None:
+    with pytest.raises(longshore.Error):
+        read(server, page(server, [[1]]), BROKEN[broken](server))
+
+
+ROWS = json.dumps([[n] for n in range(1000)]).encode()
+PACKED: dict[str, bytes] = {
+    "json": ROWS,
+    "json+zstd": pa.compress(ROWS, codec="zstd", asbytes=True),
+    "json+lz4": pa.compress(ROWS, codec="lz4_raw", asbytes=True),
+}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+def test_segments_of_the_spooling_protocol(server: Scripted, encoding: str) -> None:
+    metadata = {"rowsCount": 1000, "segmentSize": len(PACKED[encoding])}
+    if encoding != "json":
+        metadata["uncompressedSize"] = len(ROWS)
+    inline = {"type": "inline", "data": base64.b64encode(PACKED[encoding]).decode(), "metadata": metadata}
+    spooled = {
+        "type": "spooled",
+        "uri": f"http://{server.place}/segment/{encoding}",
+        "ackUri": f"http://{server.place}/ack",
+        "headers": {},
+        "metadata": metadata,
+    }
+    found = read(server, page(server, {"encoding": encoding, "segments": [inline, spooled]}), page(server, last=True))
+    assert found == [*range(1000)] * 2
+    assert "GET /ack" in server.asked
+
+
+def test_a_stream_that_is_dropped_ends_its_query(server: Scripted) -> None:
+    server.answers = [page(server, [[1]]), *[page(server, [[n] for n in range(20_000)])] * 200]
+    url = f"trino://me@{server.place}/tpch"
+    with longshore.read_sql("SELECT n", url, return_type="arrow_stream") as stream:
+        assert next(stream).num_rows == 1
+    assert "DELETE /next" in server.asked
