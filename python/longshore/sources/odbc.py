@@ -142,8 +142,6 @@ class Session(DriverSession):
     not_written = "this database has no dialect here, and may keep a part of a write that fails"
     failure = OdbcError
     places = "?"
-    #: Whether a statement has failed since the last one began.
-    has_failed = False
 
     def __init__(self, settings: Mapping[str, str], most: int | None) -> None:
         """Connect, and ask the driver whose it is."""
@@ -192,10 +190,23 @@ class Session(DriverSession):
         self.connection.end(manager.COMMIT if how == "commit" else manager.ROLLBACK)
         self.connection.set(manager.ATTR_AUTOCOMMIT, 1)
 
-    def fail(self) -> errors.Error | None:
-        """Note that a statement has failed, from any thread: the driver itself is told by the next statement."""
-        self.has_failed = True
-        return super().fail()
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Call the driver; what fails outside of a transaction leaves none open."""
+        try:
+            with super().running():
+                yield
+        except errors.Error:
+            self._end_own_transaction()
+            raise
+
+    def _end_own_transaction(self) -> None:
+        """End the transaction that PostgreSQL's driver has begun by itself, for a cursor on the server."""
+        self._close_cursor()
+        if self.transaction == "none" and self.dialect is not None:
+            with contextlib.suppress(OdbcError):
+                self._begin()
+                self._end("rollback")
 
     def _is_sound(self) -> bool:
         return self.dialect is None or super()._is_sound()
@@ -203,12 +214,6 @@ class Session(DriverSession):
     def opened(self) -> Cursor:
         """Open a statement, which ends the one before."""
         self._close_cursor()
-        if self.has_failed and self.transaction == "none" and self.dialect is not None:
-            # The driver may have begun a transaction of its own, for a cursor on the server.
-            with contextlib.suppress(OdbcError):
-                self._begin()
-                self._end("rollback")
-        self.has_failed = False
         self.cursor = cursor = Cursor(self.connection, self.driver)
         return cursor
 
@@ -257,6 +262,7 @@ class Session(DriverSession):
                 yield from rows.batches()
             except OdbcError as error:
                 self.error = self.translated(error)
+                self._end_own_transaction()
                 raise
             except errors.Error as error:
                 self.error = error
