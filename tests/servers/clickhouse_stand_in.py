@@ -48,7 +48,7 @@ class Session:
 
     def __init__(self, place: str) -> None:
         """Open it."""
-        self.connection: Any = connect(place)  # type: ignore[no-untyped-call]
+        self.connection: Any = connect(place)
         self.lock = threading.Lock()
         self._settings: dict[str, str] = {}
         self.set(PROFILE)
