@@ -44,6 +44,8 @@ class Endpoint(Address):
         """Run one statement by libpq: psql takes longer to start than most of them to run."""
         connection = pq.PGconn.connect(self._superuser_url(database).encode())
         try:
+            if connection.status != pq.ConnStatus.OK:
+                raise RuntimeError(connection.error_message.decode(errors="replace").strip())
             result = connection.exec_(statement.encode())
             if connection.status != pq.ConnStatus.OK or result.status not in _DONE:
                 raise RuntimeError((result.error_message or connection.error_message).decode(errors="replace").strip())
