@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["table"]
 
 #: Those of Rust: what lives in Python is not in the library. A store is there without SQL, in `test_store.py`.
-RUST = tuple(quirks for quirks in SOURCES if quirks.source not in {"duckdb", "store", "adbc_postgresql"})
+RUST = tuple(quirks for quirks in SOURCES if quirks.source in {"postgresql", "mariadb", "mysql", "sqlite"})
 
 
 @pytest.fixture(scope="session", params=RUST, ids=str)

@@ -49,6 +49,8 @@ class Instance:
         if (limit := options.memory_limit_bytes) is not None:
             settings["memory_limit"] = f"{limit}B"
         self._root = duckdb.connect(":memory:", config=settings)
+        # It would print on the standard output of whoever runs Python interactively; cursors inherit it.
+        self._root.execute("SET SESSION enable_progress_bar = false")
         # As an argument of connect it would need an extension that is not loaded yet.
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         # It makes an anti-join of LEFT JOIN ... IS NULL and loses rows of Arrow data. A version without it raises.

@@ -119,7 +119,7 @@ _POSTGRESQL = {
     "real": {"float", "halffloat"},
     "double precision": {"double"},
     "text": {"string", "large_string", "string_view", "null"},
-    "bytea": {"binary", "large_binary", "binary_view"},
+    "bytea": {"binary", "large_binary", "binary_view", "fixed_size_binary"},
     "date": {"date32", "date64"},
     "time": {"time32", "time64"},
     "interval": {"duration", "month_day_nano_interval"},

@@ -14,6 +14,8 @@ from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result, only
 
 _LOSSLESS = "SET SESSION arrow_lossless_conversion = {}"
+#: It would print on the standard output of whoever runs Python interactively.
+_QUIET = "SET SESSION enable_progress_bar = false"
 #: Statements whose one row is how many they have changed.
 _COUNTED = {"INSERT", "UPDATE", "DELETE", "MERGE_INTO", "COPY"}
 #: Types whose text has names of the user's.
@@ -25,7 +27,9 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
     file = DatabaseFile.of(rest, keywords, creates=creates)
     with translate_errors():
         return file.opened(
-            lambda: Session(duckdb.connect(file.path, read_only=file.is_read_only, config=dict(file.settings))),
+            lambda: Session(
+                duckdb.connect(file.path, read_only=file.is_read_only, config=dict(file.settings)).execute(_QUIET)
+            ),
             ending="Unique file handle conflict",
             other="different configuration",
         )
