@@ -59,3 +59,10 @@ def test_the_command() -> None:
     assert {"scheme", "database", "is_installed", "extra", "remedy"} == {*listed[0]}
     text = alone("sources").text
     assert all(f"{each['scheme']}:" in text for each in listed)
+
+
+@pytest.mark.parametrize("url", ["clickhouse://u:hush@127.0.0.1:1/d", "trino://u@127.0.0.1:1/c"])
+def test_a_server_that_does_not_listen_is_named(url: str) -> None:
+    with pytest.raises(longshore.OperationalError, match=r"127\.0\.0\.1:1: .*refused(.|\n)*is running") as refused:
+        longshore.read_sql("SELECT 1", url)
+    assert "hush" not in str(refused.value)

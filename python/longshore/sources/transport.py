@@ -25,7 +25,11 @@ def tcp(
     if context is not None:
         kind, more = http.client.HTTPSConnection, {"context": context}
     connection: http.client.HTTPConnection = kind(host, port, timeout=connect_timeout, **more)
-    connection.connect()
+    try:
+        connection.connect()
+    except (ConnectionRefusedError, socket.gaierror) as error:
+        message = f"{host}:{port}: {error.strerror}\nHint: check that the server is running and that it listens there"
+        raise ConnectionError(message) from None
     connection.sock.settimeout(timeout)
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connection
