@@ -28,7 +28,7 @@ COUNT = 40_000
 BOATS = pa.table(
     {
         "id": range(COUNT),
-        "name": [None if at % 7 == 0 else f"boat {at % 100} with a name that is no view's" for at in range(COUNT)],
+        "name": [None if at % 7 == 0 else f"boat {at % 100} with a name that is not a view's" for at in range(COUNT)],
         "kind": pa.array(["sloop", None, "yawl", "ketch"] * (COUNT // 4)).dictionary_encode(),
         "seats": [{"names": ["Ada"] * (at % 3), "rank": at} for at in range(COUNT)],
     }

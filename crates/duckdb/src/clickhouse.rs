@@ -238,7 +238,7 @@ where
     Ok(Arc::new(times.unary::<_, Time64MicrosecondType>(|count| i64::from(count) * micros)))
 }
 
-/// What makes an interval of so many of a unit; `None` for a type that is no interval.
+/// What makes an interval of so many of a unit; `None` for a type that is not an interval.
 fn interval(name: &str) -> Option<Convert> {
     let unit = name.strip_prefix("Interval")?;
     Some(match unit {

@@ -124,7 +124,7 @@ def _integer(value: int) -> str:
 def _decimal(value: Decimal) -> str:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        message = f"{value} is no value of ClickHouse's decimals"
+        message = f"{value} is not a value of ClickHouse's decimals"
         raise NotSupportedError(message)
     scale = max(0, -exponent)
     precision = max(len(digits) + max(0, exponent), scale, 1)
