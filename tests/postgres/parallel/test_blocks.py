@@ -87,14 +87,21 @@ def test_more_parts_than_blocks(url: str, server: PostgreSQL, statements: Statem
 
 def test_the_blocks_are_scanned_once(server: PostgreSQL) -> None:
     server.psql("CREATE TABLE scanned AS SELECT i, repeat('x', 100) AS t FROM generate_series(1, 20000) AS i")
-    fetched = "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'scanned'"
+    others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+
+    def fetched() -> int:
+        # A session reports before it leaves the list, which is after its client has gone.
+        deadline = time.monotonic() + 60
+        while server.psql(others) != "0":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        blocks = "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'scanned'"
+        return int(server.psql(blocks))
 
     def scanned(**arguments: Any) -> int:
-        before = int(server.psql(fetched))
+        before = fetched()
         read("SELECT * FROM scanned", server.url(), **arguments)
-        # A session reports when it ends, which is soon after its client has gone.
-        time.sleep(0.5)
-        return int(server.psql(fetched)) - before
+        return fetched() - before
 
     serial = scanned()
     for number in (2, 5, 16):
