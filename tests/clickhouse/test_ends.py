@@ -1,5 +1,6 @@
 """The end of an answer: whole, or an error, never a shorter result that looks whole."""
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator
@@ -66,6 +67,34 @@ def test_a_stall_ends_at_the_deadline(place: str, cutter: Cutter) -> None:
                 longshore.read_sql(QUERY, url, timeout=0.3)
             assert time.monotonic() - started < 5
         cutter.drop()
+
+
+def test_a_cancelled_query_ends_although_no_one_reads_its_rows() -> None:
+    import select
+    import socket
+    import threading
+
+    from longshore.sources.clickhouse_http import Running
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as ours:
+        theirs, _ = listener.accept()
+        theirs.settimeout(0)
+        while select.select([], [theirs], [], 0.3)[1]:
+            theirs.send(bytes(1 << 16))
+        theirs.settimeout(None)
+        ends = threading.Event()
+
+        def send() -> None:
+            with theirs, contextlib.suppress(ConnectionError):
+                while True:
+                    theirs.sendall(bytes(1 << 20))
+            ends.set()
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        Running(ours).cut()
+        assert ends.wait(10)
+        sender.join()
 
 
 #: What the server writes after the first rows, in versions before 25.11 and since.

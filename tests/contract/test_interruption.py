@@ -68,7 +68,8 @@ def interrupt(child: subprocess.Popen[str]) -> None:
 def test_ctrl_c(database: Database, child: subprocess.Popen[str], way: str, kind: str) -> None:
     marker = f"ctrl_c_{way}_{kind}"
     call(child, database, way, database.marked(kind, marker))
-    wait(lambda: database.running(marker))
+    # The process imports what it needs first.
+    wait(lambda: database.running(marker), seconds=60)
     time.sleep(0.1)
     interrupt(child)
     wait(lambda: not database.running(marker))

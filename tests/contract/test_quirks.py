@@ -11,7 +11,7 @@ def test_the_quirks_are_counted() -> None:
         "sqlite": 9,
         "duckdb": 9,
         "store": 10,
-        "clickhouse": 19,
+        "clickhouse": 16,
         "trino": 20,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,

@@ -35,10 +35,9 @@ QUIRKS = Quirks(
     listed_types=("Int32", "Nullable(String)", "Nullable(Decimal(10, 2))"),
     place=on_stand_in,
     # Writes without transactions, unique keys and upserts are in `tests/clickhouse`.
-    # How its network fails is there, too. On a busy machine the stand-in goes on with some queries that were cancelled.
+    # How its network fails is there, too.
     left_out=frozenset(
-        {"test_cancel", "test_interruption", "test_tasks", "test_network"}
-        | {"test_dbapi", "test_dbapi_compliance", "test_metadata", "test_sessions", "test_writing"}
+        {"test_network", "test_dbapi", "test_dbapi_compliance", "test_metadata", "test_sessions", "test_writing"}
     ),
     types={
         "bool": Kind("Bool", pa.bool_()),

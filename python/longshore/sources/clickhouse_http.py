@@ -25,6 +25,8 @@ _FAILED = re.compile(rb"Code: (\d+)\. (DB::[\s\S]+?)(?=\s*\d*(?: \w+)?\s*(?:__ex
 _TEXT = re.compile(r"Code: (\d+)\. (?:DB::Exception: )?([\s\S]*?)(?: \(version [^()]*(?:\([^()]*\))?\))?\s*", re.ASCII)
 #: The most of the text of an error that is kept, and the most that is read of one.
 _TAIL = 1 << 16
+#: More than a socket's buffer holds.
+_DRAINED = 1 << 26
 _KILL_SECONDS = 2.0
 _FORM = "write clickhouse://user:password@host:port/database; other settings are ClickHouse's own"
 
@@ -99,6 +101,37 @@ class Answer(NamedTuple):
     written: int
 
 
+class Running:
+    """A query that runs, and the socket that its answer comes from."""
+
+    def __init__(self, socket: socket.socket) -> None:
+        """Name it."""
+        self.query_id = str(uuid.uuid4())
+        self.is_cancelled = False
+        self._socket = socket
+
+    def cut(self) -> None:
+        """Leave its answer, whatever thread reads it: a server that waits until it can send more must see that, too."""
+        self.is_cancelled = True
+        with contextlib.suppress(OSError):
+            self._drain()
+            # Not that of TLS, which would wait for the server.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            self._drain()
+
+    def _drain(self) -> None:
+        """Take what has come: only what comes after it tells the server that there is no reader."""
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_DRAINED // _TAIL):
+                if not socket.socket.recv(self._socket, _TAIL, socket.MSG_DONTWAIT):
+                    return
+
+    def check(self) -> None:
+        """Raise where it was cut: what has been read may lack something."""
+        if self.is_cancelled:
+            raise ServerError(CUT)
+
+
 class Connection:
     """A connection, and the server's session that temporary tables and settings live in."""
 
@@ -106,8 +139,7 @@ class Connection:
         """Open it, and see which settings the server knows."""
         self.address = address
         self._http: http.client.HTTPConnection | None = None
-        #: The running query, and the socket that its answer comes from.
-        self._running: tuple[str, socket.socket] | None = None
+        self._running: Running | None = None
         self._response: http.client.HTTPResponse | None = None
         self._session = f"longshore-{uuid.uuid4()}" if address.has_session else None
         self._is_known = False
@@ -123,15 +155,14 @@ class Connection:
         more: Mapping[str, str] | None = None,
     ) -> Answer:
         """Run a statement; ``data`` are the rows of an INSERT, and an answer that ``streams`` is read later."""
-        query_id = str(uuid.uuid4())
-        url = {"default_format": "ArrowStream", "query_id": query_id, **self.settings, **self._in_session()}
+        url = {"default_format": "ArrowStream", **self.settings, **self._in_session()}
         url |= {} if streams else {"wait_end_of_query": "1"}
         url |= {**{f"param_{name}": value for name, value in (params or {}).items()}, **(more or {})}
         body = text.encode() if data is None else data
         if data is not None:
             url["query"] = text
         with network(ServerError):
-            response = self._request(query_id, url, body)
+            running, response = self._request(url, body)
             if response.status != http.client.OK:
                 self._fail(response)
         self._is_known = True
@@ -145,7 +176,7 @@ class Connection:
             message = f"the result comes in the format {form}: leave FORMAT out of the query"
             raise ServerError(message)
         summary = json.loads(response.headers.get("X-ClickHouse-Summary") or "{}")
-        return Answer(self._rows(response), int(summary.get("written_rows", 0)))
+        return Answer(self._rows(running, response), int(summary.get("written_rows", 0)))
 
     def _in_session(self) -> dict[str, str]:
         if self._session is None:
@@ -156,22 +187,24 @@ class Connection:
             return url | {"session_check": "1"}
         return url | ({"database": self.address.database} if self.address.database else {})
 
-    def _request(self, query_id: str, url: Mapping[str, str], body: bytes) -> http.client.HTTPResponse:
+    def _request(self, url: Mapping[str, str], body: bytes) -> tuple[Running, http.client.HTTPResponse]:
         self.close_answer()
         # What the server has closed meanwhile can be read from: it is at its end.
         if self._http is not None and (self._http.sock is None or select.select([self._http.sock], [], [], 0)[0]):
             self._disconnect()
         if self._http is None:
             self._http = self.address.connected()
-        self._running = query_id, self._http.sock
+        running = self._running = Running(self._http.sock)
+        url = {**url, "query_id": running.query_id}
         headers = {"X-ClickHouse-User": self.address.user, "X-ClickHouse-Key": self.address.password}
         try:
             self._http.request("POST", "/?" + urlencode(url), body, {n: _header(v) for n, v in headers.items()})
-            self._response = self._http.getresponse()
+            response = self._response = self._http.getresponse()
+            running.check()
         except BaseException:
             self._disconnect()
             raise
-        return self._response
+        return running, response
 
     def _fail(self, response: http.client.HTTPResponse) -> None:
         text = response.read(_TAIL).decode(errors="replace")
@@ -180,8 +213,8 @@ class Connection:
         code = int(response.headers.get("X-ClickHouse-Exception-Code") or (found[1] if found else 0))
         raise ServerError(found[2] if found else f"HTTP status {response.status}: {text.strip()}", code)
 
-    def _rows(self, response: http.client.HTTPResponse) -> pa.RecordBatchReader | None:
-        body = _Body(response)
+    def _rows(self, running: Running, response: http.client.HTTPResponse) -> pa.RecordBatchReader | None:
+        body = _Body(running, response)
         try:
             with network(ServerError):
                 reader = pa.ipc.open_stream(pa.PythonFile(body, "r"))
@@ -220,15 +253,12 @@ class Connection:
         """End the running query, from any thread."""
         if (running := self._running) is None:
             return
-        query_id, waiting = running
-        with contextlib.suppress(OSError):
-            # Not that of TLS, which would wait for the server.
-            socket.socket.shutdown(waiting, socket.SHUT_RDWR)
+        running.cut()
         with contextlib.suppress(OSError, http.client.HTTPException):
             connection = self.address.connected(_KILL_SECONDS)
             with contextlib.closing(connection):
                 headers = {"X-ClickHouse-User": self.address.user, "X-ClickHouse-Key": self.address.password}
-                text = f"KILL QUERY WHERE query_id = '{query_id}' SYNC"
+                text = f"KILL QUERY WHERE query_id = '{running.query_id}' SYNC"
                 connection.request("POST", "/", text.encode(), {n: _header(v) for n, v in headers.items()})
                 connection.getresponse().read()
 
@@ -250,8 +280,8 @@ class _Body:
 
     closed = False
 
-    def __init__(self, response: http.client.HTTPResponse) -> None:
-        self._response, self._tail, self._is_cut = response, b"", False
+    def __init__(self, running: Running, response: http.client.HTTPResponse) -> None:
+        self._running, self._response, self._tail, self._is_cut = running, response, b"", False
 
     @property
     def is_empty(self) -> bool:
@@ -264,6 +294,7 @@ class _Body:
             data = self._response.read(size if size >= 0 else None)
         except http.client.IncompleteRead as error:
             data, self._is_cut = error.partial, True
+        self._running.check()
         self._tail = data[-_TAIL:] if len(data) >= _TAIL else (self._tail + data)[-_TAIL:]
         return data
 
@@ -275,7 +306,7 @@ class _Body:
 
     def failure(self) -> ServerError:
         """Give the error of an answer that is not whole: the server's, where it has told one."""
-        with contextlib.suppress(OSError, http.client.HTTPException):
+        with contextlib.suppress(OSError, http.client.HTTPException, ServerError):
             while len(self.read(_TAIL)) > 0:
                 pass
         if found := _FAILED.search(self._tail):
