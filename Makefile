@@ -18,6 +18,8 @@ found = $(shell for p in $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/$(1).*/bin/
 	$$p -c '' 2>/dev/null && echo $$p && break; done)
 DRIVER := python/longshore/$(if $(filter Darwin,$(shell uname)),liblongshore_adbc.dylib,liblongshore_adbc.so)
 SOURCES := $(shell find .cargo crates python Cargo.toml Cargo.lock pyproject.toml -type f ! -name '*.pyc' ! -name '*longshore_adbc.*' 2>/dev/null)
+# Where cargo builds: a shell's words, within quotes.
+target = $$(cargo metadata --format-version 1 --no-deps | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 INSTALL = $(VENV)/bin/uv pip install --quiet --python $(@D)/bin/python
 PYTEST := -m pytest $(PYTEST_OPTIONS)
 SPREAD = --numprocesses=$(WORKERS) --dist=loadfile --durations=15
@@ -28,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help adbc demo test test-rust test-python test-oldest test-pythons test-all record doctest lint bench fuzz miri docs clean tools
+.PHONY: help adbc demo test test-rust test-python test-oldest test-pythons test-all record doctest lint bench tds-server fuzz miri docs clean tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 14
@@ -44,7 +46,7 @@ test-rust: $(VENV)/.group-dev
 	@test -e $(DRIVER) && test -z "$$(find $(SOURCES) -newer $(DRIVER))" || cargo build --quiet --package longshore-adbc
 	cargo test --workspace --exclude longshore-py --quiet
 
-test-python: $(VENV)/.longshore
+test-python: $(VENV)/.longshore $(VENV)/bin/tds-server
 	$(VENV)/bin/python $(PYTEST) $(SPREAD) tests
 
 # What depends on the packages' versions; the core is the same.
@@ -57,7 +59,7 @@ test-pythons: $(foreach venv,$(PYTHONS),$(if $(or $(CI),$(call found,$(venv:.ven
 test-python-3.%: .venv-3.%/.longshore
 	$(<D)/bin/python $(PYTEST) $(SPREAD) -m pythons tests
 
-test-all: $(VENV)/.longshore ## run the long run: cuts at every byte, two hundred limits of memory
+test-all: $(VENV)/.longshore $(VENV)/bin/tds-server ## run the long run: cuts at every byte, two hundred limits of memory
 	LONGSHORE_TEST_ALL=1 $(VENV)/bin/python $(PYTEST) $(SPREAD) tests
 
 record: $(VENV)/.longshore ## record the conversations with servers that the Rust tests play again, for new versions of the servers
@@ -137,7 +139,14 @@ adbc: $(DRIVER) ## build the ADBC driver, a library without Python, into python/
 # By the wheel's profile: with another one, all that it is made of would be built again.
 $(DRIVER): $(SOURCES) | tools
 	cargo rustc --quiet --profile $(PROFILE) --package longshore-adbc -- -C strip=symbols
-	@cp "$$(cargo metadata --format-version 1 --no-deps | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/$(PROFILE)/$(@F)" $@
+	@cp "$(target)/$(PROFILE)/$(@F)" $@
+
+tds-server: $(VENV)/bin/tds-server ## build the server that speaks TDS to the tests
+
+# By the wheel's profile, as the driver is.
+$(VENV)/bin/tds-server: $(shell find tests/servers/tds -type f) Cargo.lock | $(VENV)/.empty
+	cargo build --quiet --profile $(PROFILE) --package longshore-tds-server
+	@cp "$(target)/$(PROFILE)/$(@F)" $@
 
 # One wheel (abi3) for every environment.
 dist/.built: $(VENV)/.group-dev $(SOURCES) $(DRIVER)

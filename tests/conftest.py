@@ -19,6 +19,7 @@ from tests.conformance.postgresql import Places
 from tests.cutter import Cutter
 from tests.servers import (
     H2,
+    MSSQL,
     ClickHouse,
     Endpoint,
     Missing,
@@ -142,6 +143,20 @@ def trino() -> Iterator[Trino]:
     """Give the Trino that all tests share: leave no table behind."""
     with require(Trino) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def tds() -> Iterator[MSSQL]:
+    """Give the server that speaks TDS, which all tests share."""
+    with require(MSSQL) as server:
+        yield server
+
+
+@pytest.fixture
+def mssql(tds: MSSQL) -> MSSQL:
+    """Give the server that speaks TDS, with nothing to answer and nothing heard."""
+    tds.clear()
+    return tds
 
 
 @pytest.fixture(scope="session")

@@ -208,6 +208,16 @@ def mysql() -> Path:
 
 
 @functools.cache
+def tds_server() -> Path:
+    """Return the program of `tests/servers/tds`, which make builds."""
+    found = Path(__file__).parents[1] / ".venv" / "bin" / "tds-server"
+    if not found.exists():
+        reason = "the server that speaks TDS is not built"
+        raise Missing(reason, "make tds-server")
+    return found
+
+
+@functools.cache
 def trino() -> Path:
     """Return the directory of a Trino 476 with the connectors that its tests need, all from Maven Central."""
     target = cache() / "trino-server-476"

@@ -17,6 +17,7 @@ from tests.servers.clickhouse import ClickHouse
 from tests.servers.endpoint import Endpoint
 from tests.servers.h2 import H2
 from tests.servers.mariadb import MariaDB, mariadb
+from tests.servers.mssql import MSSQL
 from tests.servers.mysql import MySQL, mysql
 from tests.servers.mysql_endpoint import MySQLEndpoint
 from tests.servers.mysqld import Mysqld
@@ -29,6 +30,7 @@ from tests.servers.trino import Trino
 __all__ = [
     "H2",
     "LOOPBACK",
+    "MSSQL",
     "ClickHouse",
     "Endpoint",
     "MariaDB",
