@@ -51,13 +51,13 @@ test-python: $(VENV)/.longshore $(VENV)/bin/tds-server
 
 # What depends on the packages' versions; the core is the same.
 test-oldest: $(OLDEST)/.longshore
-	$(OLDEST)/bin/python $(PYTEST) $(SPREAD) -m packages tests
+	$(OLDEST)/bin/python $(PYTEST) $(SPREAD) -m "packages and not once" tests
 
 # What depends on Python's and NumPy's own objects, on the Pythons that there are; CI has them all.
 test-pythons: $(foreach venv,$(PYTHONS),$(if $(or $(CI),$(call found,$(venv:.venv-%=%))),test-python-$(venv:.venv-%=%)))
 
 test-python-3.%: .venv-3.%/.longshore
-	$(<D)/bin/python $(PYTEST) $(SPREAD) -m pythons tests
+	$(<D)/bin/python $(PYTEST) $(SPREAD) -m "pythons and not once" tests
 
 test-all: $(VENV)/.longshore $(VENV)/bin/tds-server ## run the long run: cuts at every byte, two hundred limits of memory
 	LONGSHORE_TEST_ALL=1 $(VENV)/bin/python $(PYTEST) $(SPREAD) tests

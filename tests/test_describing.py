@@ -17,8 +17,6 @@ from tests.conformance.mysql_cases import CASES as MYSQL_CASES
 from tests.conformance.sqlite_cases import CASES as SQLITE_CASES
 from tests.servers import Endpoint, MySQLEndpoint
 
-pytestmark = pytest.mark.packages
-
 
 @contextlib.contextmanager
 def empty(conn: Any, setup: list[str]) -> Any:

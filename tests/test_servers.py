@@ -21,8 +21,6 @@ from tests.conftest import require
 from tests.cutter import Action, Cutter, Way
 from tests.servers import Endpoint, MariaDB, MySQL, Mysqld, MySQLEndpoint, PgBouncer, PostgreSQL, Server
 
-pytestmark = pytest.mark.server
-
 Make = Callable[..., PostgreSQL]
 
 ROOT = Path(__file__).parent.parent
@@ -83,12 +81,14 @@ def test_urls_are_encoded() -> None:
     assert Endpoint.parse(endpoint.url()).url() == endpoint.url()
 
 
+@pytest.mark.server
 def test_a_shared_server_answers(postgres: Endpoint) -> None:
     assert postgres.psql("SELECT 41 + 1; SELECT NULL, 'two'") == "42\n|two"
     with pytest.raises(RuntimeError, match="syntax error"):
         postgres.psql("SELEC")
 
 
+@pytest.mark.server
 def test_postgresql_survives_a_crash_and_leaves_nothing(make_server: Make) -> None:
     server = make_server()
     server.psql("CREATE TABLE kept AS SELECT 1 AS one; CHECKPOINT")
@@ -153,6 +153,7 @@ def test_mysql_speaks_tls(kind: type[Mysqld], rsa_certificates: Certificates) ->
             assert "TLS" in cursor.fetchall()[0][1]
 
 
+@pytest.mark.server
 def test_settings_and_hba_lines(make_server: Make) -> None:
     server = make_server(hba=["host all bob all scram-sha-256"], config={"work_mem": "5MB"})
     server.psql("CREATE ROLE bob LOGIN PASSWORD 'it''s'")
@@ -165,6 +166,7 @@ def test_settings_and_hba_lines(make_server: Make) -> None:
         bob.psql("SELECT 1")
 
 
+@pytest.mark.server
 def test_postgresql_speaks_tls(make_server: Make, certificates: Certificates) -> None:
     server = make_server(certificates=certificates)
     context = ssl.create_default_context(cafile=str(certificates.authority))
@@ -176,6 +178,7 @@ def test_postgresql_speaks_tls(make_server: Make, certificates: Certificates) ->
             assert secure.version() == "TLSv1.3"
 
 
+@pytest.mark.server
 def test_a_kept_directory_is_taken_over(make_server: Make) -> None:
     # In the directory of another server, which the servers' user can enter, whoever that is.
     kept = make_server().home / "kept"
@@ -206,6 +209,7 @@ with PostgreSQL() as server:
     assert not Path(home).exists()
 
 
+@pytest.mark.server
 def test_pgbouncer_shares_connections(pgbouncer: PgBouncer) -> None:
     assert pgbouncer.psql("SELECT 1") == "1"
 

@@ -33,6 +33,7 @@ async def fetch_all(connection: asyncpg.Connection) -> None:
     assert_rows(await connection.fetch(FEW), 1, 10)
 
 
+@pytest.mark.once
 def test_a_unix_socket(make_server: object, run: Run) -> None:
     assert callable(make_server)
     server: PostgreSQL = make_server()

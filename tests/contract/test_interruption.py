@@ -29,7 +29,7 @@ def opened(query: Any, conn: Any, **arguments: Any) -> Any:
     return longshore.read_sql(query, conn, return_type="arrow_stream", **arguments)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def child() -> Iterator[subprocess.Popen[str]]:
     """Give a process that makes calls."""
     command = [sys.executable, "-m", "tests.contract.interrupted"]

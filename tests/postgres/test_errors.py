@@ -10,11 +10,10 @@ import pytest
 import longshore
 from tests.servers import Endpoint, PostgreSQL, free_port
 
-pytestmark = pytest.mark.server
-
 SECRET = "s3cr3t-päss"
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("query", "kind", "sqlstate"),
     [
@@ -203,6 +202,7 @@ def test_a_server_that_is_killed(make_server: Callable[..., PostgreSQL]) -> None
         longshore.read_sql("SELECT 1", server.url())
 
 
+@pytest.mark.server
 def test_a_session_that_is_ended(url: str, postgres: Endpoint) -> None:
     query = "SELECT pg_terminate_backend(pg_backend_pid())"
     with pytest.raises(longshore.OperationalError, match="terminating connection") as caught:

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import longshore
 from tests.conformance import plain
 
-pytestmark = pytest.mark.packages
-
 # One query a case, some milliseconds each; the server is the same for all.
 SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 PROTOCOLS = pytest.mark.parametrize("protocol", ["binary", "text"])

@@ -11,8 +11,6 @@ import pytest
 import longshore
 from tests.conformance import plain
 
-pytestmark = pytest.mark.server
-
 UTC = pa.timestamp("us", tz="UTC")
 EXACT: list[tuple[str, Any, pa.DataType, Any]] = [
     ("true", "bool", pa.bool_(), True),

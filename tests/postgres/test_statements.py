@@ -13,8 +13,6 @@ import longshore
 from tests.recorder import Recorder
 from tests.servers import Endpoint
 
-pytestmark = pytest.mark.server
-
 SCHEMA = "statements"
 
 
@@ -63,6 +61,7 @@ def read(query: Any, url: str, **options: Any) -> Any:
     return longshore.read_sql(query, url, **{"return_type": "arrow", "pre_execution_query": before, **options})
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("query", "rows"),
     [
@@ -81,22 +80,26 @@ def test_statements_that_return_rows(query: str, rows: list[dict[str, object]], 
     assert read(query, url).to_pylist() == rows
 
 
+@pytest.mark.server
 def test_explain(url: str) -> None:
     table = read("EXPLAIN SELECT * FROM t", url)
     assert table.column_names == ["QUERY PLAN"]
     assert "Seq Scan on t" in table["QUERY PLAN"][0].as_py()
 
 
+@pytest.mark.server
 def test_what_a_prepared_statement_returns(url: str) -> None:
     table = read("EXECUTE p(20)", url, before=["PREPARE p (int) AS SELECT $1 + 1 AS a"])
     assert table.to_pylist() == [{"a": 21}]
 
 
+@pytest.mark.server
 def test_what_a_cursor_returns(url: str) -> None:
     table = read("FETCH 2 FROM c", url, before=["BEGIN", "DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id"])
     assert table.to_pylist() == [{"id": 1}, {"id": 2}]
 
 
+@pytest.mark.server
 def test_what_a_statement_returns_that_writes(url: str, postgres: Endpoint) -> None:
     postgres.psql("CREATE TABLE statements.written (id serial, word text)")
     inserted = read("INSERT INTO written (word) VALUES ($1), ($2) RETURNING id, word", url, params=["a", None])
@@ -212,6 +215,7 @@ def test_a_list_of_queries_keeps_no_promise_of_one_query(url: str, postgres: End
     assert table["i"].to_pylist() == [None, 1]
 
 
+@pytest.mark.server
 def test_a_catalogue_that_promises_too_many_dimensions(url: str, postgres: Endpoint) -> None:
     postgres.psql(f"CREATE TABLE statements.deep (a int{'[]' * 5000})")
     assert read("SELECT a FROM deep", url)["a"].to_pylist() == []
@@ -309,11 +313,13 @@ def test_a_query_takes_two_flights(recorder: Recorder, postgres: Endpoint) -> No
     assert flights(recorder, postgres, "SELECT $1::int", params=[1]) == ["PDH", "BES", "X"]
 
 
+@pytest.mark.server
 def test_the_catalogue_is_asked_between_the_two(recorder: Recorder, postgres: Endpoint) -> None:
     lookup = "PBECCH"
     assert flights(recorder, postgres, "SELECT 'ok'::statements.mood") == ["PDH", lookup, "BES", "X"]
 
 
+@pytest.mark.server
 def test_a_table_is_looked_up_once(recorder: Recorder, postgres: Endpoint) -> None:
     query = "SELECT id FROM statements.t"
     assert flights(recorder, postgres, query) == ["PDH", "PBECCH", "BES", "X"]
@@ -335,6 +341,7 @@ def test_a_statement_is_prepared_once_in_a_transaction(recorder: Recorder, postg
 # NOT NULL.
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("query", "promised"),
     [
@@ -360,6 +367,7 @@ def test_when_not_null_is_a_promise(query: str, promised: bool, url: str) -> Non
     assert read(query, url).schema.field("id").nullable is not promised
 
 
+@pytest.mark.server
 def test_a_constraint_that_is_not_validated_is_no_promise(url: str, postgres: Endpoint) -> None:
     before = [
         "CREATE TEMP TABLE loose (id int)",

@@ -65,7 +65,6 @@ def test_extension_names(case: Case, place: Place) -> None:
     assert name == case.extension
 
 
-@pytest.mark.packages
 @pytest.mark.server
 @pytest.mark.parametrize(
     "case", named([(case,) for case in CASES if "numeric" not in case.type and case.type != "free"])

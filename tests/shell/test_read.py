@@ -275,6 +275,7 @@ def test_where_the_query_comes_from(shell: Shell, url: str, tmp_path: Path) -> N
     assert shell("read", "SELECT 1; SELECT 2", "--from", url).code == 1
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("mode", ["0", "1"])
 def test_a_locale_of_ascii(mode: str, lite: str, tmp_path: Path) -> None:
     file = tmp_path / "ä.csv"

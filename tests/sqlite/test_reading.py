@@ -19,8 +19,6 @@ import pytest
 import longshore
 from tests.sqlite.conftest import Make
 
-pytestmark = pytest.mark.packages
-
 #: The user that owns nothing, on every Linux.
 UNPRIVILEGED = 65534
 

@@ -10,8 +10,6 @@ import pytest
 import longshore
 from tests.sqlite.conftest import Make
 
-pytestmark = pytest.mark.packages
-
 
 def read(url: str, query: str = "SELECT v FROM t", **arguments: Any) -> pa.Table:
     return longshore.read_sql(query, url, return_type="arrow", **arguments)

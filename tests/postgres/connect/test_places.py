@@ -12,8 +12,6 @@ import longshore
 from tests.postgres.connect.asking import PASSWORD, failure, read
 from tests.servers import PostgreSQL
 
-pytestmark = pytest.mark.server
-
 
 def test_tcp(guarded: PostgreSQL) -> None:
     assert read(guarded.url(user="trusted")) == 1

@@ -15,8 +15,6 @@ from tests.certificates import Certificates
 from tests.postgres.connect.asking import failure, read
 from tests.servers import LOOPBACK, PostgreSQL
 
-pytestmark = pytest.mark.server
-
 IS_ENCRYPTED = "SELECT CASE WHEN ssl THEN 'yes' ELSE 'no' END AS one FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
 
 

@@ -10,8 +10,6 @@ import pytest
 
 import longshore
 
-pytestmark = pytest.mark.server
-
 #: Tables whose outcome would be another by one INSERT of all rows, and some where it is the same.
 TABLES = {
     "plain": "CREATE TABLE t (a int, b text)",

@@ -6,8 +6,6 @@ import longshore
 from tests.postgres.parallel.comparing import Statements, in_parts, read, serially
 from tests.servers import PostgreSQL
 
-pytestmark = pytest.mark.server
-
 
 def test_a_list_is_read_in_parallel(url: str, statements: Statements) -> None:
     queries = [f"SELECT id, word FROM t WHERE id % 3 = {rest} ORDER BY id LIMIT 700" for rest in range(3)]

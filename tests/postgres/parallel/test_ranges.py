@@ -11,8 +11,6 @@ import longshore
 from tests.postgres.parallel.comparing import Statements, in_parts, read
 from tests.servers import PostgreSQL
 
-pytestmark = pytest.mark.server
-
 
 @pytest.mark.parametrize(
     ("native", "low", "high"),

@@ -1,0 +1,24 @@
+"""Which tests run in one process: those of a file, or of a source in the contract, whose database is made once."""
+
+import re
+
+from xdist.scheduler import LoadFileScheduling
+
+from tests.quirks import SOURCES
+
+#: It takes longer to start than all of its tests: one process has them, and the copies to it.
+_DEAR = "trino"
+_NAMES = (_DEAR, *map(str, SOURCES))
+
+
+class Scheduler(LoadFileScheduling):
+    """The scheduler of pytest-xdist for `--dist=loadfile`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, name = nodeid.partition("::")
+        if file.startswith(f"tests/{_DEAR}/"):
+            return _DEAR
+        if not file.startswith("tests/contract/"):
+            return file
+        words = re.split(r"[\[\]-]", name.replace("to_", ""))
+        return next((name for name in _NAMES if name in words), file)
