@@ -173,7 +173,8 @@ def test_ctrl_c(body: str, postgres: Endpoint) -> None:
 
 
 def test_uvloop(postgres: Endpoint) -> None:
-    uvloop = pytest.importorskip("uvloop")
+    import uvloop
+
     name = "async_uvloop"
 
     async def read() -> None:
