@@ -13,7 +13,8 @@ from tests.certificates import Certificates
 from tests.servers.server import Server, free_port
 from tests.tds import tokens
 from tests.tds.requests import Request
-from tests.tds.tokens import Cut, Part, Wait
+from tests.tds.tokens import Column, Count, Cut, Part, Rows, Wait
+from tests.tds.types import fixed, nvarchar, simple, varbinary
 
 Kind = Literal["login", "batch", "rpc", "bulk", "transaction"]
 #: Longer than any test waits.
@@ -59,6 +60,19 @@ class MSSQL(Server):
             how = match if one == "batch" else "contains"
             steps = [_steps(said, procedure=one == "rpc") for said in each]
             self._ask({"answer": steps, "kind": one, "text": sql, "match": how})
+
+    def take_bulk(self, columns: Sequence[Column], rows: int) -> None:
+        """Answer INSERT BULK into a table of these columns, and what clients ask about it before: so many rows come."""
+        described = Rows(columns)
+        self.answer("SET FMTONLY ON", described, kind="batch", match="starts")
+        # As mssql-tds asks: three results, of which the last has the names of collations.
+        count = Rows([Column("", fixed("int"))], [(0,)])
+        names = [Column("", kind) for kind in (simple("int"), nvarchar(128), varbinary(5), nvarchar(128))]
+        collations = Rows(names, [(at, column.name, None, None) for at, column in enumerate(columns, 1)])
+        self.answer("SELECT @@TRANCOUNT;", count, described, collations, kind="batch", match="starts")
+        for start in ("insert bulk", "INSERT BULK"):
+            self.answer(start, Count(), kind="batch", match="starts")
+        self.answer("", Count(rows), kind="bulk")
 
     def refuse(self, number: int, message: str, *, state: int = 1, severity: int = 14) -> None:
         """Refuse logins from now on, until `clear`."""

@@ -117,11 +117,11 @@ def _bulk(reader: Reader) -> Bulk:
             reader.text("H")
         columns.append((reader.text(), kind))
     rows = []
-    while (token := reader.number("B")) != 0xFD:
+    while reader.left and (token := reader.number("B")) != 0xFD:
         assert token == 0xD1, f"token {token:#x} is not a row"
         rows.append(tuple(_bulk_value(kind, reader) for _, kind in columns))
-    reader.take(12)
-    assert not reader.left
+    # FreeTDS leaves DONE out, and mssql-tds has half of its count.
+    assert reader.left in {0, 8, 12}
     return Bulk(tuple(columns), rows)
 
 

@@ -10,7 +10,7 @@ import struct
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from typing import Any, Literal
 
 from tests.tds.reader import Reader
@@ -27,6 +27,8 @@ _POINTER = b"dummy textptr\0\0\0" + b"dummyTS\0"
 _EPOCH = dt.date(1, 1, 1).toordinal()
 _DATETIME_EPOCH = dt.date(1900, 1, 1).toordinal()
 _MINUTES = 24 * 60
+#: All 38 digits, where Python's own context keeps 28.
+_EXACT = Context(prec=80, traps=[Inexact])
 _TIME = re.compile(r"(\d+):(\d+):(\d+)(?:\.(\d+))?")
 
 
@@ -130,13 +132,13 @@ _FAMILIES: dict[int, dict[int, str]] = {
 
 
 def _write_money(value: Decimal) -> bytes:
-    units = int(value.scaleb(4))
+    units = int(_EXACT.scaleb(value, 4))
     return struct.pack("<iI", units >> 32, units & 0xFFFFFFFF)
 
 
 def _read_money(data: bytes) -> Decimal:
     high, low = struct.unpack("<iI", data)
-    return Decimal(high * 2**32 + low).scaleb(-4)
+    return _EXACT.scaleb(Decimal(high * 2**32 + low), -4)
 
 
 def _write_datetime(value: str) -> bytes:
@@ -171,8 +173,8 @@ _CODECS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
     "float": _packed("d"),
     "money": (_write_money, _read_money),
     "smallmoney": (
-        lambda value: struct.pack("<i", int(value.scaleb(4))),
-        lambda data: Decimal(struct.unpack("<i", data)[0]).scaleb(-4),
+        lambda value: struct.pack("<i", int(_EXACT.scaleb(value, 4))),
+        lambda data: _EXACT.scaleb(Decimal(struct.unpack("<i", data)[0]), -4),
     ),
     "datetime": (_write_datetime, _read_datetime),
     "smalldatetime": (_write_smalldatetime, _read_smalldatetime),
@@ -196,7 +198,7 @@ def decimal(precision: int, scale: int, *, token: int = 0x6C) -> Type:
     size = 5 if precision <= 9 else 9 if precision <= 19 else 13 if precision <= 28 else 17
 
     def write(value: Decimal) -> bytes:
-        return bytes([value >= 0]) + abs(int(value.scaleb(scale))).to_bytes(size - 1, "little")
+        return bytes([value >= 0]) + abs(int(_EXACT.scaleb(value, scale))).to_bytes(size - 1, "little")
 
     def read(data: bytes) -> Decimal:
         digits = int.from_bytes(data[1:], "little")

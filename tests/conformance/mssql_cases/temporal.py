@@ -24,9 +24,12 @@ def _with_digits(clock: str, scale: int) -> str:
 
 _TIMES = {scale: tuple(_with_digits(clock, scale) for clock in _CLOCKS) for scale in range(8)}
 _STAMPS = {scale: tuple(f"{day} {clock}" for day in _DAYS for clock in _TIMES[scale]) for scale in range(8)}
-#: By the offset: what it does at both ends of the calendar stays within it.
 _OFFSETS = ("+00:00", "+05:30", "-14:00", "+14:00", "-00:01")
-_INNER = {scale: tuple(f"{day} {clock}" for day in _DAYS[1:-1] for clock in _TIMES[scale]) for scale in (0, 3, 6, 7)}
+#: Whatever the offset, they stay within the calendar, and out of the days that Java's has not.
+_INNER = {
+    scale: tuple(f"{day} {clock}" for day in ("1600-02-29", "1969-12-31", "2000-02-29") for clock in _TIMES[scale])
+    for scale in (0, 3, 6, 7)
+}
 
 CASES = (
     MSSQLCase(type=DATE, values=_DAYS),

@@ -3,7 +3,7 @@
 use mssql_mock_tds::{
     TerminalError,
     protocol::{
-        PACKET_HEADER_SIZE, build_attention_ack_packet, build_terminal_error_tokens,
+        PACKET_HEADER_SIZE, build_attention_ack_packet, build_done_token, build_terminal_error_tokens,
         build_transaction_manager_response, parse_transaction_manager_request,
     },
 };
@@ -24,6 +24,25 @@ const RPC: u8 = 0x03;
 const ATTENTION: u8 = 0x06;
 const BULK: u8 = 0x07;
 const TRANSACTION: u8 = 0x0e;
+/// By their numbers.
+const PROCEDURES: [&str; 16] = [
+    "",
+    "sp_cursor",
+    "sp_cursoropen",
+    "sp_cursorprepare",
+    "sp_cursorexecute",
+    "sp_cursorprepexec",
+    "sp_cursorunprepare",
+    "sp_cursorfetch",
+    "sp_cursoroption",
+    "sp_cursorclose",
+    "sp_executesql",
+    "sp_prepare",
+    "sp_execute",
+    "sp_prepexec",
+    "sp_prepexecrpc",
+    "sp_unprepare",
+];
 const RESET_DONE: u8 = 18;
 
 /// A connection past its login.
@@ -50,12 +69,12 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Session<'a, S> {
         let Message { kind, resets, body } = message;
         let (name, text) = match kind {
             BATCH => ("batch", utf16(after_headers(&body))),
-            RPC => ("rpc", utf16_anywhere(after_headers(&body))),
+            RPC => ("rpc", call(after_headers(&body))),
             TRANSACTION => {
                 ("transaction", parse_transaction_manager_request(&body).unwrap_or_default().to_string())
             }
             BULK => ("bulk", String::new()),
-            ATTENTION => return self.attention().await,
+            ATTENTION => return self.acknowledge().await,
             _ => return Err(format!("a request of type {kind:#x} is unknown").into()),
         };
         let transaction = parse_transaction_manager_request(&body).unwrap_or_default();
@@ -109,7 +128,14 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Session<'a, S> {
         Ok(self.wire.end().await?)
     }
 
+    /// Ends the answer, and tells in a message of its own that it was cut short: Microsoft's clients wait for both.
     async fn attention(&mut self) -> Result<(), Failure> {
+        self.wire.send(&build_done_token(0)).await?;
+        self.wire.end().await?;
+        self.acknowledge().await
+    }
+
+    async fn acknowledge(&mut self) -> Result<(), Failure> {
         self.answers.record(self.connection, "attention", "", false, Vec::new());
         self.wire.send(&build_attention_ack_packet()[PACKET_HEADER_SIZE..]).await?;
         Ok(self.wire.end().await?)
@@ -127,7 +153,11 @@ pub(crate) fn utf16(bytes: &[u8]) -> String {
     String::from_utf16_lossy(&units)
 }
 
-/// A text that contains each that the bytes hold, at whichever byte it begins.
-fn utf16_anywhere(bytes: &[u8]) -> String {
-    utf16(bytes) + &utf16(bytes.get(1..).unwrap_or_default())
+/// The name of a procedure that is called by its number, and each text that the call holds, at whichever byte it begins.
+fn call(bytes: &[u8]) -> String {
+    let name = match bytes {
+        [0xff, 0xff, number, 0, ..] => PROCEDURES.get(usize::from(*number)).copied().unwrap_or_default(),
+        _ => "",
+    };
+    name.to_owned() + &utf16(bytes) + &utf16(bytes.get(1..).unwrap_or_default())
 }
