@@ -146,7 +146,7 @@ def test_an_attention_ends_rows(mssql: MSSQL) -> None:
 
 def test_a_connection_that_ends_within_an_answer(mssql: MSSQL) -> None:
     """So many bytes of it, and no more."""
-    mssql.answer("SELECT 1", ONE, Cut(20))
+    mssql.answer("SELECT 1", ONE, Cut(10))
     with contextlib.closing(others.CLIENTS["python-tds"](mssql)) as connection, pytest.raises(pytds.Error):
         connection.cursor().execute("SELECT 1")
 
