@@ -174,6 +174,15 @@ class Column:
             message, hint=hint, column=self.told.name, row=self.before + row, native_type=self.told.native
         )
 
+    def check_size(self, row: int) -> None:
+        """Raise for a binary that the buffer is too short for."""
+        if self.c_type == C_BINARY and self.lengths[row] > self.width:
+            self._refuse_size(row)
+
+    def _refuse_size(self, row: int) -> NoReturn:
+        most = self.driver.max_text_size or self.width
+        self.refuse(row, f"the value is longer than max_text_size={most}", _LIMIT)
+
     def _built(self, buffers: list[Any], valid: Any, kind: pa.DataType | None = None) -> pa.Array:
         mask = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
         return pa.Array.from_buffers(kind or self.field.type, len(valid), [mask, *map(pa.py_buffer, buffers)])
@@ -327,7 +336,7 @@ class Column:
         if self.driver.has_long_values:
             value = self.statement.long_value(row, self.number, self.c_type, None if most is None else most * unit)
         if value is None:
-            self.refuse(row, f"the value is longer than max_text_size={most or self.width}", _LIMIT)
+            self._refuse_size(row)
         return value
 
 
@@ -365,14 +374,22 @@ class Rows:
             column.bind(statement, self._size)
         return status, fetched
 
+    def _refuse(self, row: int, before: int) -> NoReturn:
+        """Raise for a row that the driver could not fetch: FreeTDS has no word about a binary that does not fit."""
+        for column in self.columns:
+            column.before = before
+            column.check_size(row)
+        self._statement.check(-1)
+        raise AssertionError
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Fetch all rows."""
         status, fetched = self._bind()
         before = 0
         while self._statement.fetch():
             rows = int(fetched[0])
-            if (status[:rows] == manager.ROW_ERROR).any():
-                self._statement.check(-1)
+            if (failed := status[:rows] == manager.ROW_ERROR).any():
+                self._refuse(int(np.argmax(failed)), before)
             yield pa.RecordBatch.from_arrays([each.array(rows, before) for each in self.columns], schema=self.schema)
             before += rows
         if self._statement.has_another:
